@@ -3,7 +3,9 @@
 //! The files follow RFC 4180 (UTF-8, commas, CRLF, a header line). A text that a spreadsheet would take for a formula gets an
 //! apostrophe in front, which is how spreadsheets mark a text; NUL, which no spreadsheet reads, becomes U+FFFD.
 
-use std::{borrow::Cow, collections::HashMap, path::Path};
+mod people;
+
+use std::{borrow::Cow, path::Path};
 
 use schema::{
     Conversation, Metric, MetricType, Role,
@@ -11,6 +13,7 @@ use schema::{
 };
 use serde_json::Value;
 
+use self::people::People;
 use crate::{
     Asked, ExportError, Exported, Exporter, OutFile, Run, Sample,
     run::Scope,
@@ -113,9 +116,6 @@ struct Target {
     people: People,
 }
 
-/// What people say of rows, by conversation and metric: how many, and by how many more of them it passes than fails.
-type People = HashMap<(String, String), (u64, i64)>;
-
 #[derive(Debug)]
 struct Files {
     scores: Table,
@@ -200,7 +200,7 @@ impl Exporter for Csv {
         self.target = Some(Target {
             run: run.clone(),
             tally: Tally::of(run),
-            people: people(run),
+            people: People::of(run),
         });
         Ok(())
     }
@@ -222,7 +222,7 @@ impl Exporter for Csv {
         for score in &sample.scores {
             let cells = [
                 &score_cells(run, sample, score)[..],
-                &people_cells(people, score),
+                &people.cells(score),
                 &more(&score.metric_id)[..],
             ]
             .concat();
@@ -325,28 +325,6 @@ fn score_cells<'a>(
             .as_ref()
             .map_or(Cow::Borrowed(""), |verdict| verdict.text().into()),
         known(score.no_verdict),
-    ]
-}
-
-fn people(run: &Run) -> People {
-    let mut people = People::new();
-    for label in &run.labels {
-        let of = (label.conv_id.clone(), label.metric_id.clone());
-        let (count, balance) = people.entry(of).or_default();
-        *count += 1;
-        *balance += label.passed.map_or(0, |passed| if passed { 1 } else { -1 });
-    }
-    people
-}
-
-/// How many people labelled the row, and whether it passes by most of them: not known where they are tied, or all found it unclear.
-fn people_cells<'a>(people: &People, score: &schema::Score) -> [Cow<'a, str>; 2] {
-    let of = (score.conv_id.clone(), score.metric_id.clone());
-    let found = people.get(&of);
-    let majority = found.filter(|(_, balance)| *balance != 0);
-    [
-        known(found.map(|(count, _)| count)),
-        known(majority.map(|(_, balance)| *balance > 0)),
     ]
 }
 

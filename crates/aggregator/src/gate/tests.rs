@@ -1,0 +1,333 @@
+use schema::statistics::RateBounds;
+
+use super::*;
+
+fn rate(lower: f64, upper: f64) -> RateStatistics {
+    RateStatistics {
+        rows: 100,
+        passed: 80,
+        scenarios: 25,
+        estimate: Some(0.8),
+        lower: Some(lower),
+        upper: Some(upper),
+        ..RateStatistics::default()
+    }
+}
+
+fn missing(rate: RateStatistics, failed: u64, bounds: (f64, f64)) -> RateStatistics {
+    RateStatistics {
+        missing: MissingRows {
+            failed,
+            ..rate.missing
+        },
+        bounds: Some(RateBounds {
+            lowest: 0.0,
+            highest: 1.0,
+            lower: bounds.0,
+            upper: bounds.1,
+        }),
+        ..rate
+    }
+}
+
+fn difference(lower: f64, upper: f64, p_holm: f64) -> DifferenceStatistics {
+    DifferenceStatistics {
+        units: 40,
+        unmatched: 0,
+        scenarios: 20,
+        rate_a: 0.7,
+        rate_b: 0.8,
+        difference: f64::midpoint(lower, upper),
+        lower,
+        upper,
+        effective_rows_a: 20.0,
+        effective_rows_b: 20.0,
+        correlation: 0.0,
+        p_value: p_holm,
+        p_holm,
+        test: "normal".to_owned(),
+        says: "no difference shown".to_owned(),
+    }
+}
+
+fn evidence(rate: &RateStatistics) -> GateEvidence<'_> {
+    GateEvidence {
+        rate,
+        alike: AlikeBy::BaseScenario,
+        not_run: 0,
+        baseline: BaselineEvidence::NoTarget,
+        cost: None,
+    }
+}
+
+#[track_caller]
+fn check(require: &str, evidence: &GateEvidence<'_>, answer: GateAnswer, reason: &str) {
+    let found = gate_answer(require.parse().unwrap(), 0.05, evidence);
+    assert_eq!(found, (answer, reason.to_owned()), "{require}");
+}
+
+use GateAnswer::{Fail, Inconclusive, Pass};
+
+#[test]
+fn a_bound_supports_a_rule_and_the_other_contradicts_it() {
+    for (require, lower, upper, answer, reason) in [
+        ("lower >= 0.8", 0.8, 0.9, Pass, "the lower bound is 0.800"),
+        (
+            "lower >= 0.8",
+            0.7,
+            0.799_96,
+            Fail,
+            "the upper bound is 0.79996, below 0.8",
+        ),
+        (
+            "lower >= 0.8",
+            0.7,
+            0.8,
+            Inconclusive,
+            "0.8 is within 0.700 to 0.800: 25 scenarios do not decide",
+        ),
+        (
+            "lower >= 0.8",
+            0.799_999,
+            0.9,
+            Inconclusive,
+            "0.8 is within 0.799999 to 0.900: 25 scenarios do not decide",
+        ),
+        ("upper <= 0.2", 0.1, 0.2, Pass, "the upper bound is 0.200"),
+        (
+            "upper <= 0.2",
+            0.25,
+            0.5,
+            Fail,
+            "the lower bound is 0.250, above 0.2",
+        ),
+        (
+            "upper <= 0.2",
+            0.2,
+            0.5,
+            Inconclusive,
+            "0.2 is within 0.200 to 0.500: 25 scenarios do not decide",
+        ),
+    ] {
+        check(require, &evidence(&rate(lower, upper)), answer, reason);
+    }
+}
+
+#[test]
+fn what_says_nothing_decides_nothing() {
+    let none = RateStatistics::default();
+    check("lower >= 0.1", &evidence(&none), Inconclusive, "no rows");
+    let unscored = missing(RateStatistics::default(), 12, (0.0, 1.0));
+    check(
+        "lower >= 0.1",
+        &evidence(&unscored),
+        Inconclusive,
+        "12 rows without any verdict",
+    );
+    let not_run = GateEvidence {
+        not_run: 12,
+        ..evidence(&unscored)
+    };
+    check(
+        "lower >= 0.1",
+        &not_run,
+        Inconclusive,
+        "12 rows, and none was run",
+    );
+    let one = RateStatistics {
+        scenarios: 1,
+        ..rate(0.0, 0.05)
+    };
+    let reason = "one base scenario says nothing of others";
+    check("lower >= 0.1", &evidence(&one), Inconclusive, reason);
+}
+
+#[test]
+fn missing_verdicts_never_help() {
+    // 5 of 105 are 4.8%: the interval decides. 6 of 106 are 5.7%: the bounds do.
+    let few = missing(rate(0.85, 0.95), 5, (0.75, 0.97));
+    check(
+        "lower >= 0.8",
+        &evidence(&few),
+        Pass,
+        "the lower bound is 0.850",
+    );
+    let many = missing(rate(0.85, 0.95), 6, (0.75, 0.97));
+    let reason = "0.8 is within 0.750 to 0.970: 25 scenarios do not decide, if all 6 missing verdicts failed or passed (5.7%, more \
+                  than 5.0%)";
+    check("lower >= 0.8", &evidence(&many), Inconclusive, reason);
+    let still = missing(rate(0.9, 0.95), 6, (0.81, 0.97));
+    let reason = "the lower bound is 0.810, if all 6 missing verdicts failed or passed (5.7%, more than 5.0%)";
+    check("lower >= 0.8", &evidence(&still), Pass, reason);
+    // Passed rows of negative metrics whose reply is empty are missing here too.
+    let mut empty = rate(0.85, 0.95);
+    empty.missing.incomplete = 6;
+    let empty = missing(empty, 0, (0.7, 0.97));
+    let found = gate_answer("lower >= 0.8".parse().unwrap(), 0.05, &evidence(&empty));
+    assert_eq!(found.0, Inconclusive, "{}", found.1);
+    assert!(
+        found
+            .1
+            .contains("if all 6 empty or cut-off replies failed or passed (6.0%"),
+        "{}",
+        found.1
+    );
+    assert_eq!(
+        missing_words(MissingRows {
+            failed: 2,
+            abstained: 1,
+            incomplete: 1,
+            ..MissingRows::default()
+        }),
+        "3 missing verdicts and 1 empty or cut-off reply"
+    );
+}
+
+#[test]
+fn a_difference_needs_the_corrected_p_value_where_it_says_that_rates_differ() {
+    let same = "no difference shown";
+    for (require, lower, upper, p, answer, reason) in [
+        ("difference >= -0.1", -0.08, 0.2, 1.0, Pass, "the difference is -0.080 or more".to_owned()),
+        (
+            "difference >= -0.1",
+            -0.4,
+            -0.15,
+            0.012,
+            Fail,
+            "the difference is -0.150 at most, below -0.1; p 0.012 after Holm's correction".to_owned(),
+        ),
+        (
+            "difference >= -0.1",
+            -0.4,
+            -0.15,
+            0.06,
+            Inconclusive,
+            "-0.400 to -0.150 leaves -0.1 out, and p 0.060 after Holm's correction does not show it".to_owned(),
+        ),
+        (
+            "difference >= -0.1",
+            -0.2,
+            0.1,
+            1.0,
+            Inconclusive,
+            format!("-0.1 is within -0.200 to 0.100: {same}"),
+        ),
+        ("difference >= 0.1", 0.15, 0.3, 0.01, Pass, "the difference is 0.150 or more".to_owned()),
+        (
+            "difference >= 0.1",
+            0.15,
+            0.3,
+            0.2,
+            Inconclusive,
+            "0.150 to 0.300 leaves 0.1 out, and p 0.200 after Holm's correction does not show it".to_owned(),
+        ),
+        // That an improvement is not reached says nothing of a difference.
+        (
+            "difference >= 0.1",
+            -0.05,
+            0.05,
+            1.0,
+            Fail,
+            "the difference is 0.050 at most, below 0.1".to_owned(),
+        ),
+        ("difference >= 0", 0.01, 0.3, 0.2, Inconclusive,
+            "0.010 to 0.300 leaves 0 out, and p 0.200 after Holm's correction does not show it".to_owned()),
+        // Where lower is better, everything is the other way round.
+        ("difference <= 0.1", -0.2, 0.08, 1.0, Pass, "the difference is 0.080 at most".to_owned()),
+        ("difference <= 0.1", 0.15, 0.4, 0.012, Fail,
+            "the difference is 0.150 or more, above 0.1; p 0.012 after Holm's correction".to_owned()),
+        ("difference <= 0.1", 0.15, 0.4, 0.06, Inconclusive,
+            "0.150 to 0.400 leaves 0.1 out, and p 0.060 after Holm's correction does not show it".to_owned()),
+        ("difference <= 0.1", -0.1, 0.2, 1.0, Inconclusive, format!("0.1 is within -0.100 to 0.200: {same}")),
+        ("difference <= -0.1", -0.3, -0.15, 0.01, Pass, "the difference is -0.150 at most".to_owned()),
+        ("difference <= -0.1", -0.05, 0.05, 1.0, Fail, "the difference is -0.050 or more, above -0.1".to_owned()),
+    ] {
+        let found = difference(lower, upper, p);
+        let rate = rate(0.6, 0.8);
+        let evidence = GateEvidence {
+            baseline: BaselineEvidence::Compared(Some(&found), 0),
+            ..evidence(&rate)
+        };
+        check(require, &evidence, answer, &reason);
+    }
+}
+
+#[test]
+fn a_baseline_without_matching_rows_decides_nothing() {
+    let rate = rate(0.6, 0.8);
+    let of = |baseline| GateEvidence {
+        baseline,
+        ..evidence(&rate)
+    };
+    let require = "difference >= -0.1";
+    check(
+        require,
+        &evidence(&rate),
+        Inconclusive,
+        "the baseline has no rows of this target",
+    );
+    check(
+        require,
+        &of(BaselineEvidence::Compared(None, 3)),
+        Inconclusive,
+        "no scenario has a verdict here and in the baseline",
+    );
+    // 40 units match: two lost are 4.8%, three 7.0%.
+    let found = difference(-0.05, 0.05, 1.0);
+    let lost = |n| of(BaselineEvidence::Compared(Some(&found), n));
+    check(require, &lost(2), Pass, "the difference is -0.050 or more");
+    let reason =
+        "3 of 43 units with a verdict in the baseline have none here (7.0%, more than 5.0%)";
+    check(require, &lost(3), Inconclusive, reason);
+}
+
+#[test]
+fn shares_and_costs_are_counted() {
+    let few = missing(rate(0.6, 0.8), 5, (0.5, 0.9));
+    let require = "missing <= 0.05";
+    check(
+        require,
+        &evidence(&few),
+        Pass,
+        "5 of 105 rows without a verdict, 0.048",
+    );
+    let not_run = GateEvidence {
+        not_run: 2,
+        ..evidence(&few)
+    };
+    let reason = "5 of 105 rows without a verdict, 0.048; 2 of them not run, above 0.04";
+    check("missing <= 0.04", &not_run, Fail, reason);
+    let none = RateStatistics::default();
+    check(require, &evidence(&none), Inconclusive, "no rows");
+    let cost = |cost, priced_cost, unpriced_calls| GateEvidence {
+        cost: Some(PhaseCost {
+            cost,
+            priced_cost,
+            unpriced_calls,
+            ..PhaseCost::default()
+        }),
+        ..evidence(&none)
+    };
+    check("cost <= 2", &cost(Some(2.0), None, 0), Pass, "$2.000");
+    check(
+        "cost <= 2",
+        &cost(Some(2.000_01), None, 0),
+        Fail,
+        "$2.00001, above $2",
+    );
+    let unknown = "$1.500 and 3 calls of unknown price";
+    check(
+        "cost <= 2",
+        &cost(None, Some(1.5), 3),
+        Inconclusive,
+        unknown,
+    );
+    check(
+        "cost <= 2",
+        &cost(None, Some(2.5), 3),
+        Fail,
+        "$2.500, above $2",
+    );
+    let reason = "no cost.json says what the rows cost";
+    check("cost <= 2", &evidence(&none), Inconclusive, reason);
+}
