@@ -48,6 +48,9 @@ function swap(section, html) {
 export async function follow(source, load) {
   const sign = el("span", { id: "live", role: "status" });
   byId("top").append(sign);
+  // The button of the keys stays at the edge.
+  const help = byId("top").querySelector(".help");
+  if (help) byId("top").append(help);
   /** @param {string} text @param {string} name */
   const tell = (text, name) => {
     // A status that stays the same is not read out again.

@@ -1,4 +1,4 @@
-// What a person is asked who labels a row, and what follows the answer.
+// The question to a person who labels a row, and the part that follows the answer.
 import { el, keyButton, waysOut } from "./dom.js";
 import { messageLinks } from "./references.js";
 import { rowAddress } from "./router.js";

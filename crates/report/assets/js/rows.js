@@ -150,7 +150,7 @@ export class RowsPage {
     if (position >= 0) this.table.select(position);
   }
 
-  /** Remembers the place in the table: an element that is hidden forgets it. */
+  /** Remembers the place in the table: an element that is hidden loses it. */
   leave() {
     if (!byId("rows").hidden) this.scrolled = this.table.scroller.scrollTop;
   }

@@ -86,7 +86,7 @@ export class RowTable {
     this.frame = requestAnimationFrame(() => this.draw());
   }
 
-  /** Draws the rows in the window, all anew. */
+  /** Draws the rows in the window again, all of them. */
   redraw() {
     this.drawn = { from: -1, to: -1 };
     this.draw();

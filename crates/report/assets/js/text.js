@@ -197,7 +197,7 @@ export function asText(value) {
 export function laidOut(text) {
   if (text.length > FOLD) return text;
   try {
-    // Only where it loses nothing: a number too long for JavaScript, or a key that stands twice, stays as it was written.
+    // Only where it loses nothing: a number too long for JavaScript, or a duplicate key, stays as it was written.
     const value = JSON.parse(text);
     const same = JSON.stringify(value).replace(/\s/g, "") === text.replace(/\s/g, "");
     return same ? JSON.stringify(value, null, 2) : text;
