@@ -1,6 +1,10 @@
 //! Which benchmarks a command works on.
 
-use std::{fs, path::Path};
+use std::{
+    ffi::{OsStr, OsString},
+    fs,
+    path::{Component, Path},
+};
 
 use probity::Layout;
 use schema::{ModelId, nearest};
@@ -156,11 +160,19 @@ fn unnamed(
 /// A name that a shell has completed to a path, `benchmarks/honesty/`, is the name of its folder.
 pub fn name_of<'a>(folder: &Path, given: &'a str) -> &'a str {
     let path = Path::new(given);
+    let parts = |path: &Path| -> Vec<OsString> {
+        let parts = path.components().filter(|part| *part != Component::CurDir);
+        parts.map(|part| part.as_os_str().to_owned()).collect()
+    };
     match (
         path.parent(),
         path.file_name().and_then(|name| name.to_str()),
     ) {
-        (Some(parent), Some(name)) if parent == folder || parent.as_os_str().is_empty() => name,
+        (Some(parent), Some(name))
+            if parts(parent).is_empty() || parts(parent) == parts(folder) =>
+        {
+            name
+        }
         _ => given,
     }
 }
@@ -183,6 +195,15 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
     }
     let known = || there.iter().map(String::as_str).chain(shipped::NAMES);
     let mut message = format!("no benchmark `{name}` in {}", layout.benchmarks().display());
+    if layout.benchmarks().file_name() == Some(OsStr::new(name)) {
+        let mut names: Vec<&str> = known().collect();
+        names.sort_unstable();
+        names.dedup();
+        return Err(Failure::usage(format!(
+            "{name}: the folder of benchmarks, not one of them\nhelp: name a benchmark: {}",
+            names.join(", ")
+        )));
+    }
     match nearest(name, known()) {
         Some(near) => message.push_str(&format!("; did you mean `{near}`?")),
         None => {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::{Run, Sample};
 
@@ -123,7 +123,9 @@ fn remove_unfinished(folder: &Path) {
 #[derive(Debug)]
 pub struct OutFile {
     path: PathBuf,
-    file: io::BufWriter<NamedTempFile>,
+    file: io::BufWriter<fs::File>,
+    /// Where it is until then.
+    unfinished: TempPath,
 }
 
 impl OutFile {
@@ -149,16 +151,21 @@ impl OutFile {
             made.prefix(PREFIX).suffix(SUFFIX);
             #[cfg(unix)]
             made.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-            let file = made.tempfile_in(folder)?;
+            // The error of the library names the unfinished file, which is none of the user's.
+            let file = made.tempfile_in(folder).map_err(|error| error.kind())?;
             // Where files cannot be locked, none is taken for one of a killed export.
             let _ = file.as_file().try_lock();
             Ok(file)
         };
         match make() {
-            Ok(file) => Ok(Self {
-                path,
-                file: io::BufWriter::with_capacity(1 << 16, file),
-            }),
+            Ok(file) => {
+                let (file, unfinished) = file.into_parts();
+                Ok(Self {
+                    path,
+                    file: io::BufWriter::with_capacity(1 << 16, file),
+                    unfinished,
+                })
+            }
             Err(error) => Err(ExportError::write(&path, error)),
         }
     }
@@ -174,11 +181,17 @@ impl OutFile {
     /// # Errors
     /// When the rest cannot be written, or the file cannot be renamed.
     pub fn keep(self) -> Result<PathBuf, ExportError> {
-        let Self { path, file } = self;
-        let file = file
+        let Self {
+            path,
+            file,
+            unfinished,
+        } = self;
+        // Open until it has its name: what is not locked is taken for a killed export's.
+        let _file = file
             .into_inner()
             .map_err(|error| ExportError::write(&path, error.into_error()))?;
-        file.persist(&path)
+        unfinished
+            .persist(&path)
             .map_err(|error| ExportError::write(&path, error.error))?;
         Ok(path)
     }

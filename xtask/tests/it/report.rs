@@ -188,6 +188,68 @@ fn there_is_no_report_of_nothing() {
 }
 
 #[test]
+fn wrong_names_and_places_are_named_with_what_to_do() {
+    let ground = demonstration();
+    ground.write("results/single.json", "[]");
+    ground.write("file", "");
+    for (args, code, said) in [
+        (
+            &["benchmarks"][..],
+            2,
+            "error: benchmarks: the folder of benchmarks, not one of them\nhelp: name a benchmark: ",
+        ),
+        (&["sycophency"], 2, "did you mean `sycophancy`?"),
+        (
+            &["--safety", "results/singel.json"],
+            2,
+            "error: results/singel.json: no such file; did you mean `results/single.json`?",
+        ),
+        (
+            &["--safety", "results"],
+            2,
+            "error: results: a folder, not the result file of a safety evaluation\nhelp: name its files; `cargo xtask report NAME` shows",
+        ),
+        (
+            &["--safety", "nothing.json"],
+            2,
+            "nothing.json: cannot be read: ",
+        ),
+        (
+            &["--safety", "results/single.json"],
+            2,
+            "not the object of a safety evaluation",
+        ),
+        (
+            &["--baseline", "nobody"],
+            2,
+            "there are results of scripted-agreeable, scripted-careful",
+        ),
+        (
+            &["--target", "nobody"],
+            2,
+            "targets with runs: scripted-agreeable, scripted-careful",
+        ),
+        (
+            &["--out", "file/r.html"],
+            3,
+            "\nhelp: make room or name another place with `--out`",
+        ),
+    ] {
+        let ran = ground.run(&[&["report"], args].concat());
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
+        assert!(!ran.err.contains(".export-"), "{args:?}: {}", ran.err);
+    }
+    for path in [
+        "benchmarks/sycophancy/",
+        "./benchmarks/sycophancy",
+        "./sycophancy",
+    ] {
+        ground.succeeds(&["report", path]);
+    }
+}
+
+#[test]
 fn runs_that_are_not_whole_are_shown_as_far_as_they_go() {
     let ground = demonstration();
     change(&ground, &format!("{CAREFUL}/conversations.json"), |rows| {

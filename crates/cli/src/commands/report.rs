@@ -1,13 +1,16 @@
 //! `report`: finished runs as a page to look at.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum};
 use probity::{
-    ReportFormat, ReportGate, ReportPlace, ReportRequest, RowsKept, WrittenReport, write_formatted,
-    write_report,
+    Layout, ReportFormat, ReportGate, ReportPlace, ReportRequest, RowsKept, RunError, RunErrorKind,
+    WrittenReport, write_formatted, write_report,
 };
-use schema::text::counted;
+use schema::{nearest, text::counted};
 use serde_json::json;
 
 use super::Context;
@@ -94,6 +97,7 @@ impl From<Rows> for RowsKept {
 /// When there is nothing to show, or the file cannot be written.
 pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
     logging::start(&context.global, &context.terminal)?;
+    check_files(&context.layout, &args.safety)?;
     let request = ReportRequest {
         names: names(context, args)?,
         safety: args.safety.clone(),
@@ -118,7 +122,7 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
     if let Some(format) = format {
         return write_other(context, args, &request, format, &out);
     }
-    let written = write_report(&context.layout, &request, &place(&out)?)?;
+    let written = write_report(&context.layout, &request, &place(&out)?).map_err(elsewhere)?;
     for line in &written.problems {
         context.terminal.warning(line);
     }
@@ -151,7 +155,7 @@ fn write_other(
         );
         return Err(Failure::usage(reason));
     }
-    let written = write_formatted(&context.layout, request, format, out)?;
+    let written = write_formatted(&context.layout, request, format, out).map_err(elsewhere)?;
     for line in &written.problems {
         context.terminal.warning(line);
     }
@@ -188,6 +192,49 @@ fn names(context: &Context, args: &ReportArgs) -> Result<Vec<String>, Failure> {
         ..BenchmarkSelection::default()
     };
     Ok(choose(&context.layout, &selection, false)?.names)
+}
+
+/// An error of writing, with what to do.
+fn elsewhere(error: RunError) -> RunError {
+    match error.kind() == RunErrorKind::Output && error.help().is_none() {
+        true => error.with_help("make room or name another place with `--out`"),
+        false => error,
+    }
+}
+
+/// That each result file of a safety evaluation is a file.
+fn check_files(layout: &Layout, files: &[PathBuf]) -> Result<(), Failure> {
+    for path in files {
+        let shown = path.display();
+        if path.is_dir() {
+            return Err(Failure::usage(format!(
+                "{shown}: a folder, not the result file of a safety evaluation\nhelp: name its files; `{} report NAME` shows a benchmark",
+                layout.command()
+            )));
+        }
+        if path.exists() {
+            continue;
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let entries = fs::read_dir(folder.unwrap_or(Path::new(".")));
+        let there: Vec<String> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| name.ends_with(".json"))
+            .collect();
+        if let Some(near) = nearest(&name, there.iter().map(String::as_str)) {
+            return Err(Failure::usage(format!(
+                "{shown}: no such file; did you mean `{}`?",
+                path.with_file_name(near).display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A file, where the name ends as that of a page does; else a folder.
