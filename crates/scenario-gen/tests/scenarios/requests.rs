@@ -1,4 +1,4 @@
-//! What the generator is told, and prompts and settings that are refused.
+//! What the generator gets, and prompts and settings that are refused.
 
 use super::*;
 
