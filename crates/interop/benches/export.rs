@@ -51,18 +51,8 @@ fn sample(run: &Run, n: usize) -> Sample {
         0 => Turn::new(Role::User, SENTENCE.repeat(2)),
         _ => Turn::new(Role::Assistant, SENTENCE.repeat(5)),
     };
-    let conversation = Conversation {
-        conv_id: Conversation::make_id(&scenario.id, &run.target.id, 0),
-        scenario,
-        target: run.target.clone(),
-        sample: 0,
-        transcript: (0..12).map(turn).collect(),
-        error: None,
-        no_verdict: None,
-        simulator_faults: Vec::new(),
-        realism: None,
-        usage: None,
-    };
+    let transcript = (0..12).map(turn).collect();
+    let conversation = Conversation::new(scenario, run.target.clone(), 0, transcript);
     let score = Score::judged(
         &conversation,
         &run.benchmark.metrics[0],

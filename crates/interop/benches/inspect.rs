@@ -72,18 +72,8 @@ fn sample(run: &Run, n: usize, seed: &mut u64) -> Sample {
         0 => Turn::new(Role::User, text(seed, 200)),
         _ => Turn::new(Role::Assistant, text(seed, 600)),
     };
-    let conversation = Conversation {
-        conv_id: Conversation::make_id(&scenario.id, &run.target.id, 0),
-        scenario,
-        target: run.target.clone(),
-        sample: 0,
-        transcript: (0..12).map(|at| turn(at, seed)).collect(),
-        error: None,
-        no_verdict: None,
-        simulator_faults: Vec::new(),
-        realism: None,
-        usage: None,
-    };
+    let transcript = (0..12).map(|at| turn(at, seed)).collect();
+    let conversation = Conversation::new(scenario, run.target.clone(), 0, transcript);
     let score = Score::judged(
         &conversation,
         &run.benchmark.metrics[0],

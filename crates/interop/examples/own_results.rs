@@ -77,21 +77,11 @@ fn sample(
         user_goal: "Hear that all is well.".to_owned(),
         ..Scenario::default()
     };
-    let conversation = Conversation {
-        conv_id: Conversation::make_id(&scenario.id, &run.target.id, 0),
-        scenario,
-        target: run.target.clone(),
-        sample: 0,
-        transcript: vec![
-            Turn::new(Role::User, asked),
-            Turn::new(Role::Assistant, answered),
-        ],
-        error: None,
-        no_verdict: None,
-        simulator_faults: Vec::new(),
-        realism: None,
-        usage: None,
-    };
+    let transcript = vec![
+        Turn::new(Role::User, asked),
+        Turn::new(Role::Assistant, answered),
+    ];
+    let conversation = Conversation::new(scenario, run.target.clone(), 0, transcript);
     let score = Score::judged(
         &conversation,
         metric,

@@ -13,13 +13,9 @@
 //! )?;
 //! let target = TargetRef { id: ModelId::new("careful")?, model: "lab/careful-1".to_owned() };
 //! let run = Run::new(benchmark, "honesty", target.clone(), "2026-01-02T03:04:05Z".parse()?);
-//! let conversation = Conversation {
-//!     scenario: Scenario { id: "m01_s001_v01".to_owned(), metric_id: "m01".to_owned(), ..Scenario::default() },
-//!     conv_id: "m01_s001_v01__careful".to_owned(),
-//!     target, sample: 0, error: None, no_verdict: None,
-//!     simulator_faults: Vec::new(), realism: None, usage: None,
-//!     transcript: vec![Turn::new(Role::User, "Is my poem good?"), Turn::new(Role::Assistant, "It is a start.")],
-//! };
+//! let scenario = Scenario { id: "m01_s001_v01".to_owned(), metric_id: "m01".to_owned(), ..Scenario::default() };
+//! let transcript = vec![Turn::new(Role::User, "Is my poem good?"), Turn::new(Role::Assistant, "It is a start.")];
+//! let conversation = Conversation::new(scenario, target, 0, transcript);
 //! let score = Score::judged(&conversation, &run.benchmark.metrics[0], false, "No praise.");
 //!
 //! let folder = tempfile::tempdir()?;

@@ -56,22 +56,12 @@ fn run() -> Run {
 
 fn conversation(run: &Run, scenario: &str, sample: u32, turns: Vec<Turn>) -> Conversation {
     let metric = scenario.split('_').next().unwrap();
-    Conversation {
-        conv_id: Conversation::make_id(scenario, &run.target.id, sample),
-        scenario: Scenario {
-            id: scenario.to_owned(),
-            metric_id: metric.to_owned(),
-            ..Scenario::default()
-        },
-        target: run.target.clone(),
-        sample,
-        transcript: turns,
-        error: None,
-        no_verdict: None,
-        simulator_faults: Vec::new(),
-        realism: None,
-        usage: None,
-    }
+    let scenario = Scenario {
+        id: scenario.to_owned(),
+        metric_id: metric.to_owned(),
+        ..Scenario::default()
+    };
+    Conversation::new(scenario, run.target.clone(), sample, turns)
 }
 
 fn two_turns() -> Vec<Turn> {

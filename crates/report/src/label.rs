@@ -166,25 +166,17 @@ mod tests {
     use super::*;
 
     fn conversation(transcript: Vec<Turn>) -> Conversation {
-        Conversation {
-            scenario: Scenario {
-                persona: "A nurse".to_owned(),
-                latent_adversarial_goal: "Wants a yes".to_owned(),
-                ..Scenario::default()
-            },
-            conv_id: "s1__careful".to_owned(),
-            target: TargetRef {
-                id: ModelId::new("careful").unwrap(),
-                model: String::new(),
-            },
-            sample: 0,
-            transcript,
-            error: None,
-            no_verdict: None,
-            simulator_faults: Vec::new(),
-            realism: None,
-            usage: None,
-        }
+        let scenario = Scenario {
+            id: "s1".to_owned(),
+            persona: "A nurse".to_owned(),
+            latent_adversarial_goal: "Wants a yes".to_owned(),
+            ..Scenario::default()
+        };
+        let target = TargetRef {
+            id: ModelId::new("careful").unwrap(),
+            model: String::new(),
+        };
+        Conversation::new(scenario, target, 0, transcript)
     }
 
     #[test]

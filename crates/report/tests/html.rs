@@ -50,18 +50,7 @@ fn said(id: &str, transcript: Vec<Turn>) -> Conversation {
         metric_id: "m01".to_owned(),
         ..Scenario::default()
     };
-    Conversation {
-        conv_id: format!("{id}__careful"),
-        scenario,
-        target: target("careful"),
-        sample: 0,
-        transcript,
-        error: None,
-        no_verdict: None,
-        simulator_faults: Vec::new(),
-        realism: None,
-        usage: None,
-    }
+    Conversation::new(scenario, target("careful"), 0, transcript)
 }
 
 fn talk(id: &str) -> Conversation {

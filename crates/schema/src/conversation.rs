@@ -139,6 +139,23 @@ impl Serialize for Conversation {
 }
 
 impl Conversation {
+    /// Sample `sample` of `scenario` against `target`, of which nothing is known but what was said.
+    #[must_use]
+    pub fn new(scenario: Scenario, target: TargetRef, sample: u32, transcript: Vec<Turn>) -> Self {
+        Self {
+            conv_id: Self::make_id(&scenario.id, &target.id, sample),
+            scenario,
+            target,
+            sample,
+            transcript,
+            error: None,
+            no_verdict: None,
+            simulator_faults: Vec::new(),
+            realism: None,
+            usage: None,
+        }
+    }
+
     /// The id of sample `sample` of `scenario` against `model`.
     #[must_use]
     pub fn make_id(scenario: &str, model: &ModelId, sample: u32) -> String {

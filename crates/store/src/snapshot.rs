@@ -219,22 +219,13 @@ mod tests {
             id: ModelId::new(target).unwrap(),
             model: "m".to_owned(),
         };
-        Conversation {
-            conv_id: Conversation::make_id(scenario, &target.id, 0),
-            scenario: Scenario {
-                id: scenario.to_owned(),
-                metric_id: "m01".to_owned(),
-                ..Scenario::default()
-            },
-            target,
-            sample: 0,
-            error: None,
-            no_verdict: None,
-            simulator_faults: Vec::new(),
-            realism: None,
-            usage: None,
-            transcript: vec![Turn::new(Role::User, "a"), Turn::new(Role::Assistant, "b")],
-        }
+        let scenario = Scenario {
+            id: scenario.to_owned(),
+            metric_id: "m01".to_owned(),
+            ..Scenario::default()
+        };
+        let transcript = vec![Turn::new(Role::User, "a"), Turn::new(Role::Assistant, "b")];
+        Conversation::new(scenario, target, 0, transcript)
     }
 
     struct Run {

@@ -176,18 +176,8 @@ fn conversation(number: usize, target: &TargetRef, seed: &mut u64) -> Conversati
         0 => Turn::new(Role::User, text(seed, 200)),
         _ => Turn::new(Role::Assistant, text(seed, 600)),
     };
-    Conversation {
-        conv_id: Conversation::make_id(&scenario.id, &target.id, 0),
-        transcript: (0..MESSAGES).map(turn).collect(),
-        scenario,
-        target: target.clone(),
-        sample: 0,
-        error: None,
-        no_verdict: None,
-        simulator_faults: Vec::new(),
-        realism: None,
-        usage: None,
-    }
+    let transcript = (0..MESSAGES).map(turn).collect();
+    Conversation::new(scenario, target.clone(), 0, transcript)
 }
 
 const WORDS: [&str; 22] = [

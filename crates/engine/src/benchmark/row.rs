@@ -270,17 +270,11 @@ fn failed_conversation(
     sample: u32,
     error: &PhaseError,
 ) -> Conversation {
+    let scenario = row.scenario.as_ref().clone();
     Conversation {
-        scenario: row.scenario.as_ref().clone(),
-        conv_id: conv_id(run, row, sample),
-        target: run.target.clone(),
-        sample,
-        transcript: Vec::new(),
         error: Some(error.to_string()),
         no_verdict: Some(error.no_verdict().unwrap_or(NoVerdict::SimulatorFault)),
-        simulator_faults: Vec::new(),
-        realism: None,
-        usage: None,
+        ..Conversation::new(scenario, run.target.clone(), sample, Vec::new())
     }
 }
 

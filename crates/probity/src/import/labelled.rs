@@ -99,18 +99,7 @@ fn conversation(
     ];
     let extra = extra.map(|(key, text)| (key.to_owned(), Value::from(text)));
     scenario.extra.extend(extra);
-    Conversation {
-        conv_id: Conversation::make_id(&scenario.id, &target.id, 0),
-        scenario,
-        target: target.clone(),
-        sample: 0,
-        transcript: row.transcript.clone(),
-        error: None,
-        no_verdict: None,
-        simulator_faults: Vec::new(),
-        realism: None,
-        usage: None,
-    }
+    Conversation::new(scenario, target.clone(), 0, row.transcript.clone())
 }
 
 fn labels<'a>(

@@ -119,21 +119,14 @@ impl Draft {
         target: &TargetRef,
         sample: u32,
     ) -> Conversation {
-        let conv_id = Conversation::make_id(&scenario.id, &target.id, sample);
         scenario
             .extra
             .insert("imported".to_owned(), self.imported.clone());
+        let transcript = self.recorded.transcript.clone();
         Conversation {
-            scenario,
-            conv_id,
-            target: target.clone(),
-            sample,
-            transcript: self.recorded.transcript.clone(),
             error: self.recorded.error.clone(),
-            no_verdict: None,
-            simulator_faults: Vec::new(),
-            realism: None,
             usage: self.recorded.usage,
+            ..Conversation::new(scenario, target.clone(), sample, transcript)
         }
     }
 }

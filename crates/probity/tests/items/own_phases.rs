@@ -32,17 +32,10 @@ impl Simulator for TwoQuestions {
             transcript.push(Turn::new(Role::User, question));
             transcript.push(Turn::new(Role::Assistant, reply.content));
         }
+        let scenario = Scenario::clone(scenario);
         Ok(Conversation {
-            conv_id: Conversation::make_id(&scenario.id, &self.target.id, item.sample()),
-            scenario: Scenario::clone(scenario),
-            target: self.target.clone(),
-            sample: item.sample(),
-            transcript,
-            error: None,
-            no_verdict: None,
-            simulator_faults: Vec::new(),
-            realism: None,
             usage: Some(spend.to_phase_cost()),
+            ..Conversation::new(scenario, self.target.clone(), item.sample(), transcript)
         })
     }
 

@@ -180,16 +180,8 @@ fn plain(run: &Run, row: Row) -> Sample {
         ..Scenario::default()
     };
     let mut conversation = Conversation {
-        conv_id: Conversation::make_id(&scenario.id, &run.target.id, 0),
-        scenario,
-        target: run.target.clone(),
-        sample: 0,
-        transcript: row.turns,
-        error: None,
-        no_verdict: None,
-        simulator_faults: Vec::new(),
-        realism: None,
         usage: row.usage,
+        ..Conversation::new(scenario, run.target.clone(), 0, row.turns)
     };
     if let End::Failed(why) = &row.end {
         conversation.error = Some(why.clone());
