@@ -23,7 +23,7 @@ impl SourceLocation {
     /// ```
     #[must_use]
     pub fn after(self, text: &[u8]) -> Self {
-        let breaks = text.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let breaks = line_breaks(text);
         let last_line = text.rsplit(|byte| *byte == b'\n').next();
         // Bytes that begin a character of UTF-8.
         let begins = |byte: &&u8| (**byte & 0xc0) != 0x80;
@@ -31,6 +31,33 @@ impl SourceLocation {
         Self {
             line: self.line + breaks,
             column: characters + if breaks == 0 { self.column } else { 1 },
+        }
+    }
+}
+
+/// How many there are. Bytes are summed up in bytes, which processors do many at once: 7% of the time of a report went into this.
+fn line_breaks(text: &[u8]) -> u64 {
+    let parts = text.chunks(usize::from(u8::MAX)).map(|part| {
+        let breaks: u8 = part.iter().map(|byte| u8::from(*byte == b'\n')).sum();
+        u64::from(breaks)
+    });
+    parts.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_in_long_texts() {
+        for lines in [0, 1, 254, 255, 256, 700] {
+            let text = "\n".repeat(lines) + &"é".repeat(300);
+            let location = SourceLocation::START.after(text.as_bytes());
+            let expected = SourceLocation {
+                line: 1 + lines as u64,
+                column: 301,
+            };
+            assert_eq!(location, expected);
         }
     }
 }
