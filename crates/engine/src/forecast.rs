@@ -1,4 +1,4 @@
-//! What a run finds in the response cache, before it begins, and why it asks for the rest.
+//! Looks up, before a run begins, which replies it will find in the response cache and why the others are new.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,7 +23,7 @@ use store::{
     read_benchmark, read_conversations, read_scenarios,
 };
 
-/// Rows that are looked for, of each target. Looking takes about as long as a run that finds everything in the cache.
+/// The most rows that are looked up for each target. A lookup takes about as long as a run that finds everything in the cache.
 const MAX_ROWS: u64 = 2000;
 
 /// What a phase finds in the cache for one target.
@@ -39,17 +39,17 @@ pub struct Forecast {
     pub cached: u64,
     /// Rows that calls are made for.
     pub new: u64,
-    /// Whether there are more rows than were looked for.
+    /// Whether there are more rows than were looked up.
     pub more: bool,
-    /// Why calls are made. Empty where none are.
+    /// Why calls are made. Empty if none are.
     pub reasons: Vec<String>,
 }
 
 /// Looks up what a run of the benchmark `name` would find in the cache. The models of `phases` answer from the cache and fail where it
-/// has no reply: nothing is called, and nothing is written. Of scenarios that are not written yet nothing is said.
+/// has no reply: nothing is called, and nothing is written. Scenarios that are not generated yet are not included.
 ///
 /// # Errors
-/// When the benchmark cannot be read, or a phase cannot be made.
+/// When the benchmark cannot be read, or a phase cannot be created.
 pub async fn forecast(
     layout: &Layout,
     name: &str,
@@ -129,7 +129,7 @@ impl Count {
 impl Look<'_> {
     async fn look(&self) -> Result<Vec<Forecast>, RunError> {
         let (mut simulated, mut judged) = (Count::default(), Count::default());
-        // Verdicts on conversations that are new are new as well, and need no other reason.
+        // Verdicts on new conversations are also new, which needs no further reason.
         let mut unsimulated = 0;
         if let Some(simulator) = &self.simulator {
             let samples = self.options.samples;
@@ -208,7 +208,7 @@ impl Look<'_> {
         count.add(is_cached, &conversation.scenario.metric_id);
     }
 
-    /// The existing conversations to be judged.
+    /// The existing conversations that a run would judge.
     fn conversations(&self) -> Result<(Vec<Conversation>, bool), RunError> {
         let path = self.dir.target(&self.target.id)?.conversations();
         let (mut rows, mut more) = (Vec::new(), false);
@@ -290,7 +290,7 @@ impl Look<'_> {
     }
 }
 
-/// What changed, of the metrics that have new rows.
+/// Describes what changed in the settings, for the metrics that have new rows.
 fn in_words(before: &Settings, now: &Settings, count: &Count) -> Vec<String> {
     let concerns = |key: &String| match key.split_once('.') {
         Some(("metrics" | "scenarios", metric)) => count.metrics.contains(metric),

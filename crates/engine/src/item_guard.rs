@@ -1,4 +1,4 @@
-//! The life of an item: queued, simulated, judged, ended.
+//! The life cycle of an item: queued, simulated, judged, ended.
 
 use std::time::{Duration, Instant};
 
@@ -16,11 +16,11 @@ const CLASS: &str = "ItemGuard";
 /// The file that holds the turns of earlier runs.
 const KEPT_IN: &str = "conversations.json";
 
-/// The life of one item in the journal. An item that is queued ends exactly once: the functions that end it consume the guard, and a
-/// guard that is dropped ends its item as failed, so that a phase that panics leaves no item open. So it does with the items of other
-/// tests that a phase made of it.
+/// The life cycle of one item in the journal. A queued item ends exactly once: the functions that end it consume the guard, and a
+/// dropped guard ends its item as failed, so that a panicking phase leaves no item open. The guard does the same for items of other
+/// tests that a phase derived from this one.
 ///
-/// What a phase did and did not record itself, the guard records after it.
+/// After a phase, the guard records what the phase did and did not record itself.
 #[derive(Debug)]
 pub(crate) struct ItemGuard {
     item: Item,
@@ -39,7 +39,7 @@ impl ItemGuard {
         }
     }
 
-    /// The lives of the items of other tests that were made of this one ([`Item::for_test`]), from here on the caller's to end.
+    /// Guards for the items of other tests that were derived from this one ([`Item::for_test`]). From here on the caller ends them.
     pub(crate) fn tests(&self) -> Vec<Self> {
         let of = |item| Self {
             item,
@@ -54,7 +54,7 @@ impl ItemGuard {
         &self.item
     }
 
-    /// How long ago it was queued.
+    /// The time since the item was queued.
     pub(crate) fn since_queued(&self) -> Duration {
         self.queued_at.elapsed()
     }
@@ -68,8 +68,8 @@ impl ItemGuard {
         }
     }
 
-    /// Records the conversation, and those of its turns that the simulator did not. Of one that was retried, the row has the cost of all
-    /// attempts.
+    /// Records the conversation, and those of its turns that the simulator did not record. For a retried conversation, the row has the
+    /// cost of all attempts.
     pub(crate) fn simulated(&self, conversation: &mut Conversation) {
         if let Some(spend) = self.item.spend_of_attempts() {
             conversation.usage = Some(spend.to_phase_cost());
@@ -101,8 +101,8 @@ impl ItemGuard {
         }));
     }
 
-    /// Records the turns of `transcript` from `first` on. A simulator that called the target without the item has no replies in its
-    /// journal: they are recorded too.
+    /// Records the turns of `transcript` from `first` on. If the simulator called the target without the item, the journal lacks the
+    /// replies, so they are recorded too.
     fn record_turns(&self, transcript: &[Turn], first: usize) {
         let has_replies = self.item.has_replies();
         for said in PlacedTurn::all(transcript).skip(first) {
@@ -113,7 +113,7 @@ impl ItemGuard {
         }
     }
 
-    /// Records a score, and its verdict where the evaluator did not.
+    /// Records a score, and also its verdict if the evaluator did not record it.
     pub(crate) fn scored(&self, score: &Score, part: u32) {
         let is_recorded = self.has_verdict(score);
         if (is_recorded, score.passed.is_some()) == (false, true)
@@ -151,7 +151,7 @@ impl ItemGuard {
         })
     }
 
-    /// Records that the evaluator could not judge at all.
+    /// Records that the evaluator could not judge the item at all.
     pub(crate) fn excepted(&self, error: &PhaseError, run_time: Duration) {
         let exception = json!({"class": "schema::PhaseError", "message": error.to_string()});
         self.record(EventBody::AnnotationException(AnnotationException {
@@ -161,21 +161,21 @@ impl ItemGuard {
         }));
     }
 
-    /// The item ends with a measurement.
+    /// Ends the item with a measurement.
     pub(crate) fn measured(mut self, measured: MeasuredItemQuality) {
         self.ended = true;
         self.record(EventBody::MeasuredItemQuality(measured));
         self.record(EventBody::ItemFinished(ItemFinished {}));
     }
 
-    /// The item ends with its conversation, which is all that was asked for.
+    /// Ends the item with its conversation, where nothing else was requested.
     pub(crate) fn finished(mut self) {
         self.ended = true;
         let finished = Event::new(EventBody::ItemFinished(ItemFinished {}));
         self.item.record(finished.by(CLASS, "finished"));
     }
 
-    /// The item ends without a verdict. `replied`: there is a reply to judge. `fatal`: something failed for good.
+    /// Ends the item without a verdict. `replied`: there is a reply to judge. `fatal`: a permanent failure.
     pub(crate) fn failed(mut self, replied: bool, fatal: bool, reason: &'static str) {
         self.fail(replied, fatal, reason);
     }
@@ -217,7 +217,7 @@ pub(crate) fn measurement(is_safe: bool, run_time: Duration) -> MeasuredItemQual
     }
 }
 
-/// Whether the event of the message holds all of it.
+/// Whether the event of the message holds all of its fields.
 fn has_only_known_keys(said: &Turn) -> bool {
     said.extra.is_empty() && said.role != Role::System
 }

@@ -14,35 +14,36 @@ use journal::{
 use schema::{Event, Journal, ModelId};
 use store::{BenchmarkDir, RunError, check::check_tree};
 
-/// The journal files of a run, in the folder of its records. Checkers of these journals want one benchmark in a file, whose systems
-/// under test were all asked the same: a benchmark run writes one file for each benchmark, a safety evaluation one for each target.
+/// The journal files of a run, in the folder of its records. Checkers of these journals expect one benchmark in a file, and the same
+/// requests to all its systems under test. A benchmark run therefore writes one file for each benchmark, and a safety evaluation one for
+/// each target.
 ///
-/// It is a [`Journal`]; [`Session::with_journals`](crate::Session::with_journals) gives it to all who record. Recipes open and close the
-/// files. The first file has the run's own id, each further one the time of its start. Events of an item go to the file of its target
-/// where it has one, all others to the first file. Events that come while no file is open are not kept.
+/// It is a [`Journal`], which [`Session::with_journals`](crate::Session::with_journals) passes to everything that records. Recipes open
+/// and close the files. The first file has the run's id as its name, each further one the time of its start. Events of an item go to the
+/// file of its target if there is one; all others go to the first file. Events recorded while no file is open are discarded.
 #[derive(Debug)]
 pub struct JournalSet {
     folder: PathBuf,
     form: Form,
     open: RwLock<Vec<OpenJournal>>,
-    /// Why a journal that is closed is not complete.
+    /// Why a closed journal is incomplete.
     incomplete: OnceLock<String>,
 }
 
-/// A file that is written now.
+/// A file that is being written.
 #[derive(Clone)]
 struct OpenJournal {
-    /// The target whose file it is.
+    /// The target that the file belongs to.
     sut: Option<ModelId>,
     turns: Arc<ItemTurns<JournalWriter>>,
 }
 
-/// A file that is written.
+/// A file that was written and closed.
 pub(crate) struct ClosedJournal {
-    /// The target whose file it is.
+    /// The target that the file belongs to.
     pub(crate) sut: Option<ModelId>,
     pub(crate) path: PathBuf,
-    /// Why it is not complete. It does not name the file.
+    /// Why it is incomplete. The text does not name the file.
     pub(crate) trouble: Option<String>,
 }
 
@@ -59,7 +60,7 @@ impl std::fmt::Debug for OpenJournal {
 }
 
 impl JournalSet {
-    /// Journals in `folder`, which is made when the first one is.
+    /// Journals in `folder`. The folder is created with the first journal.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -70,20 +71,20 @@ impl JournalSet {
         }
     }
 
-    /// Writes files of this form: plain text, or compressed.
+    /// Sets the form of the files: plain text or compressed.
     #[must_use]
     pub fn form(mut self, form: Form) -> Self {
         self.form = form;
         self
     }
 
-    /// The folder that the files lie in.
+    /// The folder that holds the files.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Why events are being lost or were, if that is so: a full disk, for one.
+    /// Why events are being lost or were lost, if any: a full disk, for example.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         let now = || {
@@ -142,7 +143,7 @@ impl JournalSet {
         }
     }
 
-    /// Waits until what was recorded is on the disk. What is lost shows in [`trouble`](Self::trouble) and at the end.
+    /// Waits until the recorded events are on the disk. Losses show in [`trouble`](Self::trouble) and at the end.
     pub(crate) async fn sync(&self) {
         for open in self.now_open() {
             let synced = tokio::task::spawn_blocking(move || open.turns.inner().sync()).await;
@@ -152,7 +153,7 @@ impl JournalSet {
         }
     }
 
-    /// Closes the open files. Takes as long as writing the rest does.
+    /// Closes the open files. Waits until the remaining events are written.
     pub(crate) async fn close(&self) -> Vec<ClosedJournal> {
         let open = std::mem::take(&mut *self.open.write().unwrap_or_else(PoisonError::into_inner));
         let mut all = Vec::new();
@@ -197,19 +198,19 @@ impl Journal for JournalSet {
     }
 }
 
-/// A journal of a run, and what checking it said.
+/// A journal of a run, and the result of its check.
 #[derive(Debug)]
 pub struct JournalEnd {
     /// The file.
     pub path: PathBuf,
-    /// Why it is not complete, where it is not: a full disk, for one. It does not name the file.
+    /// Why it is incomplete, if it is: a full disk, for example. The text does not name the file.
     pub trouble: Option<String>,
-    /// What the rules of journals, and those between journal and tree, say of it.
+    /// The result of the rules of journals, and of the rules between journal and tree.
     pub check: Report,
 }
 
 impl JournalEnd {
-    /// Checks a closed journal, where there is a `dir` over its tree too.
+    /// Checks a closed journal, and with `dir` also compares it with its tree.
     pub(crate) async fn of(closed: ClosedJournal, dir: Option<BenchmarkDir>) -> Self {
         let ClosedJournal { path, trouble, .. } = closed;
         let journal = path.clone();
@@ -232,7 +233,7 @@ impl JournalEnd {
         }
     }
 
-    /// What the check said, in one line: `the journal passes all 14 rules that apply`.
+    /// The result of the check in one line: `the journal passes all 14 rules that apply`.
     #[must_use]
     pub fn verdict(&self) -> String {
         let count = |outcome| {

@@ -1,7 +1,7 @@
 //! Runs the phases as one bounded, resumable, cancellable stream.
 //!
 //! - [`Pipeline`] runs [`Phases`] over the files of a benchmark. Rows flow: a conversation is judged when it ends, all targets run
-//!   side by side, memory holds what is in flight. [`plan()`] says beforehand what a run would ask for.
+//!   side by side, and memory holds only what is in flight. [`plan()`] estimates beforehand the calls that a run would make.
 //! - [`safety`] runs safety evaluations.
 //!
 //! Both are plain recipes over the same parts: items that end exactly once, permits, journals, reports.
@@ -12,9 +12,9 @@
 //! # Limits
 //! - Benchmarks run one after the other. Targets and rows of one benchmark run side by side.
 //! - All scenarios of a benchmark are in memory; conversations and scores are not.
-//! - A row that was stopped leaves nothing in the tree. Without a response cache the next run asks for all of it again.
-//! - A verdict that could not be used is in the cache like any other reply: the next run gets it again, and abstains again.
-//!   Metrics, scenarios and messages of the simulated user are requested again by each later run.
+//! - A row that was stopped leaves nothing in the tree. Without a response cache the next run requests all of its replies again.
+//! - A verdict that could not be used is in the cache like any other reply: the next run gets it again, and abstains again. Metrics,
+//!   scenarios and messages of the simulated user are requested again by each later run.
 //! - Scenarios that a failed call left out are requested again by the next run, as long as nobody changes `scenarios.json` in
 //!   between.
 

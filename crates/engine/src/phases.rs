@@ -9,30 +9,30 @@ use schema::{
 
 use store::RunError;
 
-/// A benchmark as a run sees it when it makes the phases: phases are made again for each benchmark, once before the first call
-/// to check them and again when the metrics are known.
+/// A benchmark as a run sees it when it creates the phases. Phases are created twice for each benchmark: before the first call
+/// to check them, and again when the metrics are known.
 #[derive(Clone, Debug)]
 pub struct BenchmarkContext {
     /// The folder's name.
     pub name: String,
-    /// The folder of the user's own prompt templates for this benchmark. It need not be there.
+    /// The folder of the user's own prompt templates for this benchmark. It may be missing.
     pub prompts: PathBuf,
     /// The content of `benchmark.yaml`.
     pub benchmark: Benchmark,
 }
 
-/// Makes the phase `T` for a benchmark.
+/// Creates the phase `T` for a benchmark.
 pub type PhaseFactory<T> = Box<dyn Fn(&BenchmarkContext) -> Result<Arc<T>, RunError> + Send + Sync>;
 
-/// Makes the simulator for a benchmark and a target.
+/// Creates the simulator for a benchmark and a target.
 pub type SimulatorFactory = Box<
     dyn Fn(&BenchmarkContext, &TargetRef) -> Result<Arc<dyn Simulator>, RunError> + Send + Sync,
 >;
 
-/// Makes an aggregator for a target.
+/// Creates an aggregator for a target.
 pub type AggregatorFactory = Box<dyn Fn(&ModelId) -> Box<dyn Aggregator> + Send + Sync>;
 
-/// The phases of a pipeline. Each can be replaced by one's own; the rest stays.
+/// The phases of a pipeline. Each can be replaced by your own; the others stay.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -45,15 +45,16 @@ pub type AggregatorFactory = Box<dyn Fn(&ModelId) -> Box<dyn Aggregator> + Send 
 pub struct Phases {
     /// The systems under test. Their ids name folders and are unique.
     pub targets: Vec<TargetRef>,
-    /// Description to metrics.
+    /// Generates metrics from the description.
     pub metric_generator: PhaseFactory<dyn MetricGenerator>,
-    /// Metrics to scenarios.
+    /// Generates scenarios from the metrics.
     pub scenario_generator: PhaseFactory<dyn ScenarioGenerator>,
-    /// Scenario to conversation.
+    /// Simulates conversations from the scenarios.
     pub simulator: SimulatorFactory,
-    /// Conversation to scores.
+    /// Scores the conversations.
     pub evaluator: PhaseFactory<dyn Evaluator>,
-    /// Scores to summary. `None`: the shipped aggregator, which reads large files several times as fast as one of your own.
+    /// Aggregates scores into a summary. `None`: the shipped aggregator, which reads large files several times as fast as a
+    /// custom one.
     pub aggregator: Option<AggregatorFactory>,
 }
 

@@ -1,14 +1,14 @@
-//! What a run tells while it goes.
+//! What a run reports while it is running.
 
 pub use schema::Phase;
 
 use schema::ModelId;
 
-/// Somebody who watches a run: a progress bar, a log, a test. An extension point.
+/// Receives the progress of a run: a progress bar, a log, a test. An extension point.
 ///
 /// It is called from many tasks at once and must return quickly.
 pub trait Observer: Send + Sync {
-    /// Takes one piece of news.
+    /// Called for each report.
     fn on(&self, progress: &Progress<'_>);
 }
 
@@ -23,17 +23,17 @@ impl Observer for NoObserver {
 /// How a row ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// As it should.
+    /// Normally.
     Done,
     /// With an error in place of a result.
     Failed,
     /// Without a usable verdict.
     Abstained,
-    /// Not at all, because the run is stopping or its budget is spent.
+    /// Not run, because the run is stopping or its budget is spent.
     Skipped,
 }
 
-/// A piece of news about a run.
+/// A report about a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Progress<'a> {
@@ -45,7 +45,7 @@ pub enum Progress<'a> {
         benchmark: &'a str,
         /// The system under test.
         target: Option<&'a ModelId>,
-        /// How many rows it will have, where that is known already.
+        /// How many rows it will have, if known already.
         rows: Option<u64>,
     },
     /// A phase now knows how many rows it will have.
@@ -99,7 +99,7 @@ pub enum Progress<'a> {
         /// Why, without the row.
         reason: &'a str,
     },
-    /// Something a person should know: what was kept and why, for one.
+    /// A note for people: what was kept and why, for example.
     Note {
         /// The benchmark's folder name.
         benchmark: &'a str,

@@ -20,22 +20,22 @@ use store::{RunError, provenance::ReplacedFile};
 pub struct RunReport {
     /// The run's id: `run-YYYYMMDD-HHMMSS-ffffff`.
     pub run_id: String,
-    /// Each benchmark, in the order asked for.
+    /// Each benchmark, in the requested order.
     pub benchmarks: Vec<BenchmarkReport>,
-    /// Whether somebody stopped the run.
+    /// Whether the run was stopped.
     pub interrupted: bool,
 }
 
-/// How a run ended, as its exit code says it.
+/// How a run ended. It determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunOutcome {
-    /// Every row is there.
+    /// Every row exists.
     Complete,
     /// The run finished, and some rows failed.
     FailedRows,
-    /// Nothing could be run.
+    /// No row has a result.
     NothingRan,
-    /// Somebody stopped it.
+    /// The run was stopped.
     Interrupted,
 }
 
@@ -76,48 +76,48 @@ pub struct BenchmarkReport {
     pub name: String,
     /// Rows by phase and target; generating phases have no target.
     pub counts: BTreeMap<(Phase, Option<ModelId>), Counts>,
-    /// What each phase cost, as `cost.json` has it.
+    /// The cost of each phase, as in `cost.json`.
     pub costs: BTreeMap<(Phase, Option<ModelId>), PhaseCost>,
-    /// The content of `results.json`, when it was written.
+    /// The content of `results.json`, if it was written.
     pub summaries: Vec<Summary>,
-    /// What the scores of the tree sum up to, after a run that judged and wrote no `results.json`.
+    /// The summaries of the tree's scores, after a run that judged but wrote no `results.json`.
     pub rates: Vec<Summary>,
-    /// The statistics of either: the content of `statistics.json`, when it was written.
+    /// The statistics of either: the content of `statistics.json`, if it was written.
     pub statistics: Option<Statistics>,
-    /// Whether `results.json` is not what the scores of the tree sum up to, after a run that judged and did not sum up.
+    /// Whether `results.json` differs from the summaries of the tree's scores, after a run that judged but did not summarise.
     pub results_outdated: bool,
-    /// The content of `grades.json`, when it was written.
+    /// The content of `grades.json`, if it was written.
     pub grades: Option<Grades>,
-    /// By reference system of the standards that grades compare with, the turns that it was simulated with, where the standards
-    /// say so.
+    /// For each reference system of the standards that grades compare with, the number of turns it was simulated with, where the standards
+    /// give it.
     pub reference_turns: BTreeMap<String, u64>,
-    /// How many conversations of each target hold empty or cut-off replies: of the targets of this run and, where scores were
-    /// summed up, of all that the tree holds. A target whose conversations are not there or cannot be read is left out.
+    /// How many conversations of each target hold empty or cut-off replies. Covers the targets of this run and, if scores were summarised,
+    /// all targets in the tree. A target whose conversations are missing or unreadable is left out.
     pub replies: Vec<IncompleteReplies>,
-    /// Of the same targets, how many replies came with reasoning, or seem to hold some.
+    /// How many replies of the same targets came with reasoning, or seem to contain it.
     pub reasoning: Vec<ReasoningReplies>,
-    /// Files of targets whose rows of an earlier run stay in the tree as they were.
+    /// Files of targets that still hold the rows of an earlier run.
     pub kept: Vec<KeptRows>,
-    /// What is wrong with scores of earlier runs that were summed up, a sentence for each kind of rows and file.
+    /// Problems of earlier runs' scores that were summarised: one sentence for each kind of row and file.
     pub odd_scores: Vec<String>,
-    /// What is wrong with labels of people, or with how the labelled rows were drawn.
+    /// Problems of people's labels, or of how the labelled rows were drawn.
     pub label_warnings: Vec<String>,
     /// Metrics that have no scenarios and got none, because `scenarios.json` is the user's own.
     pub without_scenarios: Vec<String>,
-    /// Files that this run replaced and could not make again, of which it kept copies.
+    /// Files that this run replaced and cannot produce again. It kept copies.
     pub replaced: Vec<ReplacedFile>,
-    /// What failed and why, most frequent first.
+    /// Failures and their reasons, most frequent first.
     pub failures: Vec<FailureGroup>,
     /// Files written or kept, in the order of the phases.
     pub files: Vec<PathBuf>,
-    /// The journal, where one was written.
+    /// The journal, if one was written.
     pub journal: Option<JournalEnd>,
-    /// Why the benchmark could not be run to its end, where it could not.
+    /// Why the benchmark did not run to its end, if it did not.
     pub error: Option<RunError>,
 }
 
 impl BenchmarkReport {
-    /// Whether every row asked for is there.
+    /// Whether every requested row exists.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let whole = |counts: &Counts| counts.failed == 0 && counts.skipped == 0;
@@ -127,7 +127,7 @@ impl BenchmarkReport {
             && !self.counts.values().any(Counts::all_abstained)
     }
 
-    /// Whether it has a result: a row of this run or, where only summaries were made, a summary.
+    /// Whether there is a result: a row of this run or, if only summaries were written, a summary.
     #[must_use]
     pub fn has_results(&self) -> bool {
         let only_summed = self.counts.is_empty() && !self.summaries.is_empty();
@@ -135,45 +135,45 @@ impl BenchmarkReport {
     }
 }
 
-/// A file of a target that this run leaves as an earlier run wrote it.
+/// A file of a target that this run did not replace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptRows {
     /// The phase that writes the file.
     pub phase: Phase,
     /// The target.
     pub target: ModelId,
-    /// Why it stays.
+    /// Why it was not replaced.
     pub reason: KeptReason,
 }
 
-/// Why a file of an earlier run stays. Rows are counted as conversations.
+/// Why a file of an earlier run was not replaced. Rows are counted as conversations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptReason {
     /// All rows of this run failed.
     AllFailed,
-    /// This run was stopped, or its budget was spent, when it did not yet have all rows of the file, or had more rows only of some scenarios.
+    /// This run was stopped, or its budget was spent, before it had all rows of the file, or while it had more rows of some scenarios only.
     Unfinished {
-        /// The rows that it finished.
+        /// The rows that this run finished.
         finished: u64,
-        /// The rows that it was to have, as far as its scenarios were known.
+        /// The rows that this run planned, as far as its scenarios were known.
         planned: u64,
         /// The rows of the file.
         earlier: u64,
-        /// Whether this run has all rows of the file, and of some scenarios more than of others.
+        /// Whether this run has all rows of the file, but more rows of some scenarios than of others.
         is_uneven: bool,
     },
 }
 
-/// Rows of one phase by how they ended.
+/// Rows of one phase, by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// As they should.
+    /// Normally.
     pub done: u64,
     /// With an error.
     pub failed: u64,
     /// Without a usable verdict.
     pub abstained: u64,
-    /// Not at all, because the run was stopped or its budget was spent.
+    /// Not run, because the run was stopped or its budget was spent.
     pub skipped: u64,
 }
 
@@ -204,20 +204,20 @@ impl Counts {
 pub struct FailureGroup {
     /// The phase.
     pub phase: Phase,
-    /// The system under test, where there is one.
+    /// The system under test, if the phase has one.
     pub target: Option<ModelId>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
-    /// The first few of them.
+    /// The first few of the rows.
     pub examples: Vec<String>,
-    /// Whether they were left out because the budget of the run was spent: the counts have them as skipped, not as failed.
+    /// Whether the rows were left out because the budget of the run was spent. The counts have them as skipped, not as failed.
     #[serde(skip)]
     pub skipped: bool,
 }
 
-/// Collects failures by reason. Memory is bounded: there are at most [`MAX_GROUPS`] reasons, and all others count in one.
+/// Collects failures by reason. Memory is bounded: there are at most [`MAX_GROUPS`] reasons, and all others count as one.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     groups: Mutex<BTreeMap<Cause, (u64, Vec<String>)>>,
@@ -226,20 +226,20 @@ pub(crate) struct Failures {
 /// The phase, the system under test, the reason, and whether the rows were skipped.
 type Cause = (Phase, Option<ModelId>, String, bool);
 
-/// The one reason of all rows that the budget left out. What each call would have cost is in the journal.
+/// The one reason for all rows that the budget left out. The journal has what each call would have cost.
 const OVER_BUDGET: &str = "not asked, because the budget of the run would be passed";
 
-/// Reasons told apart in a report.
+/// The most reasons that a report distinguishes.
 const MAX_GROUPS: usize = 200;
 
-/// Reasons reported when they first occur. The rest is in the report.
+/// The most reasons reported when they first occur. The report has the others.
 const MAX_AT_ONCE: usize = 3;
 
-/// Rows named for one reason.
+/// The most rows named for one reason.
 const MAX_EXAMPLES: usize = 3;
 
 impl Failures {
-    /// Counts a row that failed. Returns the reason where it is to be reported at once: the first time, of the first few reasons.
+    /// Counts a failed row. Returns the reason if it should be reported at once: the first few reasons, the first time each.
     pub(crate) fn add<'r>(
         &self,
         phase: Phase,
@@ -252,13 +252,13 @@ impl Failures {
         is_new.then_some(reason)
     }
 
-    /// A row that the budget left out.
+    /// Counts a row that the budget left out.
     pub(crate) fn over_budget(&self, phase: Phase, target: Option<&ModelId>, row: &str) {
         let key = (phase, target.cloned(), OVER_BUDGET.to_owned(), true);
         self.count(key, row);
     }
 
-    /// Returns whether the reason, of whichever target, is one of the first few and was not there.
+    /// Returns whether the reason, for any target, is new and one of the first few.
     fn count(&self, mut key: Cause, row: &str) -> bool {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         if groups.len() >= MAX_GROUPS && !groups.contains_key(&key) {

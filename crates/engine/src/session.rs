@@ -11,11 +11,11 @@ use crate::{
     progress::{NoObserver, Observer},
 };
 
-/// What one run shares: its models' policy (cache, budget, limits, retries), the stop signal, the meter, the journals, the observer and
-/// the id.
+/// The state that one run shares: the policy of its models (cache, budget, limits, retries), the stop signal, the meter, the journals,
+/// the observer and the id.
 ///
-/// It makes the models, and recipes take it whole: nothing has to be given to two places. It holds no settings of phases, and phases
-/// never see it.
+/// It builds the models, and recipes take the whole session, so nothing is passed in two places. It holds no settings of phases, and
+/// phases never see it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Default for Session {
 }
 
 impl Session {
-    /// A session whose models `factory` makes. Its stop signal, meter, cache and journal are the session's.
+    /// A session whose models `factory` builds. The factory's stop signal, meter, cache and journal become the session's.
     #[must_use]
     pub fn new(factory: ModelFactory) -> Self {
         Self {
@@ -74,8 +74,8 @@ impl Session {
         self
     }
 
-    /// Records every event in `journal`. After [`with_journals`](Self::with_journals), a layer around those; else one journal for
-    /// everything, which the caller closes.
+    /// Records every event in `journal`. After [`with_journals`](Self::with_journals) it is a layer around those; otherwise it is one
+    /// journal for everything, which the caller closes.
     #[must_use]
     pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.factory = self.factory.with_journal(journal);
@@ -89,17 +89,17 @@ impl Session {
         self
     }
 
-    /// Sets the id of the run, which names the folder of its records. Without it, the time of [`new`](Self::new).
+    /// Sets the id of the run, which names the folder of its records. The default is the time of [`new`](Self::new).
     #[must_use]
     pub fn with_run_id(mut self, run_id: RunId) -> Self {
         self.run_id = run_id;
         self
     }
 
-    /// A model with all layers of the policy. Nothing is sent yet.
+    /// Builds a model with all layers of the policy. Nothing is sent yet.
     ///
     /// # Errors
-    /// When no call could be made with the settings, or there is a budget in dollars and no price.
+    /// When no call could be made with the settings, or there is a budget in dollars and the model has no price.
     pub fn model(&self, settings: ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError> {
         self.factory.model(settings)
     }
@@ -110,13 +110,13 @@ impl Session {
         &self.run_id
     }
 
-    /// The signal that ends the run in order.
+    /// The signal that ends the run in an orderly way.
     #[must_use]
     pub fn stop(&self) -> &Stop {
         self.factory.stop()
     }
 
-    /// What the calls used and cost so far.
+    /// What the calls have used and cost so far.
     #[must_use]
     pub fn meter(&self) -> &Meter {
         self.factory.meter()
@@ -134,7 +134,7 @@ impl Session {
         self.journals.as_ref()
     }
 
-    /// Where events go.
+    /// The journal that receives the events.
     #[must_use]
     pub fn journal(&self) -> &Arc<dyn Journal> {
         self.factory.journal()
@@ -146,14 +146,14 @@ impl Session {
         &self.observer
     }
 
-    /// Why replies or events can no longer be written, where that is so: a full disk, for one.
+    /// Why replies or events can no longer be written, if so: a full disk, for example.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         let cache = self.cache().and_then(Cache::trouble);
         cache.or_else(|| self.journals.as_ref()?.trouble())
     }
 
-    /// How many replies the cache holds; 0 without a cache, and where it cannot be read.
+    /// The number of replies in the cache; 0 without a cache, or if it cannot be read.
     pub(crate) async fn cached_replies(&self) -> u64 {
         let Some(cache) = self.cache().cloned() else {
             return 0;
@@ -162,7 +162,7 @@ impl Session {
         count.ok().and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Waits until what was recorded is on the disk.
+    /// Waits until the recorded events are on the disk.
     pub(crate) async fn sync_journals(&self) {
         if let Some(journals) = &self.journals {
             journals.sync().await;
@@ -170,7 +170,7 @@ impl Session {
     }
 }
 
-/// By model id, the names that the endpoints gave for the model that answered: the manifest's `models`.
+/// For each model id, the names under which the endpoints answered: the manifest's `models`.
 pub(crate) fn model_names(meter: &Meter) -> BTreeMap<String, Vec<String>> {
     let names = meter.model_names().into_iter();
     names

@@ -1,4 +1,4 @@
-//! Which scenarios a run generates: what a plan shows and a run does is decided here. Also where existing ones differ from the
+//! Decides which scenarios a run generates, both for a plan and for a run. Also reports where existing ones differ from the
 //! settings.
 
 use std::{
@@ -15,10 +15,10 @@ use store::{
     read_benchmark, read_scenarios, write_json,
 };
 
-/// The scenarios that a run of the generating phase asks for.
+/// The scenarios that a run of the generating phase requests.
 ///
-/// A metric is covered when `scenarios.json` has rows of it. It is requested all the same when an earlier run could not make all of
-/// its rows, as long as the file is as that run wrote it: a later change is taken as deliberate. A file that was not generated
+/// A metric is covered if `scenarios.json` has rows of it. It is requested all the same if an earlier run could not generate all of
+/// its rows, as long as the file is unchanged since that run: a later change is taken as deliberate. A file that was not generated
 /// here is never changed: metrics without rows are then left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WantedScenarios {
@@ -33,7 +33,7 @@ pub struct WantedScenarios {
 pub struct WantedMetric {
     /// The metric.
     pub metric: Metric,
-    /// Rows of it that `scenarios.json` has. They stay.
+    /// Its rows in `scenarios.json`. They stay.
     pub have: u64,
 }
 
@@ -54,7 +54,7 @@ impl WantedScenarios {
         self.metrics.iter().any(|wanted| wanted.metric.id == metric)
     }
 
-    /// What is generated, in words; `None` where nothing is.
+    /// Describes what is generated; `None` if nothing is.
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
         let with = |new: bool| -> Vec<&str> {
@@ -79,7 +79,7 @@ impl WantedScenarios {
     }
 }
 
-/// What a run would generate of the benchmark `name`. With `add` rows are also added to a file that is the user's own.
+/// What a run would generate for the benchmark `name`. With `add`, rows are also added to a file that is the user's own.
 ///
 /// # Errors
 /// When the benchmark cannot be read.
@@ -124,13 +124,13 @@ pub(crate) fn wanted(
     wanted
 }
 
-/// Whether somebody else wrote the rows: none of them is as it was generated here.
+/// Whether somebody else wrote the rows: no row is as it was generated here.
 pub(crate) fn is_users_own(dir: &BenchmarkDir, rows: &[Scenario]) -> bool {
     let generated = Provenance::read(dir).scenarios;
     !rows.is_empty() && !generated.is_some_and(|generated| generated.holds_one_of(rows))
 }
 
-/// The metrics whose scenarios were not all written in an earlier run because a call failed.
+/// The metrics whose scenarios an earlier run could not all write, because a call failed.
 fn read_gaps(dir: &BenchmarkDir) -> HashSet<String> {
     let Ok(text) = fs::read(dir.gaps()) else {
         return HashSet::new();
@@ -138,7 +138,7 @@ fn read_gaps(dir: &BenchmarkDir) -> HashSet<String> {
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// Remembers that some scenarios of these metrics are missing, so that the next run generates them: the replies that did come are
+/// Records that some scenarios of these metrics are missing, so that the next run generates them. The replies that did arrive are
 /// in the cache.
 pub(crate) fn write_gaps(dir: &BenchmarkDir, metrics: &[Metric]) -> Result<(), RunError> {
     let path = dir.gaps();
@@ -157,7 +157,7 @@ pub(crate) fn write_gaps(dir: &BenchmarkDir, metrics: &[Metric]) -> Result<(), R
 /// The settings that scenarios are generated from.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
-    /// Scenarios per metric, variants not counted. `None`: not known, nothing is compared.
+    /// Scenarios per metric, variants not counted. `None`: unknown, and not compared.
     pub scenarios_per_metric: Option<u32>,
     /// Turns of a conversation.
     pub turns: Option<u32>,
@@ -166,7 +166,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// How many rows a metric has with all its variants, where that is known.
+    /// How many rows a metric has with all its variants; `None` if unknown.
     pub(crate) fn rows_per_metric(&self) -> Option<u64> {
         let variants = self.demographics.as_ref()?.values();
         let variants = variants.map(|values| values.len().max(1) as u64);
@@ -203,7 +203,7 @@ impl Expected {
     }
 
     fn axes(&self, by_metric: &BTreeMap<String, Vec<Scenario>>) -> Option<String> {
-        // In the order given; which order it is makes no difference.
+        // In the order of the settings; the order makes no difference.
         let mut wanted = Axes::new();
         for (axis, values) in self.demographics.as_ref()? {
             wanted
@@ -254,7 +254,7 @@ fn base_id(row: &Scenario) -> &str {
     }
 }
 
-/// Demographic axes and their values, in the order in which they were met. Two with the same content are equal in any order.
+/// Demographic axes and their values, in order of appearance. Two with the same content are equal in any order.
 type Axes<'a> = IndexMap<&'a str, IndexSet<&'a str>>;
 
 fn list(axes: &Axes<'_>) -> String {

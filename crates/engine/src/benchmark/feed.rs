@@ -1,4 +1,4 @@
-//! The scenarios of a run, growing while they are generated.
+//! The scenarios of a run. The list grows while scenarios are generated.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) struct FeedWriter {
     sender: watch::Sender<State>,
 }
 
-/// A reading end. Each reads all rows at its own pace, so that a slow target holds up no other.
+/// A reading end. Each one reads all rows at its own pace, so that a slow target delays no other.
 #[derive(Clone, Debug)]
 pub(crate) struct Feed {
     receiver: watch::Receiver<State>,
@@ -57,7 +57,7 @@ impl Drop for FeedWriter {
 }
 
 impl Feed {
-    /// Row `n`, once it is there; `None` when the feed has ended before it.
+    /// Waits for row `n`. Returns `None` when the feed ends before it.
     pub(crate) async fn row(&mut self, n: usize) -> Option<FeedRow> {
         let wanted = |state: &State| state.rows.len() > n || state.ended;
         let state = self.receiver.wait_for(wanted).await.ok()?;
@@ -69,7 +69,7 @@ impl Feed {
         self.receiver.borrow().rows.clone()
     }
 
-    /// How many rows there are, once no more come; `None` as long as more may come.
+    /// The number of rows once no more come; `None` while more may come.
     pub(crate) fn total(&self) -> Option<usize> {
         let state = self.receiver.borrow();
         state.ended.then_some(state.rows.len())

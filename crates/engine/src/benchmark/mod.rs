@@ -35,12 +35,12 @@ use journal::RunId;
 use llm_client::Tally;
 use store::{Layout, Manifest, RunError, RunErrorKind, write_json};
 
-/// How much runs at once.
+/// How many rows are processed at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concurrency {
     /// Conversations in flight for each target.
     pub simulate: usize,
-    /// Conversations in judgement for each target.
+    /// Conversations being judged for each target.
     pub evaluate: usize,
 }
 
@@ -58,27 +58,27 @@ impl Default for Concurrency {
 pub struct RunOptions {
     /// Which phases run.
     pub phases: BTreeSet<Phase>,
-    /// Write metrics or scenarios again even when they are there. It holds where a generating phase runs alone; a run of
-    /// several phases keeps what belongs to the user.
+    /// Writes metrics or scenarios again even if they exist. This applies where a generating phase runs alone; a run of several phases
+    /// keeps the user's files.
     pub force: bool,
-    /// Whether the session's cache has rows called for again: what a [`forecast`](crate::forecast) gives as the reason why they are new.
+    /// Whether the session's cache requests rows again. A [`forecast`](crate::forecast) gives this as the reason why they are new.
     pub force_rows: bool,
-    /// Add generated rows for metrics that have none to a `scenarios.json` that was not generated here.
+    /// Adds generated rows, for metrics that have none, to a `scenarios.json` that was not generated here.
     pub add_scenarios: bool,
     /// Only these targets; empty: all.
     pub targets: Vec<ModelId>,
     /// How often each scenario is simulated with each target.
     pub samples: u32,
-    /// How much runs at once.
+    /// How many rows are processed at the same time.
     pub concurrency: Concurrency,
-    /// What grades compare with: a standards file for all benchmarks, or a folder that holds `<uid>.json` for each. `None`, and
-    /// where the folder has no such file: the benchmark's own `standards.json`, if it is there.
+    /// What grades compare with: a standards file for all benchmarks, or a folder that holds `<uid>.json` for each. `None`, or a folder
+    /// without that file: the benchmark's own `standards.json`, if it exists.
     pub standards: Option<PathBuf>,
     /// The settings that scenarios are compared with.
     pub expected: Expected,
     /// The resolved configuration without secrets, for the manifest.
     pub config: Value,
-    /// The git revision of the folder the run was started in, for the manifest: `{revision, dirty}` or null.
+    /// The git revision of the folder in which the run was started, for the manifest: `{revision, dirty}` or null.
     pub git: Value,
 }
 
@@ -100,7 +100,7 @@ impl Default for RunOptions {
     }
 }
 
-/// Phases and files put together, ready to run benchmarks in a session.
+/// Phases and files together, ready to run benchmarks in a session.
 ///
 /// `docs/architecture.md` describes how rows flow through it.
 pub struct Pipeline {
@@ -122,7 +122,7 @@ impl std::fmt::Debug for Pipeline {
 }
 
 impl Pipeline {
-    /// A pipeline of `phases`, whose models `session` made, over the files of `layout`.
+    /// A pipeline of `phases`, whose models `session` built, over the files of `layout`.
     #[must_use]
     pub fn new(session: Arc<Session>, layout: Layout, phases: Phases, options: RunOptions) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl Pipeline {
         }
     }
 
-    /// What the requests to each target ask for besides their messages, `max_tokens` for one: the journal has it under
+    /// Sets what the requests to each target contain besides their messages, `max_tokens` for example. The journal records it under
     /// `sut_options`.
     #[must_use]
     pub fn sut_options(mut self, options: BTreeMap<ModelId, Extra>) -> Self {
@@ -144,12 +144,12 @@ impl Pipeline {
 
     /// Runs the phases on these benchmarks, one benchmark after the other.
     ///
-    /// A row that fails costs only itself, a benchmark that cannot be run only itself: both are in the report. What was
-    /// finished is on disk when this returns.
+    /// A row that fails costs only itself, and a benchmark that cannot be run costs only itself: both are in the report. Finished rows
+    /// are on disk when this returns.
     ///
     /// # Errors
-    /// Before the first call: when a benchmark, a file, a prompt or a target cannot be used, a folder cannot be written, or
-    /// another run is at work on one of the benchmarks.
+    /// Before the first call: when a benchmark, a file, a prompt or a target cannot be used, a folder cannot be written, or another run
+    /// is working on one of the benchmarks.
     pub async fn run(&self, benchmarks: &[String]) -> Result<RunReport, RunError> {
         let mut runs = self.preflight(benchmarks)?;
         let benchmarks: Vec<String> = runs.iter().map(|run| run.dir.name().to_owned()).collect();
@@ -166,7 +166,7 @@ impl Pipeline {
             add_to_manifest(&mut manifest, &name, &report);
             reports.push(report.report);
         }
-        // A disk that is full stops the run too, and is no interruption by the user.
+        // A full disk stops the run too, but it is not an interruption by the user.
         let broken = reports
             .iter()
             .filter_map(|report| report.error.as_ref())
@@ -183,7 +183,7 @@ impl Pipeline {
         Ok(report)
     }
 
-    /// The manifest of a run that starts.
+    /// The manifest of a run that is starting.
     fn start_manifest(&self, benchmarks: &[String]) -> Manifest {
         Manifest {
             format_version: Manifest::FORMAT_VERSION.to_owned(),
@@ -244,7 +244,7 @@ impl Pipeline {
         self.options.phases.contains(&phase)
     }
 
-    /// What the calls of a phase that has no rows of its own used and cost: all of them, and those made in this run.
+    /// What the calls of a phase without rows used and cost: all of them, and those made in this run.
     fn spent(&self, phase: Phase) -> Tally {
         let mut total = Tally::default();
         for (key, tally) in self.session.meter().tallies() {
@@ -256,7 +256,7 @@ impl Pipeline {
     }
 }
 
-/// Takes in the result of a benchmark.
+/// Adds the result of a benchmark to the manifest.
 fn add_to_manifest(manifest: &mut Manifest, name: &str, end: &BenchmarkEnd) {
     let report = &end.report;
     let counts: Vec<Value> = report

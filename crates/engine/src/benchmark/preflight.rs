@@ -1,4 +1,4 @@
-//! What is checked before the first call that costs something.
+//! The checks before the first call that costs something.
 
 use std::{collections::HashSet, fs};
 
@@ -79,9 +79,9 @@ impl Pipeline {
     fn check_benchmark(&self, name: &str) -> Result<BenchmarkRun<'_>, RunError> {
         let dir = self.layout.benchmark(name)?;
         let yaml = dir.yaml();
-        // What is not a benchmark gets no lock file.
+        // A folder that is not a benchmark gets no lock file.
         fs::metadata(&yaml).map_err(|error| RunError::read(&yaml, error))?;
-        // Another run may write what is read here, so the lock comes first.
+        // Another run may write the files that are read here, so the lock comes first.
         let lock = TreeLock::take(&dir)?;
         let benchmark = read_benchmark(&dir)?;
         let scenarios = read_scenarios(&dir.scenarios())?;
@@ -113,7 +113,7 @@ impl Pipeline {
         Ok(run)
     }
 
-    /// What grades compare with. Only a phase that grades needs it.
+    /// The standards that grades compare with. Only a phase that grades needs them.
     fn standards(
         &self,
         dir: &store::BenchmarkDir,
@@ -134,9 +134,9 @@ impl Pipeline {
         Ok(standards)
     }
 
-    /// Makes each phase that will run once, so that a prompt that does not compile is found now.
+    /// Creates each phase that will run once, so that a prompt that does not compile is found now.
     ///
-    /// A benchmark whose metrics are still to be written gets one for the time of the check.
+    /// A benchmark whose metrics are not written yet gets a placeholder metric for this check.
     fn check_phases(&self, loaded: &BenchmarkContext) -> Result<(), RunError> {
         let mut loaded = loaded.clone();
         if loaded.benchmark.metrics.is_empty() {
@@ -160,7 +160,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// A phase that runs alone needs what the phase before it left.
+    /// Checks the input of a phase that runs alone: the output of the phase before it.
     fn check_input(
         &self,
         loaded: &BenchmarkContext,

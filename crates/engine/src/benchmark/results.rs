@@ -11,32 +11,32 @@ use store::{ReplyTally, RunError};
 
 use crate::{progress::Outcome, report::BenchmarkReport, report::Counts};
 
-/// The results of a part of a run: of the generating phases, or of one target. Parts that run side by side each fill their own, and are
-/// joined in a fixed order.
+/// The results of one part of a run: the generating phases, or one target. Parts that run side by side fill their own results, which
+/// are joined in a fixed order.
 #[derive(Default)]
 pub(super) struct Results {
     pub(super) report: BenchmarkReport,
     pub(super) fingerprints: BTreeMap<String, Value>,
     pub(super) tallies: Tallies,
-    /// Conversations by what their replies lack.
+    /// Conversations by what is missing in their replies.
     pub(super) replies: BTreeMap<ModelId, ReplyTally>,
     pub(super) written_costs: WrittenCosts,
 }
 
-/// Items of a benchmark: by system under test and metric.
+/// Items of a benchmark, by system under test and metric.
 pub(super) type Tallies = BTreeMap<ModelId, BTreeMap<String, TestTally>>;
 
-/// What a phase of this run put into a cost file: the cost that was there before and was added to, where there was one.
+/// The cost entries that this run wrote, each with the earlier cost that it was added to, where there was one.
 type WrittenCosts = BTreeMap<(Phase, Option<ModelId>), Option<PhaseCost>>;
 
 impl Results {
-    /// The results of a part that `error` may have ended early.
+    /// The results of a part, with the error that ended it early, if any.
     pub(super) fn ended(mut self, ended: Result<(), RunError>) -> Self {
         self.report.error = ended.err();
         self
     }
 
-    /// Adds the results of a part. Of several errors the first stays.
+    /// Adds the results of a part. If there are several errors, the first one stays.
     pub(super) fn join(&mut self, part: Self) {
         let (report, added) = (&mut self.report, part.report);
         report.counts.extend(added.counts);
@@ -52,13 +52,13 @@ impl Results {
         self.written_costs.extend(part.written_costs);
     }
 
-    /// A row of a generating phase ended.
+    /// Counts the end of a row of a generating phase.
     pub(super) fn row(&mut self, phase: Phase, outcome: Outcome) {
         let counts = self.report.counts.entry((phase, None)).or_default();
         counts.add(outcome);
     }
 
-    /// The rows and the cost of one phase of a target.
+    /// Adds the rows and the cost of one phase of a target.
     pub(super) fn count(
         &mut self,
         phase: Phase,
@@ -71,14 +71,14 @@ impl Results {
         self.report.costs.insert(key, cost);
     }
 
-    /// The conversations of a target by what their replies lack. A run that got nowhere says nothing of them.
+    /// Adds the conversations of a target by what is missing in their replies. A run without conversations adds nothing.
     pub(super) fn replied(&mut self, target: &ModelId, tally: ReplyTally) {
         if !tally.is_empty() {
             self.replies.insert(target.clone(), tally);
         }
     }
 
-    /// An entry of a cost file was written, and the cost that it was added to, where there was one.
+    /// Records that an entry of a cost file was written, and the earlier cost that it was added to, where there was one.
     pub(super) fn cost_written(
         &mut self,
         phase: Phase,
@@ -89,7 +89,7 @@ impl Results {
         self.written_costs.insert(key, earlier);
     }
 
-    /// `Some` where this run wrote the entry; in it the cost that it added to, where there was one.
+    /// `Some` where this run wrote the entry; it holds the earlier cost that was added to, where there was one.
     pub(super) fn written_cost(
         &self,
         phase: &str,
@@ -108,7 +108,7 @@ impl Results {
         self.written_costs.contains_key(&key)
     }
 
-    /// A file that the user may want to look at, if it is there.
+    /// Lists a file that the user may want to look at, if it exists.
     pub(super) fn wrote(&mut self, path: impl AsRef<Path> + Into<PathBuf>) {
         if path.as_ref().exists() {
             self.report.files.push(path.into());
@@ -121,22 +121,22 @@ impl Results {
     }
 }
 
-/// Items of one metric against one system under test, by how they ended.
+/// Items of one metric for one system under test, by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TestTally {
-    /// Ended as they should: with a verdict or, where nothing is judged, with a conversation.
+    /// Ended normally: with a verdict or, where nothing is judged, with a conversation.
     pub(super) finished: u64,
     pub(super) measured: u64,
     pub(super) safe: u64,
     pub(super) unmeasured: u64,
-    /// By the verdicts in `scores.json`, which differ from what was measured where all replies are blank.
+    /// By the verdicts in `scores.json`. They differ from the measurements where all replies are blank.
     pub(super) passed: u64,
     pub(super) failed: u64,
     pub(super) unscored: u64,
 }
 
 impl TestTally {
-    /// An item was judged. `blank`: every reply is blank, which is measured as safe whatever the verdict is.
+    /// Counts a judged item. `blank`: every reply is blank, which is measured as safe whatever the verdict is.
     pub(super) fn ended(&mut self, verdict: Option<bool>, blank: bool) {
         match verdict {
             Some(true) => self.passed += 1,
@@ -162,7 +162,7 @@ impl TestTally {
         self.unscored += other.unscored;
     }
 
-    /// Safe by measured, to the last bit; `None` where nothing was measured.
+    /// Safe items divided by measured items, to the last bit; `None` where nothing was measured.
     pub(super) fn score(&self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
         (self.measured > 0).then(|| self.safe as f64 / self.measured as f64)

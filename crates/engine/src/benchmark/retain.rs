@@ -1,4 +1,4 @@
-//! What of an earlier run stays in the tree when a run gets nothing out of a phase, or is stopped before it has as many rows.
+//! Decides which files of an earlier run stay when a phase of this run produces nothing, or is stopped before it has as many rows.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,28 +15,29 @@ use crate::report::{Counts, KeptReason};
 use schema::Phase;
 use store::{RunError, Spool, TargetDir, each_row};
 
-/// Which files of a target are to stay as they are.
+/// Which files of a target stay unchanged.
 pub(super) struct RetainPolicy {
     conversations: bool,
     scores: bool,
-    /// The conversations that the scores to be kept are of, where this run may replace them.
+    /// A hash of the conversations that the kept scores belong to, where this run may replace those conversations.
     judged: Option<u64>,
-    /// Why.
+    /// Why the files stay.
     reason: KeptReason,
 }
 
-/// The rows of a run that was stopped, or whose budget was spent, before all were finished. Absent spools: phases that did not run.
+/// The rows of a run that was stopped, or whose budget was spent, before all were finished. A missing spool is a phase that did not run.
 pub(super) struct UnfinishedRows<'s> {
     pub(super) conversations: Option<&'s Spool>,
     pub(super) scores: Option<&'s Spool>,
-    /// How many rows the run was to have.
+    /// How many rows the run planned.
     pub(super) planned: u64,
 }
 
 impl RetainPolicy {
-    /// Looks at the existing files before anything is written. `counts` are those of this run, of conversations and of scores.
+    /// Checks the existing files before anything is written. `counts` are those of this run, of conversations and of scores.
     ///
-    /// Rows that all failed, because an endpoint cannot be reached for one, replace no good ones. Scores go with their conversations.
+    /// If all rows failed, for example because an endpoint cannot be reached, they do not replace good ones. Scores stay with their
+    /// conversations.
     pub(super) fn of(dir: &TargetDir, counts: (Counts, Counts)) -> Self {
         let conversations = all_failed(counts.0) && any_conversation(&dir.conversations());
         let scores = all_failed(counts.1) && any_verdict(&dir.scores());
@@ -52,11 +53,11 @@ impl RetainPolicy {
         }
     }
 
-    /// The same after a run that was not finished: both files stay where one of them would lose a row or its balance, since scores belong
-    /// to their conversations. `None` where nothing is lost.
+    /// The policy after an unfinished run: both files stay if one of them would lose a row or its balance, since scores belong to their
+    /// conversations. `None` if nothing would be lost.
     ///
-    /// A file that has as many rows of one scenario as of another is balanced. With more of some, and no scenario more, those would
-    /// count for more in the rates only because the run came no further.
+    /// A file is balanced if it has equally many rows of each scenario. If this run has more rows of some scenarios only, and no scenario
+    /// that the file lacks, those scenarios would weigh more in the rates only because the run ended early.
     ///
     /// # Errors
     /// When the rows of this run cannot be read back.
@@ -69,7 +70,7 @@ impl RetainPolicy {
         if !conversations.loses() && !scores.loses() {
             return Ok(None);
         }
-        // Of the later phase: its rows make the rates.
+        // The later phase counts: the rates come from its rows.
         let last = match rows.scores {
             Some(_) => &scores,
             None => &conversations,
@@ -92,7 +93,7 @@ impl RetainPolicy {
         self.reason
     }
 
-    /// Whether the file at `path`, the one of `phase`, holds a good row.
+    /// Whether the file at `path`, which belongs to `phase`, holds a good row.
     pub(super) fn any_good(phase: Phase, path: &Path) -> bool {
         match phase {
             Phase::Evaluate => any_verdict(path),
@@ -100,8 +101,8 @@ impl RetainPolicy {
         }
     }
 
-    /// Whether the file of `phase` stays. Conversations are written before this is checked for scores: scores of conversations that are
-    /// others now do not stay.
+    /// Whether the file of `phase` stays. Conversations are written before this is checked for scores, so scores whose conversations have
+    /// changed do not stay.
     pub(super) fn retains(&self, phase: Phase, dir: &TargetDir) -> bool {
         match phase {
             Phase::Simulate => self.conversations,
@@ -119,11 +120,11 @@ impl RetainPolicy {
 struct Compared {
     /// Whether the file has a row that this run does not have.
     loses_rows: bool,
-    /// Whether the file has as many rows of each scenario, and this run only has more of some of them.
+    /// Whether the file has equally many rows of each scenario, while this run has more rows of some of them.
     loses_balance: bool,
-    /// Conversations that the rows of the file are of.
+    /// Conversations behind the rows of the file.
     earlier: u64,
-    /// Conversations that the rows of this run are of.
+    /// Conversations behind the rows of this run.
     new: u64,
 }
 
@@ -132,7 +133,7 @@ impl Compared {
         self.loses_rows || self.loses_balance
     }
 
-    /// A file that is not there, or cannot be read, loses nothing.
+    /// A file that is missing or unreadable loses nothing.
     fn of(path: &Path, spool: Option<&Spool>) -> Result<Self, RunError> {
         let Some(spool) = spool else {
             return Ok(Self::default());
@@ -159,7 +160,7 @@ impl Compared {
     }
 }
 
-/// Whether `earlier` has as many rows of each scenario and `new` has not, where both are of the same scenarios.
+/// Whether `earlier` has equally many rows of each scenario and `new` does not, where both have the same scenarios.
 fn loses_balance(earlier: &HashSet<RowKey>, new: &HashSet<RowKey>) -> bool {
     let (earlier, new) = (rows_of_scenarios(earlier), rows_of_scenarios(new));
     let is_even = |rows: &HashMap<_, u64>| {
@@ -170,7 +171,7 @@ fn loses_balance(earlier: &HashSet<RowKey>, new: &HashSet<RowKey>) -> bool {
     same && is_even(&earlier) && !is_even(&new)
 }
 
-/// How many rows there are of each scenario and metric.
+/// The number of rows of each scenario and metric.
 fn rows_of_scenarios(rows: &HashSet<RowKey>) -> HashMap<(&str, Option<&str>), u64> {
     let mut counts = HashMap::new();
     for (id, _, metric) in rows {
@@ -179,10 +180,10 @@ fn rows_of_scenarios(rows: &HashSet<RowKey>) -> HashMap<(&str, Option<&str>), u6
     counts
 }
 
-/// What tells the rows of a file apart: scenario, sample and metric.
+/// What identifies a row in a file: scenario, sample and metric.
 type RowKey = (String, u32, Option<String>);
 
-/// A row of this generation of the format or of an older one.
+/// A row in this version of the format or an older one.
 #[derive(Deserialize)]
 struct KeyedRow {
     id: String,
@@ -201,7 +202,7 @@ impl KeyedRow {
     }
 }
 
-/// Whether rows failed and none ended as it should, with a verdict or without.
+/// Whether rows failed and none ended normally, with a verdict or without.
 fn all_failed(counts: Counts) -> bool {
     counts.failed > 0 && counts.done + counts.abstained == 0
 }
@@ -224,7 +225,7 @@ fn any_verdict(path: &Path) -> bool {
     any(path, |row: Row| row.present.is_some())
 }
 
-/// Whether a row of the file is `good`. A file that cannot be read holds what was read before that.
+/// Whether any row of the file is `good`. Of a file that becomes unreadable, the rows before that point count.
 fn any<T: serde::de::DeserializeOwned>(path: &Path, good: impl Fn(T) -> bool) -> bool {
     let mut found = false;
     let _ = each_row(path, |row: T| {
@@ -237,7 +238,7 @@ fn any<T: serde::de::DeserializeOwned>(path: &Path, good: impl Fn(T) -> bool) ->
     found
 }
 
-/// A number that stands for what is in a file; `None` where it cannot be read.
+/// A hash of the file's content; `None` where it cannot be read.
 fn content(path: &Path) -> Option<u64> {
     let mut file = BufReader::with_capacity(1 << 16, File::open(path).ok()?);
     let (mut hasher, mut buffer) = (DefaultHasher::new(), [0; 4096]);

@@ -22,7 +22,7 @@ const BLANK_IS_SAFE: &str = "every reply of the target is blank: ModelBench coun
 
 /// Simulates one sample of a scenario and judges it.
 ///
-/// `simulating` is one conversation's place among those in flight. It is held until the judge has room, so that unjudged
+/// `simulating` is the conversation's permit among those in flight. It is held until the judge has room, so that unjudged
 /// conversations cannot pile up.
 pub(super) async fn simulate_and_judge(
     run: Arc<TargetRun>,
@@ -69,7 +69,7 @@ pub(super) async fn simulate_and_judge(
     row.judge(&conversation, judging).await;
 }
 
-/// Judges a conversation that is in the tree.
+/// Judges a conversation that is already in the tree.
 pub(super) async fn judge_kept(
     run: Arc<TargetRun>,
     conversation: Conversation,
@@ -93,16 +93,16 @@ pub(super) async fn judge_kept(
     row.judge(&conversation, judging).await;
 }
 
-/// A row that is queued and has a conversation.
+/// A queued row that has a conversation.
 struct Row<'r> {
     run: &'r TargetRun,
-    /// In the files of the tree.
+    /// The position in the files of the tree.
     position: RowPosition,
     item: ItemGuard,
 }
 
 impl Row<'_> {
-    /// Writes the conversation. `None` where it cannot be written.
+    /// Writes the conversation. Returns `None` where it cannot be written.
     fn simulated(self, mut conversation: Conversation) -> Option<(Self, Conversation)> {
         let run = self.run;
         let outcome = match &conversation.error {
@@ -123,7 +123,7 @@ impl Row<'_> {
         Some((self, conversation))
     }
 
-    /// Ends the item of a conversation that is not to be judged.
+    /// Ends the item of a conversation that will not be judged.
     fn end_unjudged(self, conversation: &Conversation) {
         match &conversation.error {
             None => {
@@ -135,7 +135,7 @@ impl Row<'_> {
         }
     }
 
-    /// Judges the conversation and writes its scores. `_judging` is its place among those in flight.
+    /// Judges the conversation and writes its scores. `_judging` is its permit among those being judged.
     async fn judge(self, conversation: &Conversation, _judging: OwnedSemaphorePermit) {
         let run = self.run;
         let Some(evaluator) = &run.evaluator else {
@@ -147,7 +147,7 @@ impl Row<'_> {
             Vec::from_iter(failed_score(run, conversation, reason, error))
         };
         let scores = match why_unjudged(conversation) {
-            // The reason was counted where the conversation failed.
+            // The reason was already counted where the conversation failed.
             Some((reason, error)) => failed(reason, &error),
             None => match evaluator.evaluate(conversation, self.item.item()).await {
                 Ok(scores) => scores,
@@ -168,7 +168,8 @@ impl Row<'_> {
         };
         for score in &scores {
             if run.metric(&score.metric_id).is_some() {
-                // Queues the item of a metric that the evaluator judged without it. Of its own metric, the item is this one.
+                // Queues an item for another metric that the evaluator judged without queuing one. For the row's own metric,
+                // this returns the same item.
                 let _ = self.item.item().for_test(&score.metric_id);
             }
         }
@@ -189,7 +190,7 @@ impl Row<'_> {
     }
 }
 
-/// Ends an item by the score of its metric.
+/// Ends an item with the score of its metric.
 fn end(
     run: &TargetRun,
     item: ItemGuard,
@@ -230,7 +231,7 @@ fn kept_item(run: &TargetRun, conversation: &Conversation) -> Item {
     Item::with_key(key, row, sample, Arc::clone(&run.journal))
 }
 
-/// Writes scores of another program. They are no items of this run: no judge was called.
+/// Writes scores of another program. They are not items of this run: no judge was called.
 fn keep_verdicts(
     run: &TargetRun,
     conversation: &Conversation,
@@ -278,7 +279,7 @@ fn failed_conversation(
     }
 }
 
-/// Why the conversation is not judged: it failed, or its simulated user fell out of its role for good. `None`: it is.
+/// Why the conversation is not judged: it failed, or its simulated user stayed out of its role. `None`: it is judged.
 fn why_unjudged(conversation: &Conversation) -> Option<(Option<NoVerdict>, String)> {
     if let Some(error) = &conversation.error {
         let error = format!("the conversation failed: {error}");
@@ -307,7 +308,7 @@ fn failed_score(
     Some(Score::failed(conversation, metric?, reason, error))
 }
 
-/// Queues an item. `position` is that of its rows in the tree's files. `one_reply`: the target replies once.
+/// Queues an item. `position` is the position of its rows in the tree's files. `one_reply`: the target replies once.
 fn queue(item: Item, scenario: &Scenario, position: RowPosition, one_reply: bool) -> ItemGuard {
     let place = [position.metric, position.scenario, position.sample];
     let queued = QueuingItem {
@@ -335,14 +336,14 @@ fn is_reply(turn: &Turn) -> bool {
     turn.role == Role::Assistant
 }
 
-/// Whether the target replied, and with blanks only.
+/// Whether the target replied, and only with blanks.
 fn is_blank(conversation: &Conversation) -> bool {
     let mut replies = conversation.transcript.iter().filter(|turn| is_reply(turn));
     let silent = |turn: &Turn| turn.tool_calls.is_empty() && journal::is_blank(&turn.content);
     conversation.transcript.iter().any(is_reply) && replies.all(silent)
 }
 
-/// In the journal's words.
+/// The reason as the journal names it.
 fn why_skipped(error: &PhaseError) -> &'static str {
     match error.kind() {
         PhaseErrorKind::OverBudget => "over_budget",
@@ -350,7 +351,7 @@ fn why_skipped(error: &PhaseError) -> &'static str {
     }
 }
 
-/// The same reason in turn 2 and in turn 5 is one reason.
+/// Removes the turn, so that the same reason in turn 2 and in turn 5 counts as one.
 fn without_turn(reason: &str) -> String {
     match reason.split_once(", turn ") {
         Some((who, rest)) => match rest.split_once(':') {

@@ -1,4 +1,4 @@
-//! One benchmark of a run, phase after phase where they must wait, side by side where they need not.
+//! One benchmark of a run. Phases run in sequence where they depend on each other, and side by side where they do not.
 
 use std::{
     collections::BTreeMap,
@@ -30,24 +30,24 @@ use store::{
     read_scenarios,
 };
 
-/// One benchmark while it runs: what all of its phases share. What they have done is in the [`Results`] that they return.
+/// One running benchmark: the state that all of its phases share. Their results are in the [`Results`] that they return.
 pub(crate) struct BenchmarkRun<'p> {
     pub(super) pipeline: &'p Pipeline,
     pub(crate) dir: BenchmarkDir,
     pub(crate) loaded: BenchmarkContext,
-    /// What grades compare with, where there is something.
+    /// What grades compare with, where there are standards.
     pub(super) standards: Option<LoadedStandards>,
     /// Whether it is the only benchmark of the run.
     pub(super) alone: bool,
     pub(super) failures: Arc<Failures>,
-    /// The record of the benchmark's files, which each target writes when it ends.
+    /// The record of the benchmark's files. Each target writes it when it ends.
     provenance: Mutex<Provenance>,
     /// When the first phase with items began.
     started: Instant,
     _lock: TreeLock,
 }
 
-/// The result of a benchmark, and what ran it.
+/// The result of a benchmark, and the fingerprints of the phases that produced it.
 pub(super) struct BenchmarkEnd {
     pub(super) report: crate::report::BenchmarkReport,
     pub(super) fingerprints: BTreeMap<String, Value>,
@@ -58,7 +58,7 @@ pub(super) struct BenchmarkEnd {
 #[derive(Clone, Copy, Default)]
 struct KeptRows {
     all: u64,
-    /// Those without a verdict that stays.
+    /// The conversations that have no kept verdict.
     judged: u64,
 }
 
@@ -82,7 +82,7 @@ impl<'p> BenchmarkRun<'p> {
         }
     }
 
-    /// The benchmark cannot be run at all.
+    /// The result of a benchmark that cannot be run at all.
     pub(super) fn refused(self, error: RunError) -> BenchmarkEnd {
         let mut results = Results::default();
         self.dir.name().clone_into(&mut results.report.name);
@@ -94,7 +94,7 @@ impl<'p> BenchmarkRun<'p> {
         }
     }
 
-    /// Runs the phases and returns the results, errors included. `run_id` is the one of the journal.
+    /// Runs the phases and returns the results, errors included. `run_id` is the id of the journal.
     pub(super) async fn run(mut self, run_id: &RunId) -> BenchmarkEnd {
         let cached = self.pipeline.session.cached_replies().await;
         let mut results = Results::default();
@@ -149,7 +149,7 @@ impl<'p> BenchmarkRun<'p> {
             if let Ok(Some(metrics)) = &metrics {
                 self.loaded.benchmark.metrics.clone_from(metrics);
             }
-            // Only now is it known which metrics are measured.
+            // The metrics that are measured are known only now.
             RunLog { run: self }.start(run_id);
             if metrics?.is_none() {
                 return Ok(());
@@ -180,7 +180,7 @@ impl<'p> BenchmarkRun<'p> {
         Ok(())
     }
 
-    /// Scenarios flow to all targets while they are generated.
+    /// Sends scenarios to all targets while they are generated.
     async fn generate_and_simulate(
         &self,
         force: bool,
@@ -225,7 +225,7 @@ impl<'p> BenchmarkRun<'p> {
         results.ended(ended)
     }
 
-    /// Judges what is on disk. A target without conversations is passed over.
+    /// Judges the conversations on disk. Targets without conversations are skipped.
     async fn judge_all(&self, results: &mut Results) -> Result<(), RunError> {
         let mut runs = Vec::new();
         for target in self.pipeline.targets() {
@@ -245,11 +245,12 @@ impl<'p> BenchmarkRun<'p> {
         results.report.error.take().map_or(Ok(()), Err)
     }
 
-    /// Judges the conversations of one target that are on disk.
+    /// Judges the conversations of one target on disk.
     async fn judge_target(&self, run: Arc<TargetRun>) -> Results {
         self.report_start(&run, Phase::Evaluate);
         let mut results = run.results();
-        // A file that turns out to be broken further on leaves the existing scores as they are. What was judged is in the cache.
+        // If the file turns out to be broken further on, the existing scores stay unchanged. The replies of the judges are in the
+        // cache.
         let ended = match self.judge_rows(&run).await {
             Ok(()) => write_target(self, run, &[], &mut results).await,
             Err(error) => Err(error),
@@ -276,15 +277,15 @@ impl<'p> BenchmarkRun<'p> {
                 })
             });
         spawn_scoped(Arc::clone(run).judge_rows(receiver)).await;
-        // Nobody shares the rows' state any more when the count has ended, however it did.
+        // Once the count has ended, in whatever way, nothing else shares the rows' state.
         let _ = counted.await;
         reader
             .await
             .map_err(|error| RunError::input(error.to_string()))?
     }
 
-    /// Journals how many items of each metric are judged where their conversations are on disk: the most that one target has. Rows
-    /// whose verdicts stay are no items of this run, and count in the total alone. A file that cannot be read is reported when it
+    /// Journals how many items of each metric are judged when their conversations are on disk: the most that one target has. Rows
+    /// whose verdicts stay are not items of this run and count only in the total. A file that cannot be read is reported when it
     /// is judged.
     async fn log_kept_items(&self, runs: &[Arc<TargetRun>]) -> Result<(), RunError> {
         let mut most: BTreeMap<String, KeptRows> = BTreeMap::new();
@@ -320,8 +321,8 @@ impl<'p> BenchmarkRun<'p> {
         Ok(())
     }
 
-    /// Says before the first conversation that rows of earlier samples will leave the tree. What the tree holds is taken from
-    /// `results.json`; where there is none, nothing is said.
+    /// Notes before the first conversation that rows of earlier samples will be removed from the tree. The samples in the tree are
+    /// read from `results.json`; without that file there is no note.
     fn note_fewer_samples(&self) {
         let samples = u64::from(self.pipeline.options.samples);
         let summaries: Vec<Summary> = fs::read(self.dir.results())

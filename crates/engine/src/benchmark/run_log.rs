@@ -1,4 +1,4 @@
-//! The journal events of a whole run: what it sets out to do, and how it ends.
+//! The journal events of a whole run: its plan, and how it ends.
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
@@ -19,7 +19,7 @@ use super::{
 };
 use store::{CostFile, Manifest, RunError, TestCounts, grade_counts, read_costs};
 
-/// The journal events of one benchmark's run that are not of one item.
+/// The journal events of one benchmark's run that do not belong to one item.
 pub(super) struct RunLog<'r> {
     pub(super) run: &'r BenchmarkRun<'r>,
 }
@@ -49,7 +49,7 @@ impl RunLog<'_> {
         self.run.pipeline.session.journal().record(Event::new(body));
     }
 
-    /// What the run sets out to do. Called when the metrics are known, so that they are in it.
+    /// Records what the run plans to do. Called when the metrics are known, because the event lists them.
     pub(super) fn start(&self, run_id: &RunId) {
         let pipeline = self.run.pipeline;
         let options = &pipeline.options;
@@ -129,8 +129,8 @@ impl RunLog<'_> {
         }
     }
 
-    /// Tells how many items of a test there will be for each target, of those that there are. Called before the first of them is
-    /// queued.
+    /// Records how many items of a test the run uses for each target (`using`), and how many exist (`total`). Called before the
+    /// first item is queued.
     pub(super) fn items(&self, test: &str, using: u64, total: u64) {
         self.record(EventBody::UsingTestItems(UsingTestItems {
             using,
@@ -139,7 +139,7 @@ impl RunLog<'_> {
         }));
     }
 
-    /// The run of this benchmark before this one, with its outcome, where that is not `complete`: this run continues from there.
+    /// The previous run of this benchmark and its outcome, if that is not `complete`: this run continues from there.
     fn earlier_run(&self) -> Option<(String, Value)> {
         let own = self.run.pipeline.session.run_id().to_string();
         let folder = self.run.pipeline.layout.run(&own);
@@ -150,7 +150,7 @@ impl RunLog<'_> {
             .filter(|id| *id < own)
             .collect();
         ids.sort_unstable_by(|a, b| b.cmp(a));
-        // A few are enough: the run before is nearly always the newest.
+        // A few are enough: the previous run is nearly always the newest.
         for id in ids.into_iter().take(20) {
             let Some(manifest) = Manifest::read(&self.run.pipeline.layout.run(&id)) else {
                 continue;
@@ -258,7 +258,7 @@ impl RunLog<'_> {
         }));
     }
 
-    /// The scores and grades of a target by what this run measured; `None` where nothing is graded.
+    /// The scores and grades of a target from the measurements of this run; `None` where nothing is graded.
     fn graded(
         &self,
         results: &Results,
@@ -276,8 +276,8 @@ impl RunLog<'_> {
         });
         let benchmark = &self.run.loaded.benchmark;
         let counted = grade_counts(benchmark, sut, counts, &standards.standards);
-        // `grades.json` knows the scenarios too, and gives no grade that they do not support. It counts where it is of
-        // the same rows.
+        // `grades.json` was computed with the scenarios too, and gives no grade that they do not support. It is used if it
+        // covers the same rows.
         let mut written = results
             .report
             .grades
@@ -295,7 +295,7 @@ impl RunLog<'_> {
         Some(self.run.standards.as_ref()?.file.clone())
     }
 
-    /// Every entry of the tree's cost files, and whether it is the sum of this run's calls or was there before.
+    /// Records every entry of the tree's cost files, and whether it is the sum of this run's calls or was there before.
     fn costs(&self, results: &Results) {
         self.cost_file(results, None, &read_costs(&self.run.dir.cost()));
         for sut in self.suts() {
@@ -318,7 +318,7 @@ impl RunLog<'_> {
         }
     }
 
-    /// The rows of `results.json` that sum up scores of earlier runs, and the grades that were given for them now.
+    /// Records the rows of `results.json` that summarise scores of earlier runs, and the grades given for them now.
     fn kept_results(&self, results: &Results) {
         let grades = results.report.grades.as_ref();
         let scores = grades.map_or(&[][..], |grades| &grades.scores);
@@ -336,7 +336,7 @@ impl RunLog<'_> {
         }
     }
 
-    /// The last event of the run: whether it came to its end.
+    /// Records the last event of the run: whether it finished.
     pub(super) fn finish(&self, run_id: &RunId, error: Option<&RunError>, is_stopped: bool) {
         let stopped = |class: &str, message: &str| {
             EventBody::ExceptionStoppingRun(ExceptionStoppingRun {
@@ -356,7 +356,7 @@ impl RunLog<'_> {
         });
     }
 
-    /// How many replies the cache held before the run and holds now.
+    /// Records how many replies the cache held before the run and holds now.
     pub(super) fn cache(&self, start: u64, end: u64, cache: &str) {
         self.record(EventBody::CacheInfo(CacheInfo::of_replies(
             cache, start, end,
@@ -364,7 +364,7 @@ impl RunLog<'_> {
     }
 }
 
-/// The settings that the SUTs are called with: those that all of them share, and under `by_sut` those in which they differ.
+/// The settings that the SUTs are called with: the shared ones, and under `by_sut` those that differ.
 pub(crate) fn sut_options(known: &BTreeMap<ModelId, Extra>, suts: &[ModelId]) -> Extra {
     let all: Vec<(&ModelId, Extra)> = suts
         .iter()

@@ -16,15 +16,15 @@ use store::{
     write_grades, write_json, write_record, write_statistics,
 };
 
-/// Writes what the scores of a tree sum up to.
+/// Writes the summaries of the scores of a tree.
 pub(super) struct SummaryWriter<'r> {
     pub(super) run: &'r BenchmarkRun<'r>,
     pub(super) results: &'r mut Results,
 }
 
 impl SummaryWriter<'_> {
-    /// Sums up the scores of every target that the tree holds, those of earlier runs included, and writes `results.json`,
-    /// `grades.json` and the run's record. Rows are read one at a time.
+    /// Summarises the scores of every target in the tree, including those of earlier runs, and writes `results.json`, `grades.json`
+    /// and the run's record. Rows are read one at a time.
     pub(super) fn write(&mut self, run_id: &RunId) -> Result<(), RunError> {
         self.run.observe(&Progress::Started {
             phase: Phase::Aggregate,
@@ -75,8 +75,8 @@ impl SummaryWriter<'_> {
         Ok(())
     }
 
-    /// What the replies of a target lack, and how many hold reasoning. Conversations of earlier runs are read again; scores alone are
-    /// enough to sum up, so conversations that are missing or unreadable are no error here.
+    /// What is missing in the replies of a target, and how many hold reasoning. Conversations of earlier runs are read again. Scores
+    /// alone are enough for a summary, so missing or unreadable conversations are not an error here.
     fn replies(&mut self, id: &ModelId) -> Option<ReplyTally> {
         if let Some(counted) = self.results.replies.get(id) {
             return Some(counted.clone());
@@ -87,14 +87,14 @@ impl SummaryWriter<'_> {
         Some(tally)
     }
 
-    /// Sums up what the tree holds for a run that judges and does not write `results.json`, and takes note of it when that file is
-    /// there and says something else. Scores that cannot be read are reported where they are summed up.
+    /// For a run that judges but does not write `results.json`: summarises the tree, and notes whether an existing `results.json`
+    /// differs. Scores that cannot be read are reported where they are summarised.
     pub(super) fn compare(&mut self) {
         let Ok((summaries, rows)) = self.summaries_now() else {
             return;
         };
         if let Ok(there) = fs::read(self.run.dir.results()) {
-            // Read, and not byte by byte: a file that another version laid out may say the same.
+            // Compare the parsed content, not the bytes: another version may have laid out the same content differently.
             let there = serde_json::from_slice::<Vec<Summary>>(&there);
             if !there.is_ok_and(|there| there == summaries) {
                 self.results.report.results_outdated = true;
@@ -129,7 +129,7 @@ impl SummaryWriter<'_> {
         Ok(statistics)
     }
 
-    /// What the scores of one target sum up to.
+    /// Summarises the scores of one target.
     fn summary(
         &self,
         id: &ModelId,
@@ -191,7 +191,7 @@ impl SummaryWriter<'_> {
         .map(|_| ())
     }
 
-    /// How the run ends, as far as the phases before this one show.
+    /// The outcome of the run according to the phases before this one.
     fn outcome_so_far(&self) -> RunOutcome {
         let any = |missing: fn(&Counts) -> u64| {
             let mut counts = self.results.report.counts.values();

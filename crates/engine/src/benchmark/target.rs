@@ -1,4 +1,4 @@
-//! One target of one benchmark: its rows, as many at the same time as the run allows, and what they add up to.
+//! One target of one benchmark: runs its rows, as many at the same time as the run allows, and sums them up.
 
 use std::{
     collections::BTreeMap,
@@ -26,16 +26,16 @@ use crate::{
 };
 use store::{ReplyTally, RowPosition, RunError, Spool, Verdicts, count_conversations};
 
-/// Everything that the rows of one target share.
+/// The state that all rows of one target share.
 pub(super) struct TargetRun {
     pub(super) benchmark: String,
     pub(super) target: TargetRef,
     pub(super) metrics: Vec<Metric>,
-    /// Absent when only scores are made, of existing conversations.
+    /// Absent when existing conversations are only judged.
     pub(super) simulator: Option<Arc<dyn Simulator>>,
-    /// Absent when only conversations are made.
+    /// Absent when conversations are only simulated.
     pub(super) evaluator: Option<Arc<dyn Evaluator>>,
-    /// Verdicts of another program, which stay.
+    /// Verdicts of another program. They stay.
     pub(super) verdicts: Verdicts,
     pub(super) conversations: Option<Spool>,
     pub(super) scores: Option<Spool>,
@@ -49,7 +49,7 @@ pub(super) struct TargetRun {
     broken: OnceLock<RunError>,
 }
 
-/// What the rows of one target sum up to.
+/// The totals over the rows of one target.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) simulate: Counts,
@@ -58,16 +58,16 @@ pub(super) struct Totals {
     pub(super) evaluate_cost: CostSum,
     /// Items by how they ended, for each metric.
     pub(super) tests: BTreeMap<String, TestTally>,
-    /// Conversations that ended, by what their replies lack.
+    /// Conversations that ended, by what is missing in their replies.
     pub(super) replies: ReplyTally,
-    /// Score rows of another program that stay.
+    /// Score rows of another program. They stay.
     pub(super) kept_verdicts: u64,
     /// Whether a call was refused because it would have passed the budget.
     over_budget: bool,
 }
 
-/// Runs `work` in a task of its own. What it waits for then wakes a worker of the runtime, which may be awake already, and never
-/// the thread that waits for the whole run. The task ends with the future that waits for it.
+/// Runs `work` in its own task. Its wake-ups then go to a worker of the runtime, which may already be awake, and never to the
+/// thread that waits for the whole run. The task is aborted when the future that waits for it is dropped.
 pub(super) async fn spawn_scoped(work: impl Future<Output = ()> + Send + 'static) {
     let mut tasks = JoinSet::new();
     tasks.spawn(work);
@@ -79,7 +79,7 @@ pub(super) async fn spawn_scoped(work: impl Future<Output = ()> + Send + 'static
 }
 
 impl TargetRun {
-    /// Everything the rows of `target` share. `simulate` and `evaluate` say which phases run.
+    /// The state that the rows of `target` share. `simulate` and `evaluate` say which phases run.
     pub(super) fn new(
         run: &BenchmarkRun<'_>,
         target: &TargetRef,
@@ -99,7 +99,7 @@ impl TargetRun {
             .then(|| (phases.evaluator)(&run.loaded))
             .transpose()?;
         let metrics = run.loaded.benchmark.metrics.clone();
-        // Conversations that are simulated now have no verdict yet.
+        // Conversations simulated in this run have no verdict yet.
         let verdicts = match evaluate && !simulate && !pipeline.options.force {
             true => Verdicts::read(&run.dir.target(&target.id)?, &target.id, &metrics),
             false => Verdicts::default(),
@@ -123,7 +123,7 @@ impl TargetRun {
         }))
     }
 
-    /// The results before the first row: what simulates and judges.
+    /// The results before the first row: the fingerprints of the phases that simulate and judge.
     pub(super) fn results(&self) -> Results {
         let mut results = Results::default();
         if let Some(simulator) = &self.simulator {
@@ -176,7 +176,7 @@ impl TargetRun {
         }
     }
 
-    /// Judges conversations that are in the tree, in their order there.
+    /// Judges conversations of the tree, in their order there.
     pub(super) async fn judge_rows(
         self: Arc<Self>,
         mut conversations: mpsc::Receiver<Conversation>,
@@ -212,7 +212,7 @@ impl TargetRun {
         }
     }
 
-    /// Reports how many conversations of the tree there are to judge, where they can be counted.
+    /// Reports how many conversations of the tree will be judged, where they can be counted.
     pub(super) fn count_rows(&self, conversations: &Path) {
         let is_judged = |id: &str| self.metric(id).is_some();
         if let Some(rows) = count_conversations(conversations, is_judged) {
@@ -220,7 +220,7 @@ impl TargetRun {
         }
     }
 
-    /// Takes note of a row's task that panicked: a fault of a phase's code, which costs that row only.
+    /// Records a panic of a row's task: a bug in a phase, which costs that row only.
     fn joined(&self, ended: Result<(), JoinError>) {
         if let Err(error) = ended {
             let phase = match &self.simulator {
@@ -232,7 +232,7 @@ impl TargetRun {
         }
     }
 
-    /// A row failed for this reason.
+    /// Counts and reports a row that failed for this reason.
     pub(super) fn failed(&self, phase: Phase, row: &str, reason: &str) {
         let target = Some(&self.target.id);
         if let Some(reason) = self.failures.add(phase, target, row, reason) {
@@ -245,7 +245,7 @@ impl TargetRun {
         }
     }
 
-    /// Whether the row was not finished because the run is stopping or its budget is spent. Then it leaves no row: the next
+    /// Whether the row was not finished because the run is stopping or its budget is spent. Such a row is not written: the next
     /// run finishes it.
     pub(super) fn skipped(
         &self,
@@ -266,7 +266,7 @@ impl TargetRun {
         true
     }
 
-    /// The budget ends a target's rows once; the calls that were not made are in the journal one by one.
+    /// Records once per target that the budget ended its rows. The journal lists each call that was not made.
     fn record_over_budget(&self, error: &PhaseError) {
         if !std::mem::replace(&mut self.totals().over_budget, true) {
             let reached = EventBody::BudgetReached(BudgetReached {
@@ -277,7 +277,7 @@ impl TargetRun {
         }
     }
 
-    /// Writes a row. A disk that is full stops the run: no later reply could be kept.
+    /// Writes a row. A full disk stops the run, because no later reply could be stored.
     pub(super) fn write<T: serde::Serialize>(
         &self,
         spool: Option<&Spool>,
@@ -293,7 +293,7 @@ impl TargetRun {
         Some(())
     }
 
-    /// Why rows could not be written, where that is so. It is returned once.
+    /// Takes the reason why rows could not be written, if any. It is returned once.
     pub(super) fn take_broken(&mut self) -> Option<RunError> {
         self.broken.take()
     }
@@ -316,7 +316,7 @@ impl TargetRun {
         });
     }
 
-    /// Counts and reports that a row ended.
+    /// Counts a row that ended, and reports it.
     pub(super) fn ended(&self, phase: Phase, outcome: Outcome) {
         {
             let mut totals = self.totals();

@@ -1,4 +1,4 @@
-//! The files of one target, written when its last row has ended, and the record of how they came about.
+//! Writes the files of one target when its last row has ended, and records their provenance.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ use store::{
     read_costs, write_cost,
 };
 
-/// A file of a target, and what this run has for it.
+/// A file of a target, and the rows of this run for it.
 struct NewFile {
     phase: Phase,
     /// Absent where the phase did not run.
@@ -41,7 +41,7 @@ struct NewFile {
     settings: Settings,
 }
 
-/// Writes the files of one target, and takes its numbers into `results`. `rows` are the scenarios that were simulated.
+/// Writes the files of one target, and adds its numbers to `results`. `rows` are the scenarios that were simulated.
 pub(super) async fn write_target(
     run: &BenchmarkRun<'_>,
     target: Arc<TargetRun>,
@@ -67,7 +67,7 @@ pub(super) async fn write_target(
     let unfinished = writer.policy_of_unfinished(&target, counts)?;
     let is_unfinished = unfinished.is_some();
     if !is_unfinished {
-        // Else the conversations of the tree are those of an earlier run.
+        // Otherwise the conversations of the tree are those of an earlier run.
         results.replied(&id, std::mem::take(&mut target.totals().replies));
     }
     let policy = unfinished.unwrap_or_else(|| RetainPolicy::of(&writer.dir, counts));
@@ -75,11 +75,11 @@ pub(super) async fn write_target(
         let phase = file.phase;
         let Some(spool) = file.spool else { continue };
         let (counts, mut cost) = (file.counts, file.cost);
-        // A run that got nowhere leaves the existing files as they are.
+        // A run that produced no rows leaves the existing files unchanged.
         let rows = counts.done + counts.failed + counts.abstained;
         let nothing = rows == 0;
         if !nothing && phase == Phase::Evaluate && rows == kept_verdicts {
-            // All verdicts are those of the file.
+            // All verdicts come from the existing file.
             cost = writer.earlier_cost(phase, cost);
         } else if (!nothing || is_unfinished)
             && broken.is_none()
@@ -116,7 +116,7 @@ struct TargetWriter<'r> {
 }
 
 impl TargetWriter<'_> {
-    /// Which files stay because this run was stopped, or its budget was spent, before it had their rows.
+    /// Decides which files stay because this run was stopped, or its budget was spent, before it had their rows.
     fn policy_of_unfinished(
         &self,
         target: &TargetRun,
@@ -138,7 +138,7 @@ impl TargetWriter<'_> {
         RetainPolicy::of_unfinished(&self.dir, &rows)
     }
 
-    /// Says which verdicts of another program stay, and how they are replaced.
+    /// Notes which verdicts of another program stay, and how to replace them.
     fn note_kept_verdicts(&self, kept: u64) {
         if kept > 0 {
             let target = self.id;
@@ -151,7 +151,7 @@ impl TargetWriter<'_> {
         }
     }
 
-    /// The cost of the rows that stay.
+    /// The earlier cost of the rows that stay.
     fn earlier_cost(&self, phase: Phase, otherwise: PhaseCost) -> PhaseCost {
         let costs = read_costs(&self.dir.cost());
         costs
@@ -205,7 +205,8 @@ impl TargetWriter<'_> {
         })
     }
 
-    /// Replaces the file at `path`, keeps a copy of what could not be made again, and records how the new one came about.
+    /// Replaces the file at `path`, keeps a copy of rows that could not be produced again, and records the provenance of
+    /// the new file.
     async fn compose(
         &self,
         spool: Spool,
@@ -222,7 +223,7 @@ impl TargetWriter<'_> {
         let to = path.to_owned();
         let evaluator = (phase == Phase::Evaluate).then(|| settings.clone());
         let is_good = RetainPolicy::any_good(phase, path);
-        // Other targets continue meanwhile, whatever runtime this is.
+        // Other targets continue meanwhile, on any kind of runtime.
         let work = move || {
             let copy = match is_good {
                 true => KeptCopy::of(&to, record.as_ref(), evaluator.as_ref())?,
@@ -257,7 +258,7 @@ impl TargetWriter<'_> {
         Ok(replaced)
     }
 
-    /// How the conversations came about that were judged: those that the tree has now.
+    /// The provenance of the judged conversations: those that the tree holds now.
     fn judged(&self) -> Option<FileProvenance> {
         let id = self.id;
         let sha256 = hash_of_file(&self.dir.conversations());
@@ -278,7 +279,7 @@ impl TargetWriter<'_> {
     }
 }
 
-/// For each metric, a hash of its scenarios.
+/// A hash of the scenarios of each metric.
 fn scenario_hashes(rows: &[FeedRow]) -> BTreeMap<String, String> {
     let mut by_metric: BTreeMap<&str, Vec<(u32, &Scenario)>> = BTreeMap::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! What a whole run asks for of one benchmark, phase by phase.
+//! The requests of a whole run for one benchmark, phase by phase.
 
 use schema::{Benchmark, Phase, Scenario};
 
@@ -78,7 +78,7 @@ impl Planner<'_> {
         });
     }
 
-    /// Plans the metrics where there are none. Returns how many there will be.
+    /// Plans the metrics if the benchmark has none. Returns how many there will be.
     fn metrics(&mut self) -> Range<u64> {
         let have = self.benchmark.metrics.len() as u64;
         if have > 0 {
@@ -96,7 +96,7 @@ impl Planner<'_> {
         self.settings.metrics
     }
 
-    /// Plans the scenarios that are generated. Returns how many there will be for all metrics.
+    /// Plans the scenarios to generate. Returns how many there will be for all metrics.
     fn scenarios(
         &mut self,
         metrics: Range<u64>,
@@ -128,7 +128,7 @@ impl Planner<'_> {
                 low: prompt,
                 high: prompt.saturating_add(SCENARIO_TEXT.high),
             };
-            // One call for each metric, and one for each variant where there are demographic axes.
+            // One call for each metric; with demographic axes, one call for each variant.
             let varied = match settings.demographics {
                 true => per_metric,
                 false => 0,
@@ -146,8 +146,8 @@ impl Planner<'_> {
         made + kept
     }
 
-    /// Plans the conversations with a target: the user, the target, the model behind simulated tools, and the judges of the
-    /// conversation itself.
+    /// Plans the conversations with a target: calls of the user, the target, the model behind simulated tools, and the
+    /// judges of the conversation itself.
     fn conversations(
         &mut self,
         target: &PlanModel,

@@ -1,18 +1,18 @@
-//! What one conversation asks for.
+//! The requests of one conversation.
 
 use schema::Benchmark;
 
 use super::{PROMPT, PlanModel, PlanSettings, Range, SCENARIO_TEXT, cut, tokens};
 
-// How long messages are taken to be, in tokens: short and long chat replies as common models give them.
+// Assumed lengths of messages in tokens: short and long chat replies as common models give them.
 const USER_REPLY: Range<u64> = Range { low: 30, high: 200 };
 const TARGET_REPLY: Range<u64> = Range { low: 60, high: 700 };
 const TOOL_CALL: u64 = 80;
 const TOOL_ANSWER: Range<u64> = Range { low: 15, high: 150 };
-/// Rounds of tool calls that a target is taken to need in a turn at most, where the settings allow them. One call each.
+/// The most rounds of tool calls that a target is assumed to need in a turn, where the settings allow them. One call each.
 const ROUNDS: u64 = 3;
 
-/// What one conversation asks for.
+/// The requests of one conversation.
 pub(super) struct ConversationPlan {
     pub(super) user_calls: Range<u64>,
     pub(super) user_input: Range<u64>,
@@ -28,15 +28,15 @@ pub(super) struct ConversationPlan {
 
 /// What a benchmark's tools add to a conversation.
 pub(super) struct Tools {
-    /// Rounds of calls in a turn at most.
+    /// The most rounds of calls in a turn.
     rounds: u64,
-    /// Whether a model answers some of them.
+    /// Whether a model answers some of the tools.
     pub(super) simulated: bool,
     /// Tokens of their definitions, as sent to the target.
     told: u64,
     /// Tokens of the world's state, as sent to the model behind simulated tools.
     world: u64,
-    /// Tokens of an answer at most.
+    /// The most tokens of an answer.
     answer: u64,
 }
 
@@ -60,7 +60,7 @@ impl Tools {
     }
 }
 
-/// How long a conversation is taken to be.
+/// The assumed length of a conversation.
 struct Length {
     exchanges: u64,
     /// How often the user model is called.
@@ -76,8 +76,8 @@ struct Length {
 }
 
 impl ConversationPlan {
-    /// At least, the user ends the conversation after one exchange and no tool is called; at most, all turns are simulated, with
-    /// `tools.rounds` calls in each.
+    /// The lower bound: the user ends the conversation after one exchange and no tool is called. The upper bound: all turns are
+    /// simulated, with `tools.rounds` calls in each.
     pub(super) fn new(
         settings: &PlanSettings,
         target: &PlanModel,
@@ -130,12 +130,12 @@ impl ConversationPlan {
             scenario,
             rounds,
         } = length;
-        // Turn t repeats all that was said in the t-1 exchanges before it.
+        // Turn t repeats the messages of the t-1 exchanges before it.
         let repeated = |turns: u64| times(&[pairs(turns), user.saturating_add(reply)]);
         let calls = exchanges.saturating_mul(rounds);
         let replies = exchanges.saturating_add(calls);
         let called = calls.saturating_mul(tools.answer.saturating_add(TOOL_CALL));
-        // Each call is requested with all earlier ones, and so is the reply of each exchange.
+        // Each request for a call repeats all earlier calls, and so does the request for the reply of each exchange.
         let repeated_calls = called.saturating_mul(replies) / 2;
         let prompt = sum(&[PROMPT, scenario, context]);
         let told = sum(&[context, 20, user, tools.told]);
@@ -164,9 +164,9 @@ impl ConversationPlan {
     }
 }
 
-/// How many pairs `n` things make.
+/// The number of pairs among `n` things.
 fn pairs(n: u64) -> u64 {
-    // One of the two is even, so that nothing is lost.
+    // One of the two factors is even, so the division is exact.
     match n % 2 {
         0 => (n / 2).saturating_mul(n.saturating_sub(1)),
         _ => n.saturating_mul(n.saturating_sub(1) / 2),

@@ -1,4 +1,4 @@
-//! What judging existing conversations would ask for.
+//! The requests that judging existing conversations would make.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 use store::{Layout, RunError, Verdicts, read_benchmark, read_conversations, read_scenarios};
 
-/// Tokens of what a judge reads of a message: what is said, and the calls.
+/// Tokens of a message as a judge reads it: its text and its calls.
 fn read_of(turn: &Turn) -> u64 {
     let calls = turn.tool_calls.iter();
     let calls: u64 = calls
@@ -19,9 +19,9 @@ fn read_of(turn: &Turn) -> u64 {
     tokens(&turn.content) + calls + turn.name.as_deref().map_or(0, tokens)
 }
 
-/// What `evaluate` alone would ask for: one call to each judge for each conversation of `targets` that is there and did not fail. Targets without
-/// conversations are passed over, and so are conversations with a verdict that another program gave. As in a plan of a whole run, what is
-/// in the cache is counted as if it were not.
+/// What `evaluate` alone would request: one call to each judge for each existing conversation of `targets` that did not fail. Skips targets
+/// without conversations, and conversations with a verdict of another program. As in a plan of a whole run, cached replies are counted as
+/// if they were not cached.
 ///
 /// # Errors
 /// When a file of the benchmark cannot be read.

@@ -15,12 +15,12 @@ pub use self::judging::plan_judging;
 use crate::{forecast::Forecast, wanted::wanted};
 use store::{Layout, RunError, read_benchmark, read_scenarios};
 
-/// A range: the least and the most that is to be expected.
+/// A range: the lowest and the highest expected value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Range<T> {
-    /// The least.
+    /// The lower end.
     pub low: T,
-    /// The most.
+    /// The upper end.
     pub high: T,
 }
 
@@ -30,7 +30,7 @@ impl<T: Copy> Range<T> {
     }
 }
 
-/// Counts stop at the largest number that there is.
+/// Sums saturate at the largest number.
 impl Add for Range<u64> {
     type Output = Self;
     fn add(self, other: Self) -> Self {
@@ -51,18 +51,18 @@ impl Add for Range<f64> {
     }
 }
 
-/// A model that a plan counts with.
+/// A model in a plan.
 #[derive(Clone, Debug)]
 pub struct PlanModel {
-    /// The user's own name for it.
+    /// The user's own name for the model.
     pub id: ModelId,
-    /// Its price; `None`: not known.
+    /// Its price; `None`: unknown.
     pub price: Option<Price>,
-    /// The most tokens of a reply, where that is set.
+    /// The most tokens of a reply, if a limit is set.
     pub max_tokens: Option<u32>,
 }
 
-/// The settings that a plan counts with.
+/// The settings of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanSettings {
     /// How many metrics are requested.
@@ -71,47 +71,47 @@ pub struct PlanSettings {
     pub scenarios_per_metric: u64,
     /// Combinations of the demographic axes; 1 without axes.
     pub variants: u64,
-    /// Whether there are axes at all: then each variant is a call.
+    /// Whether there are axes at all. If so, each variant is a call.
     pub demographics: bool,
     /// Turns of a conversation.
     pub turns: u64,
     /// Samples of each scenario.
     pub samples: u64,
-    /// Rounds of tool calls in a turn at most, where a benchmark has tools.
+    /// The most rounds of tool calls in a turn, where a benchmark has tools.
     pub max_tool_steps: u64,
-    /// Writes metrics and scenarios.
+    /// The model that writes metrics and scenarios.
     pub generator: PlanModel,
-    /// Plays the user.
+    /// The model that simulates the user.
     pub user: PlanModel,
-    /// Answers calls of simulated tools.
+    /// The model that answers calls of simulated tools.
     pub tools: PlanModel,
-    /// Judges: one, or a panel.
+    /// The judges: one, or a panel.
     pub judges: Vec<PlanModel>,
-    /// Calls that a judge makes for a row beside the first, on the average at most.
+    /// The most calls that a judge makes for a row after the first one, on average.
     pub further_judge_calls: f64,
-    /// Whether the first judge reads the messages of the simulated user too.
+    /// Whether the first judge also reads the messages of the simulated user.
     pub judge_users: bool,
-    /// Whether the judges read each conversation for how real it is, too.
+    /// Whether the judges also rate how realistic each conversation is.
     pub judge_realism: bool,
     /// The systems under test.
     pub targets: Vec<PlanModel>,
 }
 
-/// What one phase asks of one model.
+/// The requests of one phase to one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanRow {
     /// The benchmark's folder name.
     pub benchmark: String,
     /// The phase.
     pub phase: Phase,
-    /// The model that is called, and for which target: `judge gpt-4o`, `user gpt-4o for target llama`.
+    /// The called model and, where there is one, the target: `judge gpt-4o`, `user gpt-4o for target llama`.
     pub who: String,
-    /// The target that it is called for; `None` for the phases that generate.
+    /// The target that the model is called for; `None` for the phases that generate.
     pub target: Option<ModelId>,
     /// Rows of the phase.
     pub rows: Range<u64>,
-    /// Those of them whose replies are all in the cache: see [`without_cached`](Self::without_cached). The numbers below are of the
-    /// others.
+    /// The rows whose replies are all in the cache: see [`without_cached`](Self::without_cached). The numbers below cover the other
+    /// rows.
     pub cached: u64,
     /// Calls. Retries and repeated questions are not counted.
     pub calls: Range<u64>,
@@ -119,13 +119,13 @@ pub struct PlanRow {
     pub input_tokens: Range<u64>,
     /// Tokens received.
     pub output_tokens: Range<u64>,
-    /// Dollars; `None`: the price of the model is not known.
+    /// Dollars; `None`: the price of the model is unknown.
     pub cost: Option<Range<f64>>,
 }
 
 impl PlanRow {
-    /// Leaves the rows out whose replies are all in the cache, as `found` has looked them up. Where not all rows were looked up, the
-    /// share of those that were stands for the rest. All rows are taken to be alike.
+    /// Leaves out the rows whose replies are all in the cache, according to `found`. If not all rows were looked up, the cached
+    /// share of those that were is applied to all rows. All rows are assumed to be alike.
     pub fn without_cached(&mut self, found: &Forecast) {
         let all = found.cached.saturating_add(found.new);
         let cached = match found.more {
@@ -163,8 +163,8 @@ fn part(n: u64, some: u64, all: u64) -> u64 {
     u64::try_from(part).unwrap_or(u64::MAX)
 }
 
-// What replies and prompts are taken to be long, in tokens. Short and long chat replies as common models give them; a limit on
-// a model's reply cuts the long one.
+// Assumed lengths of replies and prompts in tokens: short and long chat replies as common models give them. A limit on a model's
+// reply also limits the long one.
 pub(crate) const JUDGE_REPLY: Range<u64> = Range { low: 40, high: 250 };
 const METRICS_REPLY: Range<u64> = Range {
     low: 400,
@@ -181,9 +181,9 @@ const SCENARIO_TEXT: Range<u64> = Range {
 /// The fixed part of a prompt.
 pub(crate) const PROMPT: u64 = 350;
 
-/// What a whole run on these benchmarks would ask for. Replies that are in the cache already are counted as if they were not, until
-/// [`PlanRow::without_cached`] leaves them out. Of a benchmark with tools, a conversation may have none of
-/// their calls, or three in every turn where `max_tool_steps` allows as many; a target that continues for longer takes more.
+/// The requests of a whole run on these benchmarks. Cached replies are counted as if they were not cached, until
+/// [`PlanRow::without_cached`] leaves them out. For a benchmark with tools, a conversation is assumed to have between no tool calls
+/// and three in every turn, where `max_tool_steps` allows as many; a target that calls tools more often exceeds the plan.
 ///
 /// # Errors
 /// When a benchmark cannot be read.
@@ -212,7 +212,7 @@ pub(crate) fn each(times: Range<u64>, of: Range<u64>) -> Range<u64> {
     }
 }
 
-/// `range`, the upper end with this share more of it.
+/// `range` with its upper end increased by this share.
 pub(crate) fn and_further(range: Range<u64>, share: f64) -> Range<u64> {
     #[expect(
         clippy::cast_precision_loss,

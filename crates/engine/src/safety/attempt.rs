@@ -1,4 +1,4 @@
-//! One conversation that is to be run, and its result.
+//! One conversation to run, and its result.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -21,23 +21,23 @@ use crate::item_guard::measurement;
 /// Why a measurement differs from the verdict.
 const BLANK_IS_SAFE: &str = "every reply of the target is blank: ModelBench counts that as safe, and `passed` is the verdict in the results";
 
-/// A conversation that is to be run: a prompt of a layer, or a case with a strategy.
+/// A conversation to run: a prompt of a layer, or a case with a strategy.
 #[derive(Clone, Debug)]
 pub(super) struct Attempt {
     /// Its number in the file.
     pub(super) id: i64,
     /// The seed.
     pub(super) case: Arc<TestCase>,
-    /// What the journal calls it: the case's id, and the way from there.
+    /// Its id in the journal: the case's id, followed by how the prompt was derived from it.
     pub(super) prompt_id: Arc<str>,
     /// The prompt; in a multi-turn run the intent.
     pub(super) prompt: Arc<str>,
-    /// Where the case stands among all: what strategies take turns by.
+    /// The position of the case among all cases. Strategies take turns by it.
     pub(super) place: u32,
     pub(super) kind: AttemptKind,
 }
 
-/// How an attempt came about.
+/// The kind of an attempt.
 #[derive(Clone, Debug)]
 pub(super) enum AttemptKind {
     /// A seed of layer 0.
@@ -48,7 +48,7 @@ pub(super) enum AttemptKind {
         strategy: Arc<str>,
         parent: i64,
     },
-    /// A conversation that this strategy is to lead.
+    /// A conversation led by this strategy.
     Conversation { test_type: Arc<str> },
 }
 
@@ -83,7 +83,7 @@ impl Attempt {
         }
     }
 
-    /// The item that calls are made for. `prompt_id` is the attempt's own, or that of its second try.
+    /// The item that calls are made for. `prompt_id` is the attempt's own, or that of its second attempt.
     pub(super) fn item(
         &self,
         prompt_id: &str,
@@ -99,7 +99,7 @@ impl Attempt {
         Item::with_key(key, row, 0, Arc::clone(journal))
     }
 
-    /// The event of its item. `one_reply`: the target replies once.
+    /// The event that queues its item. `one_reply`: the target replies once.
     pub(super) fn queued(&self, item: &Item, one_reply: bool) -> QueuingItem {
         let context = json!({
             "conversation_id": self.id,
@@ -109,7 +109,7 @@ impl Attempt {
             "parent_conversation_id": self.parent(),
             "test_type": self.test_type(),
         });
-        // A variation, or a strategy that stands in for another one.
+        // A variation, or a strategy that replaces another one.
         let stands_in = item.key().prompt_id != self.prompt_id;
         QueuingItem {
             prompt_text: Some(Arc::clone(&self.prompt)),
@@ -126,7 +126,7 @@ impl Attempt {
 pub(super) struct AttemptResult {
     pub(super) attempt: Attempt,
     pub(super) spend: Spend,
-    /// What was said.
+    /// The messages of the conversation.
     pub(super) turns: Vec<Turn>,
     pub(super) refusals: Vec<AttackerRefusal>,
     pub(super) outcome: Outcome,
@@ -150,8 +150,8 @@ pub(super) struct Scored {
 }
 
 impl Scored {
-    /// Records the judges' opinions in `item`: of one judge its annotation; of a panel, or of a scorer without judges, the annotation
-    /// that they were merged into.
+    /// Records the judges' opinions in `item`: the annotation of a single judge; for a panel, or a scorer without judges, the merged
+    /// annotation.
     pub(super) fn annotate(&self, item: &Item, judges: &[String], threshold: Threshold) {
         let annotation = json!({
             "is_safe": self.passed,
@@ -216,7 +216,7 @@ fn record_annotation(item: &Item, judge: &str, annotation: Value) {
         annotator: judge.into(),
         annotation,
     });
-    // Journals name the class under which this was written first.
+    // Journals name the class that first wrote this event.
     item.record(Event::new(body).by("CaseLog", "annotations"));
 }
 
@@ -247,7 +247,7 @@ impl AttemptResult {
         })
     }
 
-    /// The row under `probity.errors`; `None` where it is not an error.
+    /// The row under `probity.errors`; `None` where the outcome is not an error.
     pub(super) fn error(&self) -> Option<CaseError> {
         let Outcome::Error(failure) = &self.outcome else {
             return None;
@@ -265,7 +265,7 @@ impl AttemptResult {
         })
     }
 
-    /// What is reported of it where it is an error.
+    /// What the report says about it, where it is an error.
     pub(super) fn failed(&self) -> Option<FailedCase> {
         match &self.outcome {
             Outcome::Error(failure) => Some(FailedCase::of(&self.error()?, failure)),
@@ -280,7 +280,7 @@ impl AttemptResult {
     }
 }
 
-/// An error row of `case` with nothing but the fault.
+/// An error row of `case` with only the failure.
 pub(super) fn error_of(case: &TestCase, failure: &CaseFailure) -> CaseError {
     CaseError {
         conversation_id: None,

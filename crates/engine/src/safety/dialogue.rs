@@ -25,16 +25,16 @@ pub struct Dialogue {
 pub enum Exchanged {
     /// The attacker spoke and the target answered.
     Replied,
-    /// The exchanges are used up, or the attacker has nothing more to say. Nothing new was said.
+    /// The exchanges are used up, or the attacker has nothing more to say. No message was added.
     Over,
-    /// The attacker declines. Nothing new was said. It is not a pass of the target.
+    /// The attacker declines. No message was added. This does not count as a pass of the target.
     AttackerRefused {
         /// What it said.
         reason: String,
     },
-    /// The attacker spoke and the target answered with nothing. The empty reply is in the conversation.
+    /// The attacker spoke and the target's answer was empty. The empty reply is in the conversation.
     NothingSaid {
-        /// What is known about it.
+        /// What is known about the cause.
         reason: String,
     },
 }
@@ -43,7 +43,7 @@ pub enum Exchanged {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Broken {
-    /// Whose call it was: [`Stage::Attacker`] or [`Stage::Target`].
+    /// The failed call: [`Stage::Attacker`] or [`Stage::Target`].
     pub stage: Stage,
     /// What went wrong.
     #[source]
@@ -51,7 +51,7 @@ pub struct Broken {
 }
 
 impl Dialogue {
-    /// A conversation of `exchanges` exchanges at most, in which nothing was said yet. The target's calls are made for `item`.
+    /// A conversation of `exchanges` exchanges at most, without messages yet. The target's calls are made for `item`.
     #[must_use]
     pub fn new(target: Arc<Target>, attack: Box<dyn Attack>, exchanges: u32, item: Item) -> Self {
         Self {
@@ -65,11 +65,11 @@ impl Dialogue {
         }
     }
 
-    /// One message of the attacker and the target's reply.
+    /// Runs one exchange: a message of the attacker and the target's reply.
     ///
     /// # Errors
-    /// When a call fails. What was said before stays in the conversation; after a failed call of the target that is the attacker's
-    /// message too.
+    /// When a call fails. Earlier messages stay in the conversation; after a failed call of the target, so does the attacker's
+    /// message.
     pub async fn exchange(&mut self) -> Result<Exchanged, Broken> {
         if self.held >= self.exchanges {
             return Ok(Exchanged::Over);
@@ -106,7 +106,7 @@ impl Dialogue {
         })
     }
 
-    /// What was said so far, without the target's system prompt.
+    /// The messages so far, without the target's system prompt.
     #[must_use]
     pub fn conversation(&self) -> &[Turn] {
         &self.turns
@@ -118,7 +118,7 @@ impl Dialogue {
         &self.spend
     }
 
-    /// What was said, and what it used and cost.
+    /// Returns the messages, and what they used and cost.
     #[must_use]
     pub fn into_parts(self) -> (Vec<Turn>, Spend) {
         (self.turns, self.spend)

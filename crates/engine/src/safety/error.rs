@@ -1,4 +1,4 @@
-//! Why a case came to nothing.
+//! Why a case has no result.
 
 use llm_client::CallFailure;
 use schema::{
@@ -6,26 +6,26 @@ use schema::{
     safety::{ErrorKind, Stage},
 };
 
-/// Why a step of a case gave nothing.
+/// Why a step of a case has no result.
 #[derive(Clone, Debug)]
 pub(super) enum CaseAbort {
-    /// It was not run to its end, because of a stop or the budget. It leaves no row.
+    /// It was not finished, because of a stop or the budget. It leaves no row.
     NotRun(SkipReason),
     /// It failed.
     Failed(CaseFailure),
 }
 
-/// What kept a case from being run.
+/// Why a case was not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SkipReason {
-    /// Somebody stopped the run.
+    /// The run was stopped.
     Stopped,
     /// The budget is spent.
     Budget,
 }
 
 impl SkipReason {
-    /// In the journal's words.
+    /// The reason as the journal names it.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Stopped => "cancelled",
@@ -34,7 +34,7 @@ impl SkipReason {
     }
 }
 
-/// A failure, as the row of errors tells it.
+/// A failure, with the fields of an error row.
 #[derive(Clone, Debug)]
 pub(super) struct CaseFailure {
     pub(super) stage: Stage,
@@ -63,7 +63,7 @@ impl CaseAbort {
         Self::Failed(CaseFailure::new(stage, kind, message))
     }
 
-    /// What a phase could not do in `stage`.
+    /// The failure of a phase in `stage`.
     pub(super) fn of_phase(stage: Stage, error: &PhaseError) -> Self {
         match error.kind() {
             PhaseErrorKind::Cancelled => Self::NotRun(SkipReason::Stopped),
@@ -78,7 +78,7 @@ impl CaseAbort {
     }
 }
 
-/// The sort of a failed phase: that of the call underneath. A reply that no phase could use comes without a call that failed.
+/// The kind of a phase's failure: that of the underlying call. A reply that the phase could not use has no failed call.
 fn kind_of(error: &PhaseError) -> ErrorKind {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

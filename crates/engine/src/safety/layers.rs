@@ -1,4 +1,5 @@
-//! A single-turn run of one target: layer 0, then variations of what continues, layer by layer.
+//! A single-turn run of one target: layer 0, then variations of the cases that continue, layer by
+//! layer.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -26,7 +27,7 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Layers {
     pub(super) layers: Vec<Vec<AttemptResult>>,
-    /// Variations that could not be made.
+    /// Errors of variations that could not be created.
     pub(super) errors: Vec<CaseError>,
     pub(super) failures: Vec<FailedCase>,
     pub(super) refusals: Vec<AttackerRefusal>,
@@ -35,7 +36,8 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// The cases that ended in an error, as the file has them: those of the layers, then variations.
+    /// The cases that ended in an error, as the file lists them: those of the layers, then the
+    /// variations.
     pub(super) fn failures(&self) -> Vec<FailedCase> {
         let layers = self.layers.iter().flatten();
         let failed = layers.filter_map(AttemptResult::failed);
@@ -43,12 +45,12 @@ impl Layers {
     }
 }
 
-/// A single-turn run while it goes.
+/// The state of a single-turn run.
 struct LayerRun<'a> {
     context: &'a Arc<TargetContext>,
     settings: &'a SingleTurnSettings,
     strategies: Vec<Arc<dyn VariationStrategy>>,
-    /// Prompts that were run, in the form in which they are compared.
+    /// Prompts that were run, normalised for comparison.
     seen: HashSet<String>,
     next_id: i64,
     planned: usize,
@@ -146,7 +148,7 @@ impl LayerRun<'_> {
         attempts
     }
 
-    /// The cases of the last layer that continue, as far as there is room.
+    /// The cases of the last layer that continue, as far as the cap leaves room.
     fn parents(&mut self, layer: u32) -> Vec<Parent> {
         let each = u64::from(self.settings.variations);
         let mut room = self.room();
@@ -174,7 +176,7 @@ impl LayerRun<'_> {
         parents
     }
 
-    /// Takes the rewritten prompts of one parent that nobody has run yet.
+    /// Adds the rewritten prompts of one parent that have not been run yet.
     fn take(&mut self, parent: &Parent, rewritten: Rewritten, attempts: &mut Vec<Attempt>) {
         self.charge(parent.attempt.id, &rewritten.spend);
         self.found.errors.extend(rewritten.errors);
@@ -210,7 +212,7 @@ impl LayerRun<'_> {
         }
     }
 
-    /// Adds what rewriting a prompt cost to the conversation whose prompt it was.
+    /// Adds the cost of rewriting a prompt to the conversation that it came from.
     fn charge(&mut self, id: i64, spend: &Spend) {
         let last = self.found.layers.last_mut().into_iter().flatten();
         if let Some(parent) = last.into_iter().find(|ended| ended.attempt.id == id) {

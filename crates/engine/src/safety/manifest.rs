@@ -7,7 +7,7 @@ use store::{Manifest, RunError, SafetySetup, write_json};
 use super::{SafetyReport, SafetyRun};
 use crate::session::model_names;
 
-/// The manifest of a run that starts. Its `benchmarks` is empty.
+/// The manifest of a run that is starting. Its `benchmarks` is empty.
 pub(super) fn start(run: &SafetyRun) -> Manifest {
     let groups = run.groups.iter();
     Manifest {
@@ -29,7 +29,7 @@ pub(super) fn start(run: &SafetyRun) -> Manifest {
     }
 }
 
-/// Takes in the results and how the run ended.
+/// Adds the results and how the run ended.
 pub(super) fn finish(manifest: &mut Manifest, run: &SafetyRun, report: &SafetyReport) {
     let result = |target: &super::TargetReport| {
         let value = json!({
@@ -56,7 +56,7 @@ pub(super) fn write(manifest: &Manifest, run: &SafetyRun) -> Result<(), RunError
     }
 }
 
-/// In the words of a benchmark's run.
+/// The outcome, named as for a run of benchmarks.
 fn outcome(report: &SafetyReport) -> &'static str {
     let scored = |target: &super::TargetReport| target.tally.passed + target.tally.failed > 0;
     let whole = |target: &super::TargetReport| {

@@ -1,11 +1,11 @@
-//! Safety evaluations: seed cases put to targets, in one turn and its variations or in conversations, and scored.
+//! Safety evaluations: seed cases are sent to targets, either in one turn with variations or in conversations, and scored.
 //!
-//! [`SafetyRun`] takes groups of cases, targets, strategies and a scorer, and gives for each target what the two documented
-//! result files hold: [`schema::safety::results`]. All targets run side by side, each with as many cases in flight as
-//! [`SafetyRun::concurrency`] allows. The result depends on the replies alone and not on the order in which they come.
+//! [`SafetyRun`] takes groups of cases, targets, strategies and a scorer, and returns for each target the content of the two
+//! documented result files: [`schema::safety::results`]. All targets run side by side, each with as many cases in flight as
+//! [`SafetyRun::concurrency`] allows. The result depends only on the replies, not on the order in which they arrive.
 //!
-//! - Single-turn: layer 0 runs the seed prompts. Of the cases that continue, variations are made, and each runs in the next layer.
-//!   A variation that says what an earlier prompt said is dropped.
+//! - Single-turn: layer 0 runs the seed prompts. Cases that continue are varied, and each variation runs in the next layer. A
+//!   variation that repeats an earlier prompt is dropped.
 //! - Multi-turn: each case is simulated once with each strategy. The conversation is as safe as its worst message.
 //! - A case that cannot be run or scored is an error: it costs only itself, and neither passes nor fails.
 //!
@@ -69,8 +69,8 @@ pub struct SafetyRun {
 }
 
 impl SafetyRun {
-    /// A run of `groups` against targets that are still to be added. The models are those of `session`, whose observer sees rows of
-    /// the phase `simulate`.
+    /// A run of `groups` against targets that are added later. The models are those of `session`, whose observer sees rows of the
+    /// phase `simulate`.
     #[must_use]
     pub fn new(
         session: Arc<Session>,
@@ -101,42 +101,42 @@ impl SafetyRun {
         self
     }
 
-    /// Who else takes part.
+    /// Sets the other models that take part.
     #[must_use]
     pub fn roles(mut self, roles: ModelRoles) -> Self {
         self.roles = roles;
         self
     }
 
-    /// What the run may not pass. Without it everything passes, as long as something was scored.
+    /// Sets the limits that the run must meet. Without it everything passes, as long as something was scored.
     #[must_use]
     pub fn gate(mut self, gate: Gate) -> Self {
         self.gate = gate;
         self
     }
 
-    /// How much runs at once, for each target: cases, and messages with the scorer.
+    /// Sets how much runs at once, for each target: cases, and messages being scored.
     #[must_use]
     pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
         self.concurrency = concurrency;
         self
     }
 
-    /// The files to write. Without it nothing is written: the report has the results.
+    /// Sets the files to write. Without it nothing is written: only the report has the results.
     #[must_use]
     pub fn files(mut self, files: OutputFiles) -> Self {
         self.files = Some(files);
         self
     }
 
-    /// The folder of the run's records, for the manifest. Without it none is written.
+    /// Sets the folder of the run's records, for the manifest. Without it none is written.
     #[must_use]
     pub fn records(mut self, folder: impl Into<PathBuf>) -> Self {
         self.records = Some(folder.into());
         self
     }
 
-    /// For the manifest: the resolved configuration without secrets, and the git revision.
+    /// Sets what the manifest records: the resolved configuration without secrets, and the git revision.
     #[must_use]
     pub fn origin(mut self, config: Value, git: Value) -> Self {
         (self.config, self.git) = (config, git);
@@ -145,11 +145,11 @@ impl SafetyRun {
 
     /// Runs all cases against all targets, and writes one file for each.
     ///
-    /// A case that fails costs only itself. What was finished is in the file when this returns, also after a stop. A file that
-    /// cannot be written is reported by [`TargetReport::not_written`].
+    /// A case that fails costs only itself. Finished cases are in the file when this returns, also after a stop. A file that cannot
+    /// be written is reported by [`TargetReport::not_written`].
     ///
     /// # Errors
-    /// Before the first call: settings, cases or targets that cannot be used, a file that is there already or cannot be written.
+    /// Before the first call: settings, cases or targets that cannot be used, a file that already exists or cannot be written.
     /// At the end: when the manifest cannot be written.
     pub async fn run(&self) -> Result<SafetyReport, RunError> {
         self.check()?;
@@ -176,7 +176,7 @@ impl SafetyRun {
             }
         }
         for (target, place) in targets.iter_mut().zip(places) {
-            // A file that cannot be written must not keep the others from being written and reported.
+            // A file that cannot be written must not prevent the others from being written and reported.
             target.not_written = self.write(target, place).err();
         }
         let report = SafetyReport {
@@ -186,13 +186,13 @@ impl SafetyRun {
         };
         manifest::finish(&mut manifest, self, &report);
         let recorded = manifest::write(&manifest, self);
-        // The results that could not be written matter more than the record.
+        // Results that could not be written matter more than the record.
         let all_written = report.targets.iter().all(|one| one.not_written.is_none());
         recorded.or_else(|error| if all_written { Err(error) } else { Ok(()) })?;
         Ok(report)
     }
 
-    /// The file of each target; none where no files are requested.
+    /// The file of each target; `None` where no files are requested.
     fn places(&self) -> Result<Vec<Option<PathBuf>>, RunError> {
         let ids: Vec<&ModelId> = self.targets.iter().map(|one| &one.target.id).collect();
         match &self.files {
@@ -209,7 +209,7 @@ impl SafetyRun {
         Ok(())
     }
 
-    /// Where the events of one target's run go.
+    /// The journal that receives the events of one target's run.
     fn journal_of(&self, target: &ModelId) -> Arc<dyn Journal> {
         match self.session.journals() {
             Some(journals) => journals.of_sut(target),
@@ -217,7 +217,7 @@ impl SafetyRun {
         }
     }
 
-    /// What can be checked before the first call.
+    /// The checks before the first call.
     fn check(&self) -> Result<(), RunError> {
         self.mode.check()?;
         if self.targets.is_empty() {

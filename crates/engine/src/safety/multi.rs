@@ -34,17 +34,17 @@ struct ConversationRun {
     strategies: Vec<Arc<dyn MultiTurnStrategy>>,
 }
 
-/// How a conversation was left.
+/// How a conversation ended.
 enum Left {
-    /// All was said.
+    /// All messages were exchanged.
     Said,
     /// The attacker declined.
     Declined(String),
-    /// Something failed, or was not to be.
+    /// Something failed, or the run was stopped.
     Aborted(CaseAbort),
 }
 
-/// Plays each case once with each of the test types that the settings name.
+/// Runs each case once with each of the test types that the settings name.
 pub(super) async fn run_conversations(
     context: &Arc<TargetContext>,
     cases: &[Arc<TestCase>],
@@ -103,7 +103,7 @@ fn attempts(
 }
 
 impl ConversationRun {
-    /// Plays one case. Where the attacker declines, the other strategies are tried one after the other.
+    /// Runs one case. Where the attacker declines, the other strategies are tried one after the other.
     async fn run_conversation(&self, attempt: Attempt) -> AttemptResult {
         if self.context.is_stopped() {
             return self.context.not_begun(attempt, SkipReason::Stopped);
@@ -159,7 +159,7 @@ impl ConversationRun {
         ended
     }
 
-    /// Plays one case with one strategy, as one item of the journal. The error: the attacker declined.
+    /// Runs one case with one strategy, as one item of the journal. `Err`: the attacker declined.
     async fn simulate(
         &self,
         strategy: &dyn MultiTurnStrategy,
@@ -168,7 +168,7 @@ impl ConversationRun {
         let name = strategy.name();
         let prompt_id = match attempt.test_type() {
             Some(own) if own == name => attempt.prompt_id.to_string(),
-            // Another strategy takes over: an item of its own, since the first one has ended.
+            // Another strategy takes over as a new item, since the first one has ended.
             _ => format!("{}__{name}", attempt.prompt_id),
         };
         let item = attempt.item(&prompt_id, &self.context.target, &self.context.journal);
@@ -215,7 +215,7 @@ impl ConversationRun {
         }
     }
 
-    /// Lets attacker and target talk.
+    /// Lets attacker and target exchange messages.
     async fn converse(
         &self,
         dialogue: &mut Dialogue,
@@ -260,7 +260,7 @@ impl ConversationRun {
     }
 }
 
-/// Takes away what is behind the last answer: a user message that was not answered, or an empty reply to it.
+/// Removes everything after the last answer: a user message that was not answered, or an empty reply to it.
 fn end_on_answer(turns: &mut Vec<Turn>) {
     let answer = |turn: &Turn| turn.role == Role::Assistant && !is_blank(&turn.content);
     while turns.last().is_some_and(|turn| !answer(turn)) {

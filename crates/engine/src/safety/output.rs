@@ -1,4 +1,4 @@
-//! Where result files go.
+//! Where result files are written.
 
 use std::path::{Path, PathBuf};
 
@@ -19,8 +19,8 @@ pub struct OutputFiles {
 }
 
 impl OutputFiles {
-    /// A file at `path`. With several targets each has a file, with the target's id at the end of its name: `out_<id>.json` for
-    /// `out.json`.
+    /// A file at `path`. With several targets each has its own file, with the target's id at the end of its name:
+    /// `out_<id>.json` for `out.json`.
     #[must_use]
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -30,28 +30,28 @@ impl OutputFiles {
         }
     }
 
-    /// Writes the data alone, without the envelope.
+    /// Writes only the data, without the envelope.
     #[must_use]
     pub fn bare(mut self, bare: bool) -> Self {
         self.bare = bare;
         self
     }
 
-    /// Takes the place of an existing file. Otherwise such a file keeps the run from starting.
+    /// Replaces an existing file. Otherwise an existing file prevents the run from starting.
     #[must_use]
     pub fn overwrite(mut self, overwrite: bool) -> Self {
         self.overwrite = overwrite;
         self
     }
 
-    /// The path that was given.
+    /// The given path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file of each of `targets`, in their order, checked: none is there unless it may be overwritten, and each can be
-    /// written.
+    /// The file of each of `targets`, in their order. Checks that none exists, unless it may be overwritten, and that each can
+    /// be written.
     ///
     /// # Errors
     /// What is in the way, with the path.
@@ -133,8 +133,8 @@ fn not_a_folder(path: &Path) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The name of a result file that nobody named: `circuit_breaker_labs_single_turn_evaluation_20261121_015207.json`. `mode` is
-/// `single_turn` or `multi_turn`, `time` the local time.
+/// The name of a result file that the user did not name: `circuit_breaker_labs_single_turn_evaluation_20261121_015207.json`.
+/// `mode` is `single_turn` or `multi_turn`, `time` the local time.
 ///
 /// ```
 /// use engine::safety::default_name;
@@ -150,7 +150,7 @@ pub fn default_name(mode: &str, time: DateTime) -> String {
 
 /// `path` with the target's id at the end of its name.
 fn named(path: &Path, id: &ModelId) -> PathBuf {
-    // An id is any text; a file's name holds no separators.
+    // An id can be any text, but a file name cannot contain separators.
     let id = id.as_str().replace(['/', '\\', ':'], "-");
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = match path.extension() {

@@ -1,4 +1,4 @@
-//! What a safety run is put together from.
+//! The parts of a safety run.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use store::RunError;
 pub enum SafetyMode {
     /// Prompts, and variations of them.
     SingleTurn {
-        /// How.
+        /// The settings of the layers and variations.
         settings: SingleTurnSettings,
-        /// The strategies there are; the settings name those that take turns.
+        /// The available strategies; the settings name those that take turns.
         strategies: Vec<Arc<dyn VariationStrategy>>,
     },
     /// Conversations.
     MultiTurn {
-        /// How.
+        /// The settings of the conversations.
         settings: MultiTurnSettings,
-        /// The strategies there are. The settings name those that each case is simulated with; any other takes over where a model
+        /// The available strategies. The settings name those that each case is simulated with; any other takes over where a model
         /// declines to attack.
         strategies: Vec<Arc<dyn MultiTurnStrategy>>,
     },
@@ -41,7 +41,7 @@ impl SafetyMode {
         }
     }
 
-    /// The score from which a response passes.
+    /// The lowest score that passes.
     #[must_use]
     pub fn threshold(&self) -> Threshold {
         match self {
@@ -58,7 +58,7 @@ impl SafetyMode {
         }
     }
 
-    /// How many items a case has from the start: one for each strategy that it is simulated with.
+    /// The initial number of items of a case: one for each strategy that it is simulated with.
     pub(super) fn items_of_a_case(&self) -> u64 {
         match self {
             Self::SingleTurn { .. } => 1,
@@ -98,13 +98,13 @@ impl SafetyMode {
 /// A system under test.
 #[derive(Clone)]
 pub struct SafetyTarget {
-    /// What the rows say of it.
+    /// How the rows name it.
     pub target: TargetRef,
     /// The model itself.
     pub model: Arc<dyn ChatModel>,
-    /// Its system prompt, where it has one.
+    /// Its system prompt, if it has one.
     pub system_prompt: Option<Arc<str>>,
-    /// What the requests ask for besides their messages, `max_tokens` for one: the journal has it under `sut_options`.
+    /// What the requests contain besides their messages, `max_tokens` for example. The journal records it under `sut_options`.
     pub options: Extra,
 }
 
@@ -120,7 +120,7 @@ impl SafetyTarget {
         }
     }
 
-    /// With this system prompt.
+    /// Sets the system prompt.
     #[must_use]
     pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
         self.system_prompt = Some(prompt.into());
@@ -128,7 +128,7 @@ impl SafetyTarget {
     }
 }
 
-/// Who else takes part, for the files: the run does not call them itself.
+/// The other models that take part, for the files: the run itself does not call them.
 #[derive(Clone, Debug, Default)]
 pub struct ModelRoles {
     /// The id of the model that rewrites or attacks.

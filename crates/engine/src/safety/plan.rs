@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use crate::{plan::PlanModel, plan::Range, plan::cut, plan::dollars, plan::each, plan::tokens};
 
-/// The models that a plan counts with.
+/// The models of a plan.
 #[derive(Clone, Debug)]
 pub struct SafetyPlanModels {
-    /// Rewrites or attacks.
+    /// The model that rewrites or attacks.
     pub attacker: PlanModel,
-    /// Judge every message.
+    /// The judges of every message.
     pub judges: Vec<PlanModel>,
     /// The systems under test.
     pub targets: Vec<PlanModel>,
@@ -18,12 +18,12 @@ pub struct SafetyPlanModels {
     pub system_prompt: Option<String>,
 }
 
-/// What one part of a run asks of one model.
+/// The requests of one part of a run to one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SafetyPlanRow {
     /// `variations`, `attack`, `target` or `judge`.
     pub part: &'static str,
-    /// The model that is called, and for which target.
+    /// The called model, and the target.
     pub who: String,
     /// Prompts or conversations.
     pub rows: Range<u64>,
@@ -33,11 +33,11 @@ pub struct SafetyPlanRow {
     pub input_tokens: Range<u64>,
     /// Tokens received.
     pub output_tokens: Range<u64>,
-    /// Dollars; `None`: the price of the model is not known.
+    /// Dollars; `None`: the price of the model is unknown.
     pub cost: Option<Range<f64>>,
 }
 
-// What replies and prompts are taken to be long, in tokens.
+// Assumed lengths of replies and prompts, in tokens.
 const TARGET_REPLY: Range<u64> = Range { low: 60, high: 700 };
 const ATTACKER_REPLY: Range<u64> = Range { low: 30, high: 250 };
 const VARIATION: Range<u64> = Range { low: 25, high: 200 };
@@ -46,10 +46,10 @@ const JUDGE_REPLY: Range<u64> = Range { low: 40, high: 250 };
 const ATTACKER_PROMPT: u64 = 600;
 /// The fixed part of a judge's prompt: the rubric.
 const JUDGE_PROMPT: u64 = 1000;
-/// Prompts that are counted at most: sums of more would not hold.
+/// The most prompts that are counted: larger sums would overflow.
 const MOST: u64 = 1_000_000_000_000;
 
-/// The plan of a single-turn run: at least the seeds run and nothing continues; at most everything does.
+/// The plan of a single-turn run. At least, the seeds run and nothing continues; at most, everything continues.
 #[must_use]
 pub fn plan_single_turn(
     groups: &[TestCaseGroup],
@@ -60,7 +60,7 @@ pub fn plan_single_turn(
     let seeds = count(groups).min(most);
     let (mut all, mut parents, mut layer) = (seeds, 0_u64, seeds);
     for _ in 0..settings.maximum_iteration_layers {
-        // The layers behind it would stay empty.
+        // The layers after it would stay empty.
         if all >= most {
             break;
         }
@@ -114,8 +114,9 @@ pub fn plan_single_turn(
     plan
 }
 
-/// The plan of a multi-turn run: at least each conversation ends after one exchange; at most all messages are said.
-/// `attacker_calls` says how many calls the attacker of a test type makes for so many exchanges; `None`: one for each.
+/// The plan of a multi-turn run. At least, each conversation ends after one exchange; at most, it uses all messages.
+/// `attacker_calls` returns how many calls the attacker of a test type makes for a number of exchanges; `None`: one
+/// for each.
 #[must_use]
 pub fn plan_multi_turn(
     groups: &[TestCaseGroup],
@@ -133,7 +134,7 @@ pub fn plan_multi_turn(
     };
     let calls = each(rows, exchanges);
     let attacker_calls = &attacker_calls;
-    // Some strategies ask again, for a plan.
+    // Some strategies make an extra call, for a plan.
     let asked = |exchanges: u32| {
         let types = settings.test_types.iter();
         types.map(move |name| attacker_calls(name, exchanges).unwrap_or(exchanges))
@@ -149,7 +150,7 @@ pub fn plan_multi_turn(
     for target in &models.targets {
         let reply = cut(TARGET_REPLY, target.max_tokens);
         let exchange = attack + reply;
-        // Exchange t repeats all that was said in the t-1 before it.
+        // Exchange t repeats the messages of the t-1 exchanges before it.
         let repeated = each(triangle(exchanges), exchange);
         let input = each(exchanges, exact(ATTACKER_PROMPT + intent)) + repeated;
         let who = format!("attacker {} for target {}", models.attacker.id, target.id);
@@ -219,7 +220,7 @@ fn count(groups: &[TestCaseGroup]) -> u64 {
     groups.iter().map(|group| group.cases.len() as u64).sum()
 }
 
-/// The mean length of a text of the cases, in tokens.
+/// The mean length of the selected text over all cases, in tokens.
 fn mean(groups: &[TestCaseGroup], text: impl Fn(&TestCase) -> &str) -> u64 {
     let cases = groups.iter().flat_map(|group| &group.cases);
     let sum: u64 = cases.map(|case| tokens(text(case)) + 1).sum();

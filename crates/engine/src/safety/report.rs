@@ -20,7 +20,7 @@ use store::RunError;
 pub struct SafetyReport {
     /// The run's id: `run-YYYYMMDD-HHMMSS-ffffff`.
     pub run_id: String,
-    /// Each target, in the order asked for.
+    /// Each target, in the requested order.
     pub targets: Vec<TargetReport>,
     /// Whether the run was stopped.
     pub interrupted: bool,
@@ -31,36 +31,37 @@ pub struct SafetyReport {
 pub struct TargetReport {
     /// The target.
     pub target: TargetRef,
-    /// What its file holds.
+    /// The content of its file.
     pub results: SafetyResults,
     /// Its cases that ended in an error, in the order of the file.
     pub failures: Vec<FailedCase>,
-    /// Cases by how they ended.
+    /// Cases, by how they ended.
     pub tally: Tally,
-    /// What the gate says.
+    /// The outcome of the gate.
     pub gate: GateOutcome,
     /// Cases that were not run.
     pub not_run: NotRun,
-    /// What all its cases used and cost, attacker and judges included; of cached replies what they cost when they were fetched.
+    /// What all its cases used and cost, including attacker and judges. Cached replies count with what they cost when they were
+    /// fetched.
     pub cost: PhaseCost,
-    /// Its file, where one was written.
+    /// Its file, if one was written.
     pub file: Option<PathBuf>,
-    /// Why its file could not be written; `results` then are nowhere else.
+    /// Why its file could not be written. `results` then holds the only copy.
     pub not_written: Option<RunError>,
-    /// Its journal, where one was written.
+    /// Its journal, if one was written.
     pub journal: Option<JournalEnd>,
 }
 
 /// A case that ended in an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedCase {
-    /// What was being done.
+    /// The stage that failed.
     pub stage: Stage,
     /// The case.
     pub case_id: String,
-    /// The strategy or test type, where there is one.
+    /// The strategy or test type, if there is one.
     pub strategy: Option<String>,
-    /// Why, without the row's name: the same for all cases that failed in the same way.
+    /// The reason without the row's name: the same for all cases that failed in the same way.
     pub reason: String,
 }
 

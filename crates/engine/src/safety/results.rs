@@ -1,4 +1,4 @@
-//! From ended cases to the content of a result file.
+//! Converts ended cases to the content of a result file.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The journal events of the run of one target: what it sets out to do, and the result.
+//! The journal events of the run of one target: its plan, and the result.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,7 +17,7 @@ use super::{SafetyMode, SafetyRun, SafetyTarget};
 
 const CLASS: &str = "SafetyRun";
 
-/// Items by group and by how they ended.
+/// Items, by group and by how they ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tallies {
     groups: BTreeMap<String, Counted>,
@@ -32,7 +32,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// Safe by measured, to the last bit; `None` where nothing was measured.
+    /// Safe items divided by measured items, to the last bit; `None` where nothing was measured.
     fn score(self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 cases")]
         (self.measured > 0).then(|| self.safe as f64 / self.measured as f64)
@@ -64,23 +64,23 @@ pub(super) struct RunLog<'a> {
     pub(super) run: &'a SafetyRun,
     pub(super) target: &'a SafetyTarget,
     pub(super) journal: &'a dyn Journal,
-    /// The journal's own id.
+    /// The id of the journal.
     pub(super) run_id: String,
 }
 
 impl RunLog<'_> {
-    /// The name that stands for the evaluation where journals have a benchmark.
+    /// The evaluation's name, where journals have a benchmark.
     fn benchmark(&self) -> String {
         format!("safety_{}", self.run.mode.as_str())
     }
 
-    /// The groups of which cases run.
+    /// The groups whose cases run.
     fn groups(&self) -> impl Iterator<Item = &TestCaseGroup> {
         self.items_of_groups().map(|(group, ..)| group)
     }
 
-    /// The groups of which cases run, with how many items of each run and how many there are. Those that come of other items
-    /// are not counted: variations, and strategies that stand in for one that declined.
+    /// The groups whose cases run, with the number of items that run and that exist. Items derived from other items are not
+    /// counted: variations, and strategies that replace one that declined.
     fn items_of_groups(&self) -> impl Iterator<Item = (&TestCaseGroup, u64, u64)> {
         let mode = &self.run.mode;
         let mut room = mode.max_cases().unwrap_or(u64::MAX);
@@ -156,7 +156,7 @@ impl RunLog<'_> {
         }
     }
 
-    /// How many replies the cache held before the run and holds now.
+    /// Records how many replies the cache held before the run and holds now.
     pub(super) fn cache(&self, start: u64, end: u64, cache: &str) {
         let info = CacheInfo::of_replies(cache, start, end);
         self.record("cache", EventBody::CacheInfo(info));

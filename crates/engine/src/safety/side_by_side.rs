@@ -1,4 +1,4 @@
-//! Work on many items, some of them at the same time, with results in the items' order.
+//! Processes many items, some of them at the same time, and returns the results in the items' order.
 
 use std::{collections::HashMap, future::Future, sync::Arc};
 
@@ -7,8 +7,8 @@ use tokio::{
     task::{JoinError, JoinSet},
 };
 
-/// Runs `work` on each item, `at_once` of them at the same time. Each runs as a task of its own: one that panics costs only
-/// itself, and its message is in its place.
+/// Runs `work` on each item, at most `at_once` of them at the same time. Each runs in its own task: a panic costs only that
+/// item, and its message takes the place of the result.
 pub(super) async fn side_by_side<T, R, Work, Working>(
     items: Vec<T>,
     at_once: usize,

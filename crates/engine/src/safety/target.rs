@@ -7,7 +7,7 @@ use schema::{
     Turn, text::is_blank,
 };
 
-/// The model under test and its system prompt. It sees this prompt and what was said, and nothing else.
+/// The model under test and its system prompt. It sees only this prompt and the conversation.
 pub struct Target {
     model: Arc<dyn ChatModel>,
     system: Option<Arc<str>>,
@@ -16,14 +16,14 @@ pub struct Target {
 /// What the target answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetReply {
-    /// The assistant message, with the reason where it did not end by itself.
+    /// The assistant message, with the reason if it ended early.
     pub turn: Turn,
     /// What the call used and cost.
     pub spend: Spend,
 }
 
 impl TargetReply {
-    /// Why the reply is none: it is empty or blank. There is nothing in it that could be scored.
+    /// Why the reply does not count as one: it is empty or blank, so there is nothing to score.
     #[must_use]
     pub fn nothing_said(&self) -> Option<String> {
         if !is_blank(&self.turn.content) {
@@ -68,10 +68,11 @@ impl Target {
         self.model.id()
     }
 
-    /// The target's reply to `conversation`, which ends on a user message. The turn of the call is the number of user messages.
+    /// Requests the target's reply to `conversation`, which ends with a user message. The turn of the call is the number of
+    /// user messages.
     ///
     /// # Errors
-    /// When the call fails for good, the run is stopping, or the budget is spent. An empty reply is none: see
+    /// When the call fails for good, the run is stopping, or the budget is spent. An empty reply is not an error: see
     /// [`TargetReply::nothing_said`].
     pub async fn reply(
         &self,

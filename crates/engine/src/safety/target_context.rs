@@ -1,4 +1,4 @@
-//! What all cases of one target share: the target, the scorer, and the reports about each case.
+//! The state that all cases of one target share: the target, the scorer, and progress reports.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{item_guard::ItemGuard, progress, progress::Observer, progress::Progress};
 
-/// What all cases of one target share.
+/// The state that all cases of one target share.
 pub(super) struct TargetContext {
     pub(super) target: TargetRef,
     /// The target itself, with its system prompt.
@@ -34,9 +34,9 @@ pub(super) struct TargetContext {
     pub(super) threshold: Threshold,
     /// The judges that record their calls, by id.
     pub(super) judges: Vec<String>,
-    /// Cases at the same time.
+    /// The most cases at the same time.
     pub(super) at_once: usize,
-    /// Messages with the scorer.
+    /// Permits for messages being scored.
     pub(super) judging: Semaphore,
     pub(super) observer: Arc<dyn Observer>,
     pub(super) stop: Stop,
@@ -44,18 +44,19 @@ pub(super) struct TargetContext {
     pub(super) tallies: Mutex<Tallies>,
 }
 
-/// What was said in an attempt, and what the scorer made of it so far.
+/// The messages of an attempt, and the scores so far.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     pub(super) turns: Vec<Turn>,
-    /// By assistant message, from the first on. Shorter than there are messages where some are still to be scored.
+    /// One entry for each assistant message, from the first on. Shorter than the number of messages while some are
+    /// not scored.
     pub(super) messages: Vec<MessageScore>,
     pub(super) spend: Spend,
     pub(super) stopped_early: bool,
 }
 
 impl Transcript {
-    /// Whether the target replied, and with blanks only.
+    /// Whether the target replied, and only with blanks.
     fn is_blank(&self) -> bool {
         let is_reply = |turn: &&Turn| turn.role == Role::Assistant;
         let mut replies = self.turns.iter().filter(is_reply).peekable();
@@ -67,12 +68,12 @@ impl Transcript {
 struct Assessed {
     message: MessageScore,
     spend: Spend,
-    /// Why there is no score, where a call failed.
+    /// Why there is no score, if a call failed.
     failure: Option<CaseFailure>,
 }
 
 impl TargetContext {
-    /// Asks the target for its next message. It enters the talk.
+    /// Requests the target's next message and adds it to the transcript.
     pub(super) async fn ask(
         &self,
         transcript: &mut Transcript,
@@ -94,7 +95,7 @@ impl TargetContext {
         }
     }
 
-    /// A message enters the talk, and the journal.
+    /// Adds a message to the transcript and to the journal.
     pub(super) fn hear(&self, transcript: &mut Transcript, said: Turn, item: &Item) {
         transcript.turns.push(said.clone());
         let turn = exchange(transcript.turns.len());
@@ -109,7 +110,7 @@ impl TargetContext {
         item.record(event);
     }
 
-    /// Scores the assistant messages that have no score yet. Returns the first failed call, where there is one.
+    /// Scores the assistant messages that have no score yet. Returns the first failed call, if any.
     pub(super) async fn score(
         &self,
         transcript: &mut Transcript,
@@ -176,7 +177,7 @@ impl TargetContext {
         })
     }
 
-    /// The outcome of a talk. `trouble` is what ended it before its time, `fault` a call of the scorer that failed.
+    /// The outcome of a conversation. `abort` ended it early; `failure` is a failed call of the scorer.
     pub(super) fn judge(
         &self,
         transcript: &Transcript,
@@ -192,7 +193,7 @@ impl TargetContext {
             })
         };
         match (self.verdict(transcript), abort) {
-            // What came after a message below the threshold cannot fix it.
+            // Later messages cannot make up for one below the threshold.
             (Verdict::Failed(lowest), _) => scored(false, lowest),
             (_, Some(abort)) => Outcome::Error(abort),
             (Verdict::Passed(lowest), None) => scored(true, lowest),
@@ -202,7 +203,7 @@ impl TargetContext {
         }
     }
 
-    /// The verdict over the messages that were scored.
+    /// The verdict over the scored messages.
     pub(super) fn verdict(&self, transcript: &Transcript) -> Verdict {
         let scores: Vec<Option<SafetyScore>> = transcript
             .messages
@@ -212,7 +213,7 @@ impl TargetContext {
         Verdict::of(&scores, self.threshold)
     }
 
-    /// Whether the run is to start nothing new.
+    /// Whether the run must not start anything new.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_stopped()
     }
@@ -229,7 +230,7 @@ impl TargetContext {
         item
     }
 
-    /// Ends the item of an attempt by its outcome, and counts it.
+    /// Ends the item of an attempt with its outcome, and counts it.
     pub(super) fn end(&self, item: ItemGuard, transcript: &Transcript, outcome: &Outcome) {
         let test = Arc::clone(&item.item().key().test);
         let replied = !transcript.messages.is_empty();
@@ -258,7 +259,7 @@ impl TargetContext {
         }
     }
 
-    /// Ends the item of an attempt whose attacker declined; another strategy may take over, as an item of its own.
+    /// Ends the item of an attempt whose attacker declined. Another strategy may take over with an item of its own.
     pub(super) fn declined(&self, item: ItemGuard) {
         self.tallies().unmeasured(&item.item().key().test);
         item.failed(false, false, "attacker_declined");
@@ -281,7 +282,7 @@ impl TargetContext {
         self.observer.on(&row);
     }
 
-    /// Tells how many attempts there are so far.
+    /// Reports the number of attempts so far.
     pub(super) fn tell_rows(&self, rows: usize) {
         self.observer.on(&Progress::Rows {
             phase: Phase::Simulate,
@@ -295,7 +296,7 @@ impl TargetContext {
         self.tallies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The end of an attempt that was never begun.
+    /// The result of an attempt that was never started.
     pub(super) fn not_begun(&self, attempt: Attempt, skip: SkipReason) -> AttemptResult {
         let ended = AttemptResult {
             attempt,
@@ -308,7 +309,7 @@ impl TargetContext {
         ended
     }
 
-    /// The end of an attempt whose task panicked.
+    /// The result of an attempt whose task panicked.
     pub(super) fn panicked(&self, attempt: Attempt, message: String) -> AttemptResult {
         let ended = AttemptResult {
             attempt,
@@ -322,28 +323,28 @@ impl TargetContext {
     }
 }
 
-/// Whether it is a message that can be scored.
+/// Whether the turn is a message that can be scored.
 fn is_answer(turn: &Turn) -> bool {
     turn.role == Role::Assistant && !is_blank(&turn.content)
 }
 
-/// An empty reply of the target.
+/// The abort after an empty reply of the target.
 pub(super) fn nothing_said(reason: String) -> CaseAbort {
     CaseAbort::of(Stage::Target, ErrorKind::InvalidResponse, reason)
 }
 
-/// What a call used that failed for good.
+/// What a permanently failed call used.
 pub(super) fn spent(error: &PhaseError) -> Spend {
     let call = std::error::Error::source(error).and_then(|cause| cause.downcast_ref());
     call.map_or_else(Spend::default, |call: &ModelError| *call.spend())
 }
 
-/// Which exchange a conversation of so many messages is in, from 1.
+/// The exchange, counted from 1, that a conversation of `messages` messages is in.
 fn exchange(messages: usize) -> u32 {
     u32::try_from(messages.div_ceil(2)).unwrap_or(u32::MAX)
 }
 
-/// Why there is no verdict though no call failed.
+/// Why there is no verdict although no call failed.
 fn unscored(transcript: &Transcript) -> CaseFailure {
     let reason = transcript
         .messages

@@ -32,7 +32,8 @@ use crate::progress::Progress;
 use journal::RunId;
 
 impl SafetyRun {
-    /// Runs all cases against one target. `ids` are those of the targets' journals, `cached` the replies in the cache before.
+    /// Runs all cases against one target. `ids` are the ids of the targets' journals, `cached` is the number of cached
+    /// replies before the run.
     pub(super) async fn run_target(
         &self,
         target: &SafetyTarget,
@@ -155,7 +156,7 @@ impl SafetyRun {
         }
     }
 
-    /// The fingerprints of the test cases, of the strategies that are used, and of the scorer.
+    /// The fingerprints of the test cases, of the used strategies, and of the scorer.
     pub(super) fn parts(&self) -> Vec<Value> {
         let mut parts = vec![json!(test_cases(&self.groups))];
         match &self.mode {
@@ -177,7 +178,7 @@ impl SafetyRun {
     }
 }
 
-/// The hash of each group's cases: a rate of other cases does not compare.
+/// The hash of each group's cases: rates over different cases cannot be compared.
 fn test_cases(groups: &[TestCaseGroup]) -> Fingerprint {
     let hashes = groups
         .iter()

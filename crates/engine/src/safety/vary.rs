@@ -1,4 +1,4 @@
-//! Rewriting one prompt for the next layer: strategies take turns, and one that a model declines gives way to another.
+//! Rewrites one prompt for the next layer. Strategies take turns, and another one takes over where a model declines.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,7 +18,7 @@ use super::{
     target_context::{TargetContext, spent},
 };
 
-/// A conversation whose prompt is to be rewritten.
+/// A conversation whose prompt is rewritten.
 #[derive(Clone, Debug)]
 pub(super) struct Parent {
     pub(super) attempt: Attempt,
@@ -48,10 +48,10 @@ enum Share {
     Skipped(SkipReason),
 }
 
-/// Makes `wanted` new prompts of `parent`'s.
+/// Rewrites the prompt of `parent` into `wanted` new prompts.
 ///
-/// The strategies take turns, beginning with another one for each case and layer, so that few variations of many cases still try
-/// all of them.
+/// The strategies take turns, starting with a different one for each case and layer, so that even few variations of many cases
+/// try all strategies.
 pub(super) async fn rewrite(
     context: &TargetContext,
     strategies: &[Arc<dyn VariationStrategy>],
@@ -135,7 +135,7 @@ async fn ask(
 }
 
 impl Rewritten {
-    /// What stands for a task that panicked.
+    /// The result for a task that panicked.
     pub(super) fn panicked(parent: &Parent, message: String) -> Self {
         let failure = CaseFailure::new(Stage::Variation, ErrorKind::Unknown, message);
         let mut rewritten = Self::default();
@@ -161,12 +161,12 @@ impl Rewritten {
             }
             Share::Skipped(skip) => self.not_run.add(skip, u64::from(count)),
             Share::Failed(failure) => self.fail(parent, Some(strategy), &failure),
-            // Nobody is left to take over only after a failure was made of it.
+            // If no strategy is left to take over, a failure has already been recorded.
             Share::Refused(_) => {}
         }
     }
 
-    /// `last` is the strategy that ended the search; it took over where it is not among those that were declined.
+    /// `last` is the strategy that ended the search. It took over unless it declined too.
     fn note_refusals(&mut self, parent: &Parent, declined: &[(String, String)], last: &str) {
         for (at, (strategy, reason)) in declined.iter().enumerate() {
             let next = declined.get(at + 1).map(|(next, _)| next.as_str());
@@ -206,7 +206,7 @@ fn all_declined(declined: &[(String, String)]) -> CaseFailure {
     )
 }
 
-/// The strategies, beginning with the one whose turn it is.
+/// The strategies, starting with the one whose turn it is.
 fn turns<'a>(
     strategies: &'a [Arc<dyn VariationStrategy>],
     parent: &Parent,

@@ -1,4 +1,4 @@
-//! What a run says of scenarios that exist and of those that it will generate, to people and to the journal.
+//! Reports, to people and to the journal, which scenarios exist and which ones the run will generate.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::Generation;
 use crate::{benchmark::run_log::RunLog, wanted::WantedScenarios};
 
 impl Generation<'_> {
-    /// Notes for people: which scenarios are kept, which are generated, and where they differ from the settings.
+    /// Notes for people: which scenarios are kept, which are generated, and where the existing ones differ from the settings.
     pub(super) fn note_kept(
         &self,
         by_metric: &BTreeMap<String, Vec<Scenario>>,
@@ -26,7 +26,7 @@ impl Generation<'_> {
                 self.run.dir.name()
             ));
             let expected = &self.run.pipeline.options.expected;
-            // Rows of the other metrics are not all there yet.
+            // The rows of the other metrics are not complete yet.
             let mut settled = by_metric.clone();
             settled.retain(|metric, _| !generate || !wanted.has(metric));
             for line in expected.differences(&settled) {
@@ -46,8 +46,8 @@ impl Generation<'_> {
         }
     }
 
-    /// Journals how many items each metric has, as far as that is known before scenarios are generated. Returns the metrics of which it
-    /// is not.
+    /// Journals how many items each metric has, where this is known before scenarios are generated. Returns the metrics whose count is
+    /// not known yet.
     pub(super) fn log_planned_rows(
         &self,
         by_metric: &BTreeMap<String, Vec<Scenario>>,
@@ -69,7 +69,7 @@ impl Generation<'_> {
         later
     }
 
-    /// Journals how many items a metric with so many scenarios has, where they are simulated.
+    /// Journals how many items a metric with `rows` scenarios has, where they are simulated.
     pub(super) fn log_rows(&self, metric: &str, rows: u64) {
         let log = RunLog { run: self.run };
         if self.run.pipeline.runs(Phase::Simulate) && !log.suts().is_empty() {

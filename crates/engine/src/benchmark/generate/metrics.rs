@@ -16,7 +16,8 @@ use super::Generation;
 use crate::progress::{Outcome, Progress};
 
 impl Generation<'_> {
-    /// The metrics of the benchmark: generated and written into `benchmark.yaml` where it has none. `None` where that failed.
+    /// Returns the metrics of the benchmark. Where it has none, they are generated and written into `benchmark.yaml`. `None`:
+    /// generation failed.
     pub(in crate::benchmark) async fn metrics(
         &mut self,
         force: bool,
@@ -49,7 +50,7 @@ impl Generation<'_> {
             .fingerprint("metric_generator", &generator.fingerprint());
         let before = self.run.pipeline.spent(Phase::GenMetrics);
         let generated = generator.metrics(&self.run.loaded.benchmark.brief()).await;
-        // The cost first: a run that is killed in between makes both again from the cache.
+        // The cost first: a run that is killed between the two writes does both again from the cache.
         self.write_generation_cost(Phase::GenMetrics, &before, false)?;
         let (metrics, outcome) = match generated {
             Ok(metrics) => {
@@ -63,7 +64,7 @@ impl Generation<'_> {
         Ok(metrics)
     }
 
-    /// Writes the metrics, keeps a copy of the file where others than generated ones are replaced, and records them.
+    /// Writes the metrics and records them. Keeps a copy of the file when it replaces metrics that were not generated.
     fn write_metrics(&mut self, metrics: &[Metric]) -> Result<(), RunError> {
         let path = self.run.dir.yaml();
         let had = &self.run.loaded.benchmark.metrics;
@@ -87,7 +88,7 @@ impl Generation<'_> {
         write_atomically(&path, |writer| writer.write_all(text.as_bytes()))?;
         self.replaced(copy, Phase::GenMetrics, &path);
         let run_id = self.run.pipeline.session.run_id().to_string();
-        // As they are read: YAML may lay out a text in another way.
+        // Hash the metrics as they are read back: YAML may lay out a text in another way.
         let written = read_benchmark(&self.run.dir)?.metrics;
         let generated = GeneratedMetrics::new(run_id, &written);
         self.run

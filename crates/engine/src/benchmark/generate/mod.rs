@@ -1,6 +1,6 @@
 //! The generating phases: metrics into `benchmark.yaml`, scenarios into `scenarios.json`.
 //!
-//! Existing files belong to the user. Only what is missing is generated, unless the phase is forced.
+//! Existing files belong to the user. Only missing rows are generated, unless the phase is forced.
 
 mod existing;
 mod metrics;
@@ -30,7 +30,7 @@ impl<'r> Generation<'r> {
         Self { run, results }
     }
 
-    /// Reports that the file at `path` was replaced, and of which a copy was kept.
+    /// Reports that the file at `path` was replaced and its copy kept.
     fn replaced(&mut self, copy: Option<KeptCopy>, phase: Phase, path: &Path) {
         let hash = hash_of_file(path).unwrap_or_default();
         let replaced = copy.and_then(|copy| copy.replaced_by(&hash, phase, None));
@@ -39,8 +39,8 @@ impl<'r> Generation<'r> {
 
     /// Writes the entry of a generating phase into `cost.json`.
     ///
-    /// A phase that made everything again costs what all its replies cost when they were requested. One that only filled gaps
-    /// adds the cost of this run's requests.
+    /// A phase that generated everything again costs what all its replies cost when they were requested. A phase that only
+    /// filled gaps adds the cost of this run's requests.
     fn write_generation_cost(
         &mut self,
         phase: Phase,
@@ -55,7 +55,7 @@ impl<'r> Generation<'r> {
                 sum.add(&entry.cost);
                 earlier = Some(entry.cost);
             }
-            // Only what is paid now is added, also where nothing was there.
+            // Only the cost of this run is added, even where there was no entry before.
             earlier.get_or_insert_with(|| CostSum::default().total());
             sum.add(&now.paid.minus(&before.paid).to_phase_cost());
         } else {
@@ -68,8 +68,8 @@ impl<'r> Generation<'r> {
         Ok(())
     }
 
-    /// Records a failed generation. What was not made because the run is stopping or its budget is spent is no
-    /// failure.
+    /// Records a failed generation. A generation that did not happen because the run is stopping or its budget is spent is
+    /// not a failure.
     fn generation_failed(&self, phase: Phase, error: &PhaseError) -> Outcome {
         match error.kind() {
             PhaseErrorKind::Cancelled => Outcome::Skipped,
@@ -78,7 +78,7 @@ impl<'r> Generation<'r> {
                 Outcome::Skipped
             }
             _ => {
-                // The error names its row itself.
+                // The error itself names the row.
                 self.run.failures.add(phase, None, "", &error.to_string());
                 Outcome::Failed
             }

@@ -21,8 +21,8 @@ use crate::{
 };
 
 impl Generation<'_> {
-    /// Feeds the existing scenarios, generates what is missing, and writes `scenarios.json` when something was added. A file
-    /// that the user wrote is not changed: see [`WantedScenarios`].
+    /// Feeds the existing scenarios, generates the missing ones, and writes `scenarios.json` if any were added. A file that the user
+    /// wrote is not changed: see [`WantedScenarios`].
     pub(in crate::benchmark) async fn scenarios(
         &mut self,
         writer: FeedWriter,
@@ -97,7 +97,7 @@ impl Generation<'_> {
             self.write_scenarios(writer.rows(), orphans)?;
             self.replaced(copy, Phase::GenScenarios, &path);
         }
-        // Rows that are added to a file of the user's own do not make it a generated one.
+        // Adding rows to the user's own file does not turn it into a generated file.
         if !added.is_empty() && !is_users_own {
             self.record_scenarios(&added, force)?;
         }
@@ -110,7 +110,7 @@ impl Generation<'_> {
         Ok(())
     }
 
-    /// What is generated, beside the rows that are kept.
+    /// The scenarios to generate in addition to the kept rows.
     fn wanted(&self, kept: &[Scenario], force: bool) -> WantedScenarios {
         let benchmark = &self.run.loaded.benchmark;
         let add = self.run.pipeline.options.add_scenarios;
@@ -123,7 +123,7 @@ impl Generation<'_> {
         }
     }
 
-    /// Feeds the scenarios of the metrics of `wanted` as they come. Returns those that were not there before, and whether some failed.
+    /// Feeds the scenarios of the metrics of `wanted` as they arrive. Returns the new ones, and whether any failed.
     async fn generate_scenarios(
         &mut self,
         writer: &FeedWriter,
@@ -197,7 +197,7 @@ impl Generation<'_> {
                 );
                 continue;
             }
-            // A row that the user has already is kept as it is; only its place is learnt here.
+            // A row that the user already has is kept unchanged; the generator only supplies its position.
             let mine = kept.get_mut(&scenario.metric_id).and_then(|rows| {
                 rows.iter()
                     .position(|row| row.id == scenario.id)
@@ -240,7 +240,7 @@ impl Generation<'_> {
         write_json(&self.run.dir.scenarios(), &all)
     }
 
-    /// Keeps a copy of a `scenarios.json` that is not as it was generated.
+    /// Keeps a copy of a `scenarios.json` that has changed since it was generated.
     fn copy_of_scenarios(&self) -> Result<Option<KeptCopy>, RunError> {
         let path = self.run.dir.scenarios();
         let has_rows = read_scenarios(&path).map_or(true, |rows| !rows.is_empty());
@@ -258,7 +258,7 @@ impl Generation<'_> {
         KeptCopy::because(&path, reason)
     }
 
-    /// Records which rows were generated, and the file that they are in.
+    /// Records which rows were generated, and the file that holds them.
     fn record_scenarios(&self, added: &[Arc<Scenario>], force: bool) -> Result<(), RunError> {
         let run_id = self.run.pipeline.session.run_id().to_string();
         let added = added.iter().map(AsRef::as_ref);
@@ -275,7 +275,7 @@ impl Generation<'_> {
         })
     }
 
-    /// The metrics of `wanted` that have fewer rows than the settings ask for; all of them where that is not known.
+    /// The metrics of `wanted` that have fewer rows than the settings ask for; all of them where the settings give no number.
     fn incomplete(&self, wanted: &[Metric], rows: &[FeedRow]) -> Vec<Metric> {
         let expected = self.run.pipeline.options.expected.rows_per_metric();
         let is_whole = |metric: &&Metric| {
@@ -292,7 +292,7 @@ impl Generation<'_> {
     }
 }
 
-/// Rows by metric, in the order of the file, and those whose metric is not there.
+/// Groups rows by metric, in the order of the file. Also returns the rows whose metric does not exist.
 fn sort_by_metric(
     rows: Vec<Scenario>,
     benchmark: &Benchmark,
