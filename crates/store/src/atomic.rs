@@ -12,12 +12,12 @@ use tempfile::NamedTempFile;
 use super::check_replaceable;
 use crate::{BenchmarkDir, RunError, labels::LabelLock};
 
-/// How the names of unfinished files begin and end.
+/// Prefix and suffix of the names of unfinished files.
 const PREFIX: &str = ".probity-";
 const SUFFIX: &str = ".tmp";
 
-/// Removes the unfinished files that killed runs left in a benchmark. To be called under the tree's lock. Where another program is
-/// writing labels just then, the folders of targets are left as they are.
+/// Removes the unfinished files that killed runs left in a benchmark. The caller holds the tree's lock. If another program is
+/// writing labels at that moment, the folders of targets are skipped.
 pub fn remove_unfinished(dir: &BenchmarkDir) {
     remove_unfinished_in(dir.root());
     if let Ok(_lock) = LabelLock::take(dir) {
@@ -32,13 +32,13 @@ fn remove_unfinished_in(folder: &Path) {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
-            // One that cannot be removed does no harm.
+            // A file that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Replaces the file at `path` by what `write` writes. Until it is all on disk the old file stays as it is.
+/// Replaces the file at `path` with what `write` writes. The old file stays until the new content is completely on disk.
 pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&mut NamedTempFile>) -> io::Result<()>,
@@ -51,7 +51,7 @@ pub fn write_atomically(
     builder.prefix(PREFIX).suffix(SUFFIX);
     #[cfg(unix)]
     {
-        // A temporary file is private by default; a result is made to be shared as the user's umask allows.
+        // A temporary file is private by default; a result is readable as the user's umask allows.
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
@@ -65,7 +65,7 @@ pub fn write_atomically(
     Ok(())
 }
 
-/// Replaces the file at `path` by `value` as indented JSON with a final line break.
+/// Replaces the file at `path` with `value` as indented JSON with a final line break.
 pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), RunError> {
     write_atomically(path, |writer| {
         serde_json::to_writer_pretty(&mut *writer, value)?;
@@ -73,7 +73,7 @@ pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), RunError> 
     })
 }
 
-/// Checks that files can be made in `folder`, which is created if need be.
+/// Checks that files can be created in `folder`. The folder is created if it is missing.
 pub fn check_writable(folder: &Path) -> Result<(), RunError> {
     let failed = |error| RunError::write(folder, error);
     fs::create_dir_all(folder).map_err(failed)?;
@@ -82,7 +82,7 @@ pub fn check_writable(folder: &Path) -> Result<(), RunError> {
         .suffix(SUFFIX)
         .tempfile_in(folder)
         .map_err(failed)?;
-    // A full disk lets files be made and refuses their content.
+    // On a full disk a file can be created, but its content cannot be written.
     file.write_all(&[0; 4096])
         .and_then(|()| file.flush())
         .map_err(failed)

@@ -18,10 +18,10 @@ use crate::{
     write_atomically,
 };
 
-/// Characters of a definition's SHA-256: enough to tell definitions apart.
+/// Characters of a definition's SHA-256: enough to distinguish definitions.
 const HASH_LENGTH: usize = 16;
 
-/// What a benchmark and its metrics are known by, as a baseline has it. The targets are empty.
+/// A baseline that identifies a benchmark and its metrics. Its targets are empty.
 #[must_use]
 pub fn baseline_of(dir: &BenchmarkDir, benchmark: &Benchmark) -> Baseline {
     let metric = |metric: &Metric| {
@@ -42,7 +42,7 @@ pub fn baseline_of(dir: &BenchmarkDir, benchmark: &Benchmark) -> Baseline {
     }
 }
 
-/// The hash of what decides whether a row passes.
+/// The hash of the fields that decide whether a row passes.
 fn definition_hash(metric: &Metric) -> String {
     let decides = (metric.metric_type, &metric.definition, &metric.verdict);
     let mut hash = hex(&Sha256::digest(json(&decides)));
@@ -50,8 +50,8 @@ fn definition_hash(metric: &Metric) -> String {
     hash
 }
 
-/// What differs between two benchmarks, one sentence each: uid, version, and the definitions of metrics that both have. Empty where rates
-/// of both can be compared.
+/// The differences between two benchmarks, one sentence each: uid, version, and the definitions of metrics that both have. Empty if their
+/// rates can be compared.
 #[must_use]
 pub fn baseline_differences(there: &Baseline, here: &Baseline) -> Vec<String> {
     let mut differ = unlike_benchmark(&there.benchmark, &here.benchmark);
@@ -65,7 +65,7 @@ pub fn baseline_differences(there: &Baseline, here: &Baseline) -> Vec<String> {
     differ
 }
 
-/// Whether two are not the same benchmark: uid and version.
+/// Describes how uid and version differ. Empty if both are the same benchmark.
 pub(crate) fn unlike_benchmark(a: &BaselineBenchmark, b: &BaselineBenchmark) -> Vec<String> {
     let mut differ = Vec::new();
     let shown = |version: &Option<String>| version.clone().unwrap_or_default();
@@ -80,7 +80,7 @@ pub(crate) fn unlike_benchmark(a: &BaselineBenchmark, b: &BaselineBenchmark) -> 
     differ
 }
 
-/// The counts of one target, of the benchmark's metrics, and how it was measured as far as `known` says it.
+/// The counts of one target over the benchmark's metrics, and how it was measured according to `known`.
 #[must_use]
 pub fn baseline_target(
     rows: &TargetRows,
@@ -102,8 +102,8 @@ pub fn baseline_target(
     target
 }
 
-/// What differs in how a target was measured, one sentence each: turns, judge, and settings of safety results. What is not known of one side
-/// does not differ.
+/// The differences in how a target was measured, one sentence each: turns, judge, and settings of safety results. A value that is unknown
+/// on one side does not count as different.
 #[must_use]
 pub fn unlike_measurement(
     id: &ModelId,
@@ -135,8 +135,8 @@ pub fn unlike_measurement(
     differ
 }
 
-/// `settings` with the keys of `others` that it lacks, as null: a setting that is not there has its default. Of models that is not so, as
-/// their configuration may not be known.
+/// `settings`, with null for each key of `others` that it lacks: a missing setting has its default. This does not apply to settings of
+/// models, because their configuration may be unknown.
 fn beside(settings: &Settings, others: &Settings) -> Settings {
     let is_of_a_model =
         |key: &str| key.starts_with("evaluator_model.") || key.starts_with("judge_models.");
@@ -147,7 +147,7 @@ fn beside(settings: &Settings, others: &Settings) -> Settings {
     all
 }
 
-/// That two targets were simulated with different numbers of turns.
+/// States that two targets were simulated with different numbers of turns.
 #[must_use]
 pub fn unlike_turns(id: &ModelId, there: u32, here: u32) -> String {
     let turns = |turns: u32| counted(u64::from(turns), "turn", "turns");
@@ -158,7 +158,7 @@ pub fn unlike_turns(id: &ModelId, there: u32, here: u32) -> String {
     )
 }
 
-/// The rows of a target of a baseline, to be compared with others. Metrics that the baseline does not describe are left out.
+/// The rows of a target of a baseline, for comparison. Metrics that the baseline does not describe are left out.
 #[must_use]
 pub fn baseline_rows(baseline: &Baseline, target: &ModelId) -> Option<TargetRows> {
     let counted = baseline.targets.get(target)?;
@@ -178,7 +178,7 @@ pub fn baseline_rows(baseline: &Baseline, target: &ModelId) -> Option<TargetRows
     Some(rows)
 }
 
-/// Writes a baseline: a line for each metric and each scenario, sorted, so that a diff has the lines that changed.
+/// Writes a baseline: one line for each metric and each scenario, sorted, so that a diff shows exactly the lines that changed.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -216,7 +216,7 @@ pub fn read_baseline(path: &Path) -> Result<Baseline, RunError> {
 /// The text of the file.
 fn text(baseline: &Baseline) -> String {
     let mut text = String::from("{\n");
-    // Writing to a text does not fail.
+    // Writing to a `String` does not fail.
     let _ = writeln!(text, "  \"format\": {},", json(&baseline.format));
     let _ = writeln!(text, "  \"benchmark\": {},", json(&baseline.benchmark));
     let metrics = baseline.metrics.iter();
@@ -253,7 +253,7 @@ fn object(entries: impl Iterator<Item = (String, String)>, indent: usize) -> Str
     }
 }
 
-/// A value on one line. Texts and numbers can always be written.
+/// A value on one line. Strings and numbers can always be serialised.
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

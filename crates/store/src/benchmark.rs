@@ -14,9 +14,9 @@ use crate::{BenchmarkDir, RunError};
 /// Reads and checks `benchmark.yaml`. The name defaults to the folder's.
 ///
 /// # Errors
-/// When the file is missing, empty, no YAML, or says something that cannot be run: an unknown metric type, a duplicate id,
+/// When the file is missing, empty, not YAML, or contains something that cannot be run: an unknown metric type, a duplicate id,
 /// hazards that do not fit the metrics, tools that cannot be offered, neither metrics nor a description. The text names the file
-/// and, where it is known, line and column.
+/// and, if known, line and column.
 pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, RunError> {
     let path = dir.yaml();
     let text = fs::read(&path).map_err(|error| RunError::read(&path, error))?;
@@ -48,7 +48,8 @@ fn parse(path: &Path, text: &str) -> Result<Benchmark, RunError> {
         .map_err(|error| RunError::in_yaml(path, &YamlError::new(&error, text)))
 }
 
-/// All rules that a benchmark breaks, in the order of the file's sections. A run refuses it for the first; `validate` lists them.
+/// All rules that a benchmark breaks, in the order of the file's sections. A run refuses the benchmark because of the first;
+/// `validate` lists all of them.
 #[must_use]
 pub fn broken_rules(benchmark: &Benchmark) -> Vec<BrokenRule> {
     if benchmark.metrics.is_empty() && is_blank(&benchmark.description) {
@@ -65,7 +66,7 @@ pub fn broken_rules(benchmark: &Benchmark) -> Vec<BrokenRule> {
     broken
 }
 
-/// The keys that were meant to be `description` or `metrics`, as a hint.
+/// Lists keys that were probably meant to be `description` or `metrics`, as a hint.
 fn mistyped(benchmark: &Benchmark) -> String {
     let keys = benchmark.extra.keys().filter_map(|key| {
         let meant = nearest(key, ["description", "metrics"])?;
@@ -77,7 +78,7 @@ fn mistyped(benchmark: &Benchmark) -> String {
     }
 }
 
-/// Checks that judges and files can work with the metrics. `path`: where they come from, for people.
+/// Checks that judges and files can use the metrics. `path`: where the metrics come from, for messages.
 pub fn check_metrics(path: &Path, metrics: &[Metric]) -> Result<(), RunError> {
     match metrics_fit(metrics).first() {
         None => Ok(()),
@@ -109,7 +110,7 @@ fn metrics_fit(metrics: &[Metric]) -> Vec<BrokenRule> {
     broken
 }
 
-/// What is wrong with the id of a metric, where `seen` are those before it.
+/// What is wrong with the id of a metric. `seen` holds the ids before it.
 fn wrong_id<'m>(metric: &'m Metric, seen: &mut BTreeSet<&'m str>) -> Option<String> {
     let id = metric.id.as_str();
     if id.trim().is_empty() {

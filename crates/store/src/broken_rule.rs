@@ -1,23 +1,23 @@
-//! Rules of `benchmark.yaml` and `scenarios.json` that are broken.
+//! Broken rules of `benchmark.yaml` and `scenarios.json`.
 
 use schema::yaml::line_of;
 
-/// Which rule of `benchmark.yaml`, or of a row of `scenarios.json`, is broken, and where.
+/// A broken rule of `benchmark.yaml`, or of a row of `scenarios.json`, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", self.place())]
 pub struct BrokenRule {
-    /// The key path of the entry at fault, such as `tools[0]`; empty where the file or the row as a whole is at fault.
+    /// The key path of the entry at fault, such as `tools[0]`; empty if the whole file or row is at fault.
     pub entry: String,
     /// The entry's name or id.
     pub name: Option<String>,
-    /// The key path within the entry, such as `parameters.required`; empty where the entry as a whole is at fault.
+    /// The key path within the entry, such as `parameters.required`; empty if the whole entry is at fault.
     pub key: String,
-    /// What is wrong.
+    /// The mistake.
     pub reason: String,
 }
 
 impl BrokenRule {
-    /// A rule that `entry` breaks as a whole.
+    /// A rule that the whole `entry` breaks.
     pub(super) fn new(entry: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             entry: entry.into(),
@@ -27,7 +27,7 @@ impl BrokenRule {
         }
     }
 
-    /// With the entry's name or id.
+    /// Sets the entry's name or id.
     pub(super) fn of(self, name: &str) -> Self {
         Self {
             name: Some(name.to_owned()),
@@ -35,7 +35,7 @@ impl BrokenRule {
         }
     }
 
-    /// With the key path within the entry.
+    /// Sets the key path within the entry.
     pub(super) fn at(self, key: &str) -> Self {
         Self {
             key: key.to_owned(),
@@ -43,7 +43,7 @@ impl BrokenRule {
         }
     }
 
-    /// The JSON pointer of what is at fault. What lies within the parameters of a tool is a schema of its own: the pointer ends there.
+    /// The JSON pointer to the mistake. The parameters of a tool are a schema of their own, so the pointer ends there.
     #[must_use]
     pub fn pointer(&self) -> String {
         let within = match self.entry.starts_with("tools[") {
@@ -57,7 +57,7 @@ impl BrokenRule {
         parts.flat_map(|part| ["/", part]).collect()
     }
 
-    /// The line of the item of a list that is at fault, or of the deepest key in it that is in `text`.
+    /// The line of the list item at fault, or of the deepest key in it that occurs in `text`.
     pub(super) fn line(&self, text: &str) -> Option<u64> {
         if !self.entry.contains('[') {
             return None;

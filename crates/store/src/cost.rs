@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{RunError, write_json};
 
-/// The content of a `cost.json`: an entry for each phase, by the phase's name.
+/// The content of a `cost.json`: one entry for each phase, by the phase's name.
 pub type CostFile = IndexMap<String, CostEntry>;
 
 /// One entry of a `cost.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CostEntry {
-    /// The phase again.
+    /// The phase, as in the key.
     pub phase: String,
-    /// What it used and cost.
+    /// What the phase used and cost.
     #[serde(flatten)]
     pub cost: PhaseCost,
 }
 
-/// Reads a `cost.json`. A file that is missing or cannot be read as one is empty: it is written again.
+/// Reads a `cost.json`. A missing or unreadable file counts as empty, because it is written again.
 #[must_use]
 pub fn read_costs(path: &Path) -> CostFile {
     let Ok(text) = fs::read(path) else {
@@ -42,7 +42,7 @@ pub fn write_cost(path: &Path, phase: Phase, cost: PhaseCost) -> Result<(), RunE
     write_json(path, &costs)
 }
 
-/// Phases in the order they run in, unknown ones last.
+/// Sorts phases in the order in which they run, unknown ones last.
 fn order(name: &str) -> usize {
     Phase::ALL
         .iter()

@@ -1,4 +1,4 @@
-//! What can keep a run from starting or from writing its results.
+//! Errors that keep a run from starting or from writing its results.
 
 use std::{
     error::Error,
@@ -13,9 +13,9 @@ use schema::{
     yaml::YamlError,
 };
 
-/// Why a run could not start or could not write. Made to be read by people: it names the file and says what to do.
+/// Why a run could not start or could not write. The text is for people: it names the file and says what to do.
 ///
-/// Failed rows are no such error: they are in the run's report.
+/// Failed rows are not reported with this error: they are in the run's report.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{reason}{}", self.at_file(), self.help_line())]
 pub struct RunError {
@@ -27,7 +27,7 @@ pub struct RunError {
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// A file, and the line and column in it as far as they are known. Both are counted from 1.
+/// A file, with the line and column as far as they are known. Both are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FilePosition {
     path: PathBuf,
@@ -35,7 +35,7 @@ struct FilePosition {
     column: Option<u64>,
 }
 
-/// What to do where no further file can be opened.
+/// What to do if no further file can be opened.
 fn files_hint(error: &io::Error) -> String {
     if is_out_of_files(error) {
         format!(": {}", out_of_files())
@@ -44,11 +44,11 @@ fn files_hint(error: &io::Error) -> String {
     }
 }
 
-/// Of what sort a [`RunError`] is.
+/// The kind of a [`RunError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RunErrorKind {
-    /// A file or a name given cannot be used.
+    /// A given file or name cannot be used.
     Input,
     /// A file cannot be written.
     Output,
@@ -69,7 +69,7 @@ impl RunError {
         }
     }
 
-    /// A file that cannot be used, with the line at fault, from 1.
+    /// A file that cannot be used, with the faulty line, counted from 1.
     pub fn in_file(path: &Path, line: Option<u64>, reason: impl Into<String>) -> Self {
         Self {
             file: Some(FilePosition {
@@ -94,7 +94,7 @@ impl RunError {
         }
     }
 
-    /// A list of rows that cannot be used: the text has row, line and column.
+    /// A list of rows that cannot be used. The text has row, line and column.
     pub fn in_rows(path: &Path, error: JsonRowsError) -> Self {
         match error.fault {
             JsonRowsFault::Read(error) => Self::read(path, error),
@@ -110,7 +110,7 @@ impl RunError {
         }
     }
 
-    /// Another run is at work.
+    /// Another run is working on the tree.
     pub fn busy(message: impl Into<String>) -> Self {
         Self {
             kind: RunErrorKind::Busy,
@@ -128,7 +128,7 @@ impl RunError {
         }
     }
 
-    /// Why `text` is not UTF-8: the line of the first byte that is none.
+    /// `text` is not UTF-8. The error has the line of the first invalid byte.
     pub fn not_utf8(path: &Path, text: &[u8], error: std::str::Utf8Error) -> Self {
         let before = text.iter().take(error.valid_up_to());
         let line = before.filter(|byte| **byte == b'\n').count() as u64 + 1;
@@ -157,33 +157,33 @@ impl RunError {
         }
     }
 
-    /// Adds what to do about it, as a sentence without a full stop: it is shown on a line of its own.
+    /// Adds advice, as a sentence without a full stop: it is shown on its own line.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into().into_boxed_str());
         self
     }
 
-    /// What to do about it, where that is known.
+    /// The advice, if there is any.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// Adds the error underneath.
+    /// Adds the underlying error.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The file at fault, where it is one.
+    /// The file at fault, if there is one.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(|file| file.path.as_path())
     }
 
-    /// The error without the file's name: line and column, where they are known, and what is wrong.
+    /// The error without the file's name: line and column, if known, and the mistake.
     #[must_use]
     pub fn in_words(&self) -> String {
         match self.position() {
@@ -192,7 +192,7 @@ impl RunError {
         }
     }
 
-    /// The advice as the line behind the message.
+    /// The advice as the line after the message.
     fn help_line(&self) -> String {
         self.help()
             .map_or_else(String::new, |help| format!("\nhelp: {help}"))
@@ -209,7 +209,7 @@ impl RunError {
         parts.join(", ")
     }
 
-    /// `scenarios.json, line 3: `; empty where no file is at fault.
+    /// `scenarios.json, line 3: `; empty if no file is at fault.
     fn at_file(&self) -> String {
         let Some(file) = &self.file else {
             return String::new();
@@ -220,7 +220,7 @@ impl RunError {
         }
     }
 
-    /// Of what sort it is.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> RunErrorKind {
         self.kind

@@ -1,4 +1,4 @@
-//! `grades.json`, and the scores it is made of.
+//! `grades.json`, and the scores that it is computed from.
 
 use std::{
     fs::{self, File},
@@ -24,7 +24,8 @@ pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> Benchm
     }
 }
 
-/// Writes `grades.json` of a benchmark: the scores, with the intervals of `statistics` and without the grades that the rows do not support.
+/// Writes `grades.json` of a benchmark: the scores, with the intervals of `statistics`, and without the grades that the rows do not
+/// support.
 pub fn write_grades(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
@@ -67,10 +68,10 @@ pub fn read_grades(path: &Path) -> Result<Grades, RunError> {
     .with_help("aggregate the scores again: that rewrites the file"))
 }
 
-/// The scores of one system under test from its `scores.json`, read row by row; graded where there are `standards`.
+/// The scores of one system under test from its `scores.json`, read row by row. They are graded if there are `standards`.
 ///
 /// # Errors
-/// When there is no such file, or it cannot be read as a list of score rows.
+/// When the file is missing, or cannot be read as a list of score rows.
 pub fn score_tree(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
@@ -96,8 +97,8 @@ pub fn simulated_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, RunError> {
     targets_that(dir, |files| files.conversations().exists())
 }
 
-/// The ids of the folders under `runs/` that `is_wanted` accepts, sorted. Entries whose names no target can have, such as those that
-/// desktops leave behind, are passed over.
+/// The ids of the folders under `runs/` that `is_wanted` accepts, sorted. Entries whose names cannot be target ids are skipped, such as
+/// those that desktops leave behind.
 fn targets_that(
     dir: &BenchmarkDir,
     is_wanted: impl Fn(&TargetDir) -> bool,

@@ -6,8 +6,8 @@ use schema::{Benchmark, Hazard, Metric, nearest};
 
 use super::broken_rule::BrokenRule;
 
-/// The rules that hazards break. With the benchmark's `metrics` every one of them is in exactly one hazard; a list of hazards by itself
-/// is checked without.
+/// The rules that hazards break. With the benchmark's `metrics`, each metric must be in exactly one hazard; a separate list of hazards
+/// is checked without them.
 #[must_use]
 pub fn check_hazards(hazards: &[Hazard], metrics: Option<&[Metric]>) -> Vec<BrokenRule> {
     let mut broken = Vec::new();
@@ -36,7 +36,7 @@ pub fn check_hazards(hazards: &[Hazard], metrics: Option<&[Metric]>) -> Vec<Brok
     broken
 }
 
-/// The rules that the benchmark's own names break: together they name files.
+/// The rules that the benchmark's own names break. File names are built from these names.
 pub(super) fn check_names(benchmark: &Benchmark) -> Vec<BrokenRule> {
     let names = [
         ("uid", &benchmark.uid),
@@ -96,18 +96,18 @@ fn check_metrics<'b>(
     }
 }
 
-/// The metric that may have been meant by `id`, or all of them.
+/// The metric that `id` was probably meant to be, or all of them.
 fn meant(id: &str, metrics: &[Metric]) -> String {
     if metrics.is_empty() {
         return ". There are no metrics yet: leave `hazards` out until they are written".to_owned();
     }
     let ids = metrics.iter().map(|metric| metric.id.as_str());
-    // By name, too: people remember names better than numbers.
+    // Also by name: people remember names better than numbers.
     let by_name = metrics
         .iter()
         .find(|metric| metric.name.eq_ignore_ascii_case(id))
         .map(|metric| metric.id.as_str());
-    // Ids differ in digits only: of several near ones none is more likely than another.
+    // Ids differ only in digits: if several are near, none is more likely than another.
     let is_only_one =
         |near: &&str| nearest(id, ids.clone().filter(|known| known != near)).is_none();
     let by_id = nearest(id, ids.clone()).filter(is_only_one);

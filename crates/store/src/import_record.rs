@@ -10,16 +10,16 @@ use crate::{BenchmarkDir, Layout, RunError, write_json};
 
 const NAME: &str = "imported.json";
 
-/// What `imported.json` holds: where an imported benchmark came from.
+/// The content of `imported.json`: where an imported benchmark came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportRecord {
-    /// Version of this file.
+    /// Version of the file's format.
     pub format_version: String,
-    /// `tree`, `inspect`, `eee` or, of `judge-check`, `labels`.
+    /// `tree`, `inspect`, `eee`, or `labels` for an import by `judge-check`.
     pub from: String,
     /// The names of the files, without folders.
     pub files: Vec<String>,
-    /// The systems under test, whether the configuration has them or not.
+    /// The systems under test, whether or not they are configured.
     pub targets: Vec<TargetRef>,
 }
 
@@ -38,7 +38,7 @@ impl ImportRecord {
         }
     }
 
-    /// Writes it into the benchmark's `folder`.
+    /// Writes the record into the benchmark's `folder`.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -46,7 +46,7 @@ impl ImportRecord {
         write_json(&folder.join(NAME), self)
     }
 
-    /// Reads that of a benchmark; `None` where it was not imported.
+    /// Reads the record of a benchmark; `None` if it was not imported.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -63,13 +63,13 @@ impl ImportRecord {
     }
 }
 
-/// The systems under test whose conversations were imported into the benchmark `name`, and are there. Empty where nothing was
+/// The systems under test whose conversations were imported into the benchmark `name` and still exist. Empty if nothing was
 /// imported.
 ///
-/// They need not be in any configuration: to judge what they said they need not be called.
+/// They may be missing from the configuration: judging their conversations does not call them.
 ///
 /// # Errors
-/// When `name` is none, or the benchmark's `imported.json` cannot be read.
+/// When `name` is not a valid name, or the benchmark's `imported.json` cannot be read.
 pub fn imported_targets(layout: &Layout, name: &str) -> Result<Vec<TargetRef>, RunError> {
     let dir = layout.benchmark(name)?;
     let Some(record) = ImportRecord::read(&dir)? else {

@@ -18,8 +18,8 @@ use crate::{
     read_scenario_index, read_statistics, read_target_rows, same_rows, write_statistics,
 };
 
-/// Adds how far the judge agrees with the `labels.json` of each target that has one. Returns warnings: labels that cannot be used,
-/// which costs only this part, labels of an earlier run, and labels that were evidently not drawn at random.
+/// Adds the agreement between the judge and the `labels.json` of each target that has one. Returns warnings about labels that cannot
+/// be used (which costs only this part), labels of an earlier run, and labels that were evidently not drawn at random.
 ///
 /// # Errors
 /// As [`read_scenario_index`].
@@ -45,22 +45,22 @@ pub fn add_judge_statistics(
     Ok(warnings)
 }
 
-/// Another labeller has the lock of the tree for as long as one target's rows are read.
+/// The longest wait for the lock of the tree. Another labeller holds it while it reads one target's rows.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// What the labels of a target say of its judge.
+/// What the labels of a target show about its judge.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PeopleStatistics {
-    /// How far both agree; `None` where no label counts.
+    /// The agreement of both; `None` if no label counts.
     pub people: Option<JudgeAgainstPeople>,
-    /// Labels that cannot be used, are of an earlier run, or were evidently not drawn at random.
+    /// Warnings: labels that cannot be used, belong to an earlier run, or were evidently not drawn at random.
     pub warnings: Vec<String>,
 }
 
-/// How far the judge of `rows` agrees with the `labels.json` of their target.
+/// The agreement between the judge of `rows` and the `labels.json` of their target.
 ///
 /// # Errors
-/// When the target's id cannot name a folder. Labels that cannot be used are a warning.
+/// When the target's id cannot be a folder name. Labels that cannot be used are only a warning.
 pub fn people_statistics(
     dir: &BenchmarkDir,
     rows: &TargetRows,
@@ -91,7 +91,7 @@ pub fn people_statistics(
     Ok(found)
 }
 
-/// Sets the part `people`. Where nothing is left in `judge`, it goes too, as `aggregate` writes it.
+/// Sets the part `people`. If `judge` is then empty, it is removed, as `aggregate` does.
 pub(crate) fn set_people(judge: &mut Option<JudgeStatistics>, people: Option<JudgeAgainstPeople>) {
     if people.is_some() || judge.is_some() {
         judge.get_or_insert_default().people = people;
@@ -101,7 +101,7 @@ pub(crate) fn set_people(judge: &mut Option<JudgeStatistics>, people: Option<Jud
     }
 }
 
-/// Whether both are of the same labels and verdicts.
+/// Whether both cover the same labels and verdicts.
 #[must_use]
 pub fn same_people(a: Option<&JudgeAgainstPeople>, b: Option<&JudgeAgainstPeople>) -> bool {
     let (Some(a), Some(b)) = (a, b) else {
@@ -143,12 +143,12 @@ fn same_scope(a: &JudgeAgreement, b: &JudgeAgreement) -> bool {
         && near(a.corrected.upper, b.corrected.upper)
 }
 
-/// What labels that were written do to `statistics.json`.
+/// The effect of new labels on `statistics.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefreshedPeople {
-    /// What the labels of the target say now.
+    /// What the labels of the target show now.
     pub found: PeopleStatistics,
-    /// Whether `statistics.json` says so too.
+    /// Whether `statistics.json` agrees.
     pub state: StatisticsState,
 }
 
@@ -157,14 +157,14 @@ pub struct RefreshedPeople {
 pub enum StatisticsState {
     /// It holds these numbers.
     Current,
-    /// A run works on the tree, and writes them when it ends.
+    /// A run is working on the tree and writes these numbers when it ends.
     RunGoesOn,
-    /// It is not there, or not of the scores in the tree: `aggregate` writes it.
+    /// The file is missing, or does not belong to the scores in the tree: `aggregate` writes it.
     Outdated,
 }
 
-/// Brings the part of `statistics.json` that the labels of `target` are in up to date, so that it has the bytes that `aggregate` would
-/// write. Everything else in the file stays; a file that is not of the scores in the tree is left alone.
+/// Updates the part of `statistics.json` that depends on the labels of `target`. The result has the same bytes that `aggregate` would
+/// write. Everything else in the file stays; a file that does not belong to the scores in the tree is not changed.
 ///
 /// # Errors
 /// When scores or scenarios cannot be read, or the file cannot be written.
@@ -173,7 +173,7 @@ pub fn refresh_people(
     benchmark: &Benchmark,
     target: &ModelId,
 ) -> Result<RefreshedPeople, RunError> {
-    // Before anything is read: what another labeller writes meanwhile would be lost otherwise.
+    // Locks before anything is read: otherwise what another labeller writes meanwhile would be lost.
     let lock = wait_for_tree(dir)?;
     let replies = count_replies(&dir.target(target)?.conversations(), benchmark).ok();
     let rows = read_target_rows(dir, benchmark, target, replies.as_ref())?;
@@ -204,7 +204,7 @@ pub fn refresh_people(
     Ok(refreshed(StatisticsState::Current))
 }
 
-/// The lock of the tree; `None` where somebody has it for longer than another labeller would.
+/// Takes the lock of the tree. Returns `None` if it is held longer than another labeller would hold it.
 fn wait_for_tree(dir: &BenchmarkDir) -> Result<Option<TreeLock>, RunError> {
     let end = Instant::now() + LONGEST_WAIT;
     loop {
@@ -218,7 +218,7 @@ fn wait_for_tree(dir: &BenchmarkDir) -> Result<Option<TreeLock>, RunError> {
     }
 }
 
-/// What to do with labels of transcripts that an earlier run made.
+/// What to do with labels for transcripts of an earlier run.
 fn earlier(path: &Path, labels: u64) -> String {
     format!(
         "{}: {} left out: of conversations that an earlier run simulated. Label their rows again, or remove them",

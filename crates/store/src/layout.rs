@@ -1,4 +1,4 @@
-//! Where each file lies.
+//! Where each file is stored.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +10,17 @@ use crate::{RunError, check_tree};
 #[derive(Clone, Debug)]
 pub struct Layout {
     benchmarks: PathBuf,
-    /// What hints name as the folder of benchmarks.
+    /// The name of the folder of benchmarks in hints.
     named: PathBuf,
     state: PathBuf,
-    /// The program that hints begin with.
+    /// The name of the program in hints.
     program: String,
     /// Whether the program finds the folder by itself, so that hints need not name it.
     is_found: bool,
 }
 
 impl Layout {
-    /// The layout around the folder `benchmarks`. Records lie in `.probity` beside it.
+    /// The layout around the folder `benchmarks`. Records are in `.probity` beside it.
     #[must_use]
     pub fn new(benchmarks: impl Into<PathBuf>) -> Self {
         let benchmarks = benchmarks.into();
@@ -37,7 +37,7 @@ impl Layout {
         }
     }
 
-    /// The layout around `benchmarks` in the folder `root`, which the program finds by itself: commands in hints do not name it.
+    /// The layout around `benchmarks` in the folder `root`. The program finds it by itself, so commands in hints do not name it.
     #[must_use]
     pub fn of_project(root: &Path) -> Self {
         Self {
@@ -46,7 +46,7 @@ impl Layout {
         }
     }
 
-    /// The layout of a copy of its benchmarks in `folder`: with the records of this one, and with its commands in hints.
+    /// The layout of a copy of its benchmarks in `folder`, with the records and the hints of this one.
     pub(crate) fn copied_to(&self, folder: PathBuf) -> Self {
         Self {
             benchmarks: folder,
@@ -54,26 +54,26 @@ impl Layout {
         }
     }
 
-    /// The folder that holds the benchmarks.
+    /// The folder of benchmarks.
     #[must_use]
     pub fn benchmarks(&self) -> &Path {
         &self.benchmarks
     }
 
-    /// Sets the name of the program that hints for people begin with. The default is `probity`.
+    /// Sets the name of the program in hints for people. The default is `probity`.
     #[must_use]
     pub fn with_program(mut self, name: impl Into<String>) -> Self {
         self.program = name.into();
         self
     }
 
-    /// The name of the program that hints for people begin with.
+    /// The name of the program in hints for people.
     #[must_use]
     pub fn program(&self) -> &str {
         &self.program
     }
 
-    /// What a command on these benchmarks begins with, for people to type: the program, and the folder unless it is `benchmarks`.
+    /// The beginning of a command on these benchmarks, for people to type: the program, and the folder unless it is `benchmarks`.
     ///
     /// ```
     /// use store::Layout;
@@ -87,7 +87,7 @@ impl Layout {
         let plain = |char: char| char.is_alphanumeric() || "/._-+=:,@%".contains(char);
         match self.named.to_str() {
             _ if self.is_found => program.clone(),
-            // What is not text cannot be typed.
+            // A folder name that is not UTF-8 cannot be typed.
             Some("benchmarks") | None => program.clone(),
             Some(folder) if !folder.is_empty() && folder.chars().all(plain) => {
                 format!("{program} --benchmarks {folder}")
@@ -120,7 +120,7 @@ impl Layout {
     /// The files of the benchmark `name`.
     ///
     /// # Errors
-    /// When `name` would leave the folder of benchmarks, or a pipe or device is where a file of the benchmark belongs.
+    /// When `name` would leave the folder of benchmarks, or a file of the benchmark is a pipe or device.
     pub fn benchmark(&self, name: &str) -> Result<BenchmarkDir, RunError> {
         let bad = name.is_empty()
             || name.starts_with('.')
@@ -145,11 +145,11 @@ impl Layout {
         Ok(dir)
     }
 
-    /// The names of the benchmarks that are there: folders that hold a `benchmark.yaml`, sorted. Empty when there is no
-    /// such folder.
+    /// The names of the existing benchmarks: folders that hold a `benchmark.yaml`, sorted. Empty if the folder of benchmarks is
+    /// missing.
     ///
     /// # Errors
-    /// When the folder is there and cannot be read.
+    /// When the folder exists and cannot be read.
     pub fn names(&self) -> Result<Vec<String>, RunError> {
         if !self.benchmarks.exists() {
             return Ok(Vec::new());
@@ -170,7 +170,7 @@ impl Layout {
     }
 }
 
-/// The files of one benchmark. The tree is described in `docs/formats/benchmark-tree.md`.
+/// The files of one benchmark. `docs/formats/benchmark-tree.md` describes the tree.
 #[derive(Clone, Debug)]
 pub struct BenchmarkDir {
     name: String,
@@ -183,7 +183,7 @@ pub struct BenchmarkDir {
 }
 
 impl BenchmarkDir {
-    /// What a command on it begins with, for people to type: see [`Layout::command`].
+    /// The beginning of a command on it, for people to type: see [`Layout::command`].
     #[must_use]
     pub fn command(&self) -> &str {
         &self.command
@@ -251,13 +251,13 @@ impl BenchmarkDir {
         self.root.join("report.html")
     }
 
-    /// `baseline.json`: what later rows are compared with, where it is there.
+    /// `baseline.json`: what later rows are compared with. It may be missing.
     #[must_use]
     pub fn baseline(&self) -> PathBuf {
         self.root.join("baseline.json")
     }
 
-    /// `standards.json`: what the benchmark's grades compare with, where it is there.
+    /// `standards.json`: what the benchmark's grades compare with. It may be missing.
     #[must_use]
     pub fn standards(&self) -> PathBuf {
         self.root.join("standards.json")
@@ -294,22 +294,22 @@ impl BenchmarkDir {
         &self.spool
     }
 
-    /// Which metrics' scenarios are not all there because a call failed.
+    /// The file that lists the metrics whose scenarios are incomplete because a call failed.
     pub fn gaps(&self) -> &Path {
         &self.gaps
     }
 
-    /// How the files came about.
+    /// The file with the provenance of the files.
     pub fn provenance(&self) -> &Path {
         &self.provenance
     }
 
-    /// The lock that a run holds.
+    /// The lock file of a run.
     pub fn lock(&self) -> &Path {
         &self.lock
     }
 
-    /// The lock that is held while labels are written.
+    /// The lock file for writing labels.
     pub(crate) fn labels_lock(&self) -> PathBuf {
         self.lock.with_extension("labels")
     }
@@ -340,7 +340,7 @@ impl TargetDir {
         self.root.join("scores.json")
     }
 
-    /// `labels.json`: verdicts of people, where it is there.
+    /// `labels.json`: verdicts of people. It may be missing.
     #[must_use]
     pub fn labels(&self) -> PathBuf {
         self.root.join("labels.json")

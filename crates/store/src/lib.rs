@@ -1,13 +1,14 @@
-//! The files of a benchmark: where they lie, how they are read, and how they are written without harm to what they replace.
+//! The files of a benchmark: where they are, how they are read, and how they are written without damaging what they replace.
 //!
-//! Readers are generous, writers exact. Every write goes to a temporary file first; one run at a time has a tree.
+//! Readers are generous, writers exact. Every write goes to a temporary file first, and only one run at a time works on a tree.
 //!
 //! - [`Layout`], [`BenchmarkDir`], [`TargetDir`]: the paths.
-//! - [`read_benchmark`], [`read_scenarios`], [`read_conversations`], [`each_row`]: reading, with the rules that a run holds the files to.
+//! - [`read_benchmark`], [`read_scenarios`], [`read_conversations`], [`each_row`]: readers, with the rules that a run checks files
+//!   against.
 //! - [`Spool`]: rows in the order of the final file, whatever finished first. [`write_json`], [`write_atomically`]: whole files.
-//! - [`provenance`]: the settings that each file was made with.
-//! - [`check`]: a journal against the files that it reports. [`rebuild`]: the files from a journal alone.
-//! - [`yaml_edit`]: writes metrics into the text of a `benchmark.yaml` and leaves everything else in it alone.
+//! - [`provenance`]: the settings that each file was created with.
+//! - [`check`]: compares a journal with the files that it reports. [`rebuild`]: writes the files from a journal alone.
+//! - [`yaml_edit`]: writes metrics into the text of a `benchmark.yaml` and leaves everything else in it unchanged.
 //!
 //! ```
 //! use store::{Layout, read_benchmark};
@@ -21,8 +22,8 @@
 //! ```
 //!
 //! # Limits
-//! - The lock on a tree holds on one machine. Two machines that share a folder over a network can run into each other.
-//! - The scenarios of a benchmark are in memory as a whole; conversations and scores are read row by row.
+//! - The lock on a tree works on one machine only. Two machines that share a folder over a network can collide.
+//! - All scenarios of a benchmark are in memory; conversations and scores are read row by row.
 
 mod atomic;
 mod baseline;

@@ -1,4 +1,4 @@
-//! One run at a time on one tree.
+//! Allows one run at a time on one tree.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -8,8 +8,8 @@ use std::{
 
 use crate::{BenchmarkDir, RunError};
 
-/// How often a run tries to take the lock, and how long it waits in between: a labeller has it while `statistics.json` is brought up
-/// to date, and [`TreeLock::is_held`] for a moment.
+/// How often a run tries to take the lock. It waits between tries, because a labeller holds the lock while `statistics.json` is
+/// updated, and [`TreeLock::is_held`] for a moment.
 const TRIES: u32 = 25;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -51,7 +51,7 @@ impl TreeLock {
         }
     }
 
-    /// Whether a run works on `dir` at this moment. A run that starts meanwhile is not disturbed.
+    /// Whether a run is working on `dir` at this moment. A run that starts meanwhile is not disturbed.
     #[must_use]
     pub fn is_held(dir: &BenchmarkDir) -> bool {
         let Ok(file) = File::open(dir.lock()) else {

@@ -1,4 +1,4 @@
-//! `manifest.json`: what a run was, so that its numbers can be trusted and reproduced.
+//! `manifest.json`: the record of a run, so that its numbers can be trusted and reproduced.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The record of one run: `.probity/runs/<run id>/manifest.json`. It is written when the run starts, with `end` null, and
 /// again when it ends.
-// Keys that a file lacks have their defaults, and unknown keys are ignored: files of other versions are read.
+// Missing keys have their defaults and unknown keys are ignored, so that files of other versions can be read.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
@@ -19,26 +19,26 @@ pub struct Manifest {
     pub run_id: String,
     /// Version of Probity.
     pub probity_version: String,
-    /// `{revision, dirty}` of the folder that the run was started in; null where it is not a git tree.
+    /// `{revision, dirty}` of the folder in which the run was started; null if it is not a git tree.
     pub git: Value,
     /// When the run started, UTC.
     pub start: String,
-    /// When it ended, UTC; null while it runs, and for ever when it was killed.
+    /// When it ended, UTC; null while it runs, and also if it was killed.
     pub end: Option<String>,
     /// `complete`, `failed_rows`, `nothing_ran` or `interrupted`; null while it runs.
     pub outcome: Option<String>,
-    /// The benchmarks asked for.
+    /// The requested benchmarks.
     pub benchmarks: Vec<String>,
-    /// The phases asked for.
+    /// The requested phases.
     pub phases: Vec<String>,
     /// The targets that ran.
     pub targets: Vec<schema::TargetRef>,
     /// The resolved configuration without secrets.
     pub config: Value,
-    /// By model id, the names that the endpoints gave for the model that answered.
+    /// For each model id, the names under which the endpoints answered.
     pub models: BTreeMap<String, Vec<String>>,
-    /// By benchmark: fingerprints of the phases, counts, costs and failures. In a safety evaluation by target: counts, cost and
-    /// result file.
+    /// For each benchmark: fingerprints of the phases, counts, costs and failures. In a safety evaluation, for each target:
+    /// counts, cost and result file.
     #[schemars(with = "BTreeMap<String, schema::Extra>")]
     pub results: Extra,
     /// Only in a safety evaluation.
@@ -46,12 +46,12 @@ pub struct Manifest {
     pub safety: Option<SafetySetup>,
 }
 
-/// The test cases of a safety evaluation, and what attacks and scores.
+/// The test cases of a safety evaluation, and the parts that attack and score.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 #[schemars(!default)]
 pub struct SafetySetup {
-    /// By group, the number of its test cases.
+    /// The number of test cases of each group.
     #[schemars(with = "BTreeMap<String, usize>")]
     pub groups: Extra,
     /// Fingerprints of the strategies and of the scorer.
@@ -65,28 +65,28 @@ impl Manifest {
     /// Version of this format.
     pub const FORMAT_VERSION: &str = "1.0.0";
 
-    /// Reads the manifest in the folder of a run. `None` where there is none that can be read.
+    /// Reads the manifest in the folder of a run. `None` if it is missing or cannot be read.
     #[must_use]
     pub fn read(folder: &Path) -> Option<Self> {
         let text = fs::read(folder.join(Self::FILE)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    /// The value at `path` of the configuration (`generation/turns`), null where there is none.
+    /// The value at `path` of the configuration (`generation/turns`); null if there is none.
     #[must_use]
     pub fn setting(&self, path: &str) -> &Value {
         let value = self.config.pointer(&format!("/{path}"));
         value.unwrap_or(&Value::Null)
     }
 
-    /// The entry `key` of the results of a benchmark or of a target, null where there is none.
+    /// The entry `key` of the results of a benchmark or of a target; null if there is none.
     #[must_use]
     pub fn result(&self, name: &str, key: &str) -> &Value {
         let value = self.results.get(name).and_then(|result| result.get(key));
         value.unwrap_or(&Value::Null)
     }
 
-    /// The phases of `benchmark` in which the run finished at least one row, each with its target where it has one.
+    /// The phases of `benchmark` in which the run finished at least one row, each with its target if it has one.
     pub fn finished_phases(
         &self,
         benchmark: &str,

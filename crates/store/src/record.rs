@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{grades::benchmark_ref, write_json};
 use crate::{BenchmarkDir, RunError};
 
-/// What a record is made of.
+/// The input of a record.
 pub struct RecordOf<'a> {
     /// The files of the benchmark.
     pub dir: &'a BenchmarkDir,
@@ -22,17 +22,18 @@ pub struct RecordOf<'a> {
     pub run_id: &'a str,
     /// How the run ended.
     pub outcome: &'static str,
-    /// The git revision of the folder the run was started in: `{revision, dirty}` or null.
+    /// The git revision of the folder in which the run was started: `{revision, dirty}` or null.
     pub git: &'a Value,
-    /// `None`: the run asked nothing of any system, it only summed up; then all that have scores are in the record.
+    /// `None`: the run called no system and only summarised. The record then has all systems with scores.
     pub suts: Option<Vec<TargetRef>>,
-    /// What was graded.
+    /// The grades.
     pub grades: &'a Grades,
-    /// Of every system in the tree.
+    /// The counts of replies, for every system in the tree.
     pub replies: &'a [(IncompleteReplies, ReasoningReplies)],
 }
 
-/// Writes the record of a benchmark's run into `folder`; gives its path. `alone`: the run has no other benchmark.
+/// Writes the record of a benchmark's run into `folder` and returns its path. `alone`: the run has no other
+/// benchmark.
 pub fn write_record(folder: &Path, alone: bool, of: RecordOf<'_>) -> Result<PathBuf, RunError> {
     let path = folder.join(if alone {
         "record.json".to_owned()

@@ -1,5 +1,5 @@
-//! Counting conversations whose replies are empty or cut off or whose simulated user fell out of its role, those that judges read for how
-//! real they are, and replies that hold reasoning.
+//! Counts conversations whose replies are empty or cut off, or whose simulated user left its role, those that judges rated for realism,
+//! and replies that hold reasoning.
 
 use std::{collections::HashSet, fmt, ops::ControlFlow, path::Path};
 
@@ -16,7 +16,7 @@ use serde::{
 use super::each_row;
 use crate::RunError;
 
-/// Conversations of one system under test by what their replies lack, and its replies by the reasoning in them.
+/// Conversations of one system under test by what is missing in their replies, and its replies by the reasoning in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplyTally {
     conversations: u64,
@@ -35,7 +35,7 @@ pub struct ReplyTally {
 }
 
 impl ReplyTally {
-    /// Counts a conversation. Of one that failed only the faults of the simulated user count: it is reported elsewhere and never judged.
+    /// Counts a conversation. If it failed, only the faults of the simulated user count: it is reported elsewhere and never judged.
     pub fn add(&mut self, conversation: &Conversation) {
         self.simulator.add(&conversation.simulator_faults);
         let realism = conversation.realism.as_ref();
@@ -78,24 +78,24 @@ impl ReplyTally {
         self.incomplete_ids.contains(conv_id)
     }
 
-    /// How often the simulated user fell out of its role.
+    /// How often the simulated user left its role.
     #[must_use]
     pub fn simulator(&self) -> &SimulatorStatistics {
         &self.simulator
     }
 
-    /// What judges said of how real the conversations are.
+    /// The judges' ratings of how realistic the conversations are.
     #[must_use]
     pub fn realism(&self) -> &RealismRows {
         &self.realism
     }
 
-    /// Whether no conversation was taken.
+    /// Whether no conversation was counted.
     pub fn is_empty(&self) -> bool {
         self.conversations == 0
     }
 
-    /// The counts as records hold them, for `sut`.
+    /// The counts for `sut`, as records hold them.
     #[must_use]
     pub fn of(&self, sut: &ModelId) -> (IncompleteReplies, ReasoningReplies) {
         let incomplete = IncompleteReplies {
@@ -117,15 +117,15 @@ impl ReplyTally {
     }
 }
 
-/// What counts of a message.
+/// The facts about a message that are counted.
 #[derive(Clone, Copy, Debug)]
 struct ReplyFacts {
-    /// Whether it is the system under test's.
+    /// Whether it is a message of the system under test.
     reply: bool,
     says_nothing: bool,
     lack: Option<Lack>,
     reasoning: bool,
-    /// Whether it says a closing tag that nothing opened, and has no reasoning beside it.
+    /// Whether it has a closing tag without an opening one, and no separate reasoning.
     unopened: bool,
 }
 
@@ -154,13 +154,13 @@ impl ReplyFacts {
             says_nothing,
             lack: Lack::find(says_nothing, finish),
             reasoning,
-            // One that is behind reasoning that was taken out closes nothing.
+            // A closing tag after reasoning that was already removed does not count.
             unopened: text.unopened && !reasoning,
         }
     }
 }
 
-/// What a reply lacks.
+/// What is missing in a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
     CutOff,
@@ -178,7 +178,7 @@ impl Lack {
     }
 }
 
-/// Counts the conversations of a `conversations.json`, row by row, of the metrics that the benchmark has.
+/// Counts the conversations of a `conversations.json`, row by row, for the metrics of the benchmark.
 ///
 /// # Errors
 /// When the file cannot be read or is not a list of conversations.
@@ -201,7 +201,7 @@ pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, R
     Ok(tally)
 }
 
-/// What counting needs of a row; the texts themselves are passed over.
+/// The fields of a row that counting needs; the texts themselves are skipped.
 #[derive(Deserialize)]
 struct Row {
     #[serde(default)]
@@ -245,7 +245,7 @@ impl Said {
     }
 }
 
-/// What counts of a text.
+/// The facts about a text that are counted.
 #[derive(Clone, Copy, Debug)]
 struct TextFacts {
     blank: bool,

@@ -1,4 +1,4 @@
-//! Row by row through `conversations.json`, ours and those of other programs.
+//! Reads `conversations.json` row by row, including files of other programs.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 
 use crate::{RunError, fill_from_metrics, score_check::ConversationRow};
 
-/// Reads the rows of a `conversations.json` one at a time and hands each to `take`. Never more than one row is in memory.
+/// Reads the rows of a `conversations.json` one at a time and passes each to `take`. At most one row is in memory.
 ///
-/// Rows of older generations are brought to the present form: `_sample`, `target_model` in place of `target`, no `conv_id`,
-/// and rows that carry only id and metric_id of their scenario, which is then looked up in `scenarios`.
+/// Rows of older generations are converted to the present form: `_sample`, `target_model` in place of `target`, no `conv_id`, and
+/// rows that have only the id and metric_id of their scenario, which is then looked up in `scenarios`.
 ///
 /// # Errors
-/// When the file cannot be read, is not a JSON list, or a row cannot be a conversation: the text names the row.
+/// When the file cannot be read, is not a JSON list, or a row is not a conversation: the text names the row.
 pub fn read_conversations(
     path: &Path,
     target: &TargetRef,
@@ -35,7 +35,7 @@ pub fn read_conversations(
     each_json_row(path, |row| Ok(take(normalizer.row(row)?)))
 }
 
-/// The conversations with these ids, read as [`read_conversations`] reads them. Those that are not in the file are not in the answer.
+/// The conversations with these ids, read like [`read_conversations`]. Ids that are not in the file are missing from the result.
 ///
 /// # Errors
 /// As [`read_conversations`].
@@ -85,8 +85,8 @@ pub fn find_scores(
     Ok(found)
 }
 
-/// How many rows of a `conversations.json` are of a metric that `counts`. `None` where they cannot be counted: readers of the
-/// rows reports why.
+/// The number of rows of a `conversations.json` whose metric `counts` accepts. `None` if they cannot be counted: the readers of the
+/// rows report why.
 pub fn count_conversations(path: &Path, counts: impl Fn(&str) -> bool) -> Option<u64> {
     #[derive(serde::Deserialize)]
     struct Row {
@@ -101,7 +101,7 @@ pub fn count_conversations(path: &Path, counts: impl Fn(&str) -> bool) -> Option
     Some(rows)
 }
 
-/// Brings conversation rows of all generations to the present form.
+/// Converts conversation rows of all generations to the present form.
 struct Normalizer {
     target: TargetRef,
     benchmark: Benchmark,
@@ -122,7 +122,7 @@ impl Normalizer {
     }
 
     fn row(&self, row: &JsonRow<'_>) -> Result<Conversation, JsonRowsError> {
-        // Where there are no scenarios to join, a row of the present form is read in one step.
+        // If there are no scenarios to join, a row in the present form is parsed in one step.
         if self.scenarios.is_empty()
             && let Ok(mut conversation) = row.parse::<Conversation>()
         {
@@ -165,7 +165,7 @@ impl Normalizer {
         Ok(conversation)
     }
 
-    /// Adds the scenario's keys that the row leaves out.
+    /// Adds the keys of the scenario that the row lacks.
     fn join(&self, row: &mut Extra) {
         let known = row
             .get("id")
@@ -180,7 +180,7 @@ impl Normalizer {
     }
 }
 
-/// Hands every row of the JSON list at `path` to `take`, until it breaks.
+/// Passes every row of the JSON list at `path` to `take`, until `take` breaks.
 pub fn each_row<T: DeserializeOwned>(
     path: &Path,
     mut take: impl FnMut(T) -> Result<ControlFlow<()>, String>,
@@ -191,7 +191,7 @@ pub fn each_row<T: DeserializeOwned>(
     })
 }
 
-/// As [`each_row`], for rows that are not all read alike.
+/// Like [`each_row`], for rows that are parsed in different ways.
 pub fn each_json_row(
     path: &Path,
     mut take: impl FnMut(&JsonRow<'_>) -> Result<ControlFlow<()>, JsonRowsError>,

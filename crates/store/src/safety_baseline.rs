@@ -22,7 +22,7 @@ use crate::{
     safety_rows,
 };
 
-/// What stands for the benchmark of safety results.
+/// The uid of safety results, in place of a benchmark's.
 #[must_use]
 pub fn safety_uid(results: &SafetyResults) -> &'static str {
     match results {
@@ -45,8 +45,8 @@ pub fn safety_baseline(uid: &str) -> Baseline {
     }
 }
 
-/// Adds the counts of one result file. `config` is the public configuration of its run, for the models of the judges; null where it is
-/// not known.
+/// Adds the counts of one result file. `config` is the public configuration of its run, which has the models of the judges; null if
+/// unknown.
 pub fn add_safety_target(
     baseline: &mut Baseline,
     details: &Details,
@@ -78,7 +78,7 @@ pub fn add_safety_target(
     baseline.targets.insert(run.target.id.clone(), target);
 }
 
-/// The rows of a target of a baseline: those that a rate counts are `passed` in them, as in [`safety_rows`].
+/// The rows of a target of a baseline. As in [`safety_rows`], the rows that a rate counts are `passed`.
 #[must_use]
 pub fn safety_baseline_rows(
     baseline: &Baseline,
@@ -105,7 +105,7 @@ pub fn safety_baseline_rows(
     Some(rows)
 }
 
-/// What differs between two baselines of safety results, one sentence each: kind, and the cases of groups that both have.
+/// The differences between two baselines of safety results, one sentence each: kind, and the cases of groups that both have.
 #[must_use]
 pub fn safety_differences(there: &Baseline, here: &Baseline) -> Vec<String> {
     let mut differ = unlike_benchmark(&there.benchmark, &here.benchmark);
@@ -140,7 +140,7 @@ fn judge(run: &RunParameters, config: &Value) -> Settings {
     }
 }
 
-/// What decides which prompts the target gets, and which replies pass.
+/// The settings that decide which prompts the target gets, and which replies pass.
 fn settings(run: &RunParameters) -> Settings {
     let mut settings = Settings::new();
     let of_mode = json!([run.single_turn, run.multi_turn]);
@@ -149,7 +149,7 @@ fn settings(run: &RunParameters) -> Settings {
     }
     let attacker = run.attacker.as_ref().map_or(Value::Null, |id| json!(id));
     settings.insert("attacker".to_owned(), attacker);
-    // Texts may be long, and private.
+    // Prompts may be long and private, so only a hash is kept.
     let hash = |text: &str| json!(hex(&Sha256::digest(text)));
     let prompt = run.system_prompt.as_deref().map_or(Value::Null, hash);
     settings.insert("system_prompt".to_owned(), prompt);

@@ -57,7 +57,7 @@ fn refused(path: &Path, error: JsonRowsError) -> RunError {
     }
 }
 
-/// The rules of `scenarios.json`, row by row. A run refuses the file for the first that is broken; `validate` lists them all.
+/// The rules of `scenarios.json`, row by row. A run refuses the file because of the first broken one; `validate` lists them all.
 ///
 /// ```
 /// use schema::Scenario;
@@ -72,16 +72,16 @@ fn refused(path: &Path, error: JsonRowsError) -> RunError {
 #[derive(Clone, Debug)]
 pub struct ScenarioRules<'b> {
     benchmark: Option<&'b Benchmark>,
-    /// The lines in which ids come first.
+    /// The line in which each id first occurs.
     lines: HashMap<String, u64>,
-    /// The metric of the first row, for people.
+    /// The metric of the first row, for messages.
     first: Option<String>,
-    /// Whether a row fits a metric.
+    /// Whether some row fits a metric.
     belongs: bool,
 }
 
 impl<'b> ScenarioRules<'b> {
-    /// The rules of rows by themselves, and with a benchmark those between the two files.
+    /// With a benchmark, the rules between the two files are checked too, in addition to those of single rows.
     #[must_use]
     pub fn new(benchmark: Option<&'b Benchmark>) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl<'b> ScenarioRules<'b> {
         }
     }
 
-    /// The rules that the next row breaks, with places within the row. `line`: where it begins.
+    /// The rules that the next row breaks. Key paths are relative to the row. `line`: where the row begins.
     pub fn row(&mut self, row: &Scenario, line: u64) -> Vec<BrokenRule> {
         let mut broken = Vec::new();
         broken.extend(self.wrong_id(row, line));
@@ -104,8 +104,8 @@ impl<'b> ScenarioRules<'b> {
         broken
     }
 
-    /// The rule that the list as a whole breaks, after its last row: some row fits a metric of the benchmark. Rows of a metric that has
-    /// been removed are fine beside such a row.
+    /// The rule that the whole list breaks, after its last row: some row must fit a metric of the benchmark. Rows of a removed metric
+    /// are allowed beside such a row.
     #[must_use]
     pub fn finish(&self) -> Option<BrokenRule> {
         let has_metrics = self
@@ -145,7 +145,7 @@ impl<'b> ScenarioRules<'b> {
             Some(name) => format!("{} ({name})", row.metric_id),
             None => row.metric_id.clone(),
         });
-        // One metric under another name was renamed by hand; all of several make another benchmark.
+        // If the only metric has another name, it was renamed by hand; if all of several differ, it is another benchmark.
         let renamed = benchmark.metrics.len() == 1;
         let name = row.metric_name.as_ref();
         self.belongs |= benchmark
@@ -154,8 +154,8 @@ impl<'b> ScenarioRules<'b> {
     }
 }
 
-/// A blank `base_scenario_id` counts as absent: the id then tells the base scenario. Anything but text would only be found when
-/// the statistics are computed, after all calls.
+/// A blank `base_scenario_id` counts as absent: the base scenario is then taken from the id. A value that is not text is refused now,
+/// because otherwise it would be noticed only when the statistics are computed, after all calls.
 fn wrong_base(row: &Scenario) -> Option<BrokenRule> {
     let found = match row.extra.get("base_scenario_id")? {
         Value::Null | Value::String(_) => return None,
@@ -186,7 +186,7 @@ pub fn check_belongs(
     Err(refused.with_help(help_foreign_scenarios(dir)))
 }
 
-/// What helps where the scenarios belong to another benchmark.
+/// Advice if the scenarios belong to another benchmark.
 #[must_use]
 pub fn help_foreign_scenarios(dir: &BenchmarkDir) -> String {
     format!(
@@ -196,10 +196,10 @@ pub fn help_foreign_scenarios(dir: &BenchmarkDir) -> String {
     )
 }
 
-/// Checks that the scenarios at `path` name no tool that `benchmark.yaml` does not have.
+/// Checks that the scenarios at `path` use only tools that `benchmark.yaml` has.
 ///
 /// # Errors
-/// When one does.
+/// When a scenario uses another tool.
 pub fn check_scenario_tools(
     path: &Path,
     rows: &[Scenario],
@@ -213,7 +213,7 @@ pub fn check_scenario_tools(
     Ok(())
 }
 
-/// Why a row cannot be used. The file is read again for line and column.
+/// Why a row cannot be used. The file is read again to find line and column.
 fn in_row(path: &Path, number: u64, broken: &BrokenRule) -> RunError {
     let located = || {
         let mut rows = JsonRows::new(File::open(path).ok()?);
@@ -230,7 +230,7 @@ fn in_row(path: &Path, number: u64, broken: &BrokenRule) -> RunError {
     }
 }
 
-/// Fills in what older files leave out: the metric's name and type.
+/// Fills in the metric's name and type, which older files leave out.
 pub fn fill_from_metrics(row: &mut Scenario, benchmark: &Benchmark) {
     if let Some(metric) = benchmark.metric(&row.metric_id) {
         row.metric_name.get_or_insert_with(|| metric.name.clone());

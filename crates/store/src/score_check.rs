@@ -1,4 +1,4 @@
-//! Whether the rows of a `scores.json` are consistent, and belong to the benchmark and the tree.
+//! Checks that the rows of a `scores.json` are consistent, and belong to the benchmark and the tree.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -11,16 +11,16 @@ use serde::{Deserialize, Deserializer};
 use super::each_row;
 use crate::{BenchmarkDir, RunError};
 
-/// What is wrong with the rows of a `scores.json`.
+/// The faults in the rows of a `scores.json`.
 #[derive(Debug, Default)]
 pub struct ScoreFaults {
-    /// The first row that contradicts itself: no rate may be made of it.
+    /// The first row that contradicts itself. No rate may be computed from it.
     pub contradiction: Option<RunError>,
-    /// A warning for each kind of rows that do not belong. They are counted like the others, as long as nobody takes them out.
+    /// A warning for each kind of rows that do not belong. These rows count like the others until somebody removes them.
     pub unrecognised: Vec<String>,
 }
 
-/// As [`find_score_faults`]; gives the warnings.
+/// Like [`find_score_faults`], but returns the warnings.
 ///
 /// # Errors
 /// When the file cannot be read, or a row contradicts itself.
@@ -36,7 +36,7 @@ pub fn check_scores(
     }
 }
 
-/// Looks through the scores of `target`.
+/// Checks the scores of `target`.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -86,7 +86,7 @@ pub fn find_score_faults(
     })
 }
 
-/// The ids of the conversations that the tree has of a target, with their scenarios; `None` where it has no such file.
+/// The ids of the target's conversations in the tree, with their scenarios; `None` if the file is missing.
 fn conversations(
     dir: &BenchmarkDir,
     target: &ModelId,
@@ -113,7 +113,7 @@ fn conversation_id(
     given.unwrap_or_else(|| Conversation::make_id(scenario, target, sample.unwrap_or(0)))
 }
 
-/// What says which conversation a row is of, in `conversations.json` and in `scores.json`.
+/// The fields that identify the conversation of a row, in `conversations.json` and in `scores.json`.
 #[derive(Deserialize)]
 pub(crate) struct ConversationRow {
     /// The scenario.
@@ -133,7 +133,8 @@ impl ConversationRow {
     }
 }
 
-/// What is looked at of a score row. Of the verdict it is known whether a key is there: rows of other programs leave some out.
+/// The checked fields of a score row. The verdict's fields distinguish a missing key from null: rows of other programs leave
+/// some out.
 #[derive(Deserialize)]
 struct Row {
     id: String,
@@ -164,7 +165,7 @@ fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Option::deserialize(deserializer).map(Some)
 }
 
-/// A kind of rows that belong to nothing in the benchmark, or are duplicates.
+/// A kind of rows that do not belong to the benchmark, or are duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unrecognised {
     Metric(String),
@@ -206,7 +207,7 @@ struct Check<'c> {
     target: &'c ModelId,
     conversations: Option<HashSet<(String, String)>>,
     seen: HashSet<(String, String)>,
-    /// The row that is looked at, from 1.
+    /// The number of the current row, from 1.
     row: u64,
     unrecognised: BTreeMap<Unrecognised, Rows>,
     contradiction: Option<String>,
@@ -223,7 +224,7 @@ impl Check<'_> {
             return;
         }
         match (known_type, row.metric_type) {
-            // Where none are written yet, none can be missing.
+            // If the benchmark has no metrics yet, none can be missing.
             (None, _) if self.benchmark.metrics.is_empty() => {}
             (None, _) => self.add(Unrecognised::Metric(row.metric_id.clone()), row),
             (Some(now), Some(then)) if now != then => {
@@ -259,7 +260,7 @@ impl Check<'_> {
     }
 }
 
-/// What of the verdict contradicts what, in words.
+/// Describes which fields of the verdict contradict each other.
 fn contradiction(row: &Row, metric_type: Option<MetricType>) -> Option<String> {
     let word =
         |value: Option<bool>| value.map_or("null", |value| if value { "true" } else { "false" });
@@ -278,7 +279,7 @@ fn contradiction(row: &Row, metric_type: Option<MetricType>) -> Option<String> {
     let (Some(passed), Some(score)) = (row.passed, row.score) else {
         return None;
     };
-    // An evaluator of one's own may give other numbers than 0 and 1.
+    // A custom evaluator may give other numbers than 0 and 1.
     let fits = match (passed, score) {
         (Some(passed), Some(score)) => score != f64::from(u8::from(!passed)),
         (passed, score) => passed.is_some() == score.is_some(),
@@ -293,7 +294,7 @@ fn contradiction(row: &Row, metric_type: Option<MetricType>) -> Option<String> {
     })
 }
 
-/// How `_verdict` contradicts `present`, or the metric as it is in `benchmark.yaml` now.
+/// How `_verdict` contradicts `present`, or the current metric in `benchmark.yaml`.
 fn off_threshold(row: &Row, metric: &Metric) -> Option<String> {
     let verdict = row.verdict.as_ref()?;
     match metric.is_present(verdict) {

@@ -1,4 +1,4 @@
-//! A benchmark whose run goes on, as far as its rows are finished.
+//! A copy of a benchmark during a run, with the rows finished so far.
 
 use std::{
     collections::BTreeMap,
@@ -16,30 +16,30 @@ use crate::{
     summarise_target, write_json, write_statistics,
 };
 
-/// A copy of a benchmark in a temporary folder, with the rows that its run has finished so far as its conversations and scores, and with the
-/// results and statistics of these rows. The run itself and its files are only read. Dropping it removes the copy.
+/// A copy of a benchmark in a temporary folder. Its conversations and scores are the rows that the run has finished so far, and its results
+/// and statistics are computed from them. The run itself and its files are only read. Dropping it removes the copy.
 #[derive(Debug)]
 pub struct Snapshot {
     layout: Layout,
-    // Removed when it is dropped.
+    // Removed on drop.
     _folder: TempDir,
 }
 
-/// Files of the tree that the copy has of its own.
+/// Files that the copy computes instead of taking them from the tree.
 const SUMMED_UP: [&str; 3] = ["results.json", "statistics.json", "grades.json"];
 
 /// The spools of one target.
 type Spools = BTreeMap<Phase, PathBuf>;
 
 impl Snapshot {
-    /// The benchmark `name` of `layout` with the rows that its run has finished, in a folder of its own in `temporary`. `None` where no run
-    /// works on it, or the run has not begun to simulate or judge: then the files of the tree are all there is.
+    /// Copies the benchmark `name` of `layout`, with the rows that its run has finished, into a new folder in `temporary`. `None` if no run
+    /// is working on it, or the run has not begun to simulate or judge: then the tree's files are everything.
     ///
     /// # Errors
     /// When a file of the benchmark cannot be read, or the temporary folder cannot be written.
     pub fn take(layout: &Layout, name: &str, temporary: &Path) -> Result<Option<Self>, RunError> {
         let dir = layout.benchmark(name)?;
-        // Spools that a killed run left are of rows that the tree has not: its next run finishes them.
+        // Spools left by a killed run hold rows that the tree lacks: its next run finishes them.
         if !TreeLock::is_held(&dir) {
             return Ok(None);
         }
@@ -63,7 +63,7 @@ impl Snapshot {
         }))
     }
 
-    /// Where the copy lies. Journals and records are those of the tree itself.
+    /// The layout of the copy. Journals and records are those of the original tree.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -90,7 +90,7 @@ fn spools(dir: &BenchmarkDir) -> BTreeMap<ModelId, Spools> {
     found
 }
 
-/// All targets of the tree and of its run.
+/// All targets of the tree and of the run.
 fn targets(dir: &BenchmarkDir, spools: &BTreeMap<ModelId, Spools>) -> Vec<ModelId> {
     let folders = fs::read_dir(dir.runs()).into_iter().flatten().flatten();
     let in_tree = folders.filter_map(|entry| ModelId::new(entry.file_name().to_str()?).ok());
@@ -100,19 +100,19 @@ fn targets(dir: &BenchmarkDir, spools: &BTreeMap<ModelId, Spools>) -> Vec<ModelI
     targets
 }
 
-/// Copies a target: what the run makes again comes from its spools. A target without a conversation is left out.
+/// Copies a target. Files that the run writes again come from its spools. A target without a conversation is left out.
 fn copy_target(from: &TargetDir, to: &TargetDir, spools: Option<&Spools>) -> io::Result<()> {
     let Some(spools) = spools else {
         return copy_files(from.root(), to.root(), &[]);
     };
-    // Costs are of the rows of an earlier run.
+    // Costs belong to the rows of an earlier run.
     let mut left_out = vec!["scores.json", "cost.json"];
     if let Some(spool) = spools.get(&Phase::Simulate) {
         left_out.push("conversations.json");
         match copy_spool(spool, &to.conversations())? {
             Copied::Rows(0) => return fs::remove_dir_all(to.root()),
             Copied::Rows(_) => {}
-            // The run has written the files of this target.
+            // The run has already written the files of this target.
             Copied::Gone => left_out.clear(),
         }
     }
@@ -126,7 +126,7 @@ fn copy_target(from: &TargetDir, to: &TargetDir, spools: Option<&Spools>) -> io:
 }
 
 enum Copied {
-    /// This many rows.
+    /// The number of copied rows.
     Rows(u64),
     /// The spool was removed.
     Gone,
@@ -147,7 +147,7 @@ fn copy_spool(spool: &Path, to: &Path) -> io::Result<Copied> {
     }
 }
 
-/// Makes the files of the folder `from` appear in `to`, but those named `left_out`. Folders in it are not followed.
+/// Links or copies the files of the folder `from` into `to`, except those in `left_out`. Subfolders are not followed.
 fn copy_files(from: &Path, to: &Path, left_out: &[&str]) -> io::Result<()> {
     fs::create_dir_all(to)?;
     let from = std::path::absolute(from)?;

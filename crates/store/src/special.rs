@@ -1,4 +1,4 @@
-//! Pipes, devices and sockets where files belong.
+//! Detects pipes, devices and sockets in the place of files.
 
 use std::{
     fs::{self, Metadata},
@@ -10,8 +10,8 @@ use schema::{is_own_stream, special_file, unreadable_special};
 
 use crate::{BenchmarkDir, RunError};
 
-/// Checks that `path` does not lead to a pipe, a device or a socket, which a reader may wait for without end. What is not there, or is a folder,
-/// is for the reader to report.
+/// Checks that `path` does not lead to a pipe, a device or a socket, for which a reader might wait forever. A missing file or a folder is
+/// reported by the reader.
 pub fn check_readable(path: &Path) -> Result<(), RunError> {
     let reason = fs::metadata(path)
         .ok()
@@ -22,7 +22,7 @@ pub fn check_readable(path: &Path) -> Result<(), RunError> {
     }
 }
 
-/// Checks that a file can take the place of what is at `path`. The names of streams are links, which a file would replace for every program.
+/// Checks that a file can replace what is at `path`. The names of streams are links, which a file would replace for every program.
 pub fn check_replaceable(path: &Path) -> io::Result<()> {
     let is_stream =
         is_own_stream(path) || path == Path::new("/dev/stdout") || path == Path::new("/dev/stderr");
@@ -35,7 +35,7 @@ pub fn check_replaceable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Checks the files of a benchmark that people write or programs leave: all of them are read sooner or later.
+/// Checks the files of a benchmark that people write or programs leave. All of them are read at some point.
 pub fn check_tree(dir: &BenchmarkDir) -> Result<(), RunError> {
     const OF_BENCHMARK: [&str; 8] = [
         "benchmark.yaml",

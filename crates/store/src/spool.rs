@@ -1,4 +1,4 @@
-//! Finished rows on disk until the final file is composed of them.
+//! Keeps finished rows on disk until the final file is composed of them.
 
 use std::{
     fs::{self, File},
@@ -17,35 +17,35 @@ use serde_json::{
 
 use crate::{RunError, write_atomically};
 
-/// Where a row is in the final file, whatever finished first.
+/// The position of a row in the final file, whatever finished first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowPosition {
-    /// Of the metric.
+    /// Position of the metric.
     pub metric: u32,
-    /// Of the scenario within the metric.
+    /// Position of the scenario within the metric.
     pub scenario: u32,
-    /// Of the sample.
+    /// Position of the sample.
     pub sample: u32,
-    /// Of the score within the conversation.
+    /// Position of the score within the conversation.
     pub part: u32,
 }
 
-/// Rows in the order they finished, and where each lies. Memory holds 32 bytes a row, not the rows.
+/// Rows in the order in which they finished, and the position of each. Memory holds 32 bytes a row, not the rows.
 #[derive(Debug)]
 pub struct Spool {
     path: PathBuf,
     state: Mutex<State>,
 }
 
-/// Room for a row that is kept for the next one. Larger room is given back.
+/// The largest buffer that is kept for the next row. A larger one is freed.
 const KEEP_ROOM: usize = 64 * 1024;
 
-/// How long a row may stay in memory before those who follow the run see it, where another row follows.
+/// How long a row may stay in memory before readers that follow the run can see it, if another row follows.
 const SEEN_AFTER: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 struct State {
-    /// Room for a row, unless somebody is making one in it. It has grown to what rows need, and is at hand in the processor's cache.
+    /// The buffer for a row, unless a writer is using it. It has grown to the size of the rows, and is in the processor's cache.
     room: Vec<u8>,
     file: BufWriter<File>,
     flushed: Instant,
@@ -54,10 +54,10 @@ struct State {
 }
 
 impl Spool {
-    /// An empty spool at `path`. What a killed run left there is dropped: its replies are in the cache.
+    /// An empty spool at `path`. Rows that a killed run left there are dropped: their replies are in the cache.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When the file cannot be created.
     pub fn create(path: &Path) -> Result<Self, RunError> {
         let failed = |error| RunError::write(path, error);
         if let Some(folder) = path.parent() {
@@ -83,10 +83,10 @@ impl Spool {
         })
     }
 
-    /// Appends a row. It is made into text before the lock is taken.
+    /// Appends a row. It is serialised before the lock is taken.
     ///
     /// # Errors
-    /// When the row cannot be written: a full disk, for one.
+    /// When the row cannot be written: a full disk, for example.
     pub fn push<T: Serialize>(&self, place: RowPosition, row: &T) -> Result<(), RunError> {
         let failed = |error| RunError::write(&self.path, error);
         let mut text = std::mem::take(&mut self.lock().room);
@@ -109,7 +109,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Hands each row to `take`, in the order they finished.
+    /// Passes each row to `take`, in the order in which they finished.
     ///
     /// # Errors
     /// When the rows cannot be read back.
@@ -120,7 +120,7 @@ impl Spool {
         state.file.flush().map_err(failed)?;
         let mut file = File::open(&self.path).map(BufReader::new).map_err(failed)?;
         let mut text = Vec::new();
-        // Rows are appended, so the list is in the order of the file.
+        // Rows are appended, so this is also the order of the file.
         for (_, _, length) in &state.rows {
             text.resize(*length as usize, 0);
             file.read_exact(&mut text).map_err(failed)?;
@@ -138,10 +138,10 @@ impl Spool {
         fs::remove_file(&self.path).map_err(|error| RunError::write(&self.path, error))
     }
 
-    /// Replaces the file at `path` by the JSON list of all rows in order, and removes the spool. Returns the number of rows.
+    /// Replaces the file at `path` with the JSON list of all rows in order, and removes the spool. Returns the number of rows.
     ///
     /// # Errors
-    /// When a file cannot be read or written. The file at `path` is then as it was.
+    /// When a file cannot be read or written. The file at `path` is then unchanged.
     pub fn compose(self, path: &Path) -> Result<u64, RunError> {
         let state = self
             .state
@@ -159,8 +159,8 @@ impl Spool {
     }
 }
 
-/// Writes the rows that are in the spool at `path` as a JSON list to `out`, in the order they finished, and returns their number. The run
-/// that fills the spool is not disturbed, and a row that is not there to its end is left out.
+/// Writes the rows of the spool at `path` to `out` as a JSON list, in the order in which they finished, and returns their number. The run
+/// that fills the spool is not disturbed, and an incomplete row is left out.
 ///
 /// # Errors
 /// When the spool cannot be read, or `out` cannot be written.
@@ -183,11 +183,11 @@ pub(crate) fn copy_spooled(path: &Path, out: &mut impl Write) -> io::Result<u64>
     Ok(rows)
 }
 
-/// Appends a row as it is in the list: one level deeper than it would be alone.
+/// Appends a row formatted as an element of the list: one level deeper than on its own.
 fn append_row<T: Serialize>(text: &mut Vec<u8>, row: &T) -> io::Result<()> {
     text.reserve(4096);
     let mut layout = PrettyFormatter::new();
-    // The formatter takes the list to be open. The bracket itself is written when the file is composed.
+    // The formatter must assume an open list. The bracket itself is written when the file is composed.
     layout.begin_array(&mut io::sink())?;
     row.serialize(&mut Serializer::with_formatter(text, layout))?;
     Ok(())
@@ -204,7 +204,7 @@ fn copy_rows(file: File, rows: &[(RowPosition, u64, u32)], out: &mut impl Write)
     for (_, at, length) in rows {
         out.write_all(separator)?;
         separator = b",\n  ";
-        // A relative seek keeps the buffer where rows lie close together, as they mostly do.
+        // A relative seek keeps the buffer if rows are close together, as they mostly are.
         let offset = i64::try_from(*at).and_then(|at| i64::try_from(position).map(|now| at - now));
         reader.seek_relative(offset.map_err(io::Error::other)?)?;
         let copied = io::copy(&mut (&mut reader).take(u64::from(*length)), out)?;

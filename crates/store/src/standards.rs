@@ -1,4 +1,4 @@
-//! Finding and reading the standards of a benchmark.
+//! Finds and reads the standards of a benchmark.
 
 use std::{
     collections::BTreeMap,
@@ -13,19 +13,19 @@ use serde_json::Value;
 use super::check_readable;
 use crate::{BenchmarkDir, RunError};
 
-/// Standards that fit the benchmark, and where they come from.
+/// Standards that fit the benchmark, and their origin.
 #[derive(Clone, Debug)]
 pub struct LoadedStandards {
-    /// The file as records name it: nothing of the machine is in it.
+    /// The file's name in records, which shows nothing about the machine.
     pub file: String,
     /// What grades compare with.
     pub standards: Standards,
-    /// By reference system, the turns that its conversations were simulated with, where the file says so.
+    /// For each reference system, the number of turns of its conversations, if the file has it.
     pub turns: BTreeMap<String, u64>,
 }
 
 impl LoadedStandards {
-    /// What a person should know of how the standards fit `hazards`: that some have none, for one.
+    /// A note for people about how the standards fit `hazards`, for example that some have none.
     #[must_use]
     pub fn note(&self, hazards: &[Hazard]) -> Option<String> {
         standards_note(&self.standards, hazards)
@@ -42,10 +42,10 @@ impl LoadedStandards {
     }
 }
 
-/// Reads and checks the standards of a benchmark; `None` where it has none.
+/// Reads and checks the standards of a benchmark; `None` if it has none.
 ///
-/// `configured` is a file for all benchmarks, or a folder that holds `<uid>.json`. Where it is not given, or the folder holds no
-/// such file, the benchmark's own `standards.json` is taken.
+/// `configured` is a file for all benchmarks, or a folder that holds `<uid>.json`. If it is not given, or the folder lacks that
+/// file, the benchmark's own `standards.json` is used.
 pub fn load_standards(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
@@ -83,7 +83,7 @@ pub fn load_standards(
     }))
 }
 
-/// What `calibrate` says of the references' turns. Files of other programs, and older ones, say nothing.
+/// The turns of the references as `calibrate` writes them. Files of other programs, and older ones, do not have them.
 fn reference_turns(metadata: &StandardsMetadata) -> BTreeMap<String, u64> {
     let turns = metadata.run_info.get("sut_turns");
     let turns = turns.and_then(Value::as_object).into_iter().flatten();
@@ -92,7 +92,7 @@ fn reference_turns(metadata: &StandardsMetadata) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What helps against `error`, where that is known. `path`: the standards file; `None` where there is none yet.
+/// Advice against `error`, if there is any. `path`: the standards file; `None` if there is none yet.
 #[must_use]
 pub fn standards_help(
     error: &StandardsError,

@@ -16,7 +16,7 @@ use crate::{
     read_target_rows, write_json,
 };
 
-/// What statistics need of the benchmark's `scenarios.json`. Without the file base scenarios come from the ids alone, and
+/// The data of the benchmark's `scenarios.json` that statistics need. Without the file, base scenarios are taken from the ids alone, and
 /// there are no variants.
 ///
 /// # Errors
@@ -65,8 +65,8 @@ pub fn summarise_statistics(
     Ok(statistics)
 }
 
-/// The statistics of one target from the rows and labels that the tree has now, as every run and `aggregate` write them. Conversations that
-/// cannot be read are no error: scores alone give all but the incomplete rows. Labels that cannot be used count as none.
+/// The statistics of one target from the current rows and labels of the tree, as every run and `aggregate` write them. Conversations that
+/// cannot be read are not an error: scores alone give everything but the incomplete rows. Labels that cannot be used are ignored.
 ///
 /// # Errors
 /// When `scores.json` cannot be read, or is not a list of score rows.
@@ -86,8 +86,8 @@ pub fn target_statistics(
     Ok(statistics)
 }
 
-/// Whether both are of the same rows: the counts of each rate are equal, and so are the intervals, which depend on the scenarios of
-/// the rows.
+/// Whether both cover the same rows: the counts of each rate are equal, and so are the intervals, which depend on the scenarios of the
+/// rows.
 #[must_use]
 pub fn same_rows(a: &TargetStatistics, b: &TargetStatistics) -> bool {
     let rates = |of: &TargetStatistics| {

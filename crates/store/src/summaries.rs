@@ -12,7 +12,7 @@ use schema::{
 
 use crate::{BenchmarkDir, ReplyTally, RunError};
 
-/// What the scores of one target sum up to.
+/// The summary of the scores of one target.
 #[derive(Clone, Debug)]
 pub struct TargetSummary {
     /// Its row of `results.json`.
@@ -21,12 +21,12 @@ pub struct TargetSummary {
     pub score: BenchmarkScore,
     /// Its rows by scenario, for `statistics.json`.
     pub rows: TargetRows,
-    /// Who summed up.
+    /// The aggregator that computed the summary.
     pub aggregator: Fingerprint,
 }
 
-/// Sums up the `scores.json` of `target`, row by row. Without an `aggregator` of one's own the shipped one takes only what it needs of
-/// a row, and so reads large files several times as fast. `replies`, where they were counted, tell which conversations are incomplete.
+/// Summarises the `scores.json` of `target`, row by row. If no custom `aggregator` is given, the shipped one reads only the fields
+/// that it needs, several times as fast for large files. `replies`, if they were counted, show which conversations are incomplete.
 ///
 /// # Errors
 /// When the file cannot be read, or is not a list of score rows.
@@ -92,7 +92,7 @@ pub fn read_target_rows(
     Ok(rows)
 }
 
-/// Notes in `rows` what their conversations show beside verdicts.
+/// Records in `rows` what their conversations show besides verdicts.
 fn note_conversations(rows: &mut TargetRows, replies: Option<&ReplyTally>) {
     if let Some(replies) = replies {
         rows.set_simulator(replies.simulator().clone());
@@ -100,7 +100,7 @@ fn note_conversations(rows: &mut TargetRows, replies: Option<&ReplyTally>) {
     }
 }
 
-/// Why the scores of `target` at `path` cannot be summed up.
+/// Why the scores of `target` at `path` cannot be summarised.
 pub(crate) fn scores_error(
     dir: &BenchmarkDir,
     target: &ModelId,
@@ -118,7 +118,7 @@ pub(crate) fn scores_error(
     }
 }
 
-/// How many items of a test passed, failed, and have no verdict.
+/// The number of items of a test that passed, failed, and have no verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TestCounts {
     /// Items that passed.
@@ -129,7 +129,7 @@ pub struct TestCounts {
     pub unscored: u64,
 }
 
-/// The scores and grades of `target` by counts alone, by test.
+/// The scores and grades of `target`, computed only from the counts of each test.
 pub fn grade_counts<'a>(
     benchmark: &Benchmark,
     target: &ModelId,

@@ -1,4 +1,4 @@
-//! The tools of `benchmark.yaml`, and the scenarios that narrow them.
+//! The tools of `benchmark.yaml`, and the scenarios that restrict them.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,8 @@ use schema::{Benchmark, Scenario, nearest};
 
 use super::broken_rule::BrokenRule;
 
-/// The rules that tools break: every tool can be offered and answered, and no name is duplicated.
+/// The rules that tools break: each tool must be usable and answerable, and no name may be
+/// duplicated.
 pub(super) fn check_tools(benchmark: &Benchmark) -> Vec<BrokenRule> {
     let mut broken = Vec::new();
     let mut names = HashSet::new();
@@ -31,7 +32,7 @@ pub(super) fn check_tools(benchmark: &Benchmark) -> Vec<BrokenRule> {
     broken
 }
 
-/// The rules that the `tools` of a scenario break: the benchmark has every one of them.
+/// The rules that the `tools` of a scenario break: the benchmark must have each of them.
 pub(super) fn unknown_tools(row: &Scenario, benchmark: &Benchmark) -> Vec<BrokenRule> {
     let names = row.tools.iter().flatten().enumerate();
     let unknown = names.filter(|(_, name)| benchmark.tools.iter().all(|tool| tool.name != **name));

@@ -1,4 +1,4 @@
-//! Which rows of a target have no verdict, and for what kind of reason.
+//! Counts the rows of a target without a verdict, by kind of reason.
 
 use std::{ops::ControlFlow, path::Path};
 
@@ -11,17 +11,17 @@ use crate::RunError;
 /// Rows of a `scores.json` without a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unscored {
-    /// Rows without one because a call or the conversation failed.
+    /// Rows without a verdict because a call or the conversation failed.
     pub failed: u64,
-    /// Why these failed, as far as the rows say it.
+    /// Why these rows failed, as far as they have a reason.
     pub reasons: MissingReasons,
     /// Rows to which the judge gave no usable verdict.
     pub abstained: u64,
-    /// The first few of the rows that the judge abstained from, as the journal names them: by their `prompt_id`.
+    /// The first few rows that the judge abstained from, by their `prompt_id`, as the journal names them.
     pub examples: Vec<String>,
 }
 
-/// Rows named.
+/// The most rows that are named.
 const MAX_EXAMPLES: usize = 3;
 
 /// Counts the rows without a verdict, row by row.

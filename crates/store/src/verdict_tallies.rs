@@ -15,7 +15,7 @@ struct Row {
     verdict: Option<Verdict>,
 }
 
-/// Counts the values and labels of a `scores.json` by the id of the metric, row by row. Metrics of yes and no have none.
+/// Counts the values and labels of a `scores.json` by the id of the metric, row by row. Yes/no metrics have none.
 ///
 /// # Errors
 /// When the file cannot be read or is not a list of scores.

@@ -1,4 +1,4 @@
-//! Verdicts in a tree that another program gave. `evaluate` keeps them: they cost money.
+//! Verdicts in a tree that another program gave. `evaluate` keeps them, because they cost money.
 
 use std::{collections::HashMap, fs, ops::ControlFlow, path::Path, time::SystemTime};
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::each_row;
 use crate::TargetDir;
 
-/// The mark of a score row whose verdict another program gave, once the row is written here.
+/// The mark of a score row with a verdict of another program, once Probity has written the row.
 pub const IMPORTED: &str = "imported";
 
-/// Verdicts of another program, by the conversations that they are of.
+/// Verdicts of another program, by conversation.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     /// By the scenario's id and the sample.
@@ -19,9 +19,9 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// The verdicts of `target` that another program gave on the conversations in the tree: rows that do not name their conversation,
-    /// as ImpactBench writes them, and rows with the mark [`IMPORTED`]. None where the conversations are newer than the scores, and
-    /// none where the file cannot be read: both are judged again.
+    /// The verdicts of another program on the conversations of `target` in the tree: rows that do not name their conversation, as
+    /// ImpactBench writes them, and rows with the mark [`IMPORTED`]. Empty if the conversations are newer than the scores, or if the
+    /// file cannot be read: the conversations are then judged again.
     pub fn read(dir: &TargetDir, target: &ModelId, metrics: &[Metric]) -> Self {
         let mut found = Self::default();
         if !dir.scores().exists() || !belong_together(dir) {
@@ -41,7 +41,7 @@ impl Verdicts {
         read.map_or_else(|_| Self::default(), |()| found)
     }
 
-    /// The scores of a conversation, where its scenario's metric has a verdict among them.
+    /// The scores of a conversation, if they include a verdict for its scenario's metric.
     pub fn of(&self, conversation: &Conversation) -> Option<Vec<Score>> {
         let mut scores = self.kept(conversation)?.to_vec();
         for score in &mut scores {
@@ -50,7 +50,7 @@ impl Verdicts {
         Some(scores)
     }
 
-    /// Whether the verdict on a conversation stays, so that it is not judged.
+    /// Whether the verdict on a conversation stays, so that the conversation is not judged.
     pub fn has(&self, conversation: &Conversation) -> bool {
         self.kept(conversation).is_some()
     }
@@ -71,7 +71,8 @@ fn is_of_another_program(row: &Extra) -> bool {
     unnamed || row.get(IMPORTED) == Some(&Value::Bool(true))
 }
 
-/// Whether the scores are of the conversations beside them: both of another program, or the conversations not newer.
+/// Whether the scores belong to the conversations beside them: the conversations are from another program, or not newer than the
+/// scores.
 fn belong_together(dir: &TargetDir) -> bool {
     let mut foreign = false;
     let first = each_row(&dir.conversations(), |row: Extra| {

@@ -1,6 +1,7 @@
-//! The parts of a tree that are not compared with a journal, because other runs wrote them.
+//! The parts of a tree that are not compared with a journal, because another run wrote them.
 //!
-//! Neither the tree nor the records of a run say which run of which folder wrote a file, so the replies are compared.
+//! Neither the tree nor the records of a run store which run of which folder wrote a file, so the replies are
+//! compared.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::{BenchmarkDir, Layout, each_row};
 
-/// The phases' parts of the tree that are of other runs.
+/// The parts of the tree, by phase, that other runs wrote.
 #[derive(Default)]
 pub(super) struct Exclusions {
     /// By system under test (`None`: the benchmark's own files) and phase.
@@ -30,7 +31,7 @@ pub(super) struct Exclusions {
 type Part = (Option<String>, String);
 
 impl Exclusions {
-    /// The parts of the tree in `dir` that other runs wrote than `run_id`, whose journal is `record`.
+    /// The parts of the tree in `dir` that runs other than `run_id` wrote. `record` is the journal of `run_id`.
     pub(super) fn of(
         record: &JournalRecord,
         layout: &Layout,
@@ -46,7 +47,7 @@ impl Exclusions {
         excluded
     }
 
-    /// Whether the part of `phase` is left out. Scores are of conversations, and go with them.
+    /// Whether the part of `phase` is excluded. Scores are excluded with their conversations.
     pub(super) fn holds(&self, sut: Option<&str>, phase: &str) -> bool {
         let has = |phase: &str| {
             let part = (sut.map(str::to_owned), phase.to_owned());
@@ -55,18 +56,18 @@ impl Exclusions {
         has(phase) || (phase == "evaluate" && has("simulate"))
     }
 
-    /// Why rules do not apply that have nothing left to look at.
+    /// Why rules do not apply that have nothing left to compare.
     pub(super) fn reason(&self) -> Option<&'static str> {
         (!self.parts.is_empty())
             .then_some("the files of the tree are of another run; see the notes")
     }
 
-    /// What a person should know.
+    /// Notes for people.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.notes.iter().cloned()
     }
 
-    /// Systems under test of whose conversations in the tree the journal knows few.
+    /// Excludes systems under test if the journal knows few of their conversations in the tree.
     fn foreign(&mut self, record: &JournalRecord, dir: &BenchmarkDir) {
         let suts = record.suts.keys();
         let foreign: Vec<&String> = suts
@@ -92,7 +93,8 @@ impl Exclusions {
             .extend(parts.map(|sut| (Some(sut.clone()), "simulate".to_owned())));
     }
 
-    /// Scores of which some are of another program: the run kept them, and its journal knows nothing of them.
+    /// Excludes scores that include verdicts of another program: the run kept them, so its journal does not have
+    /// them.
     fn imported(&mut self, record: &JournalRecord, dir: &BenchmarkDir) {
         for (sut, sums) in &record.suts {
             let part = (Some(sut.clone()), "evaluate".to_owned());
@@ -113,7 +115,7 @@ impl Exclusions {
         }
     }
 
-    /// Adds the parts that later runs wrote into this tree.
+    /// Adds the parts of this tree that later runs wrote.
     fn since(&mut self, record: &JournalRecord, layout: &Layout, dir: &BenchmarkDir, run_id: &str) {
         let own = own_parts(record);
         for path in later(&layout.state().join("runs"), run_id) {
@@ -137,7 +139,7 @@ impl Exclusions {
     }
 }
 
-/// Rows of a `scores.json` with a verdict of another program.
+/// The number of rows of a `scores.json` with a verdict of another program.
 fn count_imported(path: &Path) -> u64 {
     #[derive(Deserialize)]
     struct Row {
@@ -171,7 +173,8 @@ fn own_parts(record: &JournalRecord) -> BTreeSet<Part> {
     parts
 }
 
-/// What of the tree in `dir` the run of the journal at `path` wrote; nothing where the tree has other conversations.
+/// The parts of the tree in `dir` that the run of the journal at `path` wrote; empty if the tree has other
+/// conversations.
 fn written(path: &Path, dir: &BenchmarkDir) -> BTreeSet<Part> {
     let Ok(record) = JournalRecord::read(path) else {
         return BTreeSet::new();
@@ -187,7 +190,7 @@ fn written(path: &Path, dir: &BenchmarkDir) -> BTreeSet<Part> {
     parts
 }
 
-/// What a run wrote, for people.
+/// Describes what a run wrote, for people.
 fn words(parts: &BTreeSet<Part>) -> String {
     let mut phases: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (sut, phase) in parts {
@@ -204,7 +207,7 @@ fn words(parts: &BTreeSet<Part>) -> String {
     each.collect::<Vec<_>>().join(" and ")
 }
 
-/// Whether the tree has conversations of `sut`, and most of them differ from those of the journal.
+/// Whether the tree has conversations of `sut` and most of them differ from those of the journal.
 fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
     #[derive(Deserialize)]
     struct Row {
@@ -233,7 +236,7 @@ fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
         let sample = row.sample.or(row.older_sample).unwrap_or_default();
         let prompt_id = Conversation::prompt_id(&row.id, sample);
         match record.items.get(&key(&row.metric_id, &prompt_id, sut)) {
-            // Where no reply has a text nothing can be said.
+            // If either side has no text, the replies cannot be compared.
             Some(item) if item.said.is_none() || row_said.is_none() => {}
             Some(item) if item.said == row_said => known += 1,
             _ => others += 1,
@@ -243,7 +246,7 @@ fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
     read.is_ok() && others > known
 }
 
-/// The journals in the folder of runs that began after `run_id`, the newest first. Ids sort by time.
+/// The journals in the folder of runs that started after `run_id`, newest first. Ids sort by time.
 fn later(runs: &Path, run_id: &str) -> Vec<PathBuf> {
     let mut found: Vec<(String, PathBuf)> = Vec::new();
     for folder in paths(runs) {
@@ -262,7 +265,7 @@ fn later(runs: &Path, run_id: &str) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
-/// What a folder holds; nothing where it cannot be read.
+/// The entries of a folder; empty if it cannot be read.
 fn paths(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path())

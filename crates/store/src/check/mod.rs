@@ -20,12 +20,13 @@ use self::{
 };
 use crate::{BenchmarkDir, Layout};
 
-/// Checks the journal at `journal` against the rules of journals and, where `layout` holds the benchmark of its run, against
-/// that benchmark's files.
+/// Checks the journal at `journal` against the rules of journals and, if `layout` holds the benchmark of its run, against that
+/// benchmark's files.
 ///
-/// The files are those of the runs that wrote them last. Where they do not fit this journal, what a later run of the same benchmark
-/// wrote (its journal lies in the records of `layout`) is left out, and so is a system under test of whose conversations most are not
-/// as in the journal: then the tree is of other runs, or of another folder of benchmarks. The notes of the report say both.
+/// Each file comes from the run that wrote it last. Where the files do not fit this journal, two parts are left out: what a later run
+/// of the same benchmark wrote (its journal is in the records of `layout`), and a system under test if most of its conversations
+/// differ from the journal. In the latter case the tree belongs to other runs, or to another folder of benchmarks. The notes of the
+/// report list both.
 ///
 /// ```no_run
 /// use journal::check::Verdict;
@@ -63,11 +64,11 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
 /// - `ConversationsHaveExchanges`: every row of `conversations.json` has a reply for each message of the system under test, and the
 ///   tokens and dollars of its calls.
 /// - `CostsAreSumsOfCalls`: the entries of each `cost.json` that the run wrote are the sums of its calls.
-/// - `ResultsCountItems`: the counts of `results.json` are those of the items measured. It does not apply to a run that made scores
-///   without summing them up, as long as the file is older than they are.
+/// - `ResultsCountItems`: the counts of `results.json` are those of the measured items. The rule does not apply to a run that wrote
+///   scores without summarising them, as long as the file is older than the scores.
 ///
-/// Only systems under test whose rows the run wrote are looked at. A journal that is not checkable gets no rules. Both are read row by
-/// row; memory holds about a hundred bytes for each item.
+/// Only systems under test whose rows the run wrote are checked. A journal that cannot be checked gets no rules. Journal and files are
+/// read row by row; memory holds about a hundred bytes for each item.
 pub fn check_tree(journal: &Path, dir: &BenchmarkDir, report: &mut Report) {
     compare(journal, report, |record, _| {
         Rules::new(record, dir, &Exclusions::default()).check()
@@ -95,8 +96,8 @@ fn compare(
     }
 }
 
-/// The benchmark of the run in the journal at `journal`, by the name of its folder. `None` where no run starts in it, the run was
-/// of no benchmark's folder, or the file cannot be read.
+/// The benchmark of the run in the journal at `journal`, by the name of its folder. `None` if no run starts in it, the run has no
+/// benchmark folder, or the file cannot be read.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;

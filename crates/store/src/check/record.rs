@@ -1,4 +1,4 @@
-//! The items of a journal, in about a hundred bytes each.
+//! The items of a journal, at about a hundred bytes each.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,15 +12,16 @@ use serde_json::{Value, json};
 
 use crate::rebuild::{Costs, is_last_word};
 
-/// What a journal records that the tree's files have to agree with.
+/// The content of a journal that the tree's files must agree with.
 #[derive(Default)]
 pub(super) struct JournalRecord {
     pub(super) items: HashMap<u64, Item>,
     pub(super) suts: BTreeMap<String, SutSums>,
     pub(super) costs: Costs,
-    /// Whether the run was to write `results.json`.
+    /// Whether the run included the phase that writes `results.json`.
     pub(super) summed_up: bool,
-    /// Whether the journal has the event that ends the run. What the run wrote is recorded before it.
+    /// Whether the journal has the event that ends the run. Everything that the run wrote is recorded
+    /// before it.
     ended: bool,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct JournalRecord {
 pub(super) struct Item {
     /// Replies of the system under test.
     pub(super) replies: u32,
-    /// A hash of their texts; `None` without a text.
+    /// A hash of the replies' texts; `None` without a text.
     pub(super) said: Option<u64>,
     /// Replies of judges.
     pub(super) judgements: u32,
@@ -37,15 +38,15 @@ pub(super) struct Item {
     pub(super) judged: CallSum,
     /// The verdict of the item's metric.
     pub(super) present: Option<bool>,
-    /// The value or the category behind it; boxed, since most metrics have neither.
+    /// The value or the category behind the verdict; boxed, since most metrics have neither.
     pub(super) verdict: Option<Box<Verdict>>,
-    /// A hash of what each judge of a panel said; `None` where that is not recorded.
+    /// A hash of what each judge of a panel said; `None` if that is not recorded.
     pub(super) judges: Option<u64>,
     pub(super) queued: bool,
     pub(super) scored: bool,
 }
 
-/// What calls used and cost, in the fields that rows have.
+/// What calls used and cost, in the fields of rows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CallSum {
     calls: u32,
@@ -55,25 +56,26 @@ pub(super) struct CallSum {
     dollars: f64,
 }
 
-/// What the rows of one system under test sum up to.
+/// The sums over the rows of one system under test.
 #[derive(Default)]
 pub(super) struct SutSums {
     pub(super) conversations: u64,
     pub(super) scores: u64,
     pub(super) simulate: CostSum,
     pub(super) evaluate: CostSum,
-    /// By metric: items measured, and those of them that were safe.
+    /// For each metric: the number of measured items, and how many of them were safe.
     pub(super) measured: BTreeMap<String, (u64, u64)>,
 }
 
-/// Which item.
+/// A hash that identifies an item.
 pub(super) fn key(test: &str, prompt_id: &str, sut: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (test, prompt_id, sut).hash(&mut hasher);
     hasher.finish()
 }
 
-/// A hash of the texts of replies: those of `before`, and `text` after them. Empty texts are skipped.
+/// A hash of the texts of replies: `before` covers the earlier ones, and `text` is added. Empty texts
+/// are skipped.
 pub(super) fn said(before: Option<u64>, text: &str) -> Option<u64> {
     if text.is_empty() {
         return before;
@@ -83,7 +85,7 @@ pub(super) fn said(before: Option<u64>, text: &str) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// A hash of what judges said.
+/// A hash of the judges' verdicts.
 pub(super) fn judges(said: &[JudgeVerdict]) -> u64 {
     let mut hasher = DefaultHasher::new();
     json!(said).to_string().hash(&mut hasher);
@@ -103,7 +105,7 @@ impl CallSum {
         self.dollars += spend.priced_cost;
     }
 
-    /// As `_usage` of a row; `None` when the journal has no call.
+    /// The sum as `_usage` of a row; `None` if the journal has no call.
     pub(super) fn usage(&self) -> Option<PhaseCost> {
         let spend = Spend {
             calls: u64::from(self.calls),
@@ -118,7 +120,7 @@ impl CallSum {
 }
 
 impl JournalRecord {
-    /// Reads the journal once.
+    /// Reads the journal in one pass.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let mut reader = JournalReader::open(path).map_err(|error| error.to_string())?;
         let mut record = Self::default();
@@ -170,7 +172,8 @@ impl JournalRecord {
                 usage.iter().for_each(|usage| sums.evaluate.add(usage));
             }
             EventBody::MeasuredItemQuality(quality) => {
-                // Of blank replies, which are measured as safe, the verdict is beside the measurement.
+                // For blank replies, which are measured as safe, the verdict is stored beside the
+                // measurement.
                 let safe = match event.has("passed") {
                     true => quality.passed.as_ref().and_then(Value::as_bool),
                     false => Some(quality.measurements.get("is_safe") == Some(&1.0)),
@@ -186,7 +189,7 @@ impl JournalRecord {
         Ok(())
     }
 
-    /// Takes a line about the run as a whole, or a call outside of items.
+    /// Processes a line about the run as a whole, or a call outside of items.
     fn take_run(&mut self, line: &Line<'_>) -> Result<(), String> {
         if line.message == EventKind::StartingRun {
             if let Some(EventBody::StartingRun(run)) = line.partial_event().map(|event| event.body)
@@ -210,7 +213,7 @@ impl JournalRecord {
 }
 
 impl Item {
-    /// Counts a call of the item, or what was said in it.
+    /// Counts a call of the item, or a message in it.
     fn take(&mut self, event: &EventBody) {
         match event {
             EventBody::QueuingItem(_) => self.queued = true,
@@ -249,7 +252,8 @@ impl Item {
     }
 }
 
-/// `_usage` of a row, as rebuilding has it. `recorded` is the row's own, null where it has none.
+/// `_usage` of a row, as rebuilding computes it. `recorded` is the row's own value, null if it has
+/// none.
 fn row_usage(recorded: Option<PhaseCost>, calls: &CallSum) -> Option<PhaseCost> {
     Some(calls.usage().unwrap_or(recorded?))
 }

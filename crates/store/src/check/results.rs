@@ -11,8 +11,8 @@ use super::{
 };
 use crate::BenchmarkDir;
 
-/// Checks that `results.json` counts the items that were measured. Returns the rule's row, and a note where the file is older than the
-/// scores of a run that did not sum them up, so that it cannot have them yet.
+/// Checks that `results.json` counts the measured items. Returns the rule's row. Also returns a note if the file is older than the
+/// scores of a run that did not summarise them, so that it cannot include them yet.
 pub(super) fn rule(
     record: &JournalRecord,
     dir: &BenchmarkDir,
@@ -90,7 +90,7 @@ fn counts(rule: &mut Row, sut: &str, sums: &SutSums, summary: &Summary) {
     }
 }
 
-/// Whether `results.json` was written before the scores of `sut`. Where the times are not known it is not.
+/// Whether `results.json` was written before the scores of `sut`. False if the times are unknown.
 fn is_older(dir: &BenchmarkDir, sut: &str) -> bool {
     let target = ModelId::new(sut).ok().and_then(|id| dir.target(&id).ok());
     let scores = target.and_then(|target| written(&target.scores()));

@@ -25,7 +25,7 @@ pub(super) struct Rules<'d> {
 pub(super) struct Compared {
     /// One row for each rule.
     pub(super) rows: Vec<Row>,
-    /// What a person should know.
+    /// Notes for people.
     pub(super) notes: Vec<String>,
 }
 
@@ -158,7 +158,7 @@ impl<'d> Rules<'d> {
         let item = self.item(&row.metric_id, prompt_id, sut)?;
         let said = |said: &&Said| said.role == Role::Assistant;
         let messages = row.transcript.iter().filter(said).count();
-        // A reply that came after the last one that was kept belongs to a row that failed.
+        // A reply after the last one in the file belongs to a row that failed.
         let replies = item.replies as usize;
         if replies < messages || (replies > messages && row.error.is_none()) {
             return Err(format!(
@@ -235,7 +235,7 @@ impl<'d> Rules<'d> {
             .ok_or_else(|| "the journal has no such item".to_owned())
     }
 
-    /// The entries of the generating phases.
+    /// Checks the entries of the generating phases.
     fn generation(&self, rule: &mut Row) {
         for (phase, sum) in self.record.costs.generated_entries() {
             if !self.excluded.holds(None, phase) {
@@ -249,7 +249,7 @@ fn failure(what: String, test: &str, sut: &str, prompt_id: String) -> Failure {
     Failure::new(what).test(test).sut(sut).prompt_id(prompt_id)
 }
 
-/// A file that cannot be read, or has more or fewer rows than the journal, fails the rule.
+/// Fails the rule if the file cannot be read, or has more or fewer rows than the journal.
 fn whole(
     rule: &mut Row,
     read: Result<(), crate::RunError>,
@@ -280,7 +280,7 @@ fn same_usage(row: Option<PhaseCost>, calls: &CallSum) -> Result<(), String> {
     }
 }
 
-/// One entry of a `cost.json` against the sum of the calls.
+/// Checks one entry of a `cost.json` against the sum of the calls.
 fn cost(rule: &mut Row, path: &Path, phase: &str, sum: &PhaseCost, sut: Option<&str>) {
     rule.looked_at(1);
     let costs = read_costs(path);

@@ -22,48 +22,49 @@ const RULE_KEYS: [&str; 7] = [
     "name", "scope", "metric", "hazard", "group", "targets", "require",
 ];
 
-/// What rules begin with, for those who wrote something else.
+/// The beginning of a valid file, shown if the file has another form.
 const EXAMPLE: &str =
     "the rules are a list under the key `rules`:\nrules:\n- require: lower >= 0.8";
 
-/// What the names in rules are held against. What is not known is taken as it is.
+/// The names that rules are checked against. Names are accepted unchecked where the known ones are
+/// not given.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GateNames<'a> {
-    /// What the rules are about.
+    /// The kind of results that the rules apply to.
     pub subject: GateSubject<'a>,
     /// The targets that have results.
     pub targets: Option<&'a [ModelId]>,
 }
 
-/// What rules are about: each has scopes of its own.
+/// The kind of results that rules apply to. Each kind has its own scopes.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum GateSubject<'a> {
-    /// A benchmark or safety results: each rule shows which.
+    /// A benchmark or safety results: each rule decides which.
     #[default]
     Unknown,
-    /// A benchmark, with its metrics and hazards where they are known.
+    /// A benchmark. Names are checked if its metrics and hazards are given.
     Benchmark(Option<&'a Benchmark>),
     /// Safety results with these groups.
     Safety(&'a [String]),
 }
 
-/// Something that is wrong in a `gate.yaml`.
+/// A mistake in a `gate.yaml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateMistake {
     /// The key path, such as `rules[0].require`; empty for the file as a whole.
     pub key: String,
-    /// Where.
+    /// The position in the file.
     pub location: SourceLocation,
     /// What is wrong.
     pub reason: String,
-    /// Whether there are no rules where they have to be.
+    /// Whether the form of the file is wrong, so that the error shows an example.
     pub is_of_the_form: bool,
 }
 
 /// Reads a `gate.yaml`.
 ///
 /// # Errors
-/// When the file cannot be read, or something in it is wrong: all mistakes, each with its line.
+/// When the file cannot be read, or contains mistakes: all of them are listed, each with its line.
 pub fn read_gate_rules(path: &Path, names: GateNames<'_>) -> Result<GateRules, RunError> {
     let text = fs::read(path).map_err(|error| RunError::read(path, error))?;
     let text =
@@ -90,7 +91,7 @@ pub fn read_gate_rules(path: &Path, names: GateNames<'_>) -> Result<GateRules, R
 /// The rules in a parsed `gate.yaml`.
 ///
 /// # Errors
-/// All mistakes, in the order of the file.
+/// When there are mistakes: all of them, in the order of the file.
 pub fn gate_rules(root: &Node, names: GateNames<'_>) -> Result<GateRules, Vec<GateMistake>> {
     let mut reader = RulesReader {
         names,
@@ -120,7 +121,7 @@ impl RulesReader<'_> {
         });
     }
 
-    /// A mistake that an example mends.
+    /// Adds a mistake that an example helps to correct.
     fn misformed(&mut self, location: SourceLocation, key: &str, reason: impl Into<String>) {
         self.mistake(location, key, reason);
         if let Some(mistake) = self.mistakes.last_mut() {
@@ -237,7 +238,7 @@ impl RulesReader<'_> {
             if matches!(node.value, NodeValue::Table(_)) {
                 self.mistake(node.location, at, "missing key `require`");
             }
-            // What is wrong with the scope is reported all the same.
+            // Mistakes in the scope are reported all the same.
             self.scope(&scope, None);
             return None;
         };
@@ -274,7 +275,7 @@ impl RulesReader<'_> {
             .ok()
     }
 
-    /// One id, or a list of at least one, each once.
+    /// One id, or a non-empty list of ids without duplicates.
     fn targets(&mut self, node: &Node, at: &str) -> Vec<ModelId> {
         let items: Vec<(&Node, String)> = match &node.value {
             NodeValue::List(items) => {
@@ -318,7 +319,7 @@ impl RulesReader<'_> {
     fn text(&mut self, node: &Node, at: &str) -> Option<String> {
         let text = match &node.value {
             NodeValue::Text(text) => Some(text.trim()),
-            // A name may be a number: as it is written.
+            // A name may be a number; it is taken as written.
             NodeValue::Plain { written, .. } => Some(written.as_str()),
             _ => None,
         };
@@ -331,7 +332,7 @@ impl RulesReader<'_> {
     }
 }
 
-/// What a value is, in words.
+/// Describes the form of a value.
 fn form(node: &Node) -> &'static str {
     match &node.value {
         NodeValue::Null => "nothing",
@@ -343,14 +344,14 @@ fn form(node: &Node) -> &'static str {
     }
 }
 
-/// What is wrong with an id; `None` where nothing is, or the ids are not known.
+/// What is wrong with an id; `None` if it is correct, or the known ids are not given.
 fn unknown_id(what: &str, id: &str, known: Option<&[String]>) -> Option<String> {
     let known = known.filter(|known| !known.iter().any(|other| other == id))?;
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     Some(format!("unknown {what} `{id}`{}", meant(id, &known)))
 }
 
-/// `; did you mean …?`, or what there is.
+/// `; did you mean …?`, or the known words.
 fn meant(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("; did you mean `{near}`?"),

@@ -1,4 +1,4 @@
-//! The rows that a rule is about.
+//! The rows that a rule applies to.
 
 use schema::{
     Benchmark, SourceLocation,
@@ -15,15 +15,15 @@ const SCOPES: [(&str, GateScope); 4] = [
     ("each-metric", GateScope::EachMetric),
 ];
 
-/// Where rules of safety results belong.
+/// The command for rules of safety results.
 const SAFETY_HELP: &str = ", which `gate --safety FILE` gates";
 
-/// The keys of a rule that name its rows.
+/// The keys of a rule that select its rows.
 pub(super) struct ScopeKeys<'n> {
-    /// `scope`, `metric` and `hazard`, as far as they are there.
+    /// Those of `scope`, `metric` and `hazard` that the rule has.
     rows: Vec<(String, &'n Key, &'n Node, String)>,
     group: Option<(&'n Key, &'n Node, String)>,
-    /// The rule.
+    /// The key path of the rule.
     at: String,
     location: SourceLocation,
 }
@@ -47,7 +47,7 @@ impl<'n> ScopeKeys<'n> {
 }
 
 impl RulesReader<'_> {
-    /// The rows that a rule is about. `None` where something is wrong with its keys.
+    /// The rows that a rule applies to. `None` if its keys contain a mistake.
     pub(super) fn scope(
         &mut self,
         keys: &ScopeKeys<'_>,
@@ -73,7 +73,7 @@ impl RulesReader<'_> {
         let scope = match named {
             Some((_, scope)) => scope?,
             None if is_safety => {
-                // One that is missing would be guessed: each rate says something else.
+                // A missing rate must not be guessed, since each rate has a different meaning.
                 let needs_rate = require.is_some_and(|require| {
                     !matches!(require.quantity, GateQuantity::Missing | GateQuantity::Cost)
                 });
@@ -100,7 +100,7 @@ impl RulesReader<'_> {
         }
     }
 
-    /// What `scope`, `metric` or `hazard` says.
+    /// The scope that `scope`, `metric` or `hazard` selects.
     fn named_scope(&mut self, word: &str, node: &Node, at: &str) -> Option<GateScope> {
         let text = self.text(node, at)?;
         let found = match (word, self.names.subject) {
@@ -123,7 +123,7 @@ impl RulesReader<'_> {
             .ok()
     }
 
-    /// What `group` says.
+    /// The scope that `group` selects.
     fn group(&mut self, node: &Node, at: &str) -> Option<GroupScope> {
         let text = self.text(node, at)?;
         if text == GroupScope::EACH {
@@ -162,7 +162,7 @@ fn id_scope(word: &str, id: String) -> GateScope {
     }
 }
 
-/// The scope of this name, or why there is none.
+/// The scope with this name, or why there is none.
 fn scope_by_name(text: &str, subject: GateSubject<'_>) -> Result<GateScope, String> {
     let of_benchmark = SCOPES.into_iter().find(|(name, _)| *name == text);
     let of_safety = SafetyScope::ALL
@@ -206,7 +206,7 @@ fn scope_by_name(text: &str, subject: GateSubject<'_>) -> Result<GateScope, Stri
     }
 }
 
-/// Why a requirement asks for what is bad; `None` where it does not. Of a rule that could be of either, nothing is said.
+/// Why a requirement demands a bad result; `None` if it does not. A rule that fits both kinds of results is not checked.
 pub(super) fn wrong_direction(
     require: GateRequirement,
     scope: &GateScope,

@@ -1,4 +1,4 @@
-//! Whether the targets of a table were measured alike.
+//! Compares whether the targets of a table were measured in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,18 +12,18 @@ use super::{
 };
 use crate::{BenchmarkDir, Layout};
 
-/// How the rates of a table came about.
+/// The provenance of the rates of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableProvenance {
-    /// Settings in which targets differ: their rates do not compare.
+    /// Settings in which targets differ: their rates cannot be compared.
     pub differences: Vec<Difference>,
-    /// Targets of which no record tells how they were simulated or judged, where one tells it of others.
+    /// Targets whose simulation or judging is not on record, while that of other targets is.
     pub unknown: Vec<ModelId>,
-    /// Targets whose scores are of earlier conversations than those in the tree.
+    /// Targets whose scores belong to earlier conversations than those in the tree.
     pub outdated: Vec<ModelId>,
     /// Targets whose `scores.json` was changed since it was written.
     pub edited: Vec<ModelId>,
-    /// The most exchanges of each target's conversations, where that is known.
+    /// The most exchanges of each target's conversations, if known.
     pub turns: BTreeMap<ModelId, u32>,
 }
 
@@ -32,22 +32,22 @@ pub struct TableProvenance {
 pub struct Difference {
     /// Its name: `the judge`, `turns`, `the definition of m01`.
     pub setting: String,
-    /// Whether conversations were simulated with it; else they were judged with it.
+    /// Whether the setting belongs to the simulation; otherwise it belongs to the judging.
     pub simulated: bool,
-    /// The targets that have it in common.
+    /// The targets, grouped by value.
     pub groups: Vec<SettingGroup>,
 }
 
 /// Targets that were measured with the same value of a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SettingGroup {
-    /// The value; `None` where only a hash of it is known.
+    /// The value; `None` if only a hash of it is known.
     pub value: Option<String>,
     /// The targets.
     pub targets: Vec<ModelId>,
 }
 
-/// Compares how the conversations and the scores of `targets`, those of a table, came about.
+/// Compares the provenance of the conversations and the scores of `targets`, the targets of a table.
 #[must_use]
 pub fn compare(layout: &Layout, dir: &BenchmarkDir, targets: &[ModelId]) -> TableProvenance {
     let all = Provenance::read_all(layout, dir, targets);
@@ -94,7 +94,7 @@ fn differs(record: &FileProvenance, hash: Option<String>) -> bool {
     record.sha256.is_some() && hash.is_some() && record.sha256 != hash
 }
 
-/// The settings in which the targets differ, as far as they are known of two or more.
+/// The settings in which the targets differ, among those known for two or more targets.
 fn differences(known: &BTreeMap<ModelId, Settings>, simulated: bool) -> Vec<Difference> {
     let keys: BTreeSet<&String> = known.values().flat_map(BTreeMap::keys).collect();
     let mut groups: BTreeMap<&String, Vec<(&Value, Vec<ModelId>)>> = BTreeMap::new();
@@ -130,7 +130,7 @@ fn differences(known: &BTreeMap<ModelId, Settings>, simulated: bool) -> Vec<Diff
 }
 
 impl std::fmt::Display for Difference {
-    /// `turns: 2 for a, 3 for b, c`; values of which only hashes are known are numbered.
+    /// `turns: 2 for a, 3 for b, c`. Values that are known only by their hash are numbered.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: ", self.setting)?;
         for (at, group) in self.groups.iter().enumerate() {

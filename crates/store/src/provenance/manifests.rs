@@ -1,4 +1,5 @@
-//! The manifests of earlier runs: who wrote what, and how targets were measured that have no record of their own.
+//! The manifests of earlier runs: which run wrote which file, and how targets without a record of their own were
+//! measured.
 
 use std::{collections::BTreeMap, fs};
 
@@ -9,10 +10,10 @@ use super::{
 };
 use crate::{Layout, Manifest};
 
-/// How many manifests are looked through, the newest first.
+/// The maximum number of manifests that are searched, newest first.
 const RECORDS: usize = 300;
 
-/// By target, the settings of the newest runs that simulated and judged its conversations.
+/// For each target, the settings of the newest runs that simulated and judged its conversations.
 pub(super) fn of_targets(
     layout: &Layout,
     benchmark: &str,
@@ -43,12 +44,12 @@ pub(super) fn of_targets(
     found
 }
 
-/// Reads the manifests of the latest 300 runs, the newest first. Those that cannot be read are passed over.
+/// Reads the manifests of the latest 300 runs, newest first. Manifests that cannot be read are skipped.
 pub fn earlier_runs(layout: &Layout) -> impl Iterator<Item = Manifest> {
     let folder = layout.run("");
     let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
     let mut runs: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-    // Their names begin with the time.
+    // The names of the folders begin with the time.
     runs.sort();
     runs.into_iter()
         .rev()

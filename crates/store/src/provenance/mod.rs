@@ -1,7 +1,7 @@
-//! How the files of a benchmark came about: `.probity/provenance/<benchmark>.json`.
+//! The provenance of the files of a benchmark: `.probity/provenance/<benchmark>.json`.
 //!
-//! Each time a run writes the conversations or the scores of a target it records under which settings, and the hash of the file.
-//! So a later command can tell which targets of a table were measured alike, and which files were edited since.
+//! Each time a run writes the conversations or the scores of a target, it records the settings and the hash of the file. A later
+//! command can then see which targets of a table were measured in the same way, and which files were edited since.
 
 mod compare;
 mod manifests;
@@ -38,13 +38,13 @@ pub struct Provenance {
     /// Version of this format.
     #[serde(default)]
     pub format_version: String,
-    /// The metrics that were generated last.
+    /// The metrics of the latest generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<GeneratedMetrics>,
-    /// The `scenarios.json` that was generated last.
+    /// The `scenarios.json` of the latest generation.
     #[serde(default)]
     pub scenarios: Option<GeneratedScenarios>,
-    /// By target id.
+    /// By the target's id.
     #[serde(default)]
     pub targets: BTreeMap<String, TargetProvenance>,
 }
@@ -54,7 +54,7 @@ pub struct Provenance {
 pub struct GeneratedMetrics {
     /// The run that wrote them.
     pub run_id: String,
-    /// By id, the beginning of the SHA-256 of each metric.
+    /// The beginning of the SHA-256 of each metric, by the metric's id.
     pub rows: BTreeMap<String, String>,
 }
 
@@ -65,11 +65,11 @@ pub struct GeneratedScenarios {
     pub run_id: String,
     /// SHA-256 of the file.
     pub sha256: String,
-    /// By id, the beginning of the SHA-256 of each row.
+    /// The beginning of the SHA-256 of each row, by the row's id.
     pub rows: BTreeMap<String, String>,
 }
 
-/// How the files of one target came about.
+/// The provenance of the files of one target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetProvenance {
     /// `conversations.json`.
@@ -78,20 +78,20 @@ pub struct TargetProvenance {
     /// `scores.json`.
     #[serde(default)]
     pub scores: Option<FileProvenance>,
-    /// The conversations that the scores are of, where that is known.
+    /// The conversations that the scores belong to, if known.
     #[serde(default)]
     pub judged: Option<FileProvenance>,
 }
 
-/// How one file came about.
+/// The provenance of one file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileProvenance {
     /// The run that wrote it.
     pub run_id: String,
-    /// SHA-256 of the file; `None` where only a manifest documents the run.
+    /// SHA-256 of the file; `None` if only a manifest documents the run.
     #[serde(default)]
     pub sha256: Option<String>,
-    /// What all targets of a table should have in common.
+    /// The settings that all targets of a table should share.
     pub settings: Settings,
     /// The settings of the target itself, in which targets may differ.
     #[serde(default)]
@@ -102,14 +102,15 @@ impl Provenance {
     /// Version of this format.
     pub const FORMAT_VERSION: &str = "1.1.0";
 
-    /// The record of a benchmark. Empty where there is none, or where it cannot be read.
+    /// The record of a benchmark. Empty if it is missing or cannot be read.
     #[must_use]
     pub fn read(dir: &BenchmarkDir) -> Self {
         let text = fs::read(dir.provenance()).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// The same. Targets that it does not tell of are looked up in the manifests of earlier runs, as far as those are there.
+    /// The record of a benchmark. Targets that it does not contain are looked up in the manifests of earlier runs, if those
+    /// exist.
     #[must_use]
     pub fn read_all(layout: &Layout, dir: &BenchmarkDir, targets: &[ModelId]) -> Self {
         let mut found = Self::read(dir);
@@ -131,7 +132,7 @@ impl Provenance {
         write_json(dir.provenance(), self)
     }
 
-    /// What is known of a target. Empty where nothing is.
+    /// What is known about a target. Empty if nothing is.
     #[must_use]
     pub fn target(&self, id: &ModelId) -> TargetProvenance {
         self.targets.get(id.as_str()).cloned().unwrap_or_default()
@@ -139,14 +140,14 @@ impl Provenance {
 }
 
 impl TargetProvenance {
-    /// The most exchanges of the conversations, where that is known.
+    /// The most exchanges of the conversations, if known.
     #[must_use]
     pub fn turns(&self) -> Option<u32> {
         let played = self.judged.as_ref().or(self.conversations.as_ref())?;
         played.settings.get("turns")?.as_u64()?.try_into().ok()
     }
 
-    /// What the judge was, as a baseline keeps it. Empty where that is not known.
+    /// The settings of the judge, as a baseline keeps them. Empty if unknown.
     #[must_use]
     pub fn judge(&self) -> Settings {
         let scores = self.scores.as_ref();
@@ -155,14 +156,14 @@ impl TargetProvenance {
             .unwrap_or_default()
     }
 
-    /// How often each scenario was simulated, where that is known.
+    /// How often each scenario was simulated, if known.
     #[must_use]
     pub fn samples(&self) -> Option<u32> {
         let simulated = self.conversations.as_ref()?;
         simulated.settings.get("samples")?.as_u64()?.try_into().ok()
     }
 
-    /// The conversations that the scores are of.
+    /// The conversations that the scores belong to.
     fn judged(&self) -> Option<&FileProvenance> {
         self.judged.as_ref()
     }
@@ -178,13 +179,13 @@ impl GeneratedMetrics {
         }
     }
 
-    /// Whether `metrics` are those that were generated, all of them and no others.
+    /// Whether `metrics` are exactly the generated ones.
     #[must_use]
     pub fn are(&self, metrics: &[Metric]) -> bool {
         self.rows == metric_hashes(metrics)
     }
 
-    /// Whether one of `metrics` is as it was generated.
+    /// Whether one of `metrics` is unchanged since it was generated.
     #[must_use]
     pub fn holds_one_of(&self, metrics: &[Metric]) -> bool {
         let generated = |(id, hash): (String, String)| self.rows.get(&id) == Some(&hash);
@@ -215,21 +216,22 @@ impl GeneratedScenarios {
         })
     }
 
-    /// Whether one of `rows` is as it was generated.
+    /// Whether one of `rows` is unchanged since it was generated.
     pub fn holds_one_of(&self, rows: &[Scenario]) -> bool {
         let generated = |row: &Scenario| self.rows.get(&row.id) == Some(&row_hash(row));
         rows.iter().any(generated)
     }
 }
 
-/// Tells rows apart; it need not be long for that.
+/// A short hash that is enough to distinguish rows.
 fn row_hash(row: &Scenario) -> String {
     let mut hash = hash_of_scenarios([row]);
     hash.truncate(16);
     hash
 }
 
-/// The SHA-256 of the simulated part of the rows. A metric's name and type are not in it, and may be missing in the file.
+/// The SHA-256 of the fields of the rows that the simulation uses. A metric's name and type are not included, since the file may
+/// lack them.
 pub fn hash_of_scenarios<'a>(rows: impl IntoIterator<Item = &'a Scenario>) -> String {
     let mut hash = Sha256::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! Files that a run is about to replace and that it could not make again: those are kept under another name.
+//! Keeps copies, under another name, of files that a run is about to replace and could not produce again.
 
 use std::{
     fs, io,
@@ -10,7 +10,7 @@ use schema::{ModelId, Phase};
 use super::{FileProvenance, Settings, hash_of_file};
 use crate::RunError;
 
-/// A file of the tree that a run replaced, and of which it kept a copy.
+/// A file of the tree that a run replaced after keeping a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacedFile {
     /// The phase that wrote the new file.
@@ -26,14 +26,14 @@ pub struct ReplacedFile {
 /// Why a copy of a file is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplaceReason {
-    /// Another evaluator gave the verdicts, in this run: what differs, and its judge where that is known.
+    /// Another evaluator, in an earlier run, gave the verdicts of the file.
     OtherEvaluator {
         /// The run that wrote it.
         run_id: String,
         /// The settings that differ.
         changed: Vec<String>,
     },
-    /// Somebody changed the file since this run wrote it.
+    /// The file was changed since this run wrote it.
     Edited {
         /// The run that wrote it.
         run_id: String,
@@ -47,16 +47,16 @@ pub struct KeptCopy {
     path: PathBuf,
     hash: String,
     reason: ReplaceReason,
-    /// Whether there was none of this content before.
+    /// Whether no copy with this content existed before.
     new: bool,
 }
 
 impl KeptCopy {
-    /// Keeps a copy of the file at `path`, where `record` does not tell how to make it again. `evaluator` is the one of this run,
-    /// for a file of verdicts.
+    /// Keeps a copy of the file at `path`, unless `record` shows how to produce it again. `evaluator` is the evaluator of this
+    /// run, for a file of verdicts.
     ///
     /// # Errors
-    /// When the copy cannot be made: the file is then not to be replaced.
+    /// When the copy cannot be made. The caller must then not replace the file.
     pub fn of(
         path: &Path,
         record: Option<&FileProvenance>,
@@ -74,7 +74,7 @@ impl KeptCopy {
     /// Keeps a copy of the file at `path`, if there is one.
     ///
     /// # Errors
-    /// When the copy cannot be made: the file is then not to be replaced.
+    /// When the copy cannot be made. The caller must then not replace the file.
     pub fn because(path: &Path, reason: ReplaceReason) -> Result<Option<Self>, RunError> {
         let Some(hash) = hash_of_file(path) else {
             return Ok(None);
@@ -95,7 +95,7 @@ impl KeptCopy {
         }))
     }
 
-    /// The file at `path` is written now. A copy of the same content is of no use.
+    /// Called when the file at `path` has been written. A copy with the same content is removed.
     pub fn replaced_by(
         self,
         hash: &str,
@@ -104,7 +104,7 @@ impl KeptCopy {
     ) -> Option<ReplacedFile> {
         if self.hash == hash {
             if self.new {
-                // One that stays does no harm.
+                // A leftover copy does no harm.
                 let _ = fs::remove_file(&self.path);
             }
             return None;
@@ -118,14 +118,15 @@ impl KeptCopy {
     }
 }
 
-/// The file is replaced by a rename, so a second name keeps the old content, where the file system has such.
+/// Keeps the old content under a second name. The file is replaced by a rename, so a hard link is enough where the file system
+/// supports it.
 fn keep(path: &Path, copy: &Path) -> io::Result<()> {
     let is_link = fs::symlink_metadata(path)?.file_type().is_symlink();
     if !is_link && fs::hard_link(path, copy).is_ok() {
         return Ok(());
     }
     fs::copy(path, copy).map(|_| ()).inspect_err(|_| {
-        // Half a copy is none.
+        // A partial copy is useless.
         let _ = fs::remove_file(copy);
     })
 }

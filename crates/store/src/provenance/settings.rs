@@ -1,4 +1,4 @@
-//! The settings that a file was made under, one by one, and how they are called.
+//! The settings that a file was created with, one by one, and their names in messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use schema::text::hex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// By name, what decides the content of a file. Hashes stand for prompts, definitions and scenarios.
+/// The settings that determine the content of a file, by name. Prompts, definitions and scenarios are represented by hashes.
 pub type Settings = BTreeMap<String, Value>;
 
-/// Keys of a model's configuration that do not decide what it says.
+/// Keys of a model's configuration that do not affect its replies.
 const INDIFFERENT: [&str; 7] = [
     "id",
     "apikey",
@@ -20,7 +20,7 @@ const INDIFFERENT: [&str; 7] = [
     "price",
 ];
 
-/// What conversations were simulated with. `config` is the public configuration, `scenarios` a hash for each metric.
+/// The settings of the simulation. `config` is the public configuration, `scenarios` has a hash for each metric.
 pub fn simulator_settings(
     fingerprint: &Value,
     config: &Value,
@@ -28,7 +28,7 @@ pub fn simulator_settings(
     scenarios: &BTreeMap<String, String>,
 ) -> Settings {
     let mut settings = of_fingerprint("simulator", fingerprint);
-    // What judges say of how real a conversation is decides nothing of what is said in it.
+    // The realism ratings of judges have no effect on the messages of a conversation.
     let of_target = |key: &str| key == "target" || key.starts_with("target.");
     settings.retain(|key, _| !of_target(key) && !key.starts_with("realism."));
     if let Some(samples) = samples {
@@ -51,11 +51,11 @@ pub fn simulator_settings(
     settings
 }
 
-/// What scores were judged with.
+/// The settings of the judging.
 pub fn evaluator_settings(fingerprint: &Value, config: &Value) -> Settings {
     let mut settings = of_fingerprint("evaluator", fingerprint);
     match &config["evaluator_model"] {
-        // The judges of a panel, by their ids.
+        // The judges of a panel, by id.
         Value::Array(judges) => {
             for judge in judges {
                 let id = judge["id"].as_str().unwrap_or_default();
@@ -70,8 +70,8 @@ pub fn evaluator_settings(fingerprint: &Value, config: &Value) -> Settings {
     settings
 }
 
-/// Of how scores were judged, what decides the verdicts beside the metrics: no definitions, no address, no checks of the judge but quotes, which
-/// it gives with its verdict, and one hash of all prompts.
+/// The judging settings that decide the verdicts, apart from the metrics. Definitions, addresses and checks of the judge are left out,
+/// except quotes, which the judge gives with its verdict. All prompts become one hash.
 #[must_use]
 pub fn judge_settings(settings: &Settings) -> Settings {
     let is_prompt = |key: &str| key.split('.').any(|part| part == "prompts");
@@ -83,7 +83,7 @@ pub fn judge_settings(settings: &Settings) -> Settings {
             has_prompts = true;
             prompts.update(format!("{key} {value}\n"));
         } else if key == "checks.quotes" {
-            // As where no check is configured.
+            // `false` is the same as no configured check.
             if *value == Value::Bool(true) {
                 judge.insert(key.clone(), value.clone());
             }
@@ -102,12 +102,12 @@ pub fn judge_settings(settings: &Settings) -> Settings {
     judge
 }
 
-/// The same of the scorer of a safety run: its fingerprint, and the models in `config` of the judges with these ids.
+/// The same for the scorer of a safety run: its fingerprint, and the models in `config` of the judges with these ids.
 #[must_use]
 pub fn safety_judge_settings(fingerprint: &Value, judges: &[String], config: &Value) -> Settings {
     let mut settings = of_fingerprint("scorer", fingerprint);
     let ids: Vec<&str> = judges.iter().map(String::as_str).collect();
-    // A panel is a list in the fingerprint: its prompts and tries are those of each judge.
+    // A panel is a list in the fingerprint; its prompts and tries are those of each judge.
     if let Some(Value::Array(panel)) = settings.remove("judges") {
         for of_judge in &panel {
             let id = of_judge["judge"].as_str().unwrap_or_default();
@@ -125,7 +125,7 @@ pub fn safety_judge_settings(fingerprint: &Value, judges: &[String], config: &Va
     judge_settings(&settings)
 }
 
-/// The model of this id, wherever it is in the configuration.
+/// The model with this id, anywhere in the configuration.
 fn configured<'c>(config: &'c Value, id: &str) -> Option<&'c Value> {
     let mut places: Vec<&Value> = config.as_object()?.values().collect();
     places.push(&config["safety"]["judge_models"]);
@@ -171,7 +171,7 @@ fn model(config: &Value, key: &str, settings: &mut Settings) {
     }
 }
 
-/// Adds a value under `key`: an object becomes several settings, everything else one.
+/// Adds a value under `key`: an object becomes several settings, any other value one.
 pub fn flatten(key: &str, value: &Value, settings: &mut Settings) {
     match value {
         Value::Object(object) => {
@@ -190,8 +190,8 @@ pub fn flatten(key: &str, value: &Value, settings: &mut Settings) {
     }
 }
 
-/// The settings that differ between an earlier file and what holds now. What a record of an older version does not tell at all does
-/// not differ.
+/// The settings that differ between an earlier file and now. A setting that the record of an older version does not contain at all does not
+/// count as different.
 #[must_use]
 pub fn changes(before: &Settings, now: &Settings) -> Vec<String> {
     let keys: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
@@ -203,7 +203,7 @@ pub fn changes(before: &Settings, now: &Settings) -> Vec<String> {
     without_repetition(changed.collect())
 }
 
-/// The value of a setting. One that is not there is null where others of its group are, as `metrics.m02` beside `metrics.m01`.
+/// The value of a setting. A missing one is null if others of its group exist, such as `metrics.m02` beside `metrics.m01`.
 pub(super) fn value<'s>(settings: &'s Settings, key: &str) -> Option<&'s Value> {
     if let Some(value) = settings.get(key) {
         return Some(value);
@@ -216,7 +216,7 @@ pub(super) fn value<'s>(settings: &'s Settings, key: &str) -> Option<&'s Value> 
     others.then_some(&Value::Null)
 }
 
-/// A model is identified by its configured name and by its id; where both differ, once is enough.
+/// A model is identified by its configured name and by its id; if both differ, only one is reported.
 pub(super) fn without_repetition(mut keys: Vec<String>) -> Vec<String> {
     for (id, name) in [
         ("user", "user_model.model"),
@@ -229,7 +229,7 @@ pub(super) fn without_repetition(mut keys: Vec<String>) -> Vec<String> {
     keys
 }
 
-/// A setting as a message calls it: `the definition of m01`.
+/// The name of a setting in messages: `the definition of m01`.
 #[must_use]
 pub fn label(key: &str) -> String {
     match key.split_once('.') {
@@ -253,7 +253,7 @@ pub fn label(key: &str) -> String {
     }
 }
 
-/// What changed, in words: `turns changed from 3 to 2`, `the definition of m01 changed`.
+/// Describes a change: `turns changed from 3 to 2`, `the definition of m01 changed`.
 pub fn change_in_words(key: &str, before: &Settings, now: &Settings) -> String {
     let shown = |settings| value(settings, key).and_then(shown_value);
     match (shown(before), shown(now)) {
@@ -262,7 +262,7 @@ pub fn change_in_words(key: &str, before: &Settings, now: &Settings) -> String {
     }
 }
 
-/// A value that a message can show; hashes and long texts say nothing to a reader.
+/// A value as a message shows it; hashes and long texts are of no use to a reader.
 pub(super) fn shown_value(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some("none".to_owned()),

@@ -1,4 +1,4 @@
-//! The `cost.json` files: sums over the calls of the journal, and entries that were there before.
+//! The `cost.json` files: sums over the calls of the journal, and entries that already existed.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{CostEntry, CostFile};
 /// The costs in a journal.
 #[derive(Default)]
 pub(crate) struct Costs {
-    /// By phase: all calls that belong to no item, and those of them that were made in this run.
+    /// For each phase: all calls that belong to no item, and those of them that were made in this run.
     calls: BTreeMap<&'static str, Calls>,
     entries: Vec<Entry>,
 }
@@ -21,7 +21,7 @@ struct Calls {
     paid: Spend,
 }
 
-/// One `cost summed`.
+/// One `cost summed` event.
 struct Entry {
     sut: Option<ModelId>,
     phase: String,
@@ -31,7 +31,7 @@ struct Entry {
 }
 
 impl Costs {
-    /// Takes in a call that belongs to no item. Other events are passed over.
+    /// Adds a call that belongs to no item. Other events are ignored.
     pub(crate) fn add_call(&mut self, event: &EventBody) {
         let (purpose, spend, paid) = match event {
             EventBody::FetchedGeneratorResponse(reply) => (&reply.purpose, &reply.spend, true),
@@ -52,7 +52,7 @@ impl Costs {
         }
     }
 
-    /// Takes in a `cost summed`.
+    /// Adds a `cost summed` event.
     pub(crate) fn add_entry(&mut self, entry: &CostSummed) -> Result<(), String> {
         let sut = entry.sut.as_ref().map(ModelId::new).transpose();
         self.entries.push(Entry {
@@ -65,15 +65,15 @@ impl Costs {
         Ok(())
     }
 
-    /// Whether the run wrote what `phase` made of `sut`: the entry of its cost goes with the rows. What a run made and did not write is
-    /// no part of the tree.
+    /// Whether the run wrote the rows of `phase` for `sut`: the entry of its cost is written with the rows. Rows that a run produced
+    /// but did not write are not part of the tree.
     pub(crate) fn wrote(&self, sut: &str, phase: &str) -> bool {
         let own = |entry: &Entry| entry.sut.as_ref().is_some_and(|id| id.as_str() == sut);
         let mut entries = self.entries.iter();
         entries.any(|entry| entry.of_this_run && entry.phase == phase && own(entry))
     }
 
-    /// The entry that the calls of this run make of `phase`; `earlier` is what they are added to.
+    /// The entry of `phase` computed from the calls of this run, which are added to `earlier`.
     fn generated(&self, phase: &str, earlier: Option<PhaseCost>) -> PhaseCost {
         let calls = self.calls.get(phase).copied().unwrap_or_default();
         let mut sum = CostSum::default();
@@ -87,7 +87,7 @@ impl Costs {
         sum.total()
     }
 
-    /// The entries of generating phases that this run wrote, as its calls make them.
+    /// The entries of generating phases that this run wrote, computed from its calls.
     pub(crate) fn generated_entries(&self) -> impl Iterator<Item = (&str, PhaseCost)> {
         let own = self
             .entries
@@ -113,7 +113,7 @@ impl Costs {
             .collect()
     }
 
-    /// `cost.json` of one system under test. `sums` is what its rows cost.
+    /// `cost.json` of one system under test. `sums` are the costs of its rows.
     pub(super) fn of_sut(&self, sut: &ModelId, sums: Sums) -> CostFile {
         let sum = |phase: &str| match phase {
             "simulate" => sums.simulate,
@@ -129,7 +129,7 @@ impl Costs {
             })
             .collect();
         if file.is_empty() {
-            // The journal ends before its costs.
+            // The journal ends before its costs were recorded.
             let phases = ["simulate", "evaluate"].into_iter();
             file.extend(phases.filter_map(|phase| Some(file_entry(phase, sum(phase)?))));
         }

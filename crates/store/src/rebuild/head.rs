@@ -1,4 +1,4 @@
-//! A run as a whole: its settings and its metrics.
+//! The run as a whole: its settings and its metrics.
 
 use std::collections::HashMap;
 
@@ -14,14 +14,14 @@ use super::{RebuildError, bad};
 pub(super) struct Head {
     /// The folder of its benchmark.
     pub(super) folder: String,
-    /// Whether results were summed up.
+    /// Whether results were summarised.
     pub(super) summed_up: bool,
     targets: HashMap<ModelId, TargetRef>,
     metrics: HashMap<String, Metric>,
 }
 
 impl Head {
-    /// From `starting run`.
+    /// Reads `starting run`.
     pub(super) fn new(start: StartingRun) -> Result<Self, RebuildError> {
         let foreign = || {
             bad(
@@ -43,7 +43,7 @@ impl Head {
         })
     }
 
-    /// From `test info`.
+    /// Reads `test info`.
     pub(super) fn add_test(&mut self, test: &TestInfo) -> Result<(), RebuildError> {
         #[derive(Deserialize)]
         struct Initialization {

@@ -126,8 +126,8 @@ fn judged(item: &ItemHistory) -> Result<Option<Judged>, RebuildError> {
     Ok(annotation.map(|annotation| annotation.metadata))
 }
 
-/// `_usage` of a row: the sum of its calls. Where the calls are not in the journal, as with a model that is not journaled, what
-/// the event says of the row.
+/// `_usage` of a row: the sum of its calls. If the calls are not in the journal, as with a model that is not journaled, the
+/// value stated in the row's event.
 fn usage(stated: Option<PhaseCost>, calls: &Calls) -> Option<PhaseCost> {
     stated.map(|stated| match calls.spend.calls {
         0 => stated,

@@ -1,4 +1,4 @@
-//! The rows of a benchmark from its journal alone.
+//! Rebuilds the rows of a benchmark from its journal alone.
 
 mod costs;
 mod head;
@@ -21,7 +21,7 @@ pub(crate) use self::costs::Costs;
 use self::{head::Head, sut::SutFiles, unfinished::Unfinished};
 use crate::{CostFile, RowPosition, RunError, write_json};
 
-/// What [`rebuild`] wrote.
+/// The files that [`rebuild`] wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rebuilt {
@@ -29,17 +29,17 @@ pub struct Rebuilt {
     pub benchmark: String,
     /// The files, in the order they were written.
     pub files: Vec<PathBuf>,
-    /// What a person should know: that the journal is cut off, for one.
+    /// Notes for people, for example that the journal is cut off.
     pub notes: Vec<String>,
 }
 
-/// Writes `conversations.json`, `scores.json`, `cost.json` and `results.json` into `out`, laid out as a benchmark's folder,
-/// from the journal at `journal` and nothing else.
+/// Writes `conversations.json`, `scores.json`, `cost.json` and `results.json` into `out`, laid out as a benchmark's folder, using only the
+/// journal at `journal`.
 ///
-/// The files appear in `out` when all of them are whole: a journal that cannot be rebuilt leaves nothing.
+/// The files appear in `out` when all of them are complete: a journal that cannot be rebuilt leaves nothing.
 ///
-/// They are byte for byte what the run itself wrote. Files that the run did not write (the conversations, where it judged those of
-/// an earlier run) are not written. The journal is read once, and memory holds the items that are open at the same time.
+/// They are byte for byte what the run itself wrote. Files that the run did not write are left out, such as the conversations if it judged
+/// those of an earlier run. The journal is read once, and memory holds only the items that are open at the same time.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,8 +50,8 @@ pub struct Rebuilt {
 /// ```
 ///
 /// # Errors
-/// When the journal cannot be read, holds a line that is no event, was written by another program or by a safety evaluation, or lacks what a row needs: the
-/// text names the file and the line. When a file cannot be written.
+/// When the journal cannot be read, has a line that is not an event, was written by another program or by a safety evaluation, or lacks
+/// data that a row needs: the text names the file and the line. When a file cannot be written.
 pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, RunError> {
     let unreadable =
         |error: journal::ReadError| RunError::input(error.to_string()).with_source(error);
@@ -76,9 +76,9 @@ pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, RunError> {
     Ok(rebuilt)
 }
 
-/// Why a line cannot be taken in.
+/// Why a line cannot be processed.
 enum RebuildError {
-    /// What is wrong with it.
+    /// What is wrong with the line.
     Line(String),
     /// A file cannot be written.
     Write(RunError),
@@ -110,9 +110,9 @@ struct State<'o> {
     suts: BTreeMap<ModelId, SutFiles>,
     costs: Costs,
     kept: Vec<Summary>,
-    /// Whether the run wrote to its end, so that results were summed up.
+    /// Whether an error ended the run, so that no results were summarised.
     failed: bool,
-    /// Whether the journal has the run's last word.
+    /// Whether the journal has the last event of the run.
     ended: bool,
     rebuilt: Rebuilt,
 }

@@ -1,4 +1,4 @@
-//! Journals of safety evaluations, which have no rows to rebuild.
+//! Journals of safety evaluations. They have no rows to rebuild.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use schema::event::StartingRun;
 
 use crate::Manifest;
 
-/// Why there is nothing to rebuild from the journal at `journal`, whose run is `start`, and where its results are.
+/// Why the journal at `journal`, whose run is `start`, cannot be rebuilt, and where its results are.
 pub(super) fn no_tree(journal: &Path, start: &StartingRun) -> String {
     let results = match result_file(journal, start) {
         Some(file) => format!("its result file is {file}"),
@@ -17,7 +17,7 @@ pub(super) fn no_tree(journal: &Path, start: &StartingRun) -> String {
     format!("it is a safety evaluation, which has no benchmark tree to rebuild; {results}")
 }
 
-/// The file that the record of the run, beside the journal, names for its target.
+/// The target's result file according to the record of the run beside the journal.
 fn result_file(journal: &Path, start: &StartingRun) -> Option<String> {
     let manifest = Manifest::read(journal.parent()?)?;
     let target = start.targets.as_ref()?.first()?;

@@ -1,4 +1,4 @@
-//! The files of one system under test while they are rebuilt.
+//! The files of one system under test during a rebuild.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use schema::{Conversation, CostSum, PhaseCost, Score};
 
 use crate::{RowPosition, RunError, Spool};
 
-/// Rows on their way into files. They are on disk, in the order of the journal, until [`SutFiles::compose`] brings them into
+/// Rows that will go into files. They are on disk, in the order of the journal, until [`SutFiles::compose`] sorts them into
 /// the order of the tree.
 #[derive(Default)]
 pub(super) struct SutFiles {
@@ -16,7 +16,7 @@ pub(super) struct SutFiles {
     evaluate: CostSum,
 }
 
-/// What the rows of a system under test cost, by phase; `None` where there are no rows.
+/// The cost of the rows of a system under test, by phase; `None` if there are no rows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sums {
     pub(super) simulate: Option<PhaseCost>,
@@ -57,7 +57,7 @@ impl SutFiles {
         }
     }
 
-    /// Drops the rows that the run made and did not write.
+    /// Drops the rows that the run produced but did not write.
     pub(super) fn keep(&mut self, conversations: bool, scores: bool) -> Result<(), RunError> {
         let dropped = [
             self.conversations.take_if(|_| !conversations),
@@ -83,7 +83,7 @@ impl SutFiles {
     }
 }
 
-/// The spool in `slot`, which is made now if it is not there.
+/// The spool in `slot`. It is created if it is missing.
 fn spool<'s>(
     slot: &'s mut Option<Spool>,
     out: &Path,
@@ -93,7 +93,7 @@ fn spool<'s>(
     if let Some(spool) = slot {
         return Ok(spool);
     }
-    // The id names a folder, as in the tree.
+    // The id becomes a folder name, as in the tree.
     schema::ModelId::new(sut)
         .and_then(|id| id.check_folder_name())
         .map_err(|error| RunError::input(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Files that appear when all of them are whole, or not at all.
+//! Files that appear when all of them are complete, or not at all.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -10,39 +10,39 @@ use tempfile::TempDir;
 
 use crate::RunError;
 
-/// How the folder is called in which files are made.
+/// Prefix of the folder in which files are created.
 const PREFIX: &str = ".rebuild-";
 
-/// In it: the names of the files that get their places, from when the first of them does. A rebuild that was killed meanwhile is known by it.
+/// Its file that lists the names of the files being moved, from before the first move. It identifies a rebuild that was killed meanwhile.
 const MOVING: &str = "moving.json";
 
-/// A folder in which files are made before they get their place in `out`. Dropped before [`Unfinished::keep`], it leaves nothing. What a
-/// killed rebuild left is cleared away when another one into the same folder begins.
+/// A folder in which files are created before they are moved to `out`. If it is dropped before [`Unfinished::keep`], it leaves nothing.
+/// Leftovers of a killed rebuild are removed when another rebuild into the same folder starts.
 pub(super) struct Unfinished<'o> {
-    // The folder goes before `out`, which it lies in.
+    // Dropped before `out`, the folder that contains it.
     made: TempDir,
     out: Out<'o>,
     _lock: Option<File>,
 }
 
-/// Where the files belong.
+/// The destination of the files.
 struct Out<'o> {
     path: &'o Path,
-    /// Made for them, and removed where it stays empty.
+    /// Whether the folder was created for the files. If so, it is removed if it stays empty.
     is_new: bool,
 }
 
 impl Drop for Out<'_> {
     fn drop(&mut self) {
         if self.is_new {
-            // With files in it, it stays.
+            // A folder with files in it stays.
             let _ = fs::remove_dir(self.path);
         }
     }
 }
 
 impl<'o> Unfinished<'o> {
-    /// Begins files of `out`, which is made where it is not there, and must be empty.
+    /// Starts writing files for `out`. The folder is created if it is missing, and must be empty.
     pub(super) fn begin(path: &'o Path) -> Result<Self, RunError> {
         let failed = |error| RunError::write(path, error);
         let refused = |what: &str| RunError::input(format!("{}: {what}", path.display()));
@@ -72,12 +72,12 @@ impl<'o> Unfinished<'o> {
         })
     }
 
-    /// Where the files are made.
+    /// The folder in which the files are created.
     pub(super) fn root(&self) -> &Path {
         self.made.path()
     }
 
-    /// Assigns `files` their places, and their names in the list.
+    /// Moves `files` to their places, and updates their paths in the list.
     pub(super) fn keep(self, files: &mut [PathBuf]) -> Result<(), RunError> {
         let names = files
             .iter()
@@ -103,7 +103,7 @@ impl<'o> Unfinished<'o> {
     }
 }
 
-/// Locks the folder for one rebuild. The system frees the lock when the process ends, however it ends. `None` where folders cannot be locked.
+/// Locks the folder for one rebuild. The system frees the lock when the process ends, however it ends. `None` if folders cannot be locked.
 fn lock(path: &Path) -> Result<Option<File>, RunError> {
     let Ok(folder) = File::open(path) else {
         return Ok(None);
@@ -118,7 +118,7 @@ fn lock(path: &Path) -> Result<Option<File>, RunError> {
     }
 }
 
-/// Removes what killed rebuilds left in `out`: the folders of their unfinished files, and the finished ones that had their places already.
+/// Removes what killed rebuilds left in `out`: the folders of their unfinished files, and finished files that were already moved.
 fn clear(out: &Path) -> io::Result<()> {
     for entry in fs::read_dir(out)? {
         let entry = entry?;
@@ -138,7 +138,7 @@ fn clear(out: &Path) -> io::Result<()> {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            // Folders that are empty now: one that is not stays.
+            // Removes folders that are empty now; others stay.
             let folders = place.ancestors().skip(1);
             for folder in folders.take_while(|folder| *folder != out) {
                 let _ = fs::remove_dir(folder);

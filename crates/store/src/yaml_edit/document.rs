@@ -1,4 +1,4 @@
-//! Where things stand in a YAML text whose root is a mapping.
+//! Locates keys and values in a YAML text whose root is a mapping.
 
 use std::{collections::BTreeSet, ops::Range};
 
@@ -6,10 +6,10 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
 
 use super::YamlEditError;
 
-/// A YAML text, as far as an edit of its `metrics` needs to know it.
+/// A YAML text, as far as an edit of its `metrics` needs it.
 pub(super) struct Document<'a> {
     pub(super) root: Root,
-    /// Where a key can be added behind the others.
+    /// Where a key can be added after the others.
     pub(super) end: usize,
     /// The `metrics` key and its value.
     pub(super) metrics: Option<Entry>,
@@ -17,21 +17,21 @@ pub(super) struct Document<'a> {
     rest: Vec<Event<'a>>,
 }
 
-/// What the root is.
+/// The form of the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Root {
-    /// One key per line, all in this column. A text without any key counts as such.
+    /// One key per line, all in this column. A text without any key counts as this form.
     Block { column: usize },
     /// `{key: value}`; a key can be added at this byte.
     Flow { inside: usize },
 }
 
-/// A key and its value, as bytes of the text.
+/// A key and its value, as byte positions in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Behind the colon of the key.
+    /// After the colon of the key.
     pub(super) colon: usize,
-    /// Empty, and at the colon, where there is no value.
+    /// The range of the value. If there is no value, it is empty and at the colon.
     pub(super) value: Range<usize>,
     pub(super) shape: Shape,
 }
@@ -43,7 +43,7 @@ pub(super) enum Shape {
     Absent,
     /// `[...]`, an alias, or a written null.
     Inline,
-    /// A list with an item per line. Its range ends with the last thing in it, on that thing's line.
+    /// A list with one item per line. Its range ends with its last element, on that element's line.
     Block,
 }
 
@@ -97,12 +97,12 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Whether all keys but `metrics` are the same, in the same order.
+    /// Whether all keys except `metrics` are the same, in the same order.
     pub(super) fn rest_equals(&self, other: &Document<'_>) -> bool {
         self.rest == other.rest
     }
 
-    /// Reads the root's keys and values from the events behind its start.
+    /// Reads the root's keys and values from the events after its start.
     fn read_keys(&mut self, text: &str, mut events: &[Node<'a>]) -> Result<(), YamlEditError> {
         let mut anchors = BTreeSet::new();
         loop {
@@ -145,7 +145,7 @@ fn anchor(event: &Event<'_>) -> Option<usize> {
     }
 }
 
-/// All events but comments. A second document is refused.
+/// All events except comments. A second document is refused.
 fn events(text: &str) -> Result<Vec<Node<'_>>, YamlEditError> {
     let mut events: Vec<Node<'_>> = Vec::new();
     let mut documents = 0;
@@ -166,7 +166,7 @@ fn events(text: &str) -> Result<Vec<Node<'_>>, YamlEditError> {
     Ok(events)
 }
 
-/// How many events the first node takes; 0 where a collection ends.
+/// The number of events of the first node; 0 at the end of a collection.
 fn node_length(events: &[Node<'_>]) -> usize {
     let mut depth = 0_usize;
     for (at, (event, _)) in events.iter().enumerate() {
@@ -225,7 +225,7 @@ fn entry(text: &str, key: &Span, value: &[Node<'_>]) -> Result<Entry, YamlEditEr
     })
 }
 
-/// The byte behind the colon that follows a key which ends at `key_end`.
+/// The byte after the colon that follows a key ending at `key_end`.
 fn behind_colon(text: &str, key_end: usize) -> Option<usize> {
     let rest = text.get(key_end..)?;
     let colon = rest.trim_start();
@@ -234,8 +234,8 @@ fn behind_colon(text: &str, key_end: usize) -> Option<usize> {
         .then(|| key_end + rest.len() - colon.len() + 1)
 }
 
-/// Where the first item of a list of lines begins, behind the byte `colon`: a line before it holds a comment or nothing. (The
-/// parser gives the place behind the dash.)
+/// Where the first item of a block list begins, after the byte `colon`. The lines before it hold comments or nothing. (The
+/// parser returns the position after the dash.)
 fn first_dash(text: &str, colon: usize) -> Option<usize> {
     let mut at = colon;
     for line in text.get(colon..)?.split_inclusive('\n') {
@@ -248,11 +248,11 @@ fn first_dash(text: &str, colon: usize) -> Option<usize> {
     None
 }
 
-/// Where a node's own text ends; 0 for the ends of block collections, which lie behind what follows them.
+/// Where a node's own text ends; 0 for the ends of block collections, which the parser places after what follows them.
 fn leaf_end(text: &str, (event, span): &Node<'_>) -> Result<usize, YamlEditError> {
     let range = bytes(span)?;
     Ok(match event {
-        // A block scalar takes the blank lines behind it along.
+        // The range of a block scalar includes the blank lines after it.
         Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..) => {
             let slice = text.get(range.clone()).unwrap_or_default();
             range.start + slice.trim_end().len()

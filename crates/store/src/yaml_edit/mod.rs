@@ -1,4 +1,4 @@
-//! Writing metrics into the text of a `benchmark.yaml`, and nothing else.
+//! Writes metrics into the text of a `benchmark.yaml`, and changes nothing else.
 
 mod document;
 mod splice;
@@ -7,11 +7,11 @@ use document::Document;
 use schema::Metric;
 use serde::Deserialize;
 
-/// The text of a `benchmark.yaml` with its top-level `metrics` replaced, or added at the end where there are none.
+/// The text of a `benchmark.yaml` with its top-level `metrics` replaced, or added at the end if there are none.
 ///
-/// Everything else stays as it is, byte for byte: comments, order, quoting, unknown keys, line endings. What is replaced is
-/// the value of `metrics`, with the comments inside it. The result is parsed again before it is given out: all other keys
-/// must be what they were, and the metrics what was asked for.
+/// Everything else stays unchanged, byte for byte: comments, order, quoting, unknown keys, line endings. Only the value of
+/// `metrics` is replaced, with the comments inside it. The result is parsed again before it is returned: all other keys must be
+/// unchanged, and the metrics must be the requested ones.
 ///
 /// ```
 /// use store::yaml_edit::with_metrics;
@@ -27,11 +27,11 @@ use serde::Deserialize;
 /// ```
 ///
 /// # Errors
-/// When `text` is not one YAML mapping, when its `metrics` are no list, or when it is written in a way that cannot be edited
-/// without changing something else (an anchor inside the metrics that is used elsewhere, for one).
+/// When `text` is not one YAML mapping, when its `metrics` are not a list, or when it is written in a way that cannot be edited
+/// without changing something else (for example an anchor inside the metrics that is used elsewhere).
 pub fn with_metrics(text: &str, metrics: &[Metric]) -> Result<String, YamlEditError> {
     let before = Document::parse(text)?;
-    // Text of several lines is easier to read as a block. Where a block would run into what follows it, quotes do not.
+    // Multi-line text is easier to read as a block. If a block would include the lines after it, quotes are used.
     let mut last = None;
     for blocks in [true, false] {
         let edited = splice::splice(text, &before, metrics, blocks)?;
@@ -43,7 +43,7 @@ pub fn with_metrics(text: &str, metrics: &[Metric]) -> Result<String, YamlEditEr
     Err(last.unwrap_or_else(|| YamlEditError::new("nothing was written")))
 }
 
-/// Checks that `edited` differs from the text of `before` in its metrics alone, and that these are `metrics`.
+/// Checks that `edited` differs from the text of `before` only in its metrics, and that these are `metrics`.
 fn verify(before: &Document<'_>, edited: &str, metrics: &[Metric]) -> Result<(), YamlEditError> {
     #[derive(Deserialize)]
     struct Metrics {

@@ -1,4 +1,4 @@
-//! Putting metrics into a text at a known place.
+//! Inserts metrics into a text at a known position.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::{
     document::{Document, Entry, Root, Shape},
 };
 
-/// The text with `metrics` in it. `blocks` tells whether text of several lines is written as a block or in quotes.
+/// The text with `metrics` in it. `blocks`: whether multi-line text is written as a block or in quotes.
 pub(super) fn splice(
     text: &str,
     document: &Document<'_>,
@@ -33,7 +33,7 @@ pub(super) fn splice(
     })
 }
 
-/// `metrics:` and a line, or more, for every metric; `metrics: []` where there are none. Ends with a line break.
+/// `metrics:` and one or more lines for every metric; `metrics: []` if there are none. Ends with a line break.
 fn yaml(metrics: &[Metric], blocks: bool) -> Result<String, YamlEditError> {
     #[derive(Serialize)]
     struct Metrics<'a> {
@@ -42,7 +42,7 @@ fn yaml(metrics: &[Metric], blocks: bool) -> Result<String, YamlEditError> {
     let options = serde_saphyr::ser_options! { prefer_block_scalars: blocks };
     let yaml = serde_saphyr::to_string_with_options(&Metrics { metrics }, options)
         .map_err(|error| YamlEditError::new(format!("the metrics are no YAML: {error}")))?;
-    // A block that keeps the blank lines at its end would take those behind the metrics along.
+    // A block that keeps the blank lines at its end would include those after the metrics.
     if blocks && (yaml.contains("|+\n") || yaml.contains(">+\n")) {
         return self::yaml(metrics, false);
     }
@@ -74,7 +74,7 @@ fn append(text: &str, at: usize, lines: &str, newline: &str) -> String {
     format!("{before}{break_before}{lines}{newline}{after}")
 }
 
-/// Puts `list` below the key. Comments on the key's line and between key and list stay.
+/// Inserts `list` below the key. Comments on the key's line and between key and list stay.
 fn replace(text: &str, entry: &Entry, list: &str, newline: &str) -> String {
     let value = &entry.value;
     let line_end = cut(text, value.end..text.len())
@@ -82,7 +82,7 @@ fn replace(text: &str, entry: &Entry, list: &str, newline: &str) -> String {
         .map_or(text.len(), |length| value.end + length);
     let line_end = line_end - usize::from(cut(text, 0..line_end).ends_with('\r'));
     let between = cut(text, entry.colon..value.start).trim_end();
-    // Behind a list of lines stands a comment on its last item, which goes with it.
+    // After a block list there can only be a comment on its last item, which is replaced with the item.
     let comment = match entry.shape {
         Shape::Block => "",
         Shape::Absent | Shape::Inline => cut(text, value.end..line_end).trim_end(),
@@ -99,7 +99,7 @@ fn replace(text: &str, entry: &Entry, list: &str, newline: &str) -> String {
     format!("{before}{empty}{between}{comment}{list}{after}")
 }
 
-/// The same in a `{...}` mapping, where metrics are written as JSON: that is YAML as well.
+/// Does the same in a `{...}` mapping, where metrics are written as JSON, which is valid YAML.
 fn flow(
     text: &str,
     inside: usize,
@@ -119,7 +119,7 @@ fn flow(
     Ok(format!("{before}{json}{after}"))
 }
 
-/// A part of the text. A place that is none gives nothing, which the check of the result finds.
+/// A part of the text. An invalid range returns an empty text, which the check of the result detects.
 fn cut(text: &str, range: Range<usize>) -> &str {
     text.get(range).unwrap_or_default()
 }
