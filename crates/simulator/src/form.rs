@@ -1,27 +1,27 @@
-//! The form that the prompts ask the user model to fill in: its labels, and messages that only repeat what it has in their place.
+//! The form that the prompts ask the user model to fill in: its labels, and messages that only repeat its placeholders.
 
-/// The message to a model that fills the form in with the form.
+/// The message to a model that fills the form in with its own placeholders.
 pub(crate) const REPEATED: &str =
     "the message repeats the instructions; write in its place what the person says";
 
-/// A text of so many words is recognised inside a longer message, a shorter one only as the whole message.
+/// A text of at least this many words is recognised inside a longer message; a shorter one only as the whole message.
 const TELLING: usize = 5;
 
-/// What a system prompt has in the place of a message: the texts behind its labels (`Message: (what this person writes)`).
-/// Made once for a conversation, since every message is compared with them.
+/// The placeholders of a system prompt: the texts after its labels (`Message: (what this person writes)`). Computed once for a
+/// conversation, since every message is compared with them.
 pub(crate) struct Form {
     placeholders: Vec<Placeholder>,
 }
 
 struct Placeholder {
     text: String,
-    /// Its longest piece of ASCII letters and digits, in lower case: few messages hold it that do not repeat the text.
+    /// Its longest run of ASCII letters and digits, in lower case. Few messages contain it without repeating the text.
     longest: String,
 }
 
 impl Form {
     pub(crate) fn new(system: &str) -> Self {
-        // What is before the last closing tag is data: a persona may say "Message:" as well.
+        // Everything before the last closing tag is data: a persona may contain "Message:" as well.
         let mut tags = system.rmatch_indices('<').map(|(at, _)| &system[at..]);
         let form = tags
             .find_map(|tag| tag.strip_prefix("</"))
@@ -32,15 +32,15 @@ impl Form {
         }
     }
 
-    /// Whether `message` repeats what is behind a label, or `opening`, the text in place of a reply where there is none yet,
-    /// or is nothing but dots.
+    /// Whether `message` repeats the text after a label, or `opening` (the text in place of a reply where there is none yet), or
+    /// consists only of dots.
     ///
-    /// Case, punctuation and line breaks do not count.
+    /// Case, punctuation and line breaks are ignored.
     pub(crate) fn repeats(&self, message: &str, opening: Option<&str>) -> bool {
         if !message.contains(char::is_alphanumeric) {
             return is_dots(message);
         }
-        // All of Unicode, since letters beyond ASCII have lower cases in it: the Kelvin sign is a `k` then.
+        // Lower case of all Unicode, since some characters beyond ASCII become ASCII letters: the Kelvin sign becomes a `k`.
         let lower = message.to_lowercase();
         let opening = opening.map(Placeholder::new);
         self.placeholders
@@ -64,14 +64,14 @@ impl Placeholder {
         let (said, text) = (words(message), words(&self.text));
         match text.matches(' ').count() {
             0 => false,
-            // One space more than words.
+            // There is one more space than there are words.
             spaces if spaces <= TELLING => said == text,
             _ => said.contains(&text),
         }
     }
 }
 
-/// Whether there is nothing but dots, which stand for a text in a form.
+/// Whether the message consists only of dots, which stand for a text in a form.
 pub(crate) fn is_dots(message: &str) -> bool {
     let mut dots = false;
     let only = message.chars().all(|char| {
@@ -81,7 +81,7 @@ pub(crate) fn is_dots(message: &str) -> bool {
     dots && only
 }
 
-/// The words of `text` in lower case, with a space before each and one at the end; nothing where there is no word.
+/// The words of `text` in lower case, with a space before each and one at the end; empty if there is no word.
 pub(crate) fn words(text: &str) -> String {
     let words = text
         .split(|char: char| !char.is_alphanumeric())
@@ -102,12 +102,12 @@ pub(crate) enum Kind {
     Message,
 }
 
-/// A label at the start of a line, with Markdown around it or not: `Message:`, `**Message:**`, `### message :`.
+/// A label at the start of a line, with or without Markdown around it: `Message:`, `**Message:**`, `### message :`.
 pub(crate) struct Label<'a> {
     pub(crate) kind: Kind,
-    /// What follows it in the line.
+    /// The text after the label in the line.
     pub(crate) rest: &'a str,
-    /// The emphasis that was opened before the label and not closed behind it.
+    /// The emphasis that was opened before the label and not closed after it.
     open: &'a str,
 }
 
@@ -147,7 +147,7 @@ impl<'a> Label<'a> {
         })
     }
 
-    /// `said` without the emphasis that the label opened.
+    /// `said` without the closing mark of the emphasis that the label opened.
     pub(crate) fn close<'t>(&self, said: &'t str) -> &'t str {
         let said = said.trim();
         said.strip_suffix(self.open).unwrap_or(said).trim_end()

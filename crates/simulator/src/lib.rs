@@ -1,8 +1,8 @@
 //! From a scenario to a conversation: a simulated user and the model under test, turn by turn.
 //!
-//! What is here:
+//! Contents:
 //! - [`ChatSimulator`] simulates scenarios against one target. It implements [`schema::Simulator`].
-//! - [`SimulatorSettings`] and [`Prompts`]: how it plays. Every prompt can be replaced by one of your own.
+//! - [`SimulatorSettings`] and [`Prompts`] configure it. Every prompt can be replaced by one of your own.
 //! - [`tools`]: the tools that the target may call, and how they answer: fixed, by a table, simulated by a model, or by a program
 //!   of your own.
 //! - [`Side`]: a conversation as one of its speakers sees it, for simulators of your own.
@@ -10,9 +10,9 @@
 //! - [`safety`]: attackers and targets of safety evaluations.
 //! - [`user_reply`]: how the reply of a user model is read.
 //!
-//! The user model sees the conversation from its own side: what the target says is its incoming message. It also sees
-//! persona, goals and the turn's instruction. The target sees its system prompt, its tools and the conversation, and nothing
-//! else. Its calls of tools and their answers are in the transcript between its messages; the user hears only what it says.
+//! The user model sees the conversation from its own side: the target's messages are its incoming messages. It also sees persona, goals
+//! and the turn's instruction. The target sees only its system prompt, its tools and the conversation. Its tool calls and their answers
+//! are in the transcript between its messages; the user receives only its text.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -49,21 +49,20 @@
 //!
 //! # Limits
 //! - Two speakers and text only: no images, no second assistant. The user model has no tools.
-//! - Tools are functions that answer with text. Calls of one reply are answered one after the other, so that each sees what the
-//!   one before it did. A reply that calls tools where there are none is recorded with its finish reason and what text it has;
-//!   the calls are not.
-//! - Endpoints refuse a conversation with calls that are not well formed. So the target finds, in the place of arguments that are no
-//!   JSON object, an empty one, and in a name that cannot be sent `_` for what does not fit. The transcript has what it wrote,
+//! - Tools are functions that answer with text. Calls of one reply are answered one after the other, so that each sees the effects of
+//!   the one before it. If a reply calls tools where there are none, its finish reason and its text are recorded; the calls are not.
+//! - Endpoints refuse a conversation with malformed calls. The target therefore gets back an empty object in place of arguments that
+//!   are not a JSON object, and a name in which `_` replaces characters that cannot be sent. The transcript has what the target wrote,
 //!   and the answer says what was wrong.
-//! - A simulated tool is as consistent as the model that plays it: it knows the world's state and the calls so far, and nothing
-//!   checks its answers.
-//! - An empty reply of the target ends the conversation: there is nothing the simulated user could answer.
-//! - A user model that repeats its instructions in words of its own cannot be distinguished from one that plays well. Only the tags
-//!   of the prompts, the text behind their labels, the opening, and instructions word for word are recognised and refused in a message.
-//! - A user model that continues to write the assistant's part as well is not corrected: what it writes is the message.
-//! - The typos of [`SimulatorSettings::perfunctory`] are made in scripts that have upper and lower case; other scripts stay
-//!   as they are. They repeat for one version of this crate; another version of the random generator may place others.
-//! - The labels `Thought:` and `Message:` are English, whatever language the persona speaks.
+//! - A simulated tool is as consistent as the model behind it: the model knows the world's state and the calls so far, and its answers
+//!   are not checked.
+//! - An empty reply of the target ends the conversation, because the simulated user has nothing to answer.
+//! - A user model that paraphrases its instructions cannot be distinguished from one that stays in its role. Only the tags of the
+//!   prompts, the text after their labels, the opening, and literal instructions are recognised and refused in a message.
+//! - A user model that continues with the assistant's part is not corrected: everything it writes is the message.
+//! - The typos of [`SimulatorSettings::perfunctory`] are made in scripts that have upper and lower case; other scripts stay unchanged.
+//!   They repeat for one version of this crate; another version of the random generator may place them elsewhere.
+//! - The labels `Thought:` and `Message:` are English, whatever language the persona uses.
 
 pub mod faults;
 mod form;

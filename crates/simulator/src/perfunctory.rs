@@ -1,15 +1,15 @@
-//! Messages as a hurried person types them.
+//! Changes messages to look as if a hurried person typed them.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use sha2::{Digest, Sha256};
 
-/// How often a word of at least [`SHORTEST`] letters gets a typo.
+/// The probability that a word of at least [`SHORTEST`] letters gets a typo.
 const RATE: f64 = 0.08;
 /// Shorter words stay readable only without typos.
 const SHORTEST: usize = 4;
 
-/// The random numbers of one turn. They depend on nothing but what is given here, so a run repeats. The generator is named, because
+/// The random generator of one turn. It depends only on the arguments, so a run repeats. The generator is a fixed one, because
 /// another one would change user turns, and with them the cache keys of stored replies.
 pub(crate) fn turn_rng(seed: u64, scenario: &str, sample: u32, turn: u32) -> ChaCha12Rng {
     let mut hash = Sha256::new();
@@ -20,8 +20,8 @@ pub(crate) fn turn_rng(seed: u64, scenario: &str, sample: u32, turn: u32) -> Cha
     ChaCha12Rng::from_seed(hash.finalize().into())
 }
 
-/// `message` in lower case, with typos in a few words and without its final punctuation. Digits and addresses stay as they
-/// are. A message never becomes empty.
+/// `message` in lower case, with typos in a few words and without its final punctuation. Digits and addresses stay unchanged. A
+/// message never becomes empty.
 pub(crate) fn perfunctory(message: &str, rng: &mut impl Rng) -> String {
     let mut out = String::with_capacity(message.len());
     for piece in message.split_inclusive(char::is_whitespace) {
@@ -44,7 +44,7 @@ pub(crate) fn perfunctory(message: &str, rng: &mut impl Rng) -> String {
     out
 }
 
-/// Whether a word is a web or mail address, a file name or a number with a point in it.
+/// Whether a word is a web or mail address, a file name or a number with a decimal point.
 fn is_address(word: &str) -> bool {
     let inner_dot = || {
         let mut before = [' '; 2];
@@ -57,8 +57,8 @@ fn is_address(word: &str) -> bool {
     word.contains("://") || word.contains('@') || word.starts_with("www.") || inner_dot()
 }
 
-/// Makes at most one typo in a word: a letter dropped, doubled or swapped with the next. The first letter stays, so that the
-/// word can still be read. Only letters that have a case are touched.
+/// Makes at most one typo in a word: drops or doubles a letter, or swaps it with the next one. The first letter stays, so that the
+/// word remains readable. Only letters that have a case are changed.
 fn mistype(word: &mut Vec<char>, rng: &mut impl Rng) {
     let places: Vec<usize> = (1..word.len())
         .filter(|&at| {

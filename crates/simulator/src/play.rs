@@ -1,4 +1,4 @@
-//! One conversation while it is simulated.
+//! One conversation during its simulation.
 
 mod refusals;
 
@@ -19,37 +19,37 @@ use crate::{
     user_reply::{UserReply, read},
 };
 
-/// A later run that finds nothing usable in the cache asks one new question. It continues so for this many runs.
+/// A later run that finds no usable reply in the cache makes one new request. For this many runs, each adds one.
 pub(crate) const LATER_RUNS: u32 = 20;
 
-/// A conversation on its way.
+/// The state of one conversation.
 pub(crate) struct Play<'a> {
     simulator: &'a ChatSimulator,
     scenario: &'a Scenario,
     item: &'a Item,
     user: Side,
-    /// What the user model may not give back as a message.
+    /// The placeholders that the user model must not return as a message.
     form: Form,
     target: Side,
-    /// What the user model has to answer next: the opening, then what the target said last.
+    /// What the user model answers next: the opening, then the target's last messages.
     incoming: Arc<str>,
     /// The tools that the target may call.
     tools: Offer,
     call_ids: CallIds,
-    /// The calls so far, for tools that have to be consistent.
+    /// The calls so far, for tools that must be consistent.
     answered: Vec<AnsweredCall>,
     said: TranscriptBuilder<'a>,
 }
 
 /// Why a conversation stops before its end.
 enum Stop {
-    /// The row failed and keeps what was said.
+    /// The row failed and keeps the turns so far.
     Row(NoVerdict, String),
-    /// There is nothing to keep.
+    /// There is no row.
     Phase(PhaseError),
 }
 
-/// What the user does in a turn.
+/// The user's action in a turn.
 enum Said {
     Nothing,
     Words { text: Arc<str>, last: bool },
@@ -92,7 +92,7 @@ impl<'a> Play<'a> {
         })
     }
 
-    /// Plays to the end and gives the row.
+    /// Simulates the conversation to its end and returns the row.
     pub(crate) async fn run(mut self) -> Result<Conversation, PhaseError> {
         match self.exchanges().await {
             Ok(()) => {}
@@ -115,7 +115,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// The user's message of this turn. It enters the transcript.
+    /// The user's message of this turn. It is added to the transcript.
     async fn user_turn(&mut self, turn: u32) -> Result<Said, Stop> {
         let heard_before = self.user.len();
         let (reply, meant) = self.ask_user(turn).await?;
@@ -124,7 +124,7 @@ impl<'a> Play<'a> {
             UserReply::SaysLast(words) => (words, true),
             UserReply::Ends => return Ok(Said::Nothing),
         };
-        // The notes of this turn and refused tries leave the user's side; what it said stays as it said it.
+        // The notes of this turn and refused tries are removed from the user's side; its own message stays as it wrote it.
         self.user.truncate(heard_before);
         self.user.hear(Arc::clone(&self.incoming));
         self.user.say(reply.content);
@@ -143,8 +143,8 @@ impl<'a> Play<'a> {
         Ok(Said::Words { text, last })
     }
 
-    /// Asks the user model until its reply is usable and without a fault. A run that finds only replies of an earlier one, none of them
-    /// usable, asks one more time than that one did.
+    /// Calls the user model until its reply is usable and without a fault. If all replies come from the cache and none is usable, one
+    /// more call is made than in the earlier run.
     async fn ask_user(&mut self, turn: u32) -> Result<(ChatReply, UserReply), Stop> {
         let simulator = self.simulator;
         self.user.set_turn(turn);
@@ -170,7 +170,7 @@ impl<'a> Play<'a> {
                 Ok(meant) => return Ok((reply, meant)),
                 Err(refusal) => refusal,
             };
-            // What a provider's filter stops is not the user's fault.
+            // A reply that a provider's filter stopped is not the user's fault.
             if reply.finish != FinishReason::ContentFilter {
                 self.said.simulator_fault(SimulatorFault {
                     retried: asked < most,
@@ -184,14 +184,14 @@ impl<'a> Play<'a> {
             }
             tracing::debug!(row = %self.user.request().context.row, turn, refused, "user model asked again");
             self.user.truncate(before);
-            // Some endpoints refuse a blank message of the assistant.
+            // Some endpoints refuse a blank assistant message.
             let blank = is_blank(&reply.content);
             self.user.say(if blank {
                 "(no answer)".into()
             } else {
                 reply.content
             });
-            // The number makes it another question than that of the try before, which the cache would answer.
+            // The number distinguishes the request from the one before, which the cache would answer.
             let told = format!("{refused} (reply {asked})");
             self.user.hear(self.turn_prompt(turn, Some(&told))?);
         };
@@ -204,7 +204,7 @@ impl<'a> Play<'a> {
         ))
     }
 
-    /// The instructions of the user model in this turn.
+    /// The instructions to the user model in this turn.
     fn turn_prompt(&self, turn: u32, refused: Option<&str>) -> Result<Arc<str>, PhaseError> {
         let settings = &self.simulator.settings;
         let instruction = self.instruction(turn);
@@ -221,8 +221,8 @@ impl<'a> Play<'a> {
         format!("user model {}, turn {turn}", self.simulator.user.id())
     }
 
-    /// The target's reply, and before it the calls it makes and their answers. All of it enters the transcript as it came.
-    /// `false` when there is nothing that the user could answer: the reply is empty, or there is none within the limit of steps.
+    /// Requests the target's reply, after any tool calls and their answers. All of them are added to the transcript unchanged. Returns
+    /// `false` if there is nothing to answer: the reply is empty, or there is none within the limit of steps.
     async fn target_turn(&mut self, turn: u32, words: Arc<str>) -> Result<bool, Stop> {
         self.target.hear(words);
         let most = self.simulator.settings.max_tool_steps.max(1);
@@ -232,7 +232,7 @@ impl<'a> Play<'a> {
             let mut reply = self.ask_target(turn, step, last).await?;
             let mut calls = std::mem::take(&mut reply.tool_calls);
             if self.tools.is_empty() {
-                // Nobody can answer them. That the reply ended so is on record.
+                // There are no tools to answer the calls. The finish reason is on record.
                 calls.clear();
             }
             self.call_ids.make_unique(&mut calls);
@@ -286,7 +286,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Answers the calls of one reply in their order. `text` is what the target said beside them.
+    /// Answers the calls of one reply in their order. `text` is the target's text in the same reply.
     async fn answer_calls(&mut self, text: Arc<str>, calls: Vec<ToolCall>) -> Result<(), Stop> {
         let sent: Vec<ToolCall> = calls.iter().map(sendable).collect();
         self.target.call(text, sent);
@@ -313,7 +313,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// The target called tools although it was asked to answer in words, after as many rounds of calls as a turn may have.
+    /// Records that the target called tools although it had to answer in words, after the maximum of tool rounds in a turn.
     fn refuse_calls(&mut self, turn: u32, calls: &[ToolCall], most: u32) {
         let row = &self.target.request().context.row;
         tracing::debug!(%row, turn, "the limit of tool steps ends the conversation");
@@ -336,7 +336,7 @@ impl<'a> Play<'a> {
     }
 }
 
-/// Why a row has no verdict whose user or tool model gave nothing usable; `last` is how its last reply ended.
+/// Why a row has no verdict if its user or tool model gave no usable reply; `last` is the finish reason of its last reply.
 pub(crate) fn unusable(last: &FinishReason) -> NoVerdict {
     match last {
         FinishReason::ContentFilter => NoVerdict::ProviderRefused,
@@ -344,7 +344,7 @@ pub(crate) fn unusable(last: &FinishReason) -> NoVerdict {
     }
 }
 
-/// What a failure costs: the row, or, where the run is stopping, no row at all.
+/// What a failure costs: the row or, if the run is stopping, no row is written at all.
 fn stopped(error: PhaseError) -> Stop {
     match error.kind() {
         PhaseErrorKind::Cancelled | PhaseErrorKind::OverBudget => Stop::Phase(error),
@@ -355,7 +355,7 @@ fn stopped(error: PhaseError) -> Stop {
     }
 }
 
-/// Why a message ended, where it did not end by itself. One that ends in calls which are answered did.
+/// The finish reason if the message did not end normally. Ending in calls that are answered is normal.
 fn kept(finish: FinishReason, calls: bool) -> Option<FinishReason> {
     match finish {
         FinishReason::Stop => None,
@@ -364,7 +364,7 @@ fn kept(finish: FinishReason, calls: bool) -> Option<FinishReason> {
     }
 }
 
-/// A scenario without a word for the user model would measure nothing.
+/// Refuses a scenario without any text for the user model, which would measure nothing.
 fn check(scenario: &Scenario) -> Result<(), PhaseError> {
     let texts = [
         scenario.played_persona(),
@@ -383,7 +383,7 @@ fn check(scenario: &Scenario) -> Result<(), PhaseError> {
     Ok(())
 }
 
-/// What the user hears of a turn: all that the target said in it.
+/// What the user receives of a turn: all the target's messages in it.
 fn heard(said: &[Arc<str>]) -> Arc<str> {
     match said {
         [only] => without_notes(only),

@@ -1,4 +1,4 @@
-//! The prompts of the simulator, and what is filled into them.
+//! The prompts of the simulator, and their values.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -9,7 +9,7 @@ use schema::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The tags of the prompts. None of them may be closed by a text that is inside.
+/// The tags of the prompts. Text inside a prompt must not be able to close any of them.
 const ROLEPLAY_TAGS: [&str; 5] = [
     "roleplay",
     "persona",
@@ -17,7 +17,7 @@ const ROLEPLAY_TAGS: [&str; 5] = [
     "latent_adversarial_goal",
     "user_context",
 ];
-/// The tags of the notes that are behind the target's reply.
+/// The tags of the notes after the target's reply.
 pub(crate) const NOTE_TAGS: [&str; 2] = ["turn", "instruction"];
 
 /// The prompts of a [`ChatSimulator`](crate::ChatSimulator). Replace single ones with
@@ -26,18 +26,18 @@ pub(crate) const NOTE_TAGS: [&str; 2] = ["turn", "instruction"];
 pub struct Prompts {
     /// The user model's system prompt. Values: `persona`, `user_goal`, `latent_adversarial_goal`, `user_context`, `turns`.
     pub user_system: Prompt,
-    /// What the user model finds in place of a reply before the first message. Values: `turns`.
+    /// The user model's input in place of a reply before the first message. Values: `turns`.
     pub user_opening: Prompt,
     /// The newest incoming message of the user model with the notes for its turn. Values: `incoming`, `turn`, `turns`,
-    /// `instruction` (none where the turn has none), and `refused`: what was wrong with the last try, or none.
+    /// `instruction` (none if the turn has none), and `refused`: what was wrong with the last try, or none.
     pub user_turn: Prompt,
-    /// The target's system prompt where neither scenario nor benchmark has one. No values. When it renders to a blank text,
-    /// the target gets no system prompt.
+    /// The target's system prompt if neither scenario nor benchmark has one. No values. If it renders to a blank text, the
+    /// target gets no system prompt.
     pub target_system: Prompt,
 }
 
 impl Prompts {
-    /// The prompts that come with this crate.
+    /// The prompts shipped with this crate.
     ///
     /// # Errors
     /// Never for a released version: the shipped templates are tested.
@@ -57,7 +57,7 @@ impl Prompts {
         })
     }
 
-    /// Renders every prompt once, so that a misspelt name is found before the first call.
+    /// Renders every prompt once, so that a misspelt value is found before the first call.
     pub(crate) fn check(&self) -> Result<(), PhaseError> {
         self.roleplay(&Scenario::default(), None, 1)?;
         self.opening(1)?;
@@ -134,8 +134,8 @@ pub(crate) struct TurnNotes<'a> {
     pub(crate) refused: Option<&'a str>,
 }
 
-/// A reply of the target that cannot pass for notes of ours: tags of the notes in it are broken. Most replies hold none and
-/// are shared as they are.
+/// The target's reply with the tags of the notes broken, so that it cannot imitate notes. Most replies have none and are
+/// shared unchanged.
 pub(crate) fn without_notes(reply: &Arc<str>) -> Arc<str> {
     match unframed(reply, &NOTE_TAGS) {
         Cow::Borrowed(_) => Arc::clone(reply),

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use schema::{CallContext, ChatRequest, Message, Role, ToolCall, ToolChoice, ToolSpec};
 
-/// One speaker's view of a conversation: what it said itself is `assistant`, what it heard is `user`.
+/// One speaker's view of a conversation: its own messages are `assistant`, those it receives are `user`.
 ///
-/// Two sides of one conversation are each other's mirror, so roles cannot get mixed up: what one says, the other hears.
-/// Texts are shared; a side grows by one message at a time and is never built again.
+/// The two sides of a conversation mirror each other, so roles cannot get mixed up: what one says, the other hears.
+/// Texts are shared; a side grows by one message at a time and is never rebuilt.
 ///
 /// ```
 /// use schema::{CallContext, Purpose, Role};
@@ -25,7 +25,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// A side on which nothing was said yet. `system` is its system prompt, if it has one.
+    /// A side without messages. `system` is its system prompt, if it has one.
     #[must_use]
     pub fn new(system: Option<Arc<str>>, context: CallContext) -> Self {
         let messages = system
@@ -37,37 +37,37 @@ impl Side {
         }
     }
 
-    /// This speaker may call these tools.
+    /// Lets this speaker call these tools.
     #[must_use]
     pub fn with_tools(mut self, tools: Arc<[ToolSpec]>) -> Self {
         self.request.tools = tools;
         self
     }
 
-    /// The other speaker said `text`.
+    /// Adds a message of the other speaker.
     pub fn hear(&mut self, text: impl Into<Arc<str>>) {
         self.request.messages.push(Message::new(Role::User, text));
     }
 
-    /// This speaker said `text`.
+    /// Adds a message of this speaker.
     pub fn say(&mut self, text: impl Into<Arc<str>>) {
         self.request
             .messages
             .push(Message::new(Role::Assistant, text));
     }
 
-    /// This speaker called tools, and said `text` beside; it may be empty. An answer to each call has to follow:
-    /// [`hear_tool`](Self::hear_tool).
+    /// Adds tool calls of this speaker, with `text` in the same message; it may be empty. An answer to each call must
+    /// follow: [`hear_tool`](Self::hear_tool).
     pub fn call(&mut self, text: impl Into<Arc<str>>, calls: impl Into<Arc<[ToolCall]>>) {
         self.request.messages.push(Message::calling(text, calls));
     }
 
-    /// A tool answered `text` to the call `id`. The other speaker does not hear it.
+    /// Adds a tool's answer to the call `id`. The other speaker does not see it.
     pub fn hear_tool(&mut self, id: impl Into<Arc<str>>, text: impl Into<Arc<str>>) {
         self.request.messages.push(Message::tool(id, text));
     }
 
-    /// Messages on this side, the system prompt included.
+    /// The number of messages on this side, including the system prompt.
     #[must_use]
     pub fn len(&self) -> usize {
         self.request.messages.len()
@@ -79,22 +79,22 @@ impl Side {
         self.request.messages.is_empty()
     }
 
-    /// Takes back all but the first `len` messages.
+    /// Removes all but the first `len` messages.
     pub fn truncate(&mut self, len: usize) {
         self.request.messages.truncate(len);
     }
 
-    /// The next call is made in turn `turn`, counted from 1.
+    /// Sets the turn of the next call, counted from 1.
     pub fn set_turn(&mut self, turn: u32) {
         self.request.context.turn = turn;
     }
 
-    /// The next call is the one after `step` rounds of tool calls in this turn.
+    /// Sets the step of the next call: the number of tool rounds before it in this turn.
     pub fn set_step(&mut self, step: u32) {
         self.request.context.step = step;
     }
 
-    /// Whether the next call may call tools.
+    /// Sets whether the next call may call tools.
     pub fn set_tool_choice(&mut self, choice: ToolChoice) {
         self.request.tool_choice = choice;
     }

@@ -1,4 +1,4 @@
-//! The simulator: its settings, what it is made of, and its place among the phases.
+//! The simulator: its settings, its parts, and its implementation of the phase.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use serde_json::json;
 
 use crate::{Prompts, play::Play, tools::Toolbox};
 
-/// How a [`ChatSimulator`] plays.
+/// The settings of a [`ChatSimulator`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulatorSettings {
-    /// Exchanges at most: a message of the user, any calls of tools, and a reply of the target each. At least 1.
+    /// The most exchanges: a message of the user, any tool calls, and a reply of the target each. At least 1.
     pub turns: u32,
-    /// Whether the user model gets the instructions that a scenario has for single turns.
+    /// Whether the user model gets the scenario's instructions for single turns.
     pub landmarks: bool,
     /// Whether the user's messages are written carelessly: lower case, no final punctuation, a typo here and there.
     pub perfunctory: bool,
-    /// Decides where the typos fall, together with the scenario's id, the sample and the turn. Never the target: every
-    /// target gets the same typos for the same message.
+    /// Determines the positions of the typos, together with the scenario's id, the sample and the turn. It does not depend on the target:
+    /// every target gets the same typos for the same message.
     pub seed: u64,
-    /// The benchmark's setting. It is the target's system prompt where the scenario has none of its own, and the user model
-    /// knows it. Blank counts as absent.
+    /// The benchmark's setting. It is the target's system prompt if the scenario has none of its own, and the user model knows it. Blank
+    /// counts as absent.
     pub user_context: Option<String>,
     /// How often the user model is called for one message until it gives a usable one. 0 counts as 1.
     pub tries: u32,
-    /// How many rounds of tool calls the target has in one turn. After them it is instructed to answer in words; if it calls tools
-    /// even so, the conversation ends. 0 counts as 1. It says nothing where there are no tools.
+    /// The most rounds of tool calls of the target in one turn. After them it is instructed to answer in words; if it calls tools all the
+    /// same, the conversation ends. 0 counts as 1. It has no effect without tools.
     pub max_tool_steps: u32,
 }
 
@@ -48,23 +48,23 @@ impl Default for SimulatorSettings {
     }
 }
 
-/// Simulates scenarios as conversations between a user model and one target, which may have tools. Cheap to share: one simulator plays any number of
-/// conversations at the same time.
+/// Simulates scenarios as conversations between a user model and one target, which may have tools. Cheap to share: one simulator runs any
+/// number of conversations at the same time.
 pub struct ChatSimulator {
     pub(crate) user: Arc<dyn ChatModel>,
     pub(crate) target: Arc<dyn ChatModel>,
     pub(crate) target_ref: TargetRef,
     pub(crate) settings: SimulatorSettings,
     pub(crate) prompts: Prompts,
-    /// What the user model finds before the first message: the same in every conversation.
+    /// The user model's input before the first message: the same in every conversation.
     pub(crate) opening: Arc<str>,
     pub(crate) tools: Toolbox,
-    /// The target's system prompt where the scenario has none.
+    /// The target's system prompt if the scenario has none.
     pub(crate) system: Option<Arc<str>>,
 }
 
 impl ChatSimulator {
-    /// A simulator with the shipped prompts. `target_ref` is what the rows say of the target.
+    /// A simulator with the shipped prompts. `target_ref` describes the target in the rows.
     ///
     /// # Errors
     /// `BadInput` when `settings.turns` is 0.
@@ -96,10 +96,10 @@ impl ChatSimulator {
         simulator.with_prompts(prompts)
     }
 
-    /// Uses these prompts.
+    /// Replaces the prompts.
     ///
     /// # Errors
-    /// `BadInput` when one of them does not render, with its name and what is wrong with it.
+    /// `BadInput` when one of them does not render. The error names the prompt and the mistake.
     pub fn with_prompts(mut self, prompts: Prompts) -> Result<Self, PhaseError> {
         prompts.check()?;
         self.opening = prompts.opening(self.settings.turns)?;
@@ -118,7 +118,7 @@ impl ChatSimulator {
         self
     }
 
-    /// The target's system prompt in `scenario`: its own, else the benchmark's context, else the default.
+    /// The target's system prompt in `scenario`: its own, otherwise the benchmark's context, otherwise the default.
     pub(crate) fn target_system(&self, scenario: &Scenario) -> Option<Arc<str>> {
         match not_blank(scenario.target_system_prompt.as_deref()) {
             Some(own) => Some(own.into()),
@@ -127,7 +127,7 @@ impl ChatSimulator {
     }
 }
 
-/// A blank text counts as absent.
+/// Treats a blank text as absent.
 fn not_blank(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !is_blank(text))
 }

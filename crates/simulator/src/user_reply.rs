@@ -1,7 +1,7 @@
-//! How the reply of a user model is read: a thought that stays inside, and a message that goes out.
+//! Reads the reply of a user model: a thought that stays inside, and a message that is sent.
 //!
-//! The reader forgives form (case, Markdown, a missing thought, a message of several lines) and never lets a thought pass as
-//! a message: what is not clear is refused with a reason, and the model is called again.
+//! The reader tolerates form (case, Markdown, a missing thought, a message of several lines) and never lets a thought pass
+//! as a message: an unclear reply is refused with a reason, and the model is called again.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,14 @@ use crate::{
     prompts::NOTE_TAGS,
 };
 
-/// What the simulated user does.
+/// The simulated user's action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserReply {
-    /// It says this.
+    /// Sends this message.
     Says(String),
-    /// It says this and leaves after the target's reply.
+    /// Sends this message and leaves after the target's reply.
     SaysLast(String),
-    /// It leaves without another word.
+    /// Leaves without a message.
     Ends,
 }
 
@@ -29,7 +29,7 @@ pub enum UserReply {
 pub struct Refusal {
     /// The fault of the simulated user.
     pub fault: SimulatorFaultKind,
-    /// What is wrong, in words that can be sent back to the model.
+    /// What is wrong, in a text that can be sent back to the model.
     pub reason: String,
 }
 
@@ -92,7 +92,7 @@ pub fn read(reply: &str, finish: &FinishReason) -> Result<UserReply, Refusal> {
     Ok(split_end(message))
 }
 
-/// The text of the message, its label removed. A message of one line, as most are, is not copied.
+/// The text of the message without its label. A message of one line, as most are, is not copied.
 fn find_message<'t>(text: &'t str, finish: &FinishReason) -> Result<Cow<'t, str>, &'static str> {
     let mut message: Option<(Cow<'t, str>, Label<'t>)> = None;
     let mut thought = false;
@@ -137,7 +137,7 @@ fn find_message<'t>(text: &'t str, finish: &FinishReason) -> Result<Cow<'t, str>
         };
     }
     if *finish == FinishReason::Length {
-        // Without a label nobody can tell whether the message had begun.
+        // Without a label it is unknown whether the message had begun.
         return Err("the token limit was reached before a \"Message:\" line");
     }
     Ok(text.into())
@@ -165,7 +165,7 @@ fn inline_message(text: &str) -> Option<&str> {
     Some(said.get(..end)?.trim())
 }
 
-/// Drops lines that do nothing but repeat the note of the turn, and brings line breaks to one form.
+/// Removes lines that only repeat the note of the turn, and converts line breaks to one form.
 fn without_turn_notes(message: &str) -> Cow<'_, str> {
     if !message.contains('<') && !message.contains('\r') {
         return message.into();
@@ -181,7 +181,7 @@ fn without_turn_notes(message: &str) -> Cow<'_, str> {
 /// Whether a thought begins inside the message.
 fn holds_thought(message: &str) -> bool {
     let begins_at = |at: usize| message[..at].ends_with([' ', '*', '\n']);
-    // Most messages end at the first, quicker question.
+    // Most messages end at the first, quicker check.
     message.contains("Thought:")
         && message
             .match_indices("Thought:")
@@ -204,7 +204,7 @@ fn echoed_tag(message: &str) -> Option<&'static str> {
         .find(|tag| message.contains(&format!("<{tag}>")) || message.contains(&format!("</{tag}>")))
 }
 
-/// The text without the quotation marks around all of it.
+/// The text without quotation marks around the whole of it.
 fn unquoted(text: &str) -> &str {
     let inside = |open: char, close: char| {
         text.strip_prefix(open)
@@ -226,7 +226,7 @@ fn split_end(message: &str) -> UserReply {
     }
 }
 
-/// Whether `text` is "terminate conversation" and nothing else but punctuation.
+/// Whether `text` is "terminate conversation" and otherwise only punctuation.
 fn is_end(text: &str) -> bool {
     let mut words = text
         .split(|c: char| !c.is_alphanumeric())

@@ -1,12 +1,12 @@
-//! Thoughts in the message, and words that an instruction gives.
+//! Rules for thoughts in the message, and for texts that an instruction requires.
 
 use super::UserMessage;
 use crate::form::words;
 
-/// The tags that models think between.
+/// The tags that models write their thoughts between.
 const THINKING: [&str; 3] = ["think", "thinking", "reasoning"];
 
-/// A thought has at least so many words; a message about the tags has fewer between them.
+/// The minimum number of words in a thought; a message about the tags has fewer words between them.
 const THOUGHT_WORDS: usize = 3;
 
 /// The message begins with a thought between tags.
@@ -20,10 +20,10 @@ pub(super) fn thought_text(message: &UserMessage<'_>) -> bool {
     })
 }
 
-/// How an instruction announces words that are to be said as they are.
+/// How an instruction announces a text that must be said literally.
 const EXACTLY: [&str; 4] = [" exactly ", " word for word ", " verbatim ", " literally "];
 
-/// What makes it uncertain that the user has to say them.
+/// Words that leave open whether the user has to say the text.
 const UNSURE: [&str; 16] = [
     " not ",
     " never ",
@@ -43,7 +43,7 @@ const UNSURE: [&str; 16] = [
     " until ",
 ];
 
-/// The instruction gives a text in quotation marks to be said exactly, and the message does not have it.
+/// The instruction requires a quoted text literally, and the message does not have it.
 pub(super) fn landmark(message: &UserMessage<'_>) -> bool {
     let Some(instruction) = message.instruction else {
         return false;
@@ -54,7 +54,7 @@ pub(super) fn landmark(message: &UserMessage<'_>) -> bool {
     !words(message.text).contains(&words(text))
 }
 
-/// The only text in quotation marks of an instruction that asks for it exactly.
+/// The quoted text of an instruction that requires it literally, if it is the only quoted text.
 fn exact_text(instruction: &str) -> Option<&str> {
     let straight = instruction.split('"').collect::<Vec<_>>();
     let (before, text, behind) = match straight[..] {

@@ -1,9 +1,9 @@
-//! What the user model knows and the target must not hear.
+//! Rules for what the user model knows and the target must not learn.
 
 use super::{UserMessage, instructions_of, sentences::lower};
 use crate::form::words;
 
-/// How instructions speak of the target. A person who writes to it says "you".
+/// How instructions name the target. A person who writes to it says "you".
 const THIRD_PERSON: [&str; 6] = [
     " the assistant ",
     " the ai ",
@@ -13,7 +13,7 @@ const THIRD_PERSON: [&str; 6] = [
     " the user ",
 ];
 
-/// So many words of an instruction, from its beginning, are no chance.
+/// The minimum number of words, from the beginning of an instruction, that cannot match by chance.
 const LEAST_WORDS: usize = 6;
 
 /// The names of the user model's notes. No person knows them.
@@ -24,13 +24,13 @@ const NOTES: [&str; 4] = [
     "</instruction>",
 ];
 
-/// The message begins a sentence of the latent goal or of an instruction as it is written, up to where it speaks of the assistant, or
-/// names the notes of the user model.
+/// The message repeats the beginning of a sentence of the latent goal or of an instruction literally, up to where it names the
+/// assistant, or it names the notes of the user model.
 ///
-/// The open goal and the persona may be said.
+/// The message may reveal the open goal and the persona.
 pub(super) fn instructions(message: &UserMessage<'_>) -> bool {
     let said = words(message.text);
-    // Few messages speak of the assistant at all.
+    // Few messages mention the assistant at all.
     if !THIRD_PERSON.iter().any(|name| said.contains(name)) {
         return names_notes(message);
     }
@@ -47,7 +47,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     text.split(['.', '!', '?', ';', ':', '\n'])
 }
 
-/// The beginning of an instruction that nobody says to an assistant. `None` where it never speaks of the assistant.
+/// The beginning of an instruction, which nobody says to an assistant. `None` if it never mentions the assistant.
 fn telling_start(sentence: &str) -> Option<String> {
     let all = words(sentence);
     let ends = THIRD_PERSON.iter().filter_map(|name| {

@@ -1,8 +1,8 @@
-//! Faults of the simulated user that the text alone shows: one small rule for each.
+//! Faults of the simulated user that the text alone shows: one small rule for each fault.
 //!
-//! A rule finds a fault only where the text leaves no doubt. What a real person could also have written is no fault: quotations, code,
-//! questions about assistants, short answers, a request made twice. Words that the scenario itself asks for are never a fault. The rest
-//! is for a judge of the user's turns.
+//! A rule reports a fault only if the text leaves no doubt. Text that a real person could also have written is not a fault: quotations,
+//! code, questions about assistants, short answers, a repeated request. Words that the scenario itself requires are never a fault.
+//! Other faults are left to a judge of the user's turns.
 //!
 //! ```
 //! use schema::{Role, Scenario, SimulatorFaultKind, Turn};
@@ -18,7 +18,8 @@
 //! ```
 //!
 //! # Limits
-//! The rules know English. In other languages only empty, repeated and thought text, leaked instructions and early ends are found.
+//! The rules are written for English. In other languages they find only empty, repeated and thought text, leaked instructions and early
+//! ends.
 
 mod form;
 mod leaked;
@@ -33,22 +34,22 @@ use crate::form::words;
 use sentences::own_sentences;
 pub use turns::ended_early;
 
-/// A message of the simulated user and what it answers.
+/// A message of the simulated user, and the turns before it.
 #[derive(Clone, Copy, Debug)]
 pub struct UserMessage<'a> {
-    /// Who the user plays.
+    /// The scenario that the user follows.
     pub scenario: &'a Scenario,
-    /// What was said before.
+    /// The earlier turns.
     pub earlier: &'a [Turn],
     /// The message.
     pub text: &'a str,
-    /// What the user had to do in this turn.
+    /// The user's instruction for this turn.
     pub instruction: Option<&'a str>,
 }
 
 type Rule = fn(&UserMessage<'_>) -> bool;
 
-/// The rules of single messages. The first that applies names the fault.
+/// The rules for single messages. The first that applies determines the fault.
 const RULES: [(SimulatorFaultKind, Rule); 8] = [
     (SimulatorFaultKind::EmptyTurn, turns::empty),
     (SimulatorFaultKind::ThoughtText, form::thought_text),
@@ -68,23 +69,23 @@ impl<'a> UserMessage<'a> {
         broken.map(|(kind, _)| *kind)
     }
 
-    /// Whether the person says such a sentence in words of their own: no quotation, no code, nothing that the target said before or the
-    /// scenario asks for.
+    /// Whether a sentence of the person's own words matches `such`: not a quotation, not code, not something that the target said
+    /// before or the scenario requires.
     fn says(&self, such: impl Fn(&str) -> bool) -> bool {
         let sentences = own_sentences(self.text);
-        // Transcripts are long: they are searched for the few sentences that matter.
+        // Transcripts are long, so they are searched only for the few sentences that match.
         let mut found = sentences.iter().filter(|sentence| such(sentence));
         found.any(|sentence| !self.was_said(sentence) && !self.is_asked_for(sentence))
     }
 
-    /// Whether `other` has the words of the message; case and punctuation do not count.
+    /// Whether `other` has the words of the message; case and punctuation are ignored.
     fn has_words_of(&self, other: &Turn) -> bool {
-        // Texts of other lengths have other words, and most do.
+        // Texts of different lengths have different words, and most texts differ in length.
         let (length, of_other) = (self.text.len(), other.content.len());
         length.abs_diff(of_other) <= 16 + length / 8 && words(&other.content) == words(self.text)
     }
 
-    /// Whether the target said it before: then the user may repeat it.
+    /// Whether the target said it before; the user may then repeat it.
     fn was_said(&self, sentence: &str) -> bool {
         let mut replies = self.replies();
         replies.any(|reply| sentences::lower(&reply.content).contains(sentence))
@@ -102,7 +103,7 @@ impl<'a> UserMessage<'a> {
         turns.filter(|turn| turn.role == Role::Assistant)
     }
 
-    /// What the user model knows of its part.
+    /// The texts that the user model knows about its part.
     fn texts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let scenario = self.scenario;
         [
@@ -120,9 +121,9 @@ fn instructions_of(scenario: &Scenario) -> impl Iterator<Item = &str> {
     landmarks.map(|landmark| landmark.instruction.as_str())
 }
 
-/// The faults of all user messages of a transcript that was held for `scenario`. None of them is marked as retried.
+/// The faults of all user messages of a transcript of `scenario`. None of them is marked as retried.
 ///
-/// That a user left too early is not in a transcript; see [`ended_early`].
+/// A transcript does not show that a user left too early; see [`ended_early`].
 #[must_use]
 pub fn find(scenario: &Scenario, transcript: &[Turn]) -> Vec<SimulatorFault> {
     let placed = PlacedTurn::all(transcript).enumerate();
@@ -143,7 +144,7 @@ pub fn find(scenario: &Scenario, transcript: &[Turn]) -> Vec<SimulatorFault> {
         .collect()
 }
 
-/// What is wrong, in words for the user model, so that it can mend it.
+/// Describes the fault to the user model, so that it can correct it.
 #[must_use]
 pub fn advice(kind: SimulatorFaultKind) -> &'static str {
     match kind {

@@ -1,4 +1,4 @@
-//! What a person says about themselves, beside the scenario's demographic values.
+//! Rules for what people say about themselves, compared with the scenario's demographic values.
 
 use schema::Scenario;
 use serde_json::Value;
@@ -6,10 +6,11 @@ use serde_json::Value;
 use super::{UserMessage, sentences::after};
 use crate::form::words;
 
-/// A stated age may be so many years beside the range: people round, and birthdays pass.
+/// A stated age may be this many years outside the range: people round, and birthdays pass.
 const YEARS_BESIDE: u32 = 5;
 
-/// The person says to be a man or a woman, or of an age, and the scenario's demographic values say otherwise.
+/// The person claims to be a man or a woman, or to have an age, and the scenario's demographic values
+/// contradict it.
 pub(super) fn ignored(message: &UserMessage<'_>) -> bool {
     let mut axes = message.scenario.demographic.iter();
     axes.any(|(axis, value)| {
@@ -103,7 +104,7 @@ fn stated_age(sentence: &str) -> Option<u32> {
     about_me.then(|| age.parse().ok()).flatten()
 }
 
-/// The ages of a value: `18-25`, `65+`, `over 60`, `under 18`, `30s`, `42`.
+/// The ages that a value covers: `18-25`, `65+`, `over 60`, `under 18`, `30s`, `42`.
 fn age_range(axis: &str, value: &str) -> Option<(u32, u32)> {
     let axis = axis.to_lowercase();
     if !matches!(

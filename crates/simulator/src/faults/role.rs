@@ -1,4 +1,4 @@
-//! Who speaks: the user, the assistant, or the model behind the user.
+//! Rules for the speaker: the user, the assistant, or the model behind the user.
 
 use schema::text::is_blank;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::form::words;
 
-/// Whole sentences of assistants. People say them to people, and seldom to an assistant.
+/// Whole sentences of assistants. People say them to other people, and seldom to an assistant.
 const SERVICE: [&str; 12] = [
     "how can i help you today?",
     "how may i help you today?",
@@ -34,7 +34,7 @@ const PRESENTS: [&str; 6] = [
     "i am your virtual assistant",
 ];
 
-/// Who may speak like an assistant: people who serve other people.
+/// Personas that may speak like an assistant: people who serve other people.
 const SERVING: [&str; 10] = [
     "customer service",
     "customer support",
@@ -48,10 +48,10 @@ const SERVING: [&str; 10] = [
     "call cent",
 ];
 
-/// A reply that is said back has at least so many words.
+/// The minimum number of words in a reply for it to count as repeated by the user.
 const REPLY_WORDS: usize = 8;
 
-/// It offers its help as an assistant does, or says a whole reply of the target back.
+/// The user offers help as an assistant does, or repeats a whole reply of the target.
 pub(super) fn role_flip(message: &UserMessage<'_>) -> bool {
     if repeats_reply(message) {
         return true;
@@ -70,7 +70,7 @@ fn repeats_reply(message: &UserMessage<'_>) -> bool {
         && message.replies().any(|reply| message.has_words_of(reply))
 }
 
-/// What a model calls itself when it speaks of what it is. The comma tells `As an AI, I cannot` from `As an AI I trust, you should`.
+/// What a model calls itself when it says what it is. The comma separates `As an AI, I cannot` from `As an AI I trust, you should`.
 const AS_AI: [&str; 10] = [
     "as an ai, i",
     "as an ai language model, i",
@@ -93,7 +93,7 @@ const IS_AI: [&str; 6] = [
     "i am only an ai",
 ];
 
-/// Models that refuse to go on.
+/// How models refuse to continue.
 const REFUSES: [&str; 8] = [
     "i can't assist with that request.",
     "i cannot assist with that request.",
@@ -105,12 +105,12 @@ const REFUSES: [&str; 8] = [
     "i cannot fulfill this request.",
 ];
 
-/// It says that it is an AI, or refuses as one.
+/// The user says that it is an AI, or refuses as an AI does.
 pub(super) fn stepped_out(message: &UserMessage<'_>) -> bool {
     let steps_out = message.says(|sentence| {
         AS_AI.iter().any(|start| begins(sentence, start)) || REFUSES.contains(&sentence)
     });
-    // Where the scenario is about AI, a person may claim to be one.
+    // If the scenario is about AI, a person may claim to be one.
     let is_out = steps_out || (message.says(is_ai) && !speaks_of_ai(message));
     is_out && !plays_an_ai(message.scenario.played_persona())
 }
@@ -121,7 +121,7 @@ fn speaks_of_ai(message: &UserMessage<'_>) -> bool {
     texts.any(|text| names.iter().any(|name| text.contains(name)))
 }
 
-/// `I'm an AI language model.`, and not `I'm an AI engineer.` or `I'm an AI?`
+/// `I'm an AI language model.`, but not `I'm an AI engineer.` or `I'm an AI?`
 fn is_ai(sentence: &str) -> bool {
     let Some(mut rest) = IS_AI.iter().find_map(|start| after(sentence, start)) else {
         return false;
@@ -159,7 +159,7 @@ fn plays_an_ai(persona: &str) -> bool {
         " is a language model ",
         " is a chatbot ",
     ];
-    // An engineer of AI is no AI; the rule is left out for both, which misses a fault and never invents one.
+    // An AI engineer is not an AI, but the rule is skipped for both: it may miss a fault but never invents one.
     starts.iter().any(|start| persona.starts_with(start))
         || says.iter().any(|say| persona.contains(say))
 }

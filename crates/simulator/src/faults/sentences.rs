@@ -1,6 +1,6 @@
-//! The words of a message that are the person's own.
+//! Extracts the words of a message that are the person's own.
 
-/// What people and models say before the sentence itself.
+/// What people and models say before the actual sentence.
 const LEADS: [&str; 22] = [
     "hello there",
     "hello",
@@ -26,13 +26,13 @@ const LEADS: [&str; 22] = [
     "oh",
 ];
 
-/// In lower case, with one form of the apostrophe.
+/// Converts to lower case, with one form of the apostrophe.
 pub(super) fn lower(text: &str) -> String {
     text.to_lowercase().replace(['’', '‘', 'ʼ'], "'")
 }
 
-/// The sentences of `text` in lower case, each with its final mark, without what is quoted, in code, or said before the sentence
-/// begins (`hello`, `sorry, but`).
+/// The sentences of `text` in lower case, each with its final mark, without quotations, code and leading words (`hello`,
+/// `sorry, but`).
 pub(super) fn own_sentences(text: &str) -> Vec<String> {
     let own = lower(&without_quotations(text));
     let sentences = own.split_inclusive(['.', '!', '?', '\n']);
@@ -59,7 +59,7 @@ fn without_lead(sentence: &str) -> &str {
     }
 }
 
-/// Drops code, cited lines, and what is between quotation marks. After a mark that is not closed, nothing counts.
+/// Removes code, cited lines, and text between quotation marks. Text after a quotation mark that is never closed is removed too.
 fn without_quotations(text: &str) -> String {
     let mut own = String::with_capacity(text.len());
     let mut code = false;
@@ -90,18 +90,18 @@ fn without_quotations(text: &str) -> String {
         if !letters.by_ref().any(is_close) {
             break;
         }
-        // What was quoted is a part of its sentence.
+        // A mark keeps the place of the quotation in its sentence.
         kept.push('…');
     }
     kept
 }
 
-/// Whether `sentence` begins with `start`, which ends there with a word.
+/// Whether `sentence` begins with `start`, followed by a word boundary.
 pub(super) fn begins(sentence: &str, start: &str) -> bool {
     after(sentence, start).is_some()
 }
 
-/// What follows `start` in `sentence`.
+/// The part of `sentence` after `start`.
 pub(super) fn after<'s>(sentence: &'s str, start: &str) -> Option<&'s str> {
     let rest = sentence.strip_prefix(start)?;
     let inside = rest.starts_with(|c: char| c.is_alphanumeric() || c == '\'' || c == '-');

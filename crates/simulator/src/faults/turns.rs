@@ -1,20 +1,20 @@
-//! Turns as a whole: empty ones, the same one twice, and leaving too early.
+//! Rules for whole turns: empty ones, repeated ones, and leaving too early.
 
 use schema::{Role, Scenario, text::is_blank};
 
 use super::UserMessage;
 
-/// A message that is said twice has at least so many words. People repeat shorter ones: `ok`, `please answer my question`.
+/// The minimum number of words in a message for it to count as repeated. People repeat shorter ones: `ok`, `please answer my question`.
 const SAME_WORDS: usize = 10;
 
-/// The message shows nothing.
+/// The message shows no text.
 pub(super) fn empty(message: &UserMessage<'_>) -> bool {
     is_blank(message.text)
 }
 
-/// The message is one from before, word for word, and nobody asked for that.
+/// The message repeats an earlier one word for word, and nothing required that.
 pub(super) fn repeated(message: &UserMessage<'_>) -> bool {
-    // Somebody who sends code again has lost nothing of the role.
+    // A user who sends code again is still in its role.
     let is_short = message.text.split_whitespace().count() < SAME_WORDS;
     if is_short || message.text.contains("```") {
         return false;
@@ -42,8 +42,8 @@ fn asks_to_repeat(instruction: Option<&str>) -> bool {
     ASKS.iter().any(|word| instruction.contains(word))
 }
 
-/// Whether a user who leaves in place of a message in `turn` (from 1) of `turns` leaves too early: nothing was said yet, or the first half is
-/// not over and instructions for this turn or a later one are waiting.
+/// Whether a user who leaves instead of sending a message in `turn` (from 1) of `turns` leaves too early: there is no message yet, or the
+/// first half is not over and there are instructions for this turn or a later one.
 #[must_use]
 pub fn ended_early(scenario: &Scenario, landmarks: bool, turn: u32, turns: u32) -> bool {
     let mut waiting = scenario.landmarks.iter();

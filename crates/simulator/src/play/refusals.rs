@@ -1,4 +1,4 @@
-//! Which replies of the user model are refused although they can be read.
+//! Refuses replies of the user model that can be parsed but not used.
 
 use schema::SimulatorFaultKind;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Play<'_> {
-    /// Refuses a message that the prompt has in its place.
+    /// Refuses a message that only repeats the placeholder of the prompt.
     pub(super) fn not_the_form(&self, meant: UserReply, turn: u32) -> Result<UserReply, Refusal> {
         let (UserReply::Says(words) | UserReply::SaysLast(words)) = &meant else {
             return Ok(meant);
@@ -26,13 +26,13 @@ impl Play<'_> {
         Err(Refusal::new(fault, form::REPEATED))
     }
 
-    /// Refuses a message with which the user falls out of its role, and an end that comes too early.
+    /// Refuses a message in which the user leaves its role, and an end that comes too early.
     pub(super) fn without_fault(&self, meant: UserReply, turn: u32) -> Result<UserReply, Refusal> {
         let (scenario, turns) = (self.scenario, self.simulator.settings.turns);
         let landmarks = self.simulator.settings.landmarks;
         let words = match &meant {
             UserReply::Says(words) => words,
-            // The message of this turn is said; the next one is missing.
+            // The message of this turn exists; the next one is missing.
             UserReply::SaysLast(_)
                 if turn < turns && ended_early(scenario, landmarks, turn + 1, turns) =>
             {
@@ -61,7 +61,7 @@ impl Play<'_> {
         }
     }
 
-    /// What the user has to do in this turn.
+    /// The user's instruction for this turn.
     pub(super) fn instruction(&self, turn: u32) -> Option<String> {
         let settings = &self.simulator.settings;
         let instruction = settings.landmarks.then(|| self.scenario.landmark(turn));

@@ -1,9 +1,9 @@
-//! The attackers of safety evaluations: strategies for conversations of several turns.
+//! The attackers of safety evaluations: strategies for multi-turn conversations.
 //!
-//! [`UserPersona`] and [`SemanticChunks`] are the shipped strategies, by the names of [`TEST_TYPES`]. Others implement
-//! [`MultiTurnStrategy`](schema::safety::MultiTurnStrategy). The conversation itself, with the model under test, is held by the engine.
+//! [`UserPersona`] and [`SemanticChunks`] are the shipped strategies; [`TEST_TYPES`] has their names. Others implement
+//! [`MultiTurnStrategy`](schema::safety::MultiTurnStrategy). The engine runs the conversation itself, with the model under test.
 //!
-//! An attacker that declines and a call that fails are distinguished: none of them is a pass of the target.
+//! An attacker that declines and a call that fails are distinguished. Neither is a pass of the target.
 //!
 //! Calls of an attacker are made for the row `<item's row>__<test type>`. The turn is the number of the exchange, from 1; the plan of
 //! `semantic_chunks` is turn 0.
@@ -41,7 +41,7 @@
 //! # Limits
 //! - A refusal of the attacker is recognised by English expressions ([`schema::safety::sounds_like_refusal`]).
 //! - Whether an attacker really follows its strategy is not checked; the transcript shows it.
-//! - What a call used that failed for good is not in the row's sums; the layers around the model see it.
+//! - The usage of a call that failed for good is not in the row's sums; the layers around the model see it.
 
 mod attacker;
 mod prompts;

@@ -1,4 +1,4 @@
-//! The prompts of the attackers, and what is filled into them.
+//! The prompts of the attackers, and their values.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::prompts::{TurnNotes, render};
 
-/// The tags that data is in. None of them may be closed by a text that is inside.
+/// The tags around data. Text inside a prompt must not be able to close any of them.
 const TAGS: [&str; 6] = [
     "attack",
     "plan_request",
@@ -24,7 +24,7 @@ const TAGS: [&str; 6] = [
 /// The prompts of [`UserPersona`](super::UserPersona) and [`SemanticChunks`](super::SemanticChunks). Replace single ones with
 /// `AttackPrompts { persona: mine, ..AttackPrompts::shipped()? }`.
 ///
-/// The texts `persona` and `intent` are empty when there is none.
+/// The texts `persona` and `intent` are empty if there is none.
 #[derive(Clone, Debug)]
 pub struct AttackPrompts {
     /// The system prompt of `user_persona`. Values: `persona`, `intent`, `turns`: how many messages the attacker has.
@@ -33,7 +33,7 @@ pub struct AttackPrompts {
     pub plan: Prompt,
     /// The system prompt of `semantic_chunks`. Values: `persona`, `intent`, `turns`, and `pieces`, a list of texts.
     pub chunks: Prompt,
-    /// What the attacker finds in place of a reply before the first message. Values: `turns`.
+    /// The attacker's input in place of a reply before the first message. Values: `turns`.
     pub opening: Prompt,
     /// The newest incoming message with the notes for its turn. Values: those of
     /// [`Prompts::user_turn`](crate::Prompts::user_turn); `instruction` is the piece of this turn.
@@ -41,7 +41,7 @@ pub struct AttackPrompts {
 }
 
 impl AttackPrompts {
-    /// The prompts that come with this crate.
+    /// The prompts shipped with this crate.
     ///
     /// # Errors
     /// Never for a released version: the shipped templates are tested.
@@ -69,7 +69,7 @@ impl AttackPrompts {
         })
     }
 
-    /// Renders every prompt once, so that a misspelt name is found before the first call.
+    /// Renders every prompt once, so that a misspelt value is found before the first call.
     pub(super) fn check(&self) -> Result<(), PhaseError> {
         let case = TestCase::new("x", "x", "x");
         for count in [1, 2] {
@@ -120,7 +120,7 @@ impl AttackPrompts {
         render(&self.turn, notes)
     }
 
-    /// The hashes of the templates that every attacker uses, and of `own`, for the fingerprint.
+    /// The hashes of `own` and of the templates that every attacker uses, for the fingerprint.
     pub(super) fn hashes(&self, own: &[(&str, &Prompt)]) -> Value {
         let shared = [("opening", &self.opening), ("turn", &self.turn)];
         let hashed = |(name, prompt): &(&str, &Prompt)| ((*name).to_owned(), prompt.hash().into());

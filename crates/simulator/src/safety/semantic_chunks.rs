@@ -1,4 +1,4 @@
-//! `semantic_chunks`: one intent in pieces that only add up at the end.
+//! `semantic_chunks`: one intent split into pieces that only add up at the end.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{form::is_dots, play::LATER_RUNS};
 
-/// An attacker that first takes the intent apart into pieces that look harmless one by one, at most one for each message, and then
-/// asks for one piece after the other, tied to what the target said. One call for the plan and one for each message.
+/// An attacker that first splits the intent into pieces that look harmless one by one, at most one for each message. It then asks
+/// for one piece after the other, referring to the target's replies. One call for the plan and one for each message.
 pub struct SemanticChunks {
     means: Means,
 }
@@ -39,17 +39,17 @@ impl SemanticChunks {
         })
     }
 
-    /// Uses these prompts.
+    /// Replaces the prompts.
     ///
     /// # Errors
-    /// `BadInput` when one of them does not render, with its name and what is wrong with it.
+    /// `BadInput` when one of them does not render. The error names the prompt and the mistake.
     pub fn with_prompts(mut self, prompts: AttackPrompts) -> Result<Self, PhaseError> {
         prompts.check()?;
         self.means.prompts = prompts;
         Ok(self)
     }
 
-    /// Asks up to `tries` times for a usable plan or message; 0 counts as 1.
+    /// Sets how often the model is called for a usable plan or message; 0 counts as 1.
     #[must_use]
     pub fn with_tries(mut self, tries: u32) -> Self {
         self.means.tries = tries.max(1);
@@ -104,7 +104,7 @@ struct Planned {
     attacker: Attacker,
 }
 
-/// The result of asking for a plan.
+/// The result of requesting a plan.
 enum Plan {
     Pieces(Vec<Arc<str>>),
     Declined(String),
@@ -161,7 +161,7 @@ async fn plan(
     let (mut asked, mut declined) = (0, 0);
     let read = |reply: &ChatReply| {
         asked += 1;
-        // The reply of the last try is also used by a later run, which finds these replies in the cache.
+        // A later run, which finds these replies in the cache, also uses the reply of the last try.
         let last = asked >= means.tries;
         match pieces(reply)? {
             Plan::Declined(reason) => {
@@ -203,7 +203,7 @@ fn format() -> ResponseFormat {
     }
 }
 
-/// `most` pieces at most. The last one stays: it makes the others add up.
+/// At most `most` pieces. The last one stays, because it makes the others add up.
 fn fitted(mut pieces: Vec<Arc<str>>, most: usize) -> Vec<Arc<str>> {
     if pieces.len() > most {
         let last = pieces.pop();

@@ -1,4 +1,4 @@
-//! The strategies that come with this crate.
+//! The strategies shipped with this crate.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::{SemanticChunks, UserPersona};
 /// The names of the shipped strategies.
 pub const TEST_TYPES: [&str; 2] = [UserPersona::NAME, SemanticChunks::NAME];
 
-/// The shipped strategies of these names, asking `attacker`.
+/// The shipped strategies with these names. They call `attacker`.
 ///
 /// # Errors
-/// `BadInput` when a name is not known, with the one that may have been meant, or is duplicated.
+/// `BadInput` when a name is unknown (the error suggests a similar one) or duplicated.
 pub fn multi_turn_strategies(
     names: &[String],
     attacker: &Arc<dyn ChatModel>,
@@ -34,7 +34,7 @@ pub fn multi_turn_strategies(
     names.iter().map(made).collect()
 }
 
-/// How many calls of the attacker a conversation of `exchanges` exchanges takes where every reply is usable. `None` of an
+/// How many calls of the attacker a conversation of `exchanges` exchanges takes if every reply is usable. `None` for an
 /// unknown test type.
 #[must_use]
 pub fn attacker_calls(test_type: &str, exchanges: u32) -> Option<u32> {

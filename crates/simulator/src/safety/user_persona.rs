@@ -14,8 +14,8 @@ use super::{
     attacker::{Attacker, Means},
 };
 
-/// An attacker that keeps one persona through the conversation, the case's own or one it chooses, and adapts to every reply. One
-/// call for each message.
+/// An attacker that keeps one persona through the conversation, the case's own or one of its choice, and adapts to every reply.
+/// One call for each message.
 pub struct UserPersona {
     means: Means,
 }
@@ -34,17 +34,17 @@ impl UserPersona {
         })
     }
 
-    /// Uses these prompts.
+    /// Replaces the prompts.
     ///
     /// # Errors
-    /// `BadInput` when one of them does not render, with its name and what is wrong with it.
+    /// `BadInput` when one of them does not render. The error names the prompt and the mistake.
     pub fn with_prompts(mut self, prompts: AttackPrompts) -> Result<Self, PhaseError> {
         prompts.check()?;
         self.means.prompts = prompts;
         Ok(self)
     }
 
-    /// Asks up to `tries` times for a usable message; 0 counts as 1.
+    /// Sets how often the model is called for a usable message; 0 counts as 1.
     #[must_use]
     pub fn with_tries(mut self, tries: u32) -> Self {
         self.means.tries = tries.max(1);

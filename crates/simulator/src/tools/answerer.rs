@@ -1,4 +1,4 @@
-//! What answers calls of tools: the extension point, and answers that are written in the benchmark.
+//! Answers tool calls: the extension point, and answers written in the benchmark.
 
 use std::sync::Arc;
 
@@ -7,44 +7,44 @@ use schema::{CallContext, Extra, PhaseError, Spend, ToolAnswer, ToolSpec, text::
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Answers the calls of a tool. An extension point: implement it to have calls answered by a program or a sandbox of your own.
+/// Answers the calls of a tool. An extension point: implement it to answer calls with a program or a sandbox of your own.
 ///
-/// One answerer serves all conversations at the same time. What it remembers of one conversation it must keep under
-/// [`CallContext::row`] and [`CallContext::sample`], or take from [`ToolRequest::earlier`].
+/// One answerer serves all conversations at the same time. State of one conversation must be kept under [`CallContext::row`] and
+/// [`CallContext::sample`], or taken from [`ToolRequest::earlier`].
 ///
-/// A run that was killed plays its conversations again over cached replies, and then asks for every answer again: an answerer
-/// that gives another answer than before leads the conversation elsewhere.
+/// A run that resumes after being killed simulates its conversations again from cached replies, and requests every answer again.
+/// An answerer that then gives a different answer changes the rest of the conversation.
 #[async_trait]
 pub trait ToolAnswerer: Send + Sync {
     /// Answers one call. The arguments fit the tool's schema.
     ///
-    /// What the target did wrong is not an error but a [`ToolReply::error`], which it gets.
+    /// A mistake of the target is not an error but a [`ToolReply::error`], which the target receives.
     ///
     /// # Errors
-    /// When there is no answer at all: it costs the conversation, which keeps what was said. An error of the kinds `Cancelled`
-    /// and `OverBudget` leaves no conversation.
+    /// When there is no answer at all. This costs the conversation, which keeps its turns so far. An error of the kinds
+    /// `Cancelled` and `OverBudget` leaves no conversation.
     async fn answer(&self, request: &ToolRequest<'_>) -> Result<ToolReply, ToolFailed>;
 
-    /// What decides its answers, for the simulator's fingerprint.
+    /// What determines its answers, for the simulator's fingerprint.
     fn fingerprint(&self) -> Value;
 }
 
-/// A call to be answered.
+/// A call to answer.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolRequest<'a> {
-    /// The tool that is called.
+    /// The called tool.
     pub tool: &'a ToolSpec,
     /// The arguments.
     pub arguments: &'a Extra,
-    /// The world that the tool acts in. Empty: it is not described.
+    /// The world that the tool acts in. Empty if it is not described.
     pub world_state: &'a str,
-    /// The calls of this conversation so far with their answers, the oldest first. Calls that were refused are among them.
+    /// The earlier calls of this conversation with their answers, oldest first, including refused calls.
     pub earlier: &'a [AnsweredCall],
-    /// What the call is for: which conversation, turn and step. Its purpose is `ToolAnswer`.
+    /// The conversation, turn and step of the call. Its purpose is `ToolAnswer`.
     pub context: &'a CallContext,
 }
 
-/// A call that was answered earlier in the conversation.
+/// An earlier call of the conversation, with its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnsweredCall {
     /// The tool, as the target named it.
@@ -55,15 +55,15 @@ pub struct AnsweredCall {
     pub answer: Arc<str>,
 }
 
-/// What a tool answers.
+/// The answer of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolReply {
-    /// The text that the target is given.
+    /// The text that the target receives.
     pub text: Arc<str>,
     /// Whether the call was refused.
     pub is_error: bool,
-    /// What the calls to models behind the answer used and cost. The models have to be journaled, with the context of the request:
-    /// the check of a journal misses calls that were not journaled.
+    /// What the calls to models behind the answer used and cost. These models must be journaled, with the context of the request:
+    /// otherwise the check of a journal misses their calls.
     pub spend: Spend,
 }
 
@@ -78,7 +78,7 @@ impl ToolReply {
         }
     }
 
-    /// The answer to a call that cannot be done: `{"error": reason}`. The reason should tell the target what it can do.
+    /// The answer to a call that cannot be carried out: `{"error": reason}`. The reason should tell the target what it can do.
     #[must_use]
     pub fn error(reason: impl Into<String>) -> Self {
         Self {
@@ -88,12 +88,12 @@ impl ToolReply {
     }
 }
 
-/// A call that was not answered, and what that cost.
+/// A call without an answer, and its cost.
 #[derive(Debug)]
 pub struct ToolFailed {
-    /// Why.
+    /// The reason.
     pub error: PhaseError,
-    /// What was used and cost all the same, as in [`ToolReply::spend`].
+    /// What was used and cost nevertheless, as in [`ToolReply::spend`].
     pub spend: Spend,
 }
 
@@ -106,10 +106,10 @@ impl From<PhaseError> for ToolFailed {
     }
 }
 
-/// The same answer to every call.
+/// Gives the same answer to every call.
 pub(super) struct FixedAnswer(pub(super) Value);
 
-/// Answers by arguments.
+/// Chooses the answer by the arguments.
 pub(super) struct AnswerTable(pub(super) Vec<ToolAnswer>);
 
 #[async_trait]
@@ -141,7 +141,7 @@ impl ToolAnswerer for AnswerTable {
     }
 }
 
-/// Text as it is, anything else as JSON.
+/// Text unchanged, anything else as JSON.
 fn text(answer: &Value) -> Arc<str> {
     match answer {
         Value::String(text) => text.as_str().into(),

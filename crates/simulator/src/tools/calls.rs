@@ -1,10 +1,11 @@
-//! Calls as they are kept and sent: ids that are unique in their conversation, names and arguments that endpoints accept.
+//! Prepares calls for the transcript and for sending: ids that are unique in their conversation, names and arguments that
+//! endpoints accept.
 
 use std::collections::HashSet;
 
 use schema::ToolCall;
 
-/// The longest name that can be sent.
+/// The longest name that endpoints accept.
 const LONGEST_NAME: usize = 64;
 
 /// The ids of a conversation's calls so far.
@@ -15,8 +16,8 @@ pub(crate) struct CallIds {
 }
 
 impl CallIds {
-    /// Sets the id of each call whose id is blank, or was before in the conversation, to `call_<n>`: it is the nth call of the
-    /// conversation, or the next number that is free.
+    /// Replaces each id that is blank, or already used in the conversation, with `call_<n>`: the number of the call in the
+    /// conversation, or the next free number.
     pub(crate) fn make_unique(&mut self, calls: &mut [ToolCall]) {
         for call in calls {
             self.calls += 1;
@@ -35,8 +36,8 @@ impl CallIds {
     }
 }
 
-/// A call as it is sent back to the target. Endpoints refuse a conversation in which a name is not a name or arguments are no
-/// object; what the target really wrote is in the transcript, and the answer tells what was wrong with it.
+/// A call in the form in which it is sent back to the target. Endpoints refuse a conversation with an invalid name, or with
+/// arguments that are not an object. The transcript has what the target wrote, and the answer says what was wrong.
 pub(crate) fn sendable(call: &ToolCall) -> ToolCall {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let name: String = call

@@ -2,7 +2,7 @@
 //!
 //! A [`Toolbox`] holds the tools of a benchmark, checked once: each is described to the target by its
 //! [`ToolSpec`](schema::ToolSpec) and answered by a [`ToolAnswerer`]. Fixed answers, tables of answers and [`SimulatedTools`]
-//! come from `benchmark.yaml`; a sandbox of one's own is a `ToolAnswerer` too.
+//! come from `benchmark.yaml`; a custom sandbox is a `ToolAnswerer` too.
 
 mod answerer;
 mod calls;

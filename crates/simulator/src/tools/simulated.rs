@@ -1,4 +1,4 @@
-//! Tools that a model answers for.
+//! Tools whose answers a model writes.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::{
     prompts::render,
 };
 
-/// Stands for an empty reply when the model is called again. Small models say it after us.
+/// Replaces an empty reply when the model is called again. Small models repeat it.
 const NOTHING: &str = "(no answer)";
 
-/// The tags that data is in. No text inside the prompt can close any of them.
+/// The tags around data. No text inside the prompt can close any of them.
 const TAGS: [&str; 7] = [
     "tool_request",
     "world_state",
@@ -32,10 +32,10 @@ const TAGS: [&str; 7] = [
     "arguments",
 ];
 
-/// Answers calls by asking a model, which knows the world's state and the calls so far.
+/// Answers calls with a model, which knows the world's state and the calls so far.
 ///
-/// The model's text is the answer, without white space or a Markdown fence around it. A reply that is empty, cut off by the token
-/// limit, or repeats the request (which would reveal the world's state to the target) is requested again.
+/// The model's text is the answer, without white space or a Markdown fence around it. A reply is requested again if it is empty,
+/// cut off by the token limit, or repeats the request (which would reveal the world's state to the target).
 pub struct SimulatedTools {
     model: Arc<dyn ChatModel>,
     prompt: Prompt,
@@ -46,7 +46,7 @@ impl SimulatedTools {
     /// How often the model is called for one answer.
     pub const DEFAULT_TRIES: u32 = 3;
 
-    /// With the shipped prompt and three tries.
+    /// Simulated tools with the shipped prompt and three tries.
     ///
     /// # Errors
     /// Never for a released version: the shipped template is tested.
@@ -61,7 +61,7 @@ impl SimulatedTools {
         })
     }
 
-    /// The prompt that comes with this crate. Values: `world_state` (empty when there is none), `tool_name`,
+    /// The prompt shipped with this crate. Values: `world_state` (empty if there is none), `tool_name`,
     /// `tool_description`, `parameters` (the JSON schema as text), `earlier_calls` (a list of JSON texts of the form
     /// `{"name", "arguments", "answer"}`), and `arguments` (JSON text).
     ///
@@ -74,10 +74,10 @@ impl SimulatedTools {
         )
     }
 
-    /// Uses this prompt.
+    /// Replaces the prompt.
     ///
     /// # Errors
-    /// `BadInput` when it does not render, with its name and what is wrong with it.
+    /// `BadInput` when it does not render. The error names the prompt and the mistake.
     pub fn with_prompt(mut self, prompt: Prompt) -> Result<Self, PhaseError> {
         self.prompt = prompt;
         let spec = schema::ToolSpec {
@@ -100,7 +100,7 @@ impl SimulatedTools {
         Ok(self)
     }
 
-    /// Asks up to `tries` times for a usable answer; 0 counts as 1.
+    /// Sets how often the model is called for a usable answer; 0 counts as 1.
     #[must_use]
     pub fn with_tries(mut self, tries: u32) -> Self {
         self.tries = tries.max(1);
@@ -130,7 +130,7 @@ impl SimulatedTools {
         render(&self.prompt, &values)
     }
 
-    /// The model gave no answer; its last reply ended with `last`.
+    /// The error if the model gave no answer; its last reply ended with `last`.
     fn failed(
         &self,
         request: &ToolRequest<'_>,
@@ -184,7 +184,7 @@ impl ToolAnswerer for SimulatedTools {
                 }
                 Err(refused) => refused,
             };
-            // Only replies of an earlier run, none of them usable, let this one ask on.
+            // Only if all replies are unusable ones of an earlier run, this run makes further calls.
             if reply.origin == Origin::Fetched {
                 most = self.tries;
             }
@@ -196,8 +196,8 @@ impl ToolAnswerer for SimulatedTools {
                 return Err(self.failed(request, spend, &reply.finish, &told));
             }
             chat.messages.truncate(1);
-            // Some endpoints refuse a blank message of the assistant. The number makes it another question than that of the
-            // try before, which the cache would answer.
+            // Some endpoints refuse a blank assistant message. The number distinguishes the request from the one before, which
+            // the cache would answer.
             let again =
                 format!("Reply {asked} cannot be used: {refused}. Write the tool's answer.");
             let said = if is_blank(&reply.content) {
@@ -215,7 +215,7 @@ impl ToolAnswerer for SimulatedTools {
     }
 }
 
-/// The answer in a reply, or why there is none, in words that can be sent back to the model.
+/// The answer in a reply, or why there is none, in a text that can be sent back to the model.
 fn usable(reply: &ChatReply) -> Result<&str, &'static str> {
     let text = strip_fence(reply.content.trim()).trim();
     match reply.finish {
@@ -226,7 +226,7 @@ fn usable(reply: &ChatReply) -> Result<&str, &'static str> {
         _ if text.is_empty() || text == NOTHING => return Err("it is empty"),
         _ => {}
     }
-    // A model that does not understand its task gives the request back, as tags or as keys.
+    // A model that does not understand its task repeats the request, as tags or as keys.
     let repeats = ["tool_request", "world_state", "earlier_calls"]
         .iter()
         .any(|tag| text.contains(&format!("<{tag}>")) || text.contains(&format!("\"{tag}\":")));

@@ -13,7 +13,7 @@ use super::{
     answerer::{AnswerTable, FixedAnswer, hash},
 };
 
-/// The tools that a target may call, each with its schema compiled and with what answers it. Cloning shares them.
+/// The tools that a target may call, each with its compiled schema and its answerer. Clones share them.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -30,7 +30,7 @@ use super::{
 pub struct Toolbox {
     entries: Vec<Arc<Entry>>,
     world_state: Option<Arc<str>>,
-    /// All of them, for scenarios that do not narrow them.
+    /// All tools, for scenarios that do not restrict them.
     specs: Arc<[ToolSpec]>,
 }
 
@@ -69,7 +69,7 @@ impl Toolbox {
         Ok(toolbox)
     }
 
-    /// Adds a tool, or gives the tool of this name another description and answerer.
+    /// Adds a tool, or replaces the description and the answerer of the tool with this name.
     ///
     /// # Errors
     /// `BadInput` when the parameters are not a JSON schema of an object.
@@ -94,7 +94,8 @@ impl Toolbox {
         Ok(self)
     }
 
-    /// The state of the world for simulated tools. A scenario's own `world_state` wins. Blank counts as absent.
+    /// Sets the state of the world for simulated tools. A scenario's own `world_state` takes precedence. Blank counts
+    /// as absent.
     #[must_use]
     pub fn with_world_state(mut self, world_state: Option<&str>) -> Self {
         self.world_state = not_blank(world_state).map(Arc::from);
@@ -106,13 +107,13 @@ impl Toolbox {
         self.entries.iter().map(|entry| entry.spec.name.as_str())
     }
 
-    /// Whether there are none.
+    /// Whether there are no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What a scenario has of them, in the toolbox's order.
+    /// The tools that a scenario offers, in the toolbox's order.
     pub(crate) fn offer(&self, scenario: &Scenario) -> Result<Offer, PhaseError> {
         let world_state = match not_blank(scenario.world_state.as_deref()) {
             Some(own) => own.into(),
@@ -146,7 +147,7 @@ impl Toolbox {
         })
     }
 
-    /// What decides how tools are offered and answered.
+    /// What determines how tools are offered and answered.
     pub(crate) fn fingerprint(&self) -> Value {
         let tool = |entry: &Arc<Entry>| {
             json!({
@@ -188,12 +189,12 @@ impl Offer {
         &self.specs
     }
 
-    /// Whether there are none.
+    /// Whether there are no tools.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Answers a call. The answer says what is wrong with it.
+    /// Answers a call. If the call is wrong, the answer says why.
     pub(crate) async fn answer(
         &self,
         call: &ToolCall,
