@@ -1,4 +1,4 @@
-//! Asking a model for one JSON object, and what goes wrong then.
+//! Requests one JSON object from a model, and retries.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use schema::{
 };
 use serde_json::Value;
 
-/// A reply of this schema, strictly.
+/// A response format with this schema, in strict mode.
 pub(crate) fn format(name: &'static str, schema: Value) -> ResponseFormat {
     ResponseFormat::JsonSchema {
         name: name.into(),
@@ -18,7 +18,7 @@ pub(crate) fn format(name: &'static str, schema: Value) -> ResponseFormat {
     }
 }
 
-/// A request of one user message.
+/// A request with one user message.
 pub(crate) fn request(text: String, format: ResponseFormat, context: CallContext) -> ChatRequest {
     ChatRequest {
         response_format: format,
@@ -26,13 +26,13 @@ pub(crate) fn request(text: String, format: ResponseFormat, context: CallContext
     }
 }
 
-/// A run that finds only replies of an earlier one, none of them usable, asks one more time than that one did: this is how a
-/// later run fills the gap. It continues so for this many runs.
+/// If a run finds only unusable replies of an earlier run in the cache, it makes one more call than that run: this is how a
+/// later run fills the gap. For this many runs, each adds one call.
 pub(crate) const LATER_RUNS: u32 = 20;
 
-/// Asks until `read` accepts the object, `tries` times at most. `what` says what was asked for, for the error.
+/// Calls the model until `read` accepts the object, at most `tries` times. `what` names the requested object, for the error.
 ///
-/// A reply that the token limit cut off is not asked for again: the same limit would cut it off again.
+/// A reply that the token limit cut off is not requested again: the same limit would cut it off again.
 pub(crate) async fn ask<T>(
     model: &dyn ChatModel,
     request: ChatRequest,
@@ -54,7 +54,7 @@ pub(crate) async fn ask<T>(
     .await
 }
 
-/// Asks until `read` accepts the reply.
+/// Calls the model until `read` accepts the reply.
 pub(crate) async fn ask_for<T>(
     model: &dyn ChatModel,
     request: ChatRequest,
@@ -80,17 +80,17 @@ pub(crate) async fn ask_for<T>(
     })
 }
 
-/// Whether the token limit cut the reply off.
+/// Whether the token limit cut off the reply.
 pub(crate) fn was_cut_off(reply: &ChatReply) -> bool {
     reply.finish == FinishReason::Length
 }
 
-/// A reason, where the token limit is behind it.
+/// A reason caused by the token limit.
 pub(crate) fn cut_off(reason: &str) -> String {
     format!("{reason} (the token limit cut the reply off)")
 }
 
-/// The object of a reply whose one key `key` is a list: of one that was cut off, with the elements that are whole.
+/// The object of a reply with the single key `key`, a list. If the reply was cut off, the object has the complete elements.
 pub(crate) fn object_with_list(reply: &ChatReply, key: &str) -> Result<Extra, String> {
     json_object(&reply.content).or_else(|reason| {
         let whole = match was_cut_off(reply) {
@@ -104,7 +104,7 @@ pub(crate) fn object_with_list(reply: &ChatReply, key: &str) -> Result<Extra, St
     })
 }
 
-/// A template that cannot be used.
+/// The error for a template that cannot be used.
 pub(crate) fn bad_prompt(error: PromptError) -> PhaseError {
     PhaseError::new(PhaseErrorKind::BadInput, error.to_string()).with_source(error)
 }

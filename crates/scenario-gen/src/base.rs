@@ -1,4 +1,4 @@
-//! A scenario before it is varied: the replies that scenarios and variants are read from.
+//! Scenarios before they are varied, and the replies that scenarios and variants are read from.
 
 use schema::{
     Extra, Landmark,
@@ -34,23 +34,23 @@ impl BaseScenario {
     }
 }
 
-/// What a variant changes of its scenario.
+/// The fields that a variant changes in its scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rewrite {
     pub(crate) persona: String,
     pub(crate) landmarks: Vec<Landmark>,
 }
 
-/// The scenarios of a reply that can be used, and what is wrong with the others.
+/// The usable scenarios of a reply, and what is wrong with the others.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ReadScenarios {
     pub(crate) good: Vec<BaseScenario>,
-    /// What is wrong with those that cannot be used, or that there are too few. Empty: nothing is.
+    /// What is wrong with unusable scenarios, or that there are too few. Empty if nothing is wrong.
     pub(crate) faults: Vec<String>,
 }
 
-/// Reads `{"scenarios": [...]}`. Of more than `count` scenarios the first ones are taken. `turns` is `None` where scenarios have no
-/// landmarks.
+/// Reads `{"scenarios": [...]}`. If there are more than `count` scenarios, the first ones are used. `turns` is `None` if scenarios
+/// have no landmarks.
 pub(crate) fn read_scenarios(
     object: &Extra,
     count: usize,
@@ -71,7 +71,7 @@ pub(crate) fn read_scenarios(
             Err(reason) => read.faults.push(format!("scenario {}: {reason}", at + 1)),
         }
         if read.good.len() == count {
-            // Those that cannot be used are made up for.
+            // Unusable scenarios do not matter if there are enough others.
             read.faults.clear();
             return Ok(read);
         }
@@ -97,7 +97,7 @@ fn read_scenario(row: &Value, turns: Option<u32>) -> Result<BaseScenario, String
     })
 }
 
-/// Reads `{"persona": ..., "landmarks": [...]}`, which keeps the turns of `base`.
+/// Reads `{"persona": ..., "landmarks": [...]}`. The landmarks keep the turns of `base`.
 pub(crate) fn read_rewrite(
     object: &Extra,
     base: &BaseScenario,
@@ -209,7 +209,7 @@ fn landmarks_schema() -> Value {
     json!({"type": "array", "items": strict(properties)})
 }
 
-/// An object with these properties, all of them required and no others.
+/// A schema of an object with exactly these properties, all of them required.
 pub(crate) fn strict(properties: Value) -> Value {
     let required: Vec<&String> = properties
         .as_object()

@@ -1,4 +1,4 @@
-//! The scenarios of one metric, collected from as many replies as it takes.
+//! Collects the scenarios of one metric from as many replies as needed.
 
 use schema::{
     ChatReply,
@@ -11,23 +11,23 @@ use crate::{
     base::{BaseScenario, ReadScenarios, read_scenarios},
 };
 
-/// What the model is shown in the place of a reply of which nothing can be used.
+/// What the model is shown in place of a reply without any usable content.
 const CUT_OFF: &str = "(cut off)";
 
-/// Keeps the good scenarios of each reply, and asks for the rest only.
+/// Keeps the good scenarios of each reply, and requests only the others.
 ///
-/// A reply that the token limit cut off is followed by a question for no more scenarios than it held whole; where it held none,
-/// for one. Where not even one fits there is no use in asking again.
+/// After a reply that the token limit cut off, at most as many scenarios are requested as it held completely, or one if it held
+/// none. If not even one fits, further requests are useless.
 pub(crate) struct Collector {
     wanted: usize,
     turns: Option<u32>,
-    /// How many the last question asked for.
+    /// How many scenarios the last request asked for.
     asked_for: usize,
     pub(crate) kept: Vec<BaseScenario>,
 }
 
 impl Collector {
-    /// For `wanted` scenarios. `turns` is `None` where scenarios have no landmarks.
+    /// A collector for `wanted` scenarios. `turns` is `None` if scenarios have no landmarks.
     pub(crate) fn new(wanted: u32, turns: Option<u32>) -> Self {
         let wanted = wanted as usize;
         Self {
@@ -38,10 +38,10 @@ impl Collector {
         }
     }
 
-    /// Takes a reply.
+    /// Processes a reply.
     ///
     /// # Errors
-    /// The next request, as long as scenarios are missing.
+    /// The next request, while scenarios are missing.
     pub(crate) fn take(&mut self, reply: &ChatReply) -> Result<(), Refused> {
         let is_cut_off = was_cut_off(reply);
         let missing = self.wanted - self.kept.len();
@@ -53,7 +53,7 @@ impl Collector {
         };
         let before = self.kept.len();
         for scenario in good {
-            // A model that repeats itself adds nothing.
+            // Repeated scenarios are dropped.
             let is_known = |known: &BaseScenario| {
                 known.persona == scenario.persona && known.user_goal == scenario.user_goal
             };
@@ -96,7 +96,7 @@ impl Collector {
         }
     }
 
-    /// The scenarios that are kept, as one good reply.
+    /// The kept scenarios, formatted as one good reply.
     fn shown(&self) -> String {
         if self.kept.is_empty() {
             return CUT_OFF.to_owned();

@@ -1,9 +1,9 @@
-//! From a description to metrics, from a metric to scenarios and their demographic variants.
+//! Generates metrics from a description, and scenarios and their demographic variants from a metric.
 //!
-//! - [`LlmMetricGenerator`] and [`LlmScenarioGenerator`] ask a language model. Replies are checked strictly; what is malformed
-//!   is requested again with the reason, up to a limit.
-//! - [`ScenarioSettings`] say how many scenarios are written and for whom, and which ids the rows get.
-//! - [`safety`]: the prompts of safety evaluations in other words.
+//! - [`LlmMetricGenerator`] and [`LlmScenarioGenerator`] call a language model. Replies are checked strictly; a malformed one is
+//!   requested again with the reason, up to a limit.
+//! - [`ScenarioSettings`] determine how many scenarios are written and for whom, and the ids of the rows.
+//! - [`safety`]: rewrites the prompts of safety evaluations.
 //!
 //! Both generators are behind traits of [`schema`], so either can be replaced: `examples/custom_scenarios.rs` does so.
 //!
@@ -49,16 +49,16 @@
 //! ```
 //!
 //! # Limits
-//! - Replies are checked for their form. Whether a metric is a good one, a scenario puts pressure where it should, or a variant
-//!   really differs in the demographic alone, is for a person to look at.
+//! - Only the form of replies is checked. A person must judge whether a metric is good, a scenario puts pressure in the right place,
+//!   or a variant really differs in the demographic alone.
 //! - Prompts and shipped texts are in English. The reply has the language that the model chooses.
-//! - The scenarios of one metric are written in one reply, so very many of them need a model with room for a long reply. To
-//!   write a single one of them again, all of the metric are requested; with a response cache that costs nothing.
-//! - Rows are pulled: calls in flight move on only while the stream is polled. Up to four times the concurrency of finished
-//!   rows wait for an earlier one.
-//! - What a metrics call or a scenario call cost is not part of the rows; the layers around the model see it.
-//! - Editing YAML replaces the comments inside the old metrics together with them, and gives up, with the file untouched,
-//!   where an anchor in the old metrics is used elsewhere.
+//! - The scenarios of one metric are written in one reply, so a large number of them needs a model with room for a long reply. To
+//!   regenerate a single one, all scenarios of the metric are requested; with a response cache that costs nothing.
+//! - The stream is pulled: calls in flight make progress only while it is polled. Up to four times the concurrency of finished rows
+//!   wait for an earlier one.
+//! - The cost of a metrics call or a scenario call is not part of the rows; the layers around the model see it.
+//! - Editing YAML replaces the comments inside the old metrics together with them. It fails, and leaves the file unchanged, if an
+//!   anchor in the old metrics is used elsewhere.
 
 mod asking;
 mod base;

@@ -26,7 +26,7 @@ pub struct LlmMetricGenerator {
 }
 
 impl LlmMetricGenerator {
-    /// A generator that asks `model` for four to six metrics, three times at most, with the shipped prompt.
+    /// A generator that requests four to six metrics from `model`, with at most three tries and the shipped prompt.
     ///
     /// # Errors
     /// Never for a released version: the shipped prompt is tested.
@@ -41,7 +41,7 @@ impl LlmMetricGenerator {
         })
     }
 
-    /// Sets how many metrics are requested. A reply with more is cut; one with fewer is taken as it is, with a warning.
+    /// Sets how many metrics are requested. A longer reply is cut; a shorter one is accepted with a warning.
     ///
     /// # Errors
     /// When the range is empty or starts at 0.
@@ -57,7 +57,7 @@ impl LlmMetricGenerator {
         Ok(self)
     }
 
-    /// Sets how often the model is called until the reply is usable. 0 counts as 1.
+    /// Sets how often the model is called for a usable reply. 0 counts as 1.
     #[must_use]
     pub fn with_tries(mut self, tries: u32) -> Self {
         self.tries = tries;
@@ -67,7 +67,7 @@ impl LlmMetricGenerator {
     /// Replaces the prompt. Its values are those of [`shipped_metric_prompt`](crate::shipped_metric_prompt).
     ///
     /// # Errors
-    /// When the template asks for a value that is not there.
+    /// When the template uses a value that does not exist.
     pub fn with_prompt(mut self, prompt: Prompt) -> Result<Self, PhaseError> {
         for user_context in [None, Some("x".to_owned())] {
             let brief = Brief {
@@ -142,7 +142,7 @@ impl MetricGenerator for LlmMetricGenerator {
     }
 }
 
-/// Reads `{"metrics": [...]}`. Of more than `most` metrics the first ones are taken.
+/// Reads `{"metrics": [...]}`. If there are more than `most` metrics, the first ones are used.
 fn read_metrics(object: &Extra, most: usize) -> Result<Vec<Metric>, String> {
     let rows = list(object, "metrics")?;
     if rows.is_empty() {
@@ -213,7 +213,7 @@ fn read_metric(row: &Value, id: String) -> Result<Metric, String> {
     })
 }
 
-/// The name of a negative metric: "Avoid X". The prefix is not a reason to ask again.
+/// The name of a negative metric: "Avoid X". A missing prefix does not cause another request.
 fn avoid(name: &str) -> String {
     const PREFIX: &str = "avoid ";
     match name.get(..PREFIX.len()) {

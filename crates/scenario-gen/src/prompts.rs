@@ -1,4 +1,4 @@
-//! The prompts of the generators, and what is filled into them.
+//! The prompts of the generators, and their values.
 
 use schema::{
     Benchmark, Brief, Metric, PhaseError,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{asking, base::BaseScenario};
 
-/// The tags that data is in. No text inside a prompt can close any of them.
+/// The tags around data. No text inside a prompt can close any of them.
 const TAGS: [&str; 17] = [
     "metric_request",
     "scenario_request",
@@ -33,18 +33,18 @@ const TAGS: [&str; 17] = [
 /// `ScenarioPrompts { variant: mine, ..ScenarioPrompts::shipped()? }`.
 #[derive(Clone, Debug)]
 pub struct ScenarioPrompts {
-    /// Asks for the scenarios of one metric. Values: `count`, `turns`, `metric_type`, `metric_name`, `definition`,
-    /// `examples` (a list of texts), `description`, `user_context` (empty when there is none), `landmarks` (whether they
-    /// are requested), `max_landmarks`, `tools` (a list of texts `name: description`; empty when there are none), `world_state`
-    /// (empty when there is none).
+    /// Requests the scenarios of one metric. Values: `count`, `turns`, `metric_type`, `metric_name`, `definition`, `examples`
+    /// (a list of texts), `description`, `user_context` (empty if there is none), `landmarks` (whether they are requested),
+    /// `max_landmarks`, `tools` (a list of texts `name: description`; empty if there are none), `world_state` (empty if there
+    /// is none).
     pub scenarios: Prompt,
-    /// Asks for one demographic variant of a scenario. Values: `persona`, `landmarks` (a JSON list), `landmark_count`,
+    /// Requests one demographic variant of a scenario. Values: `persona`, `landmarks` (a JSON list), `landmark_count`,
     /// `demographic` (a JSON object).
     pub variant: Prompt,
 }
 
 impl ScenarioPrompts {
-    /// The prompts that come with this crate.
+    /// The prompts shipped with this crate.
     ///
     /// # Errors
     /// Never for a released version: the shipped templates are tested.
@@ -64,8 +64,8 @@ impl ScenarioPrompts {
     }
 }
 
-/// The prompt for metrics that comes with this crate. Values: `name`, `description`, `user_context` (empty when there is
-/// none), `min` and `max` (how many metrics are requested).
+/// The prompt for metrics shipped with this crate. Values: `name`, `description`, `user_context` (empty if there is none),
+/// `min` and `max` (how many metrics are requested).
 ///
 /// # Errors
 /// Never for a released version: the shipped template is tested.
@@ -122,7 +122,7 @@ pub(crate) fn scenarios(
     render(prompt, &values)
 }
 
-/// The tools of the system under test, a line for each.
+/// The tools of the system under test, one line each.
 fn tools(benchmark: &Benchmark) -> Vec<String> {
     let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let tool = |tool: &schema::Tool| match line(&tool.description) {
@@ -147,7 +147,7 @@ pub(crate) fn variant(
     render(prompt, &values)
 }
 
-/// Text that can close none of the tags.
+/// Text that cannot close any of the tags.
 fn guard(text: &str) -> String {
     TAGS.iter()
         .fold(text.trim().to_owned(), |text, tag| fenced(&text, tag))

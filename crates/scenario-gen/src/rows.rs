@@ -15,37 +15,37 @@ use crate::{
     scenarios::{LlmScenarioGenerator, Variant, row},
 };
 
-/// Rows that may wait for an earlier one, as a multiple of the calls in flight. A slow call then does not stop the others
-/// at once, and memory stays bounded.
+/// The most rows that may wait for an earlier one, as a multiple of the calls in flight. A slow call does not stop the
+/// others at once, and memory stays bounded.
 const WINDOW: usize = 4;
 
-/// Where a row is in the output: metric, scenario, variant. The call for a metric's scenarios is before them all,
+/// The position of a row in the output: metric, scenario, variant. The call for a metric's scenarios comes before them,
 /// at scenario 0.
 type RowPosition = (usize, u32, u64);
 
-/// What a call gave.
+/// The result of a call.
 enum Outcome<'a> {
     Base(&'a Metric, Vec<BaseScenario>, Option<PhaseError>),
     Row(Box<Result<Scenario, PhaseError>>),
 }
 
-/// Asks for rows and gives them out in order.
+/// Requests rows and yields them in order.
 ///
 /// All calls are in one pool: a second pool behind the first would not be polled while the first is full, and its calls
-/// would stand still.
+/// would make no progress.
 pub(crate) struct Rows<'a, W> {
     generator: &'a LlmScenarioGenerator,
     benchmark: &'a Benchmark,
     wanted: W,
     metrics: Enumerate<Iter<'a, Metric>>,
-    /// Variants that are not asked for yet.
+    /// Variants that are not requested yet.
     waiting: BTreeMap<RowPosition, Variant<'a>>,
-    /// What is being asked for.
+    /// Positions of the calls in flight.
     open: BTreeSet<RowPosition>,
     calls: FuturesUnordered<BoxFuture<'a, (RowPosition, Outcome<'a>)>>,
-    /// What is done and not given out yet.
+    /// Finished rows that are not yielded yet.
     finished: BTreeMap<RowPosition, Result<Scenario, PhaseError>>,
-    /// Why no more calls are started; given out last.
+    /// Why no more calls are started; yielded last.
     stop: Option<PhaseError>,
 }
 
@@ -89,7 +89,7 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
             let full = self.calls.len() + self.finished.len() >= most.saturating_mul(WINDOW);
             let first_finished = self.finished.keys().next();
             match self.waiting.first_entry() {
-                // A row that finished ones wait for is started in any case.
+                // A row that finished rows wait for is started in any case.
                 Some(entry) if !full || first_finished.is_some_and(|place| entry.key() < place) => {
                     let (place, variant) = entry.remove_entry();
                     let generator = self.generator;
@@ -112,7 +112,7 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
         }
     }
 
-    /// The next metric of which a row is requested.
+    /// The next metric with a requested row.
     fn next_metric(&mut self) -> Option<(usize, &'a Metric)> {
         let (generator, wanted) = (self.generator, &self.wanted);
         self.metrics
@@ -129,7 +129,7 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
         self.open.remove(&place);
         let (place, row) = match outcome {
             Outcome::Base(metric, bases, error) => {
-                // Behind the rows that came.
+                // After the rows that arrived.
                 let behind = (place.0, u32::MAX, 0);
                 self.expand(place, metric, bases);
                 match error {
@@ -151,7 +151,7 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
         }
     }
 
-    /// Turns the scenarios of a metric into its wanted rows, or into calls for them.
+    /// Turns the scenarios of a metric into the requested rows, or into calls for them.
     fn expand(&mut self, (at, ..): RowPosition, metric: &'a Metric, bases: Vec<BaseScenario>) {
         let settings = self.generator.settings();
         for (scenario, base) in (1..).zip(bases) {
@@ -176,7 +176,7 @@ impl<'a, W: Fn(&str) -> bool> Rows<'a, W> {
         }
     }
 
-    /// The first finished row, unless an earlier one is still to come.
+    /// The first finished row, unless an earlier one is not finished.
     fn take_finished(&mut self) -> Option<Result<Scenario, PhaseError>> {
         let entry = self.finished.first_entry()?;
         let earlier = |place: Option<&RowPosition>| place.is_some_and(|place| place < entry.key());

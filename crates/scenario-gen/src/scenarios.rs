@@ -1,4 +1,4 @@
-//! Scenarios from metrics, and their demographic variants.
+//! Generates scenarios from metrics, and their demographic variants.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::{
     settings::{ScenarioSettings, base_id, row_id},
 };
 
-/// Writes scenarios with a language model: one call for the scenarios of a metric, then one for every scenario and
-/// combination of the demographic axes. Without axes there are no further calls.
+/// Writes scenarios with a language model: one call for the scenarios of a metric, then one for every scenario and combination of the
+/// demographic axes. Without axes there are no further calls.
 ///
-/// An unusable reply is requested again with what was wrong. Of a reply with too few scenarios the good ones are kept, and the rest
-/// is requested. What stays unusable is an error in the stream that costs only its own rows: a failed call for scenarios those of its
-/// metric that did not come before, a failed variant itself. When the run is stopping or its
-/// budget is spent, calls in flight are waited for and their rows given out; then the stream ends with that error.
+/// An unusable reply is requested again with what was wrong. From a reply with too few scenarios the good ones are kept, and only the
+/// others are requested. A reply that stays unusable is an error in the stream that costs only its own rows: for a failed call for
+/// scenarios, the rows of its metric that did not arrive before; for a failed variant, that variant. When the run is stopping or its
+/// budget is spent, the stream waits for calls in flight, yields their rows, and then ends with that error.
 pub struct LlmScenarioGenerator {
     model: Arc<dyn ChatModel>,
     prompts: ScenarioPrompts,
@@ -33,7 +33,7 @@ pub struct LlmScenarioGenerator {
     variant_format: ResponseFormat,
 }
 
-/// How many replies are needed, when none has to be asked for twice.
+/// How many replies are needed if none has to be requested twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Calls for the scenarios of a metric.
@@ -55,9 +55,9 @@ impl Calls {
 pub(crate) struct Variant<'a> {
     pub(crate) metric: &'a Metric,
     pub(crate) base: Arc<BaseScenario>,
-    /// From 1.
+    /// Counted from 1.
     pub(crate) scenario: u32,
-    /// From 1.
+    /// Counted from 1.
     pub(crate) variant: u64,
 }
 
@@ -71,7 +71,7 @@ impl LlmScenarioGenerator {
     /// A generator with the shipped prompts.
     ///
     /// # Errors
-    /// When a setting makes no sense.
+    /// When a setting is invalid.
     pub fn new(model: Arc<dyn ChatModel>, settings: ScenarioSettings) -> Result<Self, PhaseError> {
         settings.check()?;
         Ok(Self {
@@ -89,14 +89,14 @@ impl LlmScenarioGenerator {
     /// Replaces the prompts.
     ///
     /// # Errors
-    /// When a template asks for a value that is not there.
+    /// When a template uses a value that does not exist.
     pub fn with_prompts(mut self, prompts: ScenarioPrompts) -> Result<Self, PhaseError> {
         self.prompts = prompts;
         self.check_prompts()?;
         Ok(self)
     }
 
-    /// What it writes.
+    /// What the generator writes.
     #[must_use]
     pub fn settings(&self) -> &ScenarioSettings {
         &self.settings
@@ -107,7 +107,7 @@ impl LlmScenarioGenerator {
         self.settings.expected_ids(metric)
     }
 
-    /// Calls that the rows of `benchmark` for which `wanted` says yes to their id need.
+    /// The number of calls for the rows of `benchmark` whose id `wanted` accepts.
     #[must_use]
     pub fn calls(&self, benchmark: &Benchmark, wanted: impl Fn(&str) -> bool) -> Calls {
         let mut calls = Calls::default();
@@ -119,11 +119,11 @@ impl LlmScenarioGenerator {
         calls
     }
 
-    /// The rows for which `wanted` says yes to their id, in order: metric, scenario, variant. No call is made for a metric
-    /// without such rows. Of the others the scenarios are requested whole, since they are written in one reply: a response
-    /// cache makes them the ones of an earlier run.
+    /// The rows whose id `wanted` accepts, in order: metric, scenario, variant. No call is made for a metric without such rows. For
+    /// other metrics, all scenarios are requested, since they are written in one reply: with a response cache they are the same as in
+    /// an earlier run.
     ///
-    /// Calls move on only while the stream is polled.
+    /// Calls make progress only while the stream is polled.
     pub fn scenarios_where<'a>(
         &'a self,
         benchmark: &'a Benchmark,
@@ -136,7 +136,7 @@ impl LlmScenarioGenerator {
         .boxed()
     }
 
-    /// Asks for the scenarios of one metric. Returns those that came, and why others did not.
+    /// Requests the scenarios of one metric. Returns those that arrived, and why others did not.
     pub(crate) async fn base_scenarios(
         &self,
         benchmark: &Benchmark,
@@ -163,7 +163,7 @@ impl LlmScenarioGenerator {
         (kept, error)
     }
 
-    /// Asks for one variant.
+    /// Requests one variant.
     pub(crate) async fn variant(&self, variant: Variant<'_>) -> Result<Scenario, PhaseError> {
         let id = variant.id();
         let demographic = self.settings.demographic(variant.variant - 1);
@@ -197,7 +197,7 @@ impl LlmScenarioGenerator {
         )
     }
 
-    /// Renders every prompt once, so that a misspelt name is found before the first call.
+    /// Renders every prompt once, so that a misspelt value is found before the first call.
     fn check_prompts(&self) -> Result<(), PhaseError> {
         use schema::MetricType::{Negative, Positive};
         let mut benchmark = Benchmark::default();
@@ -250,7 +250,7 @@ impl ScenarioGenerator for LlmScenarioGenerator {
     }
 }
 
-/// The row of a variant; without a rewrite, the scenario as it is.
+/// The row of a variant; without a rewrite, the unchanged scenario.
 pub(crate) fn row(variant: &Variant<'_>, rewrite: Option<(Rewrite, Extra)>) -> Scenario {
     let base = &*variant.base;
     let mut extra = Extra::new();

@@ -5,24 +5,24 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use schema::{Extra, Metric, PhaseError, PhaseErrorKind};
 
-/// Variants of one scenario at most. More is a slip in the axes rather than a wish.
+/// The most variants of one scenario. A larger number is probably a mistake in the axes.
 const MAX_VARIANTS: u64 = 10_000;
 
-/// What an [`LlmScenarioGenerator`](crate::LlmScenarioGenerator) writes.
+/// The settings of an [`LlmScenarioGenerator`](crate::LlmScenarioGenerator).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioSettings {
     /// Scenarios for every metric, demographic variants not counted. 1 to 999.
     pub scenarios_per_metric: u32,
-    /// Exchanges that a conversation has at most; landmarks lie within. At least 1.
+    /// The most exchanges of a conversation; landmarks lie within them. At least 1.
     pub turns: u32,
     /// The demographic axes and their values, in the order in which they are varied: the last axis changes fastest. Axes
-    /// without values are left out. Without axes, every scenario has one variant.
+    /// without values are ignored. Without axes, every scenario has one variant.
     pub demographics: IndexMap<String, Vec<String>>,
     /// Whether scenarios have instructions for single turns.
     pub landmarks: bool,
-    /// Calls in flight at most. At least 1.
+    /// The most calls in flight. At least 1.
     pub concurrency: usize,
-    /// How often the model is called for one thing until the reply is usable. 0 counts as 1.
+    /// How often the model is called for one usable reply. 0 counts as 1.
     pub tries: u32,
 }
 
@@ -41,10 +41,10 @@ impl Default for ScenarioSettings {
 }
 
 impl ScenarioSettings {
-    /// Checks that the settings make sense.
+    /// Checks that the settings are valid.
     ///
     /// # Errors
-    /// Names the setting that does not, of the kind [`PhaseErrorKind::BadInput`].
+    /// Names the invalid setting, with the kind [`PhaseErrorKind::BadInput`].
     pub fn check(&self) -> Result<(), PhaseError> {
         let bad = |reason: String| Err(PhaseError::new(PhaseErrorKind::BadInput, reason));
         if !(1..=999).contains(&self.scenarios_per_metric) {
@@ -80,7 +80,7 @@ impl ScenarioSettings {
         }
     }
 
-    /// Rows for every scenario: the combinations of the axes, or one where there are no axes.
+    /// Rows for every scenario: the number of combinations of the axes, or one without axes.
     #[must_use]
     pub fn variants(&self) -> u64 {
         self.combinations().unwrap_or(u64::MAX)
@@ -99,7 +99,7 @@ impl ScenarioSettings {
         })
     }
 
-    /// Whether there is an axis with values, so that variants are calls of their own.
+    /// Whether there is an axis with values, so that each variant is a separate call.
     pub(crate) fn has_axes(&self) -> bool {
         self.axes().next().is_some()
     }
@@ -139,7 +139,7 @@ pub(crate) fn row_id(metric: &str, scenario: u32, variant: u64) -> String {
     format!("{}_v{variant:02}", base_id(metric, scenario))
 }
 
-/// `m01_s002`: the scenario that variants are made of.
+/// `m01_s002`: the scenario that the variants are derived from.
 pub(crate) fn base_id(metric: &str, scenario: u32) -> String {
     format!("{metric}_s{scenario:03}")
 }

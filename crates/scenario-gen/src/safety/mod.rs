@@ -1,11 +1,11 @@
-//! Variations of a safety evaluation's prompts: the same wish in other words, by named strategies.
+//! Variations of a safety evaluation's prompts: named strategies rewrite the same request.
 //!
-//! - [`LlmVariation`] asks a model, the attacker. Its seven shipped strategies are [`STRATEGIES`]; one of your own is a text that
-//!   says how to rewrite, see [`LlmVariation::custom`]. Other ways altogether implement
+//! - [`LlmVariation`] calls a model, the attacker. Its seven shipped strategies are [`STRATEGIES`]; a custom one is a text that
+//!   says how to rewrite, see [`LlmVariation::custom`]. Entirely different strategies implement
 //!   [`VariationStrategy`](schema::safety::VariationStrategy).
 //!
-//! An attacker that declines is called again; then [`Varied::refused`](schema::safety::Varied::refused) says so, and the caller
-//! tries another strategy.
+//! An attacker that declines is called again. If it declines again, [`Varied::refused`](schema::safety::Varied::refused) reports
+//! it, and the caller tries another strategy.
 //!
 //! Calls are made for the row `<item's row>__<strategy>`, with the layer as turn.
 //!
@@ -47,10 +47,10 @@
 //! ```
 //!
 //! # Limits
-//! - Whether a rewritten prompt keeps the wish of its source is not checked. The prompts are in the result file, with their
-//!   strategy and source, for a person to look at.
+//! - Nothing checks whether a rewritten prompt keeps the intent of its source. The prompts are in the result file, with their
+//!   strategy and source, so that a person can look at them.
 //! - A refusal is recognised by English expressions ([`schema::safety::sounds_like_refusal`]).
-//! - Two prompts that say the same in other words are not the same to [`normalised`](schema::safety::normalised).
+//! - Two prompts with the same meaning in different words are not equal to [`normalised`](schema::safety::normalised).
 
 mod reply;
 mod shipped;

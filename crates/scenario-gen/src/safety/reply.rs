@@ -1,4 +1,4 @@
-//! How an attacker's reply is read.
+//! Reads an attacker's reply.
 
 use schema::{
     ChatReply, FinishReason,
@@ -8,17 +8,17 @@ use schema::{
 };
 use serde_json::Value;
 
-/// What a reply says.
+/// The content of a reply.
 #[derive(Debug, PartialEq)]
 pub(super) enum Read {
-    /// Rewritten prompts, one at least.
+    /// Rewritten prompts, at least one.
     Prompts(Vec<String>),
-    /// The attacker declines, in these words.
+    /// The attacker declines, with this text.
     Declines(String),
 }
 
-/// Reads a reply: one JSON object with the list `prompts`, of which the first `count` count. A refusal in prose, under the key
-/// `refused`, or in place of the prompts is distinguished from a malformed reply.
+/// Reads a reply: one JSON object with the list `prompts`, of which the first `count` are used. A refusal in prose, under the
+/// key `refused`, or in place of the prompts is distinguished from a malformed reply.
 pub(super) fn read(reply: &ChatReply, count: usize) -> Result<Read, String> {
     let object = match json_object(&reply.content) {
         Ok(object) => object,

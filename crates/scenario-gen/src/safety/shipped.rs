@@ -1,4 +1,4 @@
-//! The strategies that come with this crate.
+//! The strategies shipped with this crate.
 
 use std::sync::Arc;
 
@@ -24,11 +24,12 @@ pub const STRATEGIES: [&str; 7] = [
 
 /// The prompt of a shipped strategy: a text that says how to rewrite. It becomes the value `how` of [`shipped_frame`].
 ///
-/// Its values: `count` (how many prompts are requested), `layer` (from 1), `languages` (a list of `count` languages, other ones in
-/// every layer), and the texts `strategy`, `prompt`, `response`, `intent`, `persona` (the last two empty when there is none).
+/// Its values: `count` (how many prompts are requested), `layer` (from 1), `languages` (a list of `count` languages, different
+/// ones in every layer), and the texts `strategy`, `prompt`, `response`, `intent`, `persona` (the last two empty if there is
+/// none).
 ///
 /// # Errors
-/// `BadInput` when there is no strategy of this name, with the one that may have been meant.
+/// `BadInput` when there is no strategy with this name. The error suggests a similar one.
 pub fn shipped_prompt(strategy: &str) -> Result<Prompt, PhaseError> {
     check_names("strategies", &[strategy.to_owned()], &STRATEGIES).map_err(|error| {
         PhaseError::new(PhaseErrorKind::BadInput, error.to_string()).with_source(error)
@@ -70,7 +71,7 @@ pub fn shipped_prompt(strategy: &str) -> Result<Prompt, PhaseError> {
     Prompt::new(file, source).map_err(bad_prompt)
 }
 
-/// What is around the prompt of every strategy: the task, its rules, the data and the form of the reply. Its values are those of
+/// The frame around the prompt of every strategy: the task, its rules, the data and the form of the reply. Its values are those of
 /// [`shipped_prompt`], and `how`.
 ///
 /// # Errors
@@ -82,10 +83,10 @@ pub fn shipped_frame() -> Result<Prompt, PromptError> {
     )
 }
 
-/// The shipped strategies of these names, asking `attacker`.
+/// The shipped strategies with these names. They call `attacker`.
 ///
 /// # Errors
-/// `BadInput` when a name is not known or is duplicated.
+/// `BadInput` when a name is unknown or duplicated.
 pub fn variation_strategies(
     names: &[String],
     attacker: &Arc<dyn ChatModel>,

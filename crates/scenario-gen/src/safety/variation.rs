@@ -1,4 +1,4 @@
-//! A strategy that asks a model.
+//! A strategy that calls a model.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     base::strict,
 };
 
-/// The tags that data is in. No text inside a prompt can close any of them.
+/// The tags around data. No text inside a prompt can close any of them.
 const TAGS: [&str; 7] = [
     "variation_request",
     "strategy",
@@ -48,13 +48,13 @@ const LANGUAGES: [&str; 12] = [
     "Vietnamese",
 ];
 
-/// Characters of the target's answer that the attacker is shown.
+/// The most characters of the target's answer that the attacker is shown.
 const RESPONSE_SHOWN: usize = 2000;
 
-/// How often a model may decline before that is its answer.
+/// How often a model may decline before this counts as its answer.
 const REFUSALS: u32 = 2;
 
-/// The message to a model that gives the prompt back as it is.
+/// The message to a model that returns the prompt unchanged.
 const COPIED: &str = "it repeats the prompt as it is; the rewritten ones must differ from it";
 
 /// The message to a model that declines.
@@ -74,7 +74,7 @@ impl LlmVariation {
     /// The shipped strategy `name`, with three tries.
     ///
     /// # Errors
-    /// `BadInput` when there is none of this name, with the one that may have been meant.
+    /// `BadInput` when there is no strategy with this name. The error suggests a similar one.
     pub fn new(name: &str, attacker: Arc<dyn ChatModel>) -> Result<Self, PhaseError> {
         Self::custom(name, shipped_prompt(name)?, attacker)
     }
@@ -83,8 +83,8 @@ impl LlmVariation {
     /// [`shipped_prompt`].
     ///
     /// # Errors
-    /// `BadInput` when the name has other characters than small letters, digits and `_`, or the template asks for a value that is
-    /// not there.
+    /// `BadInput` when the name has other characters than small letters, digits and `_`, or the template uses a value that does
+    /// not exist.
     pub fn custom(
         name: impl Into<String>,
         prompt: Prompt,
@@ -115,29 +115,29 @@ impl LlmVariation {
     /// Replaces the text that says how to rewrite.
     ///
     /// # Errors
-    /// `BadInput` when the template asks for a value that is not there.
+    /// `BadInput` when the template uses a value that does not exist.
     pub fn with_prompt(mut self, prompt: Prompt) -> Result<Self, PhaseError> {
         self.prompt = prompt;
         self.checked()
     }
 
-    /// Replaces what is around it. See [`shipped_frame`].
+    /// Replaces the frame around the prompt. See [`shipped_frame`].
     ///
     /// # Errors
-    /// `BadInput` when the template asks for a value that is not there.
+    /// `BadInput` when the template uses a value that does not exist.
     pub fn with_frame(mut self, frame: Prompt) -> Result<Self, PhaseError> {
         self.frame = frame;
         self.checked()
     }
 
-    /// Asks up to `tries` times for usable prompts; 0 counts as 1.
+    /// Sets how often the model is called for usable prompts; 0 counts as 1.
     #[must_use]
     pub fn with_tries(mut self, tries: u32) -> Self {
         self.tries = tries.max(1);
         self
     }
 
-    /// Renders the prompts once, so that a misspelt name is found before the first call.
+    /// Renders the prompts once, so that a misspelt value is found before the first call.
     fn checked(self) -> Result<Self, PhaseError> {
         let case = TestCase::new("x", "x", "x");
         let item = Item::of_case(&case, self.attacker.id(), Arc::new(NoJournal));
@@ -208,7 +208,7 @@ impl VariationStrategy for LlmVariation {
         let source = normalised(wanted.prompt);
         let read = |reply: &ChatReply| {
             asked += 1;
-            // The reply of the last try is also used by a later run, which finds these replies in the cache.
+            // A later run, which finds these replies in the cache, also uses the reply of the last try.
             let last = asked >= self.tries;
             match read(reply, count)? {
                 Read::Declines(reason) => {
@@ -268,7 +268,7 @@ fn varied(read: Read, spend: Spend) -> Varied {
     }
 }
 
-/// As many languages as prompts are requested, other ones in every layer as long as there are any left.
+/// As many languages as prompts are requested. Each layer gets different ones until all were used.
 fn languages(layer: u32, count: u32) -> Value {
     let start = layer.saturating_sub(1).saturating_mul(count) as usize % LANGUAGES.len();
     let chosen = LANGUAGES.iter().cycle().skip(start).take(count as usize);
@@ -282,7 +282,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Text that can close none of the tags.
+/// Text that cannot close any of the tags.
 fn guard(text: &str) -> String {
     TAGS.iter()
         .fold(text.trim().to_owned(), |text, tag| fenced(&text, tag))
