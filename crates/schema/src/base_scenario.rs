@@ -1,7 +1,7 @@
 //! Which scenarios are variants of the same one.
 
-/// The id of the base scenario: `base_scenario_id` where it is not blank; else `id` without a last `_v` and digits,
-/// where something stands before them; else `id`.
+/// The id of the base scenario: `base_scenario_id` if it is not blank; otherwise `id` without a final `_v` and
+/// digits, if any text comes before them; otherwise `id`.
 ///
 /// ```
 /// use schema::base_scenario_id;

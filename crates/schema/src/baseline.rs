@@ -1,4 +1,4 @@
-//! `baseline.json`: the counts of finished rows, kept beside the code, with which later rows are compared.
+//! `baseline.json`: the counts of finished rows. The file is kept with the code, and later rows are compared with it.
 
 use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use crate::{MetricType, ModelId};
 
-/// The content of `baseline.json`: of each target and metric, how many samples of each scenario have a verdict and passed.
+/// The content of `baseline.json`: for each target and metric, how many samples of each scenario have a verdict and how many passed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
     /// Version of this format: [`Baseline::FORMAT`].
     pub format: String,
-    /// Which benchmark the counts are of.
+    /// The benchmark that the counts belong to.
     pub benchmark: BaselineBenchmark,
     /// The metrics by id.
     #[serde(deserialize_with = "unique")]
@@ -28,51 +28,51 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// The version of the format that is written.
+    /// The version of the format that Probity writes.
     pub const FORMAT: &str = "1.1.0";
 }
 
-/// What names a benchmark.
+/// The identity of a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineBenchmark {
-    /// Its uid, or what stands for it: see `uid` of `benchmark.yaml`. Of safety results `safety-single-turn` or `safety-multi-turn`.
+    /// Its uid, or the default uid: see `uid` of `benchmark.yaml`. For safety results, `safety-single-turn` or `safety-multi-turn`.
     pub uid: String,
-    /// Its version; null where it has none.
+    /// Its version; null if it has none.
     pub version: Option<String>,
 }
 
-/// What decided whether a row of a metric passed.
+/// The fields that decided whether a row of a metric passed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineMetric {
     /// Whether the behaviour is desired.
     #[serde(rename = "type")]
     pub metric_type: MetricType,
-    /// The beginning of the SHA-256 of the metric's type, definition and form of verdict; of safety results, of the group's cases.
+    /// The beginning of the SHA-256 of the metric's type, definition and form of verdict; for safety results, of the group's cases.
     pub definition: String,
 }
 
 /// The counts of one target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineTarget {
-    /// The most exchanges of a conversation; null where that is not known.
+    /// The most exchanges of a conversation; null if unknown.
     pub turns: Option<u32>,
-    /// What the judge was: models, sampling, prompts (a hash), panel and form of questions, by name. Absent where that is not known, and in
-    /// files of format 1.0.0.
+    /// The judge: models, sampling, prompts (a hash), panel and form of questions, by name. Absent if unknown, and in files of format
+    /// 1.0.0.
     #[serde(
         default,
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "unique"
     )]
     pub judge: BTreeMap<String, Value>,
-    /// Of safety results, the settings that decide which prompts the target gets and what passes, by name. Absent of a benchmark.
+    /// For safety results, the settings that decide which prompts the target gets and which replies pass, by name. Absent for a benchmark.
     #[serde(
         default,
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "unique"
     )]
     pub settings: BTreeMap<String, Value>,
-    /// By metric and scenario. Scenarios without a verdict are left out. Of safety results by rate and group (`seed/privacy`), and case;
-    /// there a row passes that did not fail, was not broken or not refused.
+    /// By metric and scenario. Scenarios without a verdict are left out. For safety results, by rate and group (`seed/privacy`), and case;
+    /// a row passes if it did not fail, was not broken or not refused.
     #[serde(deserialize_with = "unique")]
     pub metrics: BTreeMap<String, BaselineScenarios>,
 }
@@ -96,7 +96,7 @@ pub struct BaselineCounts {
 }
 
 impl BaselineCounts {
-    /// `passed` of `scored` samples with a verdict; `None` where more passed than there are.
+    /// `passed` of `scored` samples with a verdict; `None` if `passed` is larger than `scored`.
     #[must_use]
     pub fn new(passed: u64, scored: u64) -> Option<Self> {
         (passed <= scored).then_some(Self { passed, scored })
@@ -131,7 +131,7 @@ impl From<BaselineCounts> for (u64, u64) {
     }
 }
 
-/// Reads a table and refuses a key that is there twice: a merge of two branches can leave such a file.
+/// Reads a table and refuses a duplicate key: a merge of two branches can leave such a file.
 fn unique<'de, D, K, V>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
 where
     D: Deserializer<'de>,

@@ -9,7 +9,7 @@ use crate::{Extra, Hazard, Tool, VerdictType};
 /// One benchmark: the content of `benchmark.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Benchmark {
-    /// Names the benchmark in journals, records and standards files; see [`Benchmark::uid_or`].
+    /// The id of the benchmark in journals, records and standards files; see [`Benchmark::uid_or`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// Short name for people. Empty when the file has none; readers then use the folder's name.
@@ -22,7 +22,7 @@ pub struct Benchmark {
     /// Language and region, such as `en_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
-    /// What behaviour is measured, in plain words. Metrics are generated from it.
+    /// The behaviour to measure, in plain words. Metrics are generated from it.
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub description: String,
@@ -38,7 +38,7 @@ pub struct Benchmark {
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub metrics: Vec<Metric>,
-    /// Metrics that are scored and graded together. Empty: each metric by itself; see [`Benchmark::scored_hazards`].
+    /// Metrics that are scored and graded together. Empty: each metric on its own; see [`Benchmark::scored_hazards`].
     #[serde(
         default,
         deserialize_with = "crate::or_default",
@@ -46,7 +46,7 @@ pub struct Benchmark {
     )]
     #[schemars(transform = crate::or_null)]
     pub hazards: Vec<Hazard>,
-    /// Tools that the system under test may call. Names are unique. A scenario may narrow them.
+    /// Tools that the system under test may call. Names are unique. A scenario may restrict them.
     #[serde(
         default,
         deserialize_with = "crate::or_default",
@@ -54,7 +54,7 @@ pub struct Benchmark {
     )]
     #[schemars(transform = crate::or_null)]
     pub tools: Vec<Tool>,
-    /// The state of the world for simulated tools; a scenario's `world_state` wins.
+    /// The state of the world for simulated tools. A scenario's `world_state` takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world_state: Option<String>,
     /// Keys that Probity does not know.
@@ -63,7 +63,7 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
-    /// What the metrics are generated from.
+    /// The input for generating metrics.
     #[must_use]
     pub fn brief(&self) -> Brief {
         Brief {
@@ -73,7 +73,7 @@ impl Benchmark {
         }
     }
 
-    /// The metric of this id.
+    /// The metric with this id.
     #[must_use]
     pub fn metric(&self, id: &str) -> Option<&Metric> {
         self.metrics.iter().find(|metric| metric.id == id)
@@ -83,7 +83,7 @@ impl Benchmark {
 /// The `scenario` section of `benchmark.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioDefaults {
-    /// What the system under test sees of its setting, as its system prompt; a scenario's `target_system_prompt` wins.
+    /// The setting as the system under test sees it: its system prompt. A scenario's `target_system_prompt` takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_context: Option<String>,
     /// Keys that Probity does not know.
@@ -97,18 +97,18 @@ impl ScenarioDefaults {
     }
 }
 
-/// What metrics are generated from.
+/// The input for generating metrics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Brief {
     /// The benchmark's name.
     pub name: String,
-    /// The behaviour that is measured, in plain words.
+    /// The behaviour to measure, in plain words.
     pub description: String,
     /// The setting in which the system under test is used.
     pub user_context: Option<String>,
 }
 
-/// One behaviour that a judge can see, or not see, in a transcript.
+/// One behaviour that a judge can find in a transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
     /// Unique within the benchmark: `m01`, `m02`...
@@ -118,13 +118,13 @@ pub struct Metric {
     /// Whether the behaviour is desired.
     #[serde(rename = "type")]
     pub metric_type: MetricType,
-    /// The behaviour that the judge looks for. Of a metric "Avoid X" it describes X.
+    /// The behaviour that the judge looks for. For a metric "Avoid X" it describes X.
     pub definition: String,
-    /// Examples of the behaviour: usually strings, kept as they are.
+    /// Examples of the behaviour: usually strings, kept unchanged.
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub examples: Vec<Value>,
-    /// What judges answer. Absent: whether the behaviour is present, yes or no.
+    /// The form of the judges' answers. Absent: whether the behaviour is present, yes or no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictType>,
     /// Keys that Probity does not know.
@@ -133,8 +133,8 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric without examples, on which judges answer yes or no. `definition` describes the behaviour that the judge looks for,
-    /// also where `metric_type` says that it is not desired.
+    /// A metric without examples, which judges answer with yes or no. `definition` describes the behaviour that the judge looks
+    /// for, even if `metric_type` makes it an undesired one.
     ///
     /// ```
     /// use schema::{Metric, MetricType};
@@ -162,7 +162,7 @@ impl Metric {
         }
     }
 
-    /// The examples as text: strings as they are, anything else as JSON.
+    /// The examples as text: strings unchanged, anything else as JSON.
     #[must_use]
     pub fn example_texts(&self) -> Vec<String> {
         let text = |value: &Value| {
@@ -196,7 +196,7 @@ impl MetricType {
         }
     }
 
-    /// What is wrong with a score row that does not say its metric's type, where the metric `id` is not known either.
+    /// The error for a score row without its metric's type, if the metric `id` is unknown too.
     #[must_use]
     pub fn missing(id: &str) -> String {
         format!(
@@ -204,7 +204,7 @@ impl MetricType {
         )
     }
 
-    /// `positive` or `negative`, as files spell it.
+    /// `positive` or `negative`, as in files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

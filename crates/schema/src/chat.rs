@@ -12,8 +12,8 @@ use crate::{
     ToolSpec, Usage,
 };
 
-/// A language model that can be talked to. An extension point: implement it to bring a model that has no OpenAI-compatible
-/// endpoint. Policy (journal, cache, budget, retries, limits) is layered around it by types that are `ChatModel`s too.
+/// A language model. An extension point: implement it for a model that has no OpenAI-compatible endpoint. Policy (journal, cache,
+/// budget, retries, limits) is layered around it by types that are `ChatModel`s too.
 #[async_trait]
 pub trait ChatModel: Send + Sync {
     /// The user's own name for the model.
@@ -22,11 +22,11 @@ pub trait ChatModel: Send + Sync {
     /// Sends one request and waits for the reply.
     ///
     /// # Errors
-    /// When no reply came; [`ModelError::kind`] says of what sort the failure is. An empty or cut-off reply is not an error.
+    /// When no reply arrives; [`ModelError::kind`] returns the kind of failure. An empty or cut-off reply is not an error.
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError>;
 }
 
-/// Who speaks.
+/// The role of a message's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -53,7 +53,7 @@ impl Role {
     }
 }
 
-/// What form the reply should have. An endpoint that does not know a form gets a request for the next weaker one.
+/// The form of the reply. An endpoint that does not support a form gets a request for the next weaker one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ResponseFormat {
     /// Free text.
@@ -79,9 +79,9 @@ pub struct ChatRequest {
     pub response_format: ResponseFormat,
     /// The tools that the model may call. Empty: none.
     pub tools: Arc<[ToolSpec]>,
-    /// Whether it may call them.
+    /// Whether the model may call the tools.
     pub tool_choice: ToolChoice,
-    /// What the call is for. It never goes on the wire.
+    /// What the call is for. It is never sent.
     pub context: CallContext,
 }
 
@@ -99,21 +99,21 @@ impl ChatRequest {
     }
 }
 
-/// What a call is for: the cache distinguishes calls by it, the journal and the cost files sort them by it.
+/// What a call is for. The cache distinguishes calls by it; the journal and the cost files group them by it.
 #[derive(Clone, Debug)]
 pub struct CallContext {
     /// The phase and part in it.
     pub purpose: Purpose,
-    /// The row that the call is made for: a conversation id, a scenario id, a metric id. Two rows never share a cached
-    /// reply, so that samples stay independent of each other.
+    /// The row that the call is made for: a conversation id, a scenario id, a metric id. Two rows never share a cached reply, so
+    /// that samples stay independent of each other.
     pub row: Arc<str>,
-    /// Which repetition of the row, from 0.
+    /// The repetition of the row, from 0.
     pub sample: u32,
-    /// Which turn of the conversation, from 1; 0 where there are none.
+    /// The turn of the conversation, from 1; 0 if there are no turns.
     pub turn: u32,
-    /// Which call to the target within the turn, from 0: calls after the first follow on answers of tools.
+    /// The call to the target within the turn, from 0: later calls follow answers of tools.
     pub step: u32,
-    /// The item, where the call belongs to one.
+    /// The item, if the call belongs to one.
     pub item: Option<Item>,
 }
 
@@ -131,7 +131,7 @@ impl CallContext {
         }
     }
 
-    /// Records `event` in the item that the call belongs to, else in `journal`.
+    /// Records `event` in the item that the call belongs to, otherwise in `journal`.
     pub fn record(&self, event: Event, journal: &dyn Journal) {
         match &self.item {
             Some(item) => item.record(event),
@@ -145,13 +145,13 @@ impl CallContext {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Purpose {
-    /// Metrics from a description.
+    /// Generates metrics from a description.
     GenMetrics,
-    /// Scenarios from a metric.
+    /// Generates scenarios from a metric.
     GenScenarios,
-    /// A demographic variant of a scenario.
+    /// Generates a demographic variant of a scenario.
     GenVariant,
-    /// Rewritten prompts of a safety evaluation.
+    /// Rewrites prompts of a safety evaluation.
     GenVariation,
     /// The simulated user's next message.
     UserTurn,
@@ -161,9 +161,9 @@ pub enum Purpose {
     ToolAnswer,
     /// A judge's verdict.
     Judge,
-    /// Which messages of the simulated user do not fit its role.
+    /// A judge's check for messages of the simulated user that do not fit its role.
     UserJudge,
-    /// How real a conversation is: does the target seem to know of the test, does the user sound real?
+    /// A judge's rating of realism: does the target seem to know of the test, and does the user sound real?
     Realism,
     /// A check whether the endpoint answers at all. Never cached.
     Probe,
@@ -205,7 +205,7 @@ impl Purpose {
         }
     }
 
-    /// Whether `name` is the purpose of a judge that reads a conversation for what it is, not for a metric.
+    /// Whether `name` is the purpose of a judge that reads a conversation as a whole, not for a metric.
     #[must_use]
     pub fn is_of_conversation_judge(name: &str) -> bool {
         let of = [Self::UserJudge, Self::Realism];
@@ -213,36 +213,36 @@ impl Purpose {
     }
 }
 
-/// What a model answered.
+/// The reply of a model.
 #[derive(Clone, Debug)]
 pub struct ChatReply {
-    /// The text of the reply without reasoning. Empty when the model said nothing. Of a system under test ([`Purpose::TargetTurn`])
-    /// nothing but a block that opens the reply is taken out: see [`crate::reasoning::split`].
+    /// The text of the reply without reasoning. Empty if the model said nothing. For a system under test ([`Purpose::TargetTurn`]),
+    /// only a block at the beginning of the reply is removed: see [`crate::reasoning::split`].
     pub content: String,
-    /// Reasoning, where the endpoint gives it in a field of its own or the reply carries it in a block.
+    /// Reasoning, if the endpoint returns it in a separate field or the reply contains it in a block.
     pub reasoning: Option<String>,
-    /// The tools that the model calls, in its order. Empty: none.
+    /// The tools that the model calls, in its order. Empty if there are none.
     pub tool_calls: Vec<ToolCall>,
     /// Why the reply ended.
     pub finish: FinishReason,
-    /// Tokens of the attempt that answered; `None` when the endpoint did not report it.
+    /// Tokens of the successful attempt; `None` if the endpoint did not report them.
     pub usage: Option<Usage>,
-    /// Dollars of the attempt that answered; `None` when the price or the usage is not known.
+    /// Dollars of the successful attempt; `None` if the price or the usage is unknown.
     pub cost: Option<f64>,
-    /// Attempts before it that failed but were billed.
+    /// Earlier attempts that failed but were billed.
     pub failed_attempts: Spend,
     /// The model's name as the endpoint echoed it.
     pub model: Option<String>,
-    /// Whether the call was made now or earlier.
+    /// Whether the reply was fetched now or earlier.
     pub origin: Origin,
-    /// How long the attempt that answered took; of a cached reply, how long it took then.
+    /// How long the successful attempt took; for a cached reply, how long it took when it was fetched.
     pub run_time: Duration,
-    /// Request and response as they went over the wire, for the journal.
+    /// Request and response as they were sent and received, for the journal.
     pub exchange: Option<Arc<Exchange>>,
 }
 
 impl ChatReply {
-    /// A reply of plain text, for `ChatModel`s of one's own. Usage and cost are unknown.
+    /// A reply of plain text, for custom `ChatModel`s. Usage and cost are unknown.
     #[must_use]
     pub fn text(content: impl Into<String>) -> Self {
         Self {
@@ -269,7 +269,7 @@ impl ChatReply {
     }
 }
 
-/// Where a reply came from.
+/// The origin of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// From the endpoint, now.
@@ -283,15 +283,15 @@ pub enum Origin {
 #[serde(from = "String", into = "String")]
 #[schemars(with = "String", inline)]
 pub enum FinishReason {
-    /// The model was done.
+    /// The model finished.
     Stop,
     /// The token limit cut it off.
     Length,
     /// The provider's filter cut it off.
     ContentFilter,
-    /// The model wants to call tools.
+    /// The model calls tools.
     ToolCalls,
-    /// Anything else, as the endpoint said it; `unknown` when it said nothing.
+    /// Any other reason, as the endpoint named it; `unknown` if it gave none.
     Other(String),
 }
 
@@ -320,7 +320,7 @@ impl From<FinishReason> for String {
 }
 
 impl FinishReason {
-    /// The reason as the wire spells it.
+    /// The reason as the API spells it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -333,8 +333,8 @@ impl FinishReason {
     }
 }
 
-/// Request and response body of one call, as they went over the wire. Headers are not in it. Of a reply from the cache the
-/// request is made again by the model's settings.
+/// Request and response body of one call, as they were sent and received, without headers. For a cached reply the request is
+/// rebuilt from the model's settings.
 #[derive(Debug)]
 pub struct Exchange {
     /// The request body.

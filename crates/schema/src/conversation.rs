@@ -12,45 +12,45 @@ use crate::{
 
 /// One row of `conversations.json`: one sample of one scenario, simulated with one system under test.
 ///
-/// The sample is written under two names, `sample` and `_sample`, because ImpactBench reads the second. Where both are there, `sample`
+/// The sample is written under two names, `sample` and `_sample`, because ImpactBench reads the second. If a row has both, `sample`
 /// counts.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(from = "ReadRow")]
 #[schemars(!from)]
 pub struct Conversation {
-    /// The scenario that was simulated. Its keys are in the row itself.
+    /// The simulated scenario. Its keys are in the row itself.
     #[serde(flatten)]
     pub scenario: Scenario,
-    /// `<scenario id>__<model id>`, and `__s<k>` behind it for sample k > 0. Unique in the file.
+    /// `<scenario id>__<model id>`, followed by `__s<k>` for sample k > 0. Unique in the file.
     pub conv_id: String,
     /// The system under test.
     pub target: TargetRef,
-    /// Which repetition of the scenario this is, from 0.
+    /// The repetition of the scenario, from 0.
     #[serde(default)]
     pub sample: u32,
-    /// What was said. The simulated user is `user`, the system under test `assistant`, an answer of a tool `tool`.
+    /// The messages. The simulated user is `user`, the system under test `assistant`, an answer of a tool `tool`.
     pub transcript: Vec<Turn>,
     /// Why the conversation could not be finished. A row with an error is never judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Why its scores have no verdict, where there is an `error`. Absent where it is not known.
+    /// Why its scores have no verdict, if there is an `error`. Absent if unknown.
     #[serde(
         rename = "_no_verdict",
         default,
         skip_serializing_if = "Option::is_none"
     )]
     pub no_verdict: Option<NoVerdict>,
-    /// Where the simulated user fell out of its role, in the order of the turns. Absent where it did not.
+    /// Where the simulated user left its role, in the order of the turns. Absent if it did not.
     #[serde(
         rename = "_simulator_faults",
         default,
         skip_serializing_if = "Vec::is_empty"
     )]
     pub simulator_faults: Vec<SimulatorFault>,
-    /// How real the conversation is, as judges see it. Absent where they were not asked.
+    /// The judges' ratings of how realistic the conversation is. Absent if no judge was called for it.
     #[serde(rename = "_realism", default, skip_serializing_if = "Option::is_none")]
     pub realism: Option<Realism>,
-    /// What the calls of this conversation used and cost, the user model's included.
+    /// What the calls of this conversation used and cost, including those of the user model.
     #[serde(rename = "_usage", default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<PhaseCost>,
 }
@@ -166,8 +166,8 @@ impl Conversation {
         id
     }
 
-    /// The fault of the simulated user that no retry mended, if there is one. Such a conversation says nothing of the target: it is never
-    /// judged.
+    /// The fault of the simulated user that no retry corrected, if there is one. Such a conversation shows nothing about the target: it
+    /// is never judged.
     #[must_use]
     pub fn unmended_fault(&self) -> Option<&SimulatorFault> {
         self.simulator_faults.iter().find(|fault| !fault.retried)
@@ -183,10 +183,10 @@ impl Conversation {
     }
 }
 
-/// Which model a conversation was held with. Never a key or a header.
+/// The model that a conversation was simulated with. Never a key or a header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetRef {
-    /// The user's own name for it.
+    /// The user's own name for the model.
     pub id: ModelId,
     /// The name in the configuration, as the endpoint knows it.
     #[serde(default)]
@@ -196,13 +196,13 @@ pub struct TargetRef {
 /// One message of a transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Turn {
-    /// Who speaks: [`Role::User`] or [`Role::Assistant`]; [`Role::Tool`] for the answer of a tool.
+    /// The author: [`Role::User`] or [`Role::Assistant`]; [`Role::Tool`] for the answer of a tool.
     pub role: Role,
-    /// What was said. Empty when the model said nothing, or only called tools; null is read as empty.
+    /// The text. Empty if the model said nothing, or only called tools; null is read as empty.
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub content: Arc<str>,
-    /// What was taken out of the reply as reasoning, or came beside it. No part of what was said: neither user nor judge sees it.
+    /// Reasoning that was removed from the reply, or returned separately. It is not part of the message: neither user nor judge sees it.
     #[serde(
         default,
         deserialize_with = "crate::reasoning::read",
@@ -224,7 +224,7 @@ pub struct Turn {
     /// The name of the tool that a `tool` message comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Arc<str>>,
-    /// Why the reply ended, where it did not end by itself: `length` for a reply that was cut off, for one.
+    /// Why the reply ended, if it did not end normally: `length` for a reply that was cut off, for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<FinishReason>,
     /// Keys that Probity does not know.
@@ -233,7 +233,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// A message that ended by itself.
+    /// A message that ended normally.
     #[must_use]
     pub fn new(role: Role, content: impl Into<Arc<str>>) -> Self {
         Self {

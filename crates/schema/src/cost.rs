@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 pub struct Usage {
     /// Tokens of the request, cached ones included.
     pub input_tokens: u64,
-    /// Those of them that the endpoint read from its own prompt cache.
+    /// The part of them that the endpoint read from its own prompt cache.
     #[serde(default)]
     pub cached_input_tokens: u64,
-    /// Those of them that the endpoint wrote to its own prompt cache, where it says so. Absent in files: none that is known.
+    /// The part of them that the endpoint wrote to its own prompt cache, if it reports this. Absent in files if unknown or 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
     /// Tokens of the reply, thinking included.
     pub output_tokens: u64,
-    /// Those of them that were thinking.
+    /// The part of them that was thinking.
     #[serde(default)]
     pub reasoning_tokens: u64,
 }
 
 impl Usage {
-    /// Adds `other` to this. A sum that does not fit stays at the largest number.
+    /// Adds `other` to this. Sums saturate at the largest number.
     pub fn add(&mut self, other: &Self) {
         let add = |sum: &mut u64, n: u64| *sum = sum.saturating_add(n);
         add(&mut self.input_tokens, other.input_tokens);
@@ -33,12 +33,12 @@ impl Usage {
     }
 }
 
-/// What a number of calls used and cost. Sums with [`Spend::add`].
+/// What a number of calls used and cost. [`Spend::add`] adds more calls.
 ///
-/// Unknown is not zero: a call whose price is not known counts in `unpriced_calls`, and [`Spend::total_cost`] is then `None`.
+/// Unknown is not zero: a call with an unknown price counts in `unpriced_calls`, and [`Spend::total_cost`] is then `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spend {
-    /// Calls that were billed, or may have been: failed attempts with usage included.
+    /// Calls that were billed or may have been, including failed attempts with usage.
     pub calls: u64,
     /// See [`Usage`].
     pub input_tokens: u64,
@@ -58,7 +58,7 @@ pub struct Spend {
 }
 
 impl Spend {
-    /// What one call used, and its dollars where they are known.
+    /// What one call used, and its dollars if they are known.
     #[must_use]
     pub fn of_call(usage: Option<Usage>, cost: Option<f64>) -> Self {
         let used = usage.unwrap_or_default();
@@ -86,7 +86,7 @@ impl Spend {
         };
     }
 
-    /// The tokens of all the calls.
+    /// The tokens of all calls.
     fn usage(&self) -> Usage {
         Usage {
             input_tokens: self.input_tokens,
@@ -97,7 +97,7 @@ impl Spend {
         }
     }
 
-    /// What was spent since `earlier`, an earlier reading of the same sum.
+    /// The difference from `earlier`, an earlier value of the same sum.
     #[must_use]
     pub fn minus(&self, earlier: &Self) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl Spend {
         }
     }
 
-    /// Dollars of all the calls; `None` when the price of one of them is not known.
+    /// Dollars of all calls; `None` if the price of one of them is unknown.
     #[must_use]
     pub fn total_cost(&self) -> Option<f64> {
         (self.unpriced_calls == 0).then_some(self.priced_cost)
@@ -148,10 +148,10 @@ fn round_to(dollars: f64, decimals: usize) -> f64 {
     format!("{dollars:.decimals$}").parse().unwrap_or(dollars)
 }
 
-/// What calls used and cost, as the tree's files write it.
+/// What calls used and cost, in the form of the tree's files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseCost {
-    /// Dollars; null when the price of a call is not known, so that such a model never looks free.
+    /// Dollars; null if the price of a call is unknown, so that such a model never looks free.
     pub cost: Option<f64>,
     /// Tokens sent.
     #[serde(default)]
@@ -159,7 +159,7 @@ pub struct PhaseCost {
     /// Tokens received.
     #[serde(default)]
     pub output_tokens: u64,
-    /// Dollars of the calls whose price is known; present only when `cost` is null.
+    /// Dollars of the calls whose price is known. Only present if `cost` is null.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priced_cost: Option<f64>,
     /// Calls whose price is not known.
@@ -168,7 +168,7 @@ pub struct PhaseCost {
 }
 
 impl PhaseCost {
-    /// This and `spend` together.
+    /// The sum of this and `spend`.
     #[must_use]
     pub fn and(&self, spend: &Spend) -> Self {
         let mut sum = Spend {
@@ -190,7 +190,7 @@ fn is_zero(n: &u64) -> bool {
 
 /// Sums the `_usage` of rows to an entry of `cost.json`.
 ///
-/// Dollars are summed as whole numbers of 10^-10 dollars, so that the sum is the same in whatever order rows finish.
+/// Dollars are summed as whole numbers of 10^-10 dollars, so that the sum does not depend on the order in which rows finish.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CostSum {
     units: i128,

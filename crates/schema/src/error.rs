@@ -1,10 +1,10 @@
-//! What can go wrong in a call and in a phase.
+//! Errors of calls and of phases.
 
 use std::{error::Error, fmt, sync::Arc};
 
 use crate::{NoVerdict, Spend};
 
-/// Why a call to a model failed. Its text is made to be read by people and never holds a key or a header.
+/// Why a call to a model failed. The text is for people and never contains a key or a header.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}{}", tried(*.attempts))]
 pub struct ModelError {
@@ -23,7 +23,7 @@ fn tried(attempts: u32) -> String {
     }
 }
 
-/// The text of a [`ModelError`], or one that ends with it, without the number of attempts: the cause that calls have in common.
+/// The text of a [`ModelError`], or one that ends with it, without the number of attempts: the cause that several calls share.
 #[must_use]
 pub fn without_attempts(text: &str) -> &str {
     let number = text
@@ -35,28 +35,28 @@ pub fn without_attempts(text: &str) -> &str {
     }
 }
 
-/// Of what sort a failed call is.
+/// The kind of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// May work when tried again: no connection, a timeout, a 5xx.
+    /// May succeed on a retry: no connection, a timeout, a 5xx.
     Transient,
-    /// The endpoint asked to slow down.
+    /// The endpoint requested a lower rate.
     RateLimited,
-    /// Will fail again the same way: a bad key, an unknown model, a refused request, an empty account.
+    /// Will fail again in the same way: a bad key, an unknown model, a refused request, an empty account.
     Permanent,
-    /// The endpoint answered something that is not a chat completion.
+    /// The endpoint returned something that is not a chat completion.
     Malformed,
-    /// The model has answered nothing well for so long that the call was given up without a further attempt.
+    /// The model has failed for so long that the call was given up without a further attempt.
     CircuitOpen,
-    /// The call would have passed the run's budget and was not made.
+    /// The call would have exceeded the run's budget and was not made.
     OverBudget,
     /// The run is stopping and the call was not made.
     Cancelled,
 }
 
 impl ModelErrorKind {
-    /// A word for the kind, for journals and summaries.
+    /// The name of the kind, for journals and summaries.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl ModelError {
         }
     }
 
-    /// Adds the error underneath.
+    /// Adds the underlying error.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
@@ -106,20 +106,20 @@ impl ModelError {
         self
     }
 
-    /// Says that the filter of a provider refused the request for its content.
+    /// Marks the error as a refusal of the request's content by a provider's filter.
     #[must_use]
     pub fn refused_for_content(mut self) -> Self {
         self.is_refusal = true;
         self
     }
 
-    /// Of what sort it is.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ModelErrorKind {
         self.kind
     }
 
-    /// Why a row has no verdict, where this is the cause.
+    /// Why a row has no verdict if this is the cause.
     #[must_use]
     pub fn no_verdict(&self) -> NoVerdict {
         match self.kind {
@@ -129,7 +129,7 @@ impl ModelError {
         }
     }
 
-    /// What the failed attempts used and cost, where they were billed.
+    /// What the failed attempts used and cost, if they were billed.
     #[must_use]
     pub fn spend(&self) -> &Spend {
         &self.spend
@@ -142,7 +142,7 @@ impl ModelError {
     }
 }
 
-/// Why a phase could not do a row. Its text is made to be read by people.
+/// Why a phase could not process a row. The text is for people.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.text(self.row.as_ref().map(|on| &*on.row)))]
 pub struct PhaseError {
@@ -153,24 +153,24 @@ pub struct PhaseError {
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// Who failed, and with which row.
+/// The model or phase that failed, and the row.
 #[derive(Debug)]
 struct OnRow {
     who: String,
     row: Arc<str>,
 }
 
-/// Of what sort a phase's failure is.
+/// The kind of a phase's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PhaseErrorKind {
     /// The row failed. It costs only itself.
     Failed,
-    /// What the phase was given cannot be used: a prompt template that does not render, a metric that is not there.
+    /// The input of the phase cannot be used: a prompt template that does not render, a missing metric.
     BadInput,
-    /// The run's budget does not allow the row. It was not finished and is not a failure of the model.
+    /// The run's budget does not allow the row. It was not finished, and this is not a failure of the model.
     OverBudget,
-    /// The run is stopping. The row was not finished and is not a failure.
+    /// The run is stopping. The row was not finished, and this is not a failure.
     Cancelled,
 }
 
@@ -201,7 +201,7 @@ impl PhaseError {
         }
     }
 
-    /// A failed call, and what it was for.
+    /// The error for a failed call. `what` names what the call was for.
     #[must_use]
     pub fn from_model(what: impl fmt::Display, error: ModelError) -> Self {
         let message = format!("{what}: {error}");
@@ -211,20 +211,20 @@ impl PhaseError {
         }
     }
 
-    /// Sets why the rows that fail with it have no verdict.
+    /// Sets why rows that fail with this error have no verdict.
     #[must_use]
     pub fn with_no_verdict(mut self, reason: NoVerdict) -> Self {
         self.no_verdict = Some(reason);
         self
     }
 
-    /// Why the rows that fail with it have no verdict; `None` where the phase did not say.
+    /// Why rows that fail with this error have no verdict; `None` if the phase did not set it.
     #[must_use]
     pub fn no_verdict(&self) -> Option<NoVerdict> {
         self.no_verdict
     }
 
-    /// Adds who failed, `judge gpt-4o` for one, and with which row: the text is then `WHO on ROW: MESSAGE`.
+    /// Adds what failed, `judge gpt-4o` for example, and the row: the text is then `WHO on ROW: MESSAGE`.
     #[must_use]
     pub fn on_row(mut self, who: impl Into<String>, row: impl Into<Arc<str>>) -> Self {
         self.row = Some(OnRow {
@@ -234,7 +234,7 @@ impl PhaseError {
         self
     }
 
-    /// The text with `(row)` in the place of the row of [`on_row`](Self::on_row): the same for all rows that failed in the same way.
+    /// The text with `(row)` in place of the row of [`on_row`](Self::on_row): the same for all rows that failed in the same way.
     #[must_use]
     pub fn reason(&self) -> String {
         self.text(self.row.as_ref().map(|_| "(row)"))
@@ -247,14 +247,14 @@ impl PhaseError {
         }
     }
 
-    /// Adds the error underneath.
+    /// Adds the underlying error.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// Of what sort it is.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> PhaseErrorKind {
         self.kind

@@ -2,9 +2,9 @@
 
 use std::{error::Error, io, iter};
 
-/// `error` and every error underneath, outermost first.
+/// `error` and all its underlying errors, outermost first.
 ///
-/// The error that an [`io::Error`] wraps is one of them, though [`Error::source`] passes over it.
+/// The error inside an [`io::Error`] is included, although [`Error::source`] skips it.
 pub fn error_causes<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

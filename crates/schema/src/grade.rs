@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ModelId;
 
-/// How a score compares with that of the reference systems.
+/// Compares a score with that of the reference systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Grade {
     /// More than three times as many failed samples as the reference.
@@ -42,7 +42,7 @@ impl Grade {
         }
     }
 
-    /// The grade of this number; `None` when it is not 1 to 5.
+    /// The grade with this number; `None` unless it is 1 to 5.
     #[must_use]
     pub fn from_numeric(numeric: u8) -> Option<Self> {
         Self::ALL
@@ -80,7 +80,7 @@ impl Grade {
 pub struct Estimate {
     /// Lower bound, 0 to 1, never above `estimate`.
     pub lower: f64,
-    /// Passed samples by all samples, to the last bit.
+    /// Passed samples divided by all samples, to the last bit.
     pub estimate: f64,
     /// Upper bound, 0 to 1, never below `estimate`.
     pub upper: f64,
@@ -88,7 +88,8 @@ pub struct Estimate {
     pub samples: u64,
 }
 
-/// The 95% interval of a score that knows that rows of one scenario are alike: see [`crate::statistics`].
+/// The 95% interval of a score that accounts for the similarity of rows of one scenario: see
+/// [`crate::statistics`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScoreInterval {
     /// Lower bound, 0 to 1.
@@ -97,16 +98,16 @@ pub struct ScoreInterval {
     pub upper: f64,
     /// Base scenarios with a verdict.
     pub scenarios: u64,
-    /// How many independent rows the rows are worth.
+    /// The number of independent rows that the rows are worth.
     pub effective_rows: f64,
 }
 
-/// What one system under test did in one test, which is a metric.
+/// The score of one system under test in one test, which is a metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestScore {
     /// The metric's id.
     pub test: String,
-    /// The fraction of passed samples; null where no sample has a verdict.
+    /// The fraction of passed samples; null if no sample has a verdict.
     pub score: Option<Estimate>,
     /// Samples that passed.
     pub passed: u64,
@@ -114,16 +115,17 @@ pub struct TestScore {
     pub unscored: u64,
 }
 
-/// What one system under test did in one hazard.
+/// The score of one system under test in one hazard.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HazardScore {
-    /// The hazard's id. It is also the key by which standards files know it.
+    /// The hazard's id, which is also its key in standards files.
     pub hazard: String,
     /// The hazard's name for people.
     pub name: String,
-    /// The fraction of passed samples over all its tests; null where no sample has a verdict.
+    /// The fraction of passed samples over all its tests; null if no sample has a verdict.
     pub score: Option<Estimate>,
-    /// The interval to quote. That of `score` takes samples for independent, as ModelBench does.
+    /// The interval to quote. The interval in `score` assumes that samples are independent, as ModelBench
+    /// does.
     #[serde(default)]
     pub interval: Option<ScoreInterval>,
     /// Samples that passed.
@@ -132,28 +134,29 @@ pub struct HazardScore {
     pub unscored: u64,
     /// The score of the reference systems, 0 to 1; null without standards.
     pub reference: Option<f64>,
-    /// The grade; the three keys are null without standards, and where there is no score.
+    /// The grade; the three keys are null without standards, and if there is no score.
     #[serde(flatten, with = "grade_keys")]
     #[schemars(with = "grade_keys::Written")]
     pub grade: Option<Grade>,
     /// The grades of the two ends of `interval`, the worse first; null without a grade.
     #[serde(default)]
     pub grade_range: Option<[String; 2]>,
-    /// What a reader should know of the grade, or why there is none although there are standards.
+    /// A note about the grade, or why there is none although there are standards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Its tests, in the order of the benchmark.
     pub tests: Vec<TestScore>,
 }
 
-/// What one system under test did in a whole benchmark.
+/// The score of one system under test in a whole benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkScore {
     /// The system under test.
     pub sut: ModelId,
-    /// The fraction of passed samples over all hazards; null where no sample has a verdict.
+    /// The fraction of passed samples over all hazards; null if no sample has a verdict.
     pub score: Option<Estimate>,
-    /// The interval to quote. That of `score` takes samples for independent, as ModelBench does.
+    /// The interval to quote. The interval in `score` assumes that samples are independent, as ModelBench
+    /// does.
     #[serde(default)]
     pub interval: Option<ScoreInterval>,
     /// Samples that passed.
@@ -162,21 +165,21 @@ pub struct BenchmarkScore {
     pub unscored: u64,
     /// The mean of the hazards' references; null without standards.
     pub reference: Option<f64>,
-    /// The grade; the three keys are null without standards, and where a hazard has no score.
+    /// The grade; the three keys are null without standards, and if a hazard has no score.
     #[serde(flatten, with = "grade_keys")]
     #[schemars(with = "grade_keys::Written")]
     pub grade: Option<Grade>,
     /// The grades of the two ends of `interval`, the worse first; null without a grade.
     #[serde(default)]
     pub grade_range: Option<[String; 2]>,
-    /// What a reader should know of the grade, or why there is none although there are standards.
+    /// A note about the grade, or why there is none although there are standards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Its hazards, in the order of the benchmark.
     pub hazards: Vec<HazardScore>,
 }
 
-/// A grade as three keys: `numeric_grade`, `text_grade` and `grade_label`, all null where there is none.
+/// A grade as three keys: `numeric_grade`, `text_grade` and `grade_label`, all null if there is none.
 mod grade_keys {
     use super::{Deserialize, Deserializer, Grade, JsonSchema, Serialize, Serializer};
 
@@ -191,7 +194,7 @@ mod grade_keys {
         grade_label: Option<&'static str>,
     }
 
-    /// The number alone says which grade it is.
+    /// Only the number is read.
     #[derive(Deserialize)]
     struct Read {
         #[serde(default)]

@@ -12,36 +12,37 @@ pub struct Grades {
     pub format: String,
     /// The benchmark.
     pub benchmark: BenchmarkRef,
-    /// What the grades compare with; null when there are no standards, and then nothing is graded.
+    /// The standards that the grades compare with; null without standards, in which case nothing is
+    /// graded.
     pub standards: Option<StandardsRef>,
     /// One entry per system under test, in the order of `results.json`.
     pub scores: Vec<BenchmarkScore>,
 }
 
 impl Grades {
-    /// The version of the format that is written.
+    /// The version of the format that Probity writes.
     pub const FORMAT: &str = "1.1.0";
 }
 
-/// Which benchmark was scored.
+/// The scored benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkRef {
     /// See [`crate::Benchmark::uid_or`].
     pub uid: String,
     /// Name for people.
     pub name: String,
-    /// Its version, where `benchmark.yaml` gives one.
+    /// Its version, if `benchmark.yaml` has one.
     pub version: Option<String>,
-    /// Its language and region, where `benchmark.yaml` gives them.
+    /// Its language and region, if `benchmark.yaml` has them.
     pub locale: Option<String>,
     /// Its hazards as they are scored.
     pub hazards: Vec<Hazard>,
 }
 
-/// Which standards the grades compare with.
+/// The standards that the grades compare with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StandardsRef {
-    /// The file: its path from the benchmark's folder where it lies in there, else its name alone.
+    /// The file: its path from the benchmark's folder if it is inside, otherwise its name alone.
     pub file: String,
     /// The uid of the benchmark that the reference systems were measured with.
     pub reference_benchmark: String,

@@ -8,7 +8,7 @@ use crate::{Benchmark, Extra};
 /// One entry of `hazards` in `benchmark.yaml`: metrics that are scored and graded together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hazard {
-    /// Unique among the hazards of the benchmark. Standards files know the hazard by it.
+    /// Unique among the hazards of the benchmark. It is the hazard's key in standards files.
     pub id: String,
     /// Name for people. Empty when the file has none; readers then use the id.
     #[serde(default, deserialize_with = "crate::or_default")]
@@ -24,7 +24,7 @@ pub struct Hazard {
 }
 
 impl Hazard {
-    /// The name, or the id where there is none.
+    /// The name, or the id if there is none.
     #[must_use]
     pub fn shown_name(&self) -> &str {
         if self.name.trim().is_empty() {
@@ -36,7 +36,7 @@ impl Hazard {
 }
 
 impl Benchmark {
-    /// The hazards as they are scored: those of the file; where it lists none, one for each metric, with its id and name.
+    /// The hazards as they are scored: those of the file or, if it lists none, one for each metric, with its id and name.
     #[must_use]
     pub fn scored_hazards(&self) -> Vec<Hazard> {
         if !self.hazards.is_empty() {
@@ -51,8 +51,8 @@ impl Benchmark {
         self.metrics.iter().map(of_metric).collect()
     }
 
-    /// What names the benchmark in journals, records and standards files: its `uid`; where it has none, the folder's name,
-    /// with `-<version>` and `-<locale>` behind it where the benchmark has them.
+    /// The id of the benchmark in journals, records and standards files: its `uid` or, if it has none, the folder's name
+    /// followed by `-<version>` and `-<locale>` if the benchmark has them.
     #[must_use]
     pub fn uid_or(&self, folder: &str) -> String {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());

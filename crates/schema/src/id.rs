@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The user's own name for a model: `targets[].id` in the configuration, the folder `runs/<id>/` in the tree, and the
-/// `sut` of the journal. Not the name that goes on the wire.
+/// `sut` of the journal. It is not the model's name in requests.
 ///
 /// Case and dots matter: `GPT-4.1` and `gpt-4.1` are two ids. An id is one to 200 bytes and holds no control characters.
 /// Whether it may also name a folder is checked by [`ModelId::check_folder_name`].
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct ModelId(Arc<str>);
 
 impl ModelId {
-    /// Makes an id of `text`.
+    /// Creates an id from `text`.
     ///
     /// # Errors
     /// When `text` is empty, longer than 200 bytes, or holds a control character.
@@ -51,7 +51,7 @@ impl ModelId {
         Arc::clone(&self.0)
     }
 
-    /// Checks that the id can name a folder inside the tree and cannot leave it.
+    /// Checks that the id can be a folder name inside the tree and cannot lead out of it.
     ///
     /// # Errors
     /// When the id holds `/` or `\`, is `.` or `..`, starts with a dot, or starts or ends with a space.

@@ -1,4 +1,4 @@
-//! The item: what phases get to know what they work on, and to record what they do.
+//! The item: tells a phase what it works on, and records what it does.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,8 +13,8 @@ use crate::{
 
 /// One sample of one test against one system under test: the handle that phases get.
 ///
-/// Clones are the same item. It keeps in mind which turns and verdicts were recorded, so that the caller of a phase records the
-/// rest: a phase that ignores its item is journaled too, and one that wraps another is journaled once.
+/// Clones are the same item. It keeps track of the recorded turns and verdicts, so that the caller of a phase can record the others:
+/// a phase that ignores its item is journaled too, and one that wraps another is journaled only once.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -33,9 +33,9 @@ pub struct Item(Arc<Inner>);
 
 struct Inner {
     key: Arc<ItemKey>,
-    /// The row of the calls of the first attempt.
+    /// The row of the first attempt's calls.
     first_row: Arc<str>,
-    /// The row of the calls of this one.
+    /// The row of this attempt's calls.
     row: Arc<str>,
     sample: u32,
     journal: Arc<dyn Journal>,
@@ -43,7 +43,7 @@ struct Inner {
     recorded: Arc<Mutex<Recorded>>,
 }
 
-/// What was recorded of an item. Turns and replies are those of the last attempt.
+/// What was recorded for an item. Turns and replies are those of the last attempt.
 #[derive(Default)]
 struct Recorded {
     turns: Vec<Turn>,
@@ -53,17 +53,17 @@ struct Recorded {
     spend: Spend,
     /// Faults of the simulated user, in all attempts.
     faults: Vec<SimulatorFault>,
-    /// How often the conversation was begun again.
+    /// How often the conversation was started again.
     retries: u32,
     /// The last judge's verdict.
     annotation: Option<Value>,
     queued: Option<QueuingItem>,
-    /// The items of other tests that were made of this one.
+    /// The items of other tests derived from this one.
     tests: Vec<Item>,
 }
 
 impl Item {
-    /// Sample `sample` (from 0) of `scenario` against `sut`. Its events go to `journal`.
+    /// Sample `sample` (from 0) of `scenario` with `sut`. Its events go to `journal`.
     #[must_use]
     pub fn new(scenario: &Scenario, sut: &ModelId, sample: u32, journal: Arc<dyn Journal>) -> Self {
         let key = ItemKey {
@@ -75,14 +75,14 @@ impl Item {
         Self::with_key(key, row, sample, journal)
     }
 
-    /// The item of `conversation`, to be judged by itself. Its events go to `journal`.
+    /// The item of `conversation`, which is only judged. Its events go to `journal`.
     #[must_use]
     pub fn of(conversation: &Conversation, journal: Arc<dyn Journal>) -> Self {
         let (scenario, sut) = (&conversation.scenario, &conversation.target.id);
         Self::new(scenario, sut, conversation.sample, journal)
     }
 
-    /// The seed prompt of `case` against `sut`. Its events go to `journal`.
+    /// The seed prompt of `case` with `sut`. Its events go to `journal`.
     #[must_use]
     pub fn of_case(case: &TestCase, sut: &ModelId, journal: Arc<dyn Journal>) -> Self {
         let key = ItemKey {
@@ -94,7 +94,7 @@ impl Item {
         Self::with_key(key, row, 0, journal)
     }
 
-    /// The item `key`, whose calls are made for `row`. `row` is the same for all samples.
+    /// The item `key`. Its calls are made for `row`, which is the same for all samples.
     #[must_use]
     pub fn with_key(
         key: ItemKey,
@@ -119,20 +119,20 @@ impl Item {
         &self.0.key
     }
 
-    /// The row that calls are made for, as the response cache knows it: the same for all samples.
+    /// The row that calls are made for, as in the response cache: the same for all samples.
     #[must_use]
     pub fn row(&self) -> &Arc<str> {
         &self.0.row
     }
 
-    /// Which repetition of the scenario, from 0.
+    /// The repetition of the scenario, from 0.
     #[must_use]
     pub fn sample(&self) -> u32 {
         self.0.sample
     }
 
-    /// The context of a request of the item. `turn` counts from 1; 0 where there are no turns. A judge's call has a row of its
-    /// own for each test.
+    /// The context of a request of the item. `turn` counts from 1; 0 if there are no turns. A judge's calls have a separate row for
+    /// each test.
     #[must_use]
     pub fn call(&self, purpose: Purpose, turn: u32) -> CallContext {
         let row = match purpose {
@@ -147,8 +147,8 @@ impl Item {
         }
     }
 
-    /// Records that the conversation begins again, and why: the turns recorded so far no longer count. Returns the item for the new
-    /// attempt, whose calls have a row of their own, so that the response cache does not repeat the replies of the attempt before.
+    /// Records that the conversation starts again, and why: the turns recorded so far no longer count. Returns the item for the new
+    /// attempt. Its calls have a different row, so that the response cache does not repeat the replies of the attempt before.
     #[must_use]
     pub fn new_attempt(&self, reason: impl Into<String>) -> Self {
         let attempt = self.recorded().retries + 1;
@@ -166,9 +166,9 @@ impl Item {
         }))
     }
 
-    /// The item of the same conversation for another test, its metric: a conversation that is judged on two metrics is two items. The
-    /// first call with a test queues that item and records the turns in it; later ones return the same item. Calls to judges and
-    /// verdicts of the metric belong in it. The caller of the phase ends it.
+    /// The item of the same conversation for another test, that is, another metric: a conversation that is judged on two metrics is
+    /// two items. The first call for a test queues its item and records the turns in it; later calls return the same item. Calls to
+    /// judges and verdicts of the metric belong to it. The caller of the phase ends it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -216,20 +216,19 @@ impl Item {
         item
     }
 
-    /// The items of other tests that were made of this one, once: the caller ends them.
+    /// Takes the items of other tests derived from this one: the caller ends them.
     #[must_use]
     pub fn take_tests(&self) -> Vec<Self> {
         std::mem::take(&mut self.recorded().tests)
     }
 
-    /// Records `event` as one of this item.
+    /// Records `event` for this item.
     pub fn record(&self, event: Event) {
         self.recorded().take(&event.body);
         self.0.journal.record(event.item(Some(&self.0.key)));
     }
 
-    /// The turns of `transcript` after those that are recorded. `None` where the recorded turns are others than those that the
-    /// transcript begins with.
+    /// The turns of `transcript` after the recorded ones. `None` if the transcript does not begin with the recorded turns.
     #[must_use]
     pub fn unrecorded<'t>(&self, transcript: &'t [Turn]) -> Option<&'t [Turn]> {
         let recorded = self.recorded();
@@ -237,7 +236,7 @@ impl Item {
         (told == recorded.turns).then_some(rest)
     }
 
-    /// Those of `faults` that are not recorded.
+    /// The faults that are not recorded yet.
     #[must_use]
     pub fn unrecorded_faults<'f>(&self, faults: &'f [SimulatorFault]) -> Vec<&'f SimulatorFault> {
         let recorded = self.recorded();
@@ -245,7 +244,8 @@ impl Item {
         faults.iter().filter(is_new).collect()
     }
 
-    /// What all calls of the conversation used and cost, where it was begun more than once. The last attempt alone does not know it.
+    /// What all calls of the conversation used and cost, if it was started more than once. The last attempt alone does not have this
+    /// sum.
     #[must_use]
     pub fn spend_of_attempts(&self) -> Option<Spend> {
         let recorded = self.recorded();
@@ -299,7 +299,7 @@ impl Recorded {
     }
 }
 
-/// What a call of the conversation used and cost. `None` for other events, calls to judges among them.
+/// What a call of the conversation used and cost. `None` for other events, including calls to judges.
 fn conversation_spend(body: &EventBody) -> Option<&Spend> {
     match body {
         EventBody::FetchedSutResponse(reply) | EventBody::UsingCachedSutResponse(reply) => {

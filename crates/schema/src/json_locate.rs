@@ -4,17 +4,17 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{SourceLocation, json_pointer};
 
-/// Offsets in a text as lines and columns.
+/// Converts offsets in a text to lines and columns.
 #[derive(Clone, Debug)]
 pub struct LineIndex<'t> {
     text: &'t [u8],
     base: SourceLocation,
-    /// The offsets behind each line break.
+    /// The offsets after each line break.
     lines: Vec<usize>,
 }
 
 impl<'t> LineIndex<'t> {
-    /// The index of `text`, which stands at `base` in its file.
+    /// The index of `text`, which begins at `base` in its file.
     #[must_use]
     pub fn new(text: &'t [u8], base: SourceLocation) -> Self {
         let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
@@ -42,8 +42,8 @@ impl<'t> LineIndex<'t> {
     }
 }
 
-/// For each pointer that is in the value: the offsets of its key, or of itself where it has none, and of the value. `text` is
-/// known to be JSON. Where a key is duplicated, the last one counts.
+/// For each pointer that exists in the value: the offset of its key (or of the value, if it has no key), and the offset of
+/// the value. `text` must be JSON. For a duplicate key, the last one counts.
 ///
 /// ```
 /// use schema::json_locate::locate;
@@ -73,13 +73,13 @@ struct Walk<'t> {
     text: &'t [u8],
     at: usize,
     wanted: HashSet<&'t str>,
-    /// What the wanted ones are in.
+    /// The pointers of the values that contain the requested ones.
     above: HashSet<&'t str>,
     found: HashMap<String, (usize, usize)>,
 }
 
 impl Walk<'_> {
-    /// Steps over blanks; the offset behind them.
+    /// Skips white space; returns the offset after it.
     fn blank(&mut self) -> usize {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
             self.at += 1;
@@ -158,7 +158,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Steps over a value without looking into it.
+    /// Skips a value without looking into it.
     fn skip(&mut self) {
         let mut depth = 0_usize;
         while let Some(byte) = self.peek() {

@@ -1,24 +1,24 @@
 //! JSON pointers (RFC 6901), and key paths for people.
 
-/// `pointer` with the key `key` behind it.
+/// `pointer` followed by the key `key`.
 #[must_use]
 pub fn key(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", escaped(key))
 }
 
-/// `pointer` with the index `index` behind it.
+/// `pointer` followed by the index `index`.
 #[must_use]
 pub fn index(pointer: &str, index: usize) -> String {
     format!("{pointer}/{index}")
 }
 
-/// A key as pointers spell it.
+/// A key as it is written in pointers.
 #[must_use]
 pub fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// `/metrics/0/type` as people read it: `metrics[0].type`. `row` is the index of the row that the pointer begins at.
+/// `/metrics/0/type` for people: `metrics[0].type`. `row` is the index of the row in which the pointer begins.
 ///
 /// ```
 /// assert_eq!(schema::json_pointer::shown(Some(3), "/tools/1"), "[3].tools[1]");

@@ -1,7 +1,8 @@
 //! The rows of a JSON list, read one at a time.
 //!
-//! [`JsonRows`] holds a part of the text and finds where a row ends; the caller parses the row from that slice. Parsing a slice
-//! takes less than half the time of parsing from a reader. A row that the part cuts off is scanned again with more text behind it.
+//! [`JsonRows`] holds a part of the text and finds the end of each row; the caller parses the row from that slice. Parsing a slice
+//! takes less than half the time of parsing from a reader. A row that is cut off at the end of the part is scanned again with more
+//! text.
 
 use std::io::{self, Read};
 
@@ -9,9 +10,9 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{SourceLocation, json_locate::locate};
 
-/// Bytes that are read at a time.
+/// Bytes per read.
 const CHUNK: usize = 1 << 18;
-/// The longest row in bytes. A longer one is a sign of a missing quote or bracket.
+/// The longest row in bytes. A longer row suggests a missing quote or bracket.
 const LONGEST_ROW: usize = 256 << 20;
 
 /// Reads the rows of one JSON list. Memory holds one row, and up to 256 KiB more.
@@ -33,14 +34,14 @@ const LONGEST_ROW: usize = 256 << 20;
 pub struct JsonRows<R> {
     input: R,
     chunk: usize,
-    /// Text that is read; what comes before `start` is done with.
+    /// The text read so far; the part before `start` is finished.
     buffer: Vec<u8>,
     start: usize,
     /// The location of `start`.
     location: SourceLocation,
     at_end: bool,
     state: State,
-    /// The number of the row that was read last, from 1.
+    /// The number of the last row, from 1.
     row: u64,
 }
 
@@ -48,9 +49,9 @@ pub struct JsonRows<R> {
 enum State {
     /// Before the list.
     Begin,
-    /// Behind a row.
+    /// After a row.
     Row,
-    /// Behind the list or a fault.
+    /// After the list or a fault.
     Done,
 }
 
@@ -61,7 +62,7 @@ pub struct JsonRow<'a> {
     pub number: u64,
     /// Where the row begins.
     pub location: SourceLocation,
-    /// One JSON value. Its texts are not checked to be UTF-8.
+    /// One JSON value. Its texts are not checked for valid UTF-8.
     pub text: &'a [u8],
 }
 
@@ -74,7 +75,7 @@ impl<'a> JsonRow<'a> {
         serde_json::from_slice(self.text).map_err(|error| self.error(&error))
     }
 
-    /// An error about the value that a JSON pointer means in this row, and about the row where it has no such value.
+    /// An error about the value at a JSON pointer in this row, or about the row if it has no such value.
     #[must_use]
     pub fn error_at(&self, pointer: &str, reason: impl Into<String>) -> JsonRowsError {
         let places = locate(self.text, &[pointer.to_owned()]);
@@ -88,7 +89,7 @@ impl<'a> JsonRow<'a> {
         }
     }
 
-    /// `error`, found in this row's text, with the row and the location in the file.
+    /// `error`, found in this row's text, with the row and its location in the file.
     #[must_use]
     pub fn error(&self, error: &serde_json::Error) -> JsonRowsError {
         let read = self.text.get(..error_offset(self.text, error));
@@ -100,13 +101,13 @@ impl<'a> JsonRow<'a> {
     }
 }
 
-/// Why a list cannot be read on.
+/// Why a list cannot be read further.
 #[derive(Debug, thiserror::Error)]
 #[error("{}line {}, column {}: {fault}", shown_row(*row), location.line, location.column)]
 pub struct JsonRowsError {
-    /// The number of the row at fault, from 1; where the list is at fault, of the last row before; 0 before the first.
+    /// The number of the faulty row, from 1. If the list is at fault, the number of the last row; 0 before the first.
     pub row: u64,
-    /// Where the fault is.
+    /// The location of the fault.
     pub location: SourceLocation,
     /// The fault.
     pub fault: JsonRowsFault,
@@ -118,7 +119,7 @@ pub enum JsonRowsFault {
     /// The reader failed.
     #[error("cannot read: {0}")]
     Read(#[source] io::Error),
-    /// There is no text.
+    /// The file is empty.
     #[error("the file is empty; expected a list of rows (`[]` has none)")]
     Empty,
     /// The text begins with a byte order mark.
@@ -126,22 +127,22 @@ pub enum JsonRowsFault {
         "the file begins with a byte order mark, which JSON does not allow; save it as UTF-8 without one"
     )]
     ByteOrderMark,
-    /// The text begins with this byte.
+    /// The text begins with another byte than `[`.
     #[error("expected a list of rows, found {}", shown(*.0))]
     NotAList(u8),
-    /// The text ends in a row.
+    /// The text ends inside a row.
     #[error("the file ends in the middle of a row: it was cut off")]
     CutOffInRow,
     /// The text ends between two rows.
     #[error("the file ends in the middle of its list: it was cut off")]
     CutOffInList,
-    /// This byte follows a row.
+    /// An unexpected byte follows a row.
     #[error("expected `,` or `]` after the row, found {}", shown(*.0))]
     AfterRow(u8),
     /// The list ends with a comma.
     #[error("trailing comma after the last row")]
     TrailingComma,
-    /// This byte follows the list.
+    /// An unexpected byte follows the list.
     #[error("expected nothing after the list, found {}", shown(*.0))]
     AfterList(u8),
     /// The row is too long.
@@ -150,12 +151,12 @@ pub enum JsonRowsFault {
     /// The row is not JSON.
     #[error("invalid JSON: {0}")]
     Syntax(String),
-    /// The row is JSON, and not what its reader expects.
+    /// The row is JSON, but not what its reader expects.
     #[error("{0}")]
     Row(String),
 }
 
-/// `row 3, `; nothing before the first row.
+/// `row 3, `; empty before the first row.
 fn shown_row(row: u64) -> String {
     match row {
         0 => String::new(),
@@ -173,7 +174,7 @@ fn shown(byte: u8) -> String {
 }
 
 impl<R: Read> JsonRows<R> {
-    /// Reads from `input`, which needs no buffer of its own.
+    /// Reads from `input`, which does not have to be buffered.
     pub fn new(input: R) -> Self {
         Self::with_chunk(input, CHUNK)
     }
@@ -212,7 +213,7 @@ impl<R: Read> JsonRows<R> {
         }))
     }
 
-    /// Goes to the next row; returns its length in bytes.
+    /// Moves to the next row; returns its length in bytes.
     fn find_row(&mut self) -> Result<Option<usize>, JsonRowsError> {
         let first = self.state == State::Begin;
         if self.state == State::Done {
@@ -249,7 +250,7 @@ impl<R: Read> JsonRows<R> {
         }
     }
 
-    /// Nothing but white space may follow the list.
+    /// Checks that only white space follows the list.
     fn end(&mut self) -> Result<Option<usize>, JsonRowsError> {
         match self.next_byte()? {
             None => Ok(None),
@@ -272,7 +273,7 @@ impl<R: Read> JsonRows<R> {
                 }
                 _ => (text.len(), JsonRowsFault::CutOffInRow),
             };
-            // A number that is cut off behind its sign is reported as invalid, not as cut off.
+            // A number that is cut off after its sign is reported as invalid, not as cut off.
             let may_be_cut = offset + 2 >= text.len();
             if !may_be_cut || self.at_end {
                 return Err(JsonRowsError {
@@ -292,14 +293,14 @@ impl<R: Read> JsonRows<R> {
         self.buffer.get(self.start..).unwrap_or_default()
     }
 
-    /// Steps over this many bytes.
+    /// Skips this many bytes.
     fn consume(&mut self, bytes: usize) {
         let done = self.rest().get(..bytes).unwrap_or_default();
         self.location = self.location.after(done);
         self.start += bytes;
     }
 
-    /// Steps over white space; returns the byte behind it, `None` at the end of the text.
+    /// Skips white space; returns the byte after it, `None` at the end of the text.
     fn next_byte(&mut self) -> Result<Option<u8>, JsonRowsError> {
         loop {
             let is_blank = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
@@ -314,11 +315,11 @@ impl<R: Read> JsonRows<R> {
         }
     }
 
-    /// Reads more. A row that does not fit is read in steps that double.
+    /// Reads more text. For a row that does not fit, each read doubles the buffer.
     fn fill(&mut self) -> Result<(), JsonRowsError> {
         self.buffer.drain(..self.start);
         self.start = 0;
-        // One long row does not keep its room for ever.
+        // The memory of one long row is released again.
         self.buffer.shrink_to(4 * self.chunk);
         let more = self.chunk.max(self.buffer.len()) as u64;
         match self.input.by_ref().take(more).read_to_end(&mut self.buffer) {
@@ -337,7 +338,7 @@ impl<R: Read> JsonRows<R> {
     }
 }
 
-/// The byte of `text` that `error`, from parsing `text`, is about; 0 where the error does not say.
+/// The byte offset of `error`, which comes from parsing `text`; 0 if the error has none.
 ///
 /// serde_json counts columns in bytes, and a line break as column 0 of the line that it begins.
 #[must_use]
@@ -349,7 +350,7 @@ pub fn error_offset(text: &[u8], error: &serde_json::Error) -> usize {
     offset.min(text.len())
 }
 
-/// The reason of `error` without the place, which its text ends with.
+/// The reason of `error` without the location at the end of its text.
 #[must_use]
 pub fn error_reason(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());

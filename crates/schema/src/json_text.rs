@@ -6,9 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// JSON text as it went over the wire, with its numbers and inner spaces as they were. Cloning it shares the text.
+/// JSON text as it was sent or received, with numbers and inner spaces unchanged. Clones share the text.
 ///
-/// It is checked when it is made, and not when it is written.
+/// It is checked on creation, not when it is written.
 ///
 /// ```
 /// use schema::JsonText;
@@ -22,15 +22,15 @@ use serde_json::value::{RawValue, to_raw_value};
 pub struct JsonText(Arc<RawValue>);
 
 impl JsonText {
-    /// Takes `text` without the spaces around it, if it is JSON.
+    /// Accepts `text`, without the spaces around it, if it is JSON.
     ///
     /// # Errors
-    /// When it is not.
+    /// When `text` is not JSON.
     pub fn new(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         RawValue::from_string(text.into()).map(Self::from)
     }
 
-    /// The JSON of `value`. What cannot be written as JSON is null.
+    /// The JSON of `value`. A value that cannot be serialised becomes null.
     #[must_use]
     pub fn of(value: &(impl Serialize + ?Sized)) -> Self {
         Self::from(to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
@@ -61,14 +61,14 @@ impl fmt::Debug for JsonText {
     }
 }
 
-/// Writes the text as it is.
+/// Writes the text unchanged.
 impl Serialize for JsonText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-/// Keeps the text as it is.
+/// Keeps the text unchanged.
 impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Box::<RawValue>::deserialize(deserializer).map(Self::from)

@@ -1,11 +1,11 @@
-//! The part `judge.people` of `statistics.json`: a judge beside people.
+//! The part `judge.people` of `statistics.json`: a judge compared with people.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::AgreementStatistics;
 
-/// A judge beside people who labelled some of its rows. Where several people labelled a row, their majority counts; a tie
+/// A judge compared with people who labelled some of its rows. If several people labelled a row, their majority counts; a tie
 /// leaves the row out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeAgainstPeople {
@@ -17,24 +17,24 @@ pub struct JudgeAgainstPeople {
     pub undecided: u64,
     /// Labelled rows that are left out because the judge gave no verdict.
     pub without_verdict: u64,
-    /// Labels that are left out because they are of conversations that an earlier run simulated; absent without any.
+    /// Labels that are left out because they belong to conversations of an earlier run; absent if there are none.
     #[serde(default, skip_serializing_if = "crate::statistics::is_zero")]
     pub of_earlier_run: u64,
-    /// How far people agree with each other; null with one labeller.
+    /// The agreement between people; null with one labeller.
     pub between_people: Option<AgreementStatistics>,
-    /// The judge beside the majority of people: over all rows, by type of metric, and by metric. Scopes without a labelled row are
-    /// left out.
+    /// The judge compared with the majority of people: over all rows, by type of metric, and by metric. Scopes without a labelled
+    /// row are left out.
     pub scopes: Vec<JudgeAgreement>,
-    /// What a reader should know of these labels.
+    /// Notes for readers about these labels.
     pub notes: Vec<String>,
 }
 
-/// A judge beside people in one scope.
+/// A judge compared with people in one scope.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeAgreement {
     /// `all`, `positive`, `negative`, or a metric's id.
     pub scope: String,
-    /// Rows with a verdict of the judge and of people.
+    /// Rows with verdicts of both the judge and people.
     pub rows: u64,
     /// Base scenarios of these rows.
     pub scenarios: u64,
@@ -46,17 +46,17 @@ pub struct JudgeAgreement {
     pub people_passed: u64,
     /// Rows that both failed.
     pub both_failed: u64,
-    /// The share of rows where both agree, 0 to 1.
+    /// The share of rows on which both agree, 0 to 1.
     pub agreement: Option<f64>,
     /// Lower end of its 95% interval over base scenarios.
     pub lower: Option<f64>,
     /// Upper end of its 95% interval over base scenarios.
     pub upper: Option<f64>,
-    /// Cohen's kappa; null where it is not defined: both gave one verdict to all rows.
+    /// Cohen's kappa; null if it is undefined: both gave one verdict to all rows.
     pub kappa: Option<f64>,
     /// Gwet's AC1.
     pub ac1: Option<f64>,
-    /// The rate that people would give.
+    /// An estimate of the rate that people would give.
     pub corrected: CorrectedRateStatistics,
 }
 
@@ -73,7 +73,8 @@ pub struct CorrectedRateStatistics {
     pub right_when_passed: Option<f64>,
     /// The share of `labels_failed` that people failed too; null without such rows.
     pub right_when_failed: Option<f64>,
-    /// The corrected rate; null where the judge passed, or failed, rows of the scope and none of those is labelled.
+    /// The corrected rate; null if the judge passed rows of the scope and none of them is labelled, or failed some and none of
+    /// them is labelled.
     pub estimate: Option<f64>,
     /// Lower end of its 95% interval.
     pub lower: Option<f64>,

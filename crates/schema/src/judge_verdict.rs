@@ -1,33 +1,33 @@
-//! What one judge said: `_judges` of a row of `scores.json`.
+//! The verdict of one judge: `_judges` of a row of `scores.json`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Extra, ModelId, NoVerdict, Score, Verdict};
 
-/// One judge's verdict of one metric in one conversation.
+/// One judge's verdict on one metric in one conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeVerdict {
     /// The judge's id.
     pub judge: String,
-    /// Whether the judge found the behaviour; null where it gave no usable verdict.
+    /// Whether the judge found the behaviour; null if it gave no usable verdict.
     pub present: Option<bool>,
-    /// Its verdict, where the metric's `verdict` is a scale or categories.
+    /// Its verdict, if the metric's `verdict` is a scale or categories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// Why the judge decided so; without a verdict, why there is none.
     #[serde(default)]
     pub justification: String,
-    /// What failed, where a call to the judge failed.
+    /// The error, if a call to the judge failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Why it gave no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_verdict: Option<NoVerdict>,
-    /// The passages that its verdict rests on, where judges have to quote them.
+    /// The passages that support its verdict, if judges must quote them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<JudgeQuote>,
-    /// Its further verdicts on the same row, where some rows are judged again.
+    /// Its further verdicts on the same row, if some rows are judged again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<JudgeReading>,
     /// Keys that Probity does not know.
@@ -36,7 +36,7 @@ pub struct JudgeVerdict {
 }
 
 impl JudgeVerdict {
-    /// What `judge` said, whose row by itself would be `score`.
+    /// The verdict of `judge`, whose own row would be `score`.
     #[must_use]
     pub fn of(judge: &ModelId, score: &Score) -> Self {
         Self {
@@ -63,12 +63,12 @@ impl JudgeVerdict {
         }
     }
 }
-/// A passage that a verdict rests on.
+/// A passage that supports a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeQuote {
     /// The number of the message, from 1.
     pub message: u64,
-    /// The words. They are in the message, apart from white space and the form of quotation marks.
+    /// The text. It is in the message, apart from white space and the form of quotation marks.
     pub text: String,
 }
 
@@ -80,15 +80,15 @@ pub enum ReadingKind {
     Repeat,
     /// The metric's examples in reverse order.
     Order,
-    /// Two more messages of no weight at the end.
+    /// Two additional messages without relevance at the end.
     Length,
 }
 
 impl ReadingKind {
-    /// All, in the order of the calls.
+    /// All kinds, in the order of the calls.
     pub const ALL: [Self; 3] = [Self::Repeat, Self::Order, Self::Length];
 
-    /// As it is in files and in the row of the call.
+    /// The name in files and in the row of the call.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -99,20 +99,20 @@ impl ReadingKind {
     }
 }
 
-/// A further verdict of a judge on the same row. It decides nothing.
+/// A further verdict of a judge on the same row. It does not affect the score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeReading {
-    /// Why it was asked for.
+    /// The kind of repetition.
     pub reading: ReadingKind,
-    /// Whether the judge found the behaviour; null where it gave no usable verdict.
+    /// Whether the judge found the behaviour; null if it gave no usable verdict.
     pub present: Option<bool>,
-    /// Its verdict, where the metric's `verdict` is a scale or categories.
+    /// Its verdict, if the metric's `verdict` is a scale or categories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// Why the judge decided so; without a verdict, why there is none.
     #[serde(default)]
     pub justification: String,
-    /// What failed, where a call to the judge failed.
+    /// The error, if a call to the judge failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

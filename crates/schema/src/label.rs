@@ -16,16 +16,16 @@ pub struct HumanLabel {
     /// The metric, as in `scores.json`.
     #[schemars(length(min = 1))]
     pub metric_id: String,
-    /// Whether the row passes by this person: of a negative metric, whether the behaviour is absent. Null: unclear.
+    /// Whether the row passes according to this person: for a negative metric, whether the behaviour is absent. Null: unclear.
     #[serde(deserialize_with = "Option::deserialize")]
     pub passed: Option<bool>,
-    /// Who labelled the row: a name, initials, any word that is the same for all labels of one person.
+    /// The person who labelled the row: a name, initials, any word that is the same for all labels of one person.
     #[schemars(length(min = 1))]
     pub labeller: String,
-    /// What the person wrote beside it.
+    /// The person's note on the row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The [digest](transcript_digest) of the transcript that was read; absent where it is not known.
+    /// The [digest](transcript_digest) of the transcript that was read; absent if unknown.
     #[serde(
         rename = "_transcript",
         default,
@@ -38,7 +38,7 @@ pub struct HumanLabel {
 }
 
 impl HumanLabel {
-    /// A label without a note, of a transcript that is not known.
+    /// A label without a note and without a digest of its transcript.
     #[must_use]
     pub fn new(
         conv_id: impl Into<String>,
@@ -57,7 +57,7 @@ impl HumanLabel {
         }
     }
 
-    /// Whether both are of the same person on the same row.
+    /// Whether both labels are from the same person on the same row.
     #[must_use]
     pub fn is_of(&self, other: &Self) -> bool {
         self.conv_id == other.conv_id
@@ -66,7 +66,7 @@ impl HumanLabel {
     }
 }
 
-/// What a label says of the transcript that was read: the first 16 hexadecimal digits of the SHA-256 of the compact JSON list of its
+/// The digest that a label keeps of the transcript: the first 16 hexadecimal digits of the SHA-256 of the compact JSON list of its
 /// messages. A message is `[role, content]`, and one that calls tools `[role, content, [[name, arguments], ...]]`.
 ///
 /// ```

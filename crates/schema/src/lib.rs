@@ -1,32 +1,32 @@
-//! The words of Probity: the data types of a benchmark, the file rows they are read from and written to, and the trait of
-//! every phase.
+//! The vocabulary of Probity: the data types of a benchmark, the file rows that they are read from and written to, and the trait of every
+//! phase.
 //!
-//! All other crates meet here. A phase crate knows this crate and nothing of the other phases, so a phase can be swapped
-//! without dragging in the one it replaces.
+//! All other crates depend on this one. A phase crate depends on this crate and not on the other phases, so a phase can be swapped without
+//! linking the one that it replaces.
 //!
-//! What is here:
+//! Contents:
 //! - [`Benchmark`], [`Metric`], [`Scenario`], [`Conversation`], [`Score`], [`Summary`]: the rows of the benchmark tree
 //!   (`docs/formats/benchmark-tree.md`). Unknown keys of a row survive a round trip.
-//! - [`Verdict`], [`VerdictType`]: what a judge decided, and what judges can decide for a metric.
-//! - [`Hazard`], [`HazardScore`], [`BenchmarkScore`], [`Grade`], [`StandardsFile`], [`Grades`], [`Record`]: hazards, what they scored,
-//!   what the scores are compared with, and the files that hold them.
+//! - [`Verdict`], [`VerdictType`]: the decision of a judge, and the possible decisions for a metric.
+//! - [`Hazard`], [`HazardScore`], [`BenchmarkScore`], [`Grade`], [`StandardsFile`], [`Grades`], [`Record`]: hazards, their scores, what the
+//!   scores are compared with, and the files that hold them.
 //! - [`statistics`]: rates with intervals, comparisons, reliability, effects of variants, and judges against people. [`Baseline`]: counts that later rows are
 //!   compared with.
 //! - [`gate`]: rules that rates must meet, and the answers.
-//! - [`HumanLabel`]: a person's verdict on a row that a judge gave one on.
-//! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools that a benchmark declares, as they are sent to the model, and as it calls them;
+//! - [`HumanLabel`]: a person's verdict on a row that a judge also gave a verdict on.
+//! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools as a benchmark declares them, as they are sent to the model, and as the model calls them;
 //!   [`check_tool`] checks a declaration, [`ArgumentValidator`] the arguments of a call.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
 //! - [`Item`]: one sample of one test against one system under test, the handle that phases get.
 //! - [`TranscriptBuilder`]: the conversation of an item while it is simulated.
 //! - [`event`]: the events of a run, which journals record.
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
-//! - [`reply`]: strict parsing of a model's JSON reply, and asking again with what was wrong.
+//! - [`reply`]: strict parsing of a model's JSON reply, and retries with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
 //! - [`json_rows`]: the rows of a large JSON list, one at a time. [`json_locate`]: the locations of values in a JSON text; [`json_pointer`]:
 //!   their names.
-//! - [`nearest`]: the known word that a misspelled one stands for.
-//! - [`yaml`]: why a YAML text cannot be read, in words for its author.
+//! - [`nearest`]: the known word that a misspelled one probably means.
+//! - [`yaml`]: why a YAML text cannot be read, explained to its author.
 //! - [`safety`]: seed cases, settings, scores and files of safety evaluations, and the traits of their parts.
 //!
 //! ```
@@ -145,10 +145,10 @@ pub use transcript_builder::TranscriptBuilder;
 pub use verdict::{Verdict, VerdictError, VerdictType, VerdictTypeError};
 pub use verdict_tally::VerdictTally;
 
-/// A JSON object that keeps the order of its keys. Rows hold the keys Probity does not know in one of these.
+/// A JSON object that keeps the order of its keys. Rows keep keys that Probity does not know in one of these.
 pub type Extra = serde_json::Map<String, serde_json::Value>;
 
-/// Reads null as the default: some programs write null for what is empty.
+/// Reads null as the default: some programs write null for an empty value.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -157,7 +157,7 @@ where
     Ok(<Option<T> as serde::Deserialize>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// For the JSON schema of a key that is read with [`or_default`]: null is allowed beside the type itself.
+/// The JSON schema of a key that is read with [`or_default`]: null is allowed in addition to the type itself.
 fn or_null(schema: &mut schemars::Schema) {
     let Some(object) = schema.as_object_mut() else {
         return;
@@ -171,7 +171,7 @@ fn or_null(schema: &mut schemars::Schema) {
     }
 }
 
-/// For the JSON schema of words that read any other word as one of them: the known words are listed, and every text is allowed.
+/// The JSON schema of an enum that reads unknown words as one of its variants: the known words are listed, and every text is allowed.
 fn or_other_text(schema: &mut schemars::Schema) {
     let Some(object) = schema.as_object_mut() else {
         return;

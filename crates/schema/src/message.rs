@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Role, ToolCall};
 
-/// One message of a request. Cloning it shares the text.
+/// One message of a request. Clones share the text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What is said. Empty when a model only calls tools.
+    /// The text. Empty if a model only calls tools.
     pub content: Arc<str>,
     /// The tools that an assistant message calls.
     #[serde(default, skip_serializing_if = "<[ToolCall]>::is_empty")]
@@ -33,7 +33,7 @@ impl Message {
         }
     }
 
-    /// The message of a model that calls tools, with what it said beside them.
+    /// The message of a model that calls tools, with its text.
     #[must_use]
     pub fn calling(content: impl Into<Arc<str>>, tool_calls: impl Into<Arc<[ToolCall]>>) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Message {
         }
     }
 
-    /// What a tool answered to the call `id`.
+    /// A tool's answer to the call `id`.
     #[must_use]
     pub fn tool(id: impl Into<Arc<str>>, content: impl Into<Arc<str>>) -> Self {
         Self {

@@ -1,9 +1,9 @@
-//! The known word that a misspelled one stands for.
+//! Finds the known word that a misspelled one probably means.
 
-/// Returns the known word that `word` is a likely misspelling of, `None` if there is none. Case, `-`, `_` and blanks do not count.
+/// Returns the known word that `word` is a likely misspelling of, `None` if there is none. Case, `-`, `_` and blanks are ignored.
 ///
-/// A misspelling may be off by a third of the known word's characters, by three at most: inserted, deleted and replaced characters and
-/// swapped neighbours count as one each (Damerau-Levenshtein distance). Of several words as near, the first is returned.
+/// A misspelling may differ by a third of the known word's characters, and by three at most: inserted, deleted and replaced characters
+/// and swapped neighbours count as one each (Damerau-Levenshtein distance). If several words are equally near, the first is returned.
 ///
 /// ```
 /// use schema::nearest;
@@ -26,12 +26,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// A name without what people mix up: case, and `-`, `_` and blanks.
+/// A name in lower case without `-`, `_` and blanks, which people mix up.
 pub(crate) fn squeezed(text: &str) -> String {
     text.trim().to_lowercase().replace(['-', ' '], "_")
 }
 
-/// `; did you mean X?`, or the known words where none is near. Empty where nothing is known.
+/// `; did you mean X?`, or the known words if none is near. Empty if there are no known words.
 pub(crate) fn hint(word: &str, known: &[&str], list: &str) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("; did you mean `{near}`?"),

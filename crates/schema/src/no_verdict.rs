@@ -5,23 +5,24 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a row of `scores.json` has no verdict, or a row of `conversations.json` can get none: its key `_no_verdict`.
+/// Why a row of `scores.json` has no verdict, or why a row of `conversations.json` cannot get one: its key `_no_verdict`.
 ///
-/// The phase that gives up sets it. Nothing reads it from the text of an error; where it is not known, the row has no such key.
+/// The phase that gives up sets it. It is never derived from the text of an error; if the reason is unknown, the row lacks the
+/// key.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum NoVerdict {
-    /// A call to a model failed for good: no answer, an error, or nothing that is a chat completion.
+    /// A call to a model failed for good: no reply, an error, or a reply that is not a chat completion.
     CallFailed,
     /// The filter of a provider stopped a request or a reply.
     ProviderRefused,
-    /// The target said nothing.
+    /// The target's reply was empty.
     EmptyReply,
-    /// The judge answered, and gave no usable verdict.
+    /// The judge replied without a usable verdict.
     JudgeUnusable,
-    /// The simulated user, or a simulated tool, did not do its part. It says nothing of the target.
+    /// The simulated user, or a simulated tool, failed. This shows nothing about the target.
     SimulatorFault,
     /// The budget of the run did not allow the calls.
     Budget,
@@ -38,7 +39,7 @@ impl NoVerdict {
         Self::Budget,
     ];
 
-    /// As files have it.
+    /// The name in files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -51,7 +52,7 @@ impl NoVerdict {
         }
     }
 
-    /// For people, behind a number of rows: `2 call failed`.
+    /// The reason for people, after a number of rows: `2 call failed`.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

@@ -4,14 +4,14 @@ use std::{error::Error, io};
 
 use crate::error_causes::error_causes;
 
-/// Whether `error`, or one underneath, says that no further file or connection can be opened: the limit of this process or of the whole
-/// machine is reached.
+/// Whether `error`, or one of its causes, says that no further file or connection can be opened: the limit of this process or of the
+/// whole machine is reached.
 #[must_use]
 pub fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
     error_causes(error).any(|cause| cause.downcast_ref().is_some_and(is_limit))
 }
 
-/// What such an error means, with the limit and what to do about it.
+/// An explanation of such an error, with the limit and what to do about it.
 #[must_use]
 pub fn out_of_files() -> String {
     let all = match limit() {

@@ -1,12 +1,12 @@
-//! What the judges of a panel decide together.
+//! The joint verdict of a panel of judges.
 
 use crate::{JudgeVerdict, Metric, Verdict, VerdictType};
 
-/// The verdict of most judges, of which more than half must have given one: on a scale their median, of an even number the middle of the two
-/// in the middle, rounded down.
+/// The verdict of most judges. More than half of the judges must have given a verdict. On a scale, the verdict is their median; for an even
+/// number, the midpoint of the two middle values, rounded down.
 ///
 /// # Errors
-/// Why there is none: too few gave a verdict, or they are divided.
+/// Why there is no verdict: too few judges gave one, or they are divided.
 pub fn decide(metric: &Metric, judges: &[JudgeVerdict]) -> Result<Verdict, String> {
     let given: Vec<&JudgeVerdict> = judges
         .iter()

@@ -1,4 +1,4 @@
-//! The trait of every phase. All are extension points; examples in `crates/probity/examples` swap each.
+//! The traits of the phases. All are extension points; examples in `crates/probity/examples` swap each.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use serde_json::Value;
 
 use crate::{Benchmark, Brief, Conversation, Item, Metric, PhaseError, Scenario, Score, Summary};
 
-/// What a phase is, for the run's manifest: two runs with equal fingerprints did the same thing.
+/// Identifies a phase in the run's manifest: two runs with equal fingerprints did the same thing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fingerprint {
     /// The implementation's name.
     pub name: &'static str,
-    /// Its version. Raise it whenever the same settings give other results.
+    /// Its version. Increase it whenever the same settings give different results.
     pub version: u32,
-    /// Everything that decides what it does: settings, hashes of prompts, models. No keys.
+    /// Everything that determines what it does: settings, hashes of prompts, models. No keys.
     pub settings: Value,
 }
 
 /// Writes metrics from a description.
 #[async_trait]
 pub trait MetricGenerator: Send + Sync {
-    /// The metrics for `brief`, with unique ids.
+    /// Generates the metrics for `brief`, with unique ids.
     ///
     /// # Errors
-    /// When no usable metrics came.
+    /// When no usable metrics were generated.
     async fn metrics(&self, brief: &Brief) -> Result<Vec<Metric>, PhaseError>;
 
-    /// What this generator is.
+    /// The identity of this generator.
     fn fingerprint(&self) -> Fingerprint;
 }
 
@@ -41,67 +41,67 @@ pub trait ScenarioGenerator: Send + Sync {
         benchmark: &'a Benchmark,
     ) -> BoxStream<'a, Result<Scenario, PhaseError>>;
 
-    /// What this generator is.
+    /// The identity of this generator.
     fn fingerprint(&self) -> Fingerprint;
 }
 
-/// Plays a scenario against one system under test.
+/// Simulates a scenario with one system under test.
 #[async_trait]
 pub trait Simulator: Send + Sync {
-    /// Plays the sample of `scenario` that `item` is.
+    /// Simulates the sample of `scenario` that `item` stands for.
     ///
-    /// Calls made in the context of the item ([`Item::call`]) are journaled as the item's. Turns may be recorded in it as they are
-    /// said; the caller records those that were not.
+    /// Calls made in the context of the item ([`Item::call`]) are journaled for the item. The simulator may record turns in it as
+    /// they happen; the caller records the others.
     ///
-    /// A call that fails for good gives a conversation with what was said so far and [`Conversation::error`] set.
+    /// If a call fails for good, the conversation has the turns so far and [`Conversation::error`] is set.
     ///
     /// # Errors
-    /// When there is nothing to keep: the run is stopping, the budget is spent, or the scenario cannot be simulated at all.
+    /// When there is no conversation to keep: the run is stopping, the budget is spent, or the scenario cannot be simulated at all.
     async fn simulate(
         &self,
         scenario: &Arc<Scenario>,
         item: &Item,
     ) -> Result<Conversation, PhaseError>;
 
-    /// Whether the system under test is called exactly once in each conversation. A journal then names that call plainly.
+    /// Whether the system under test is called exactly once in each conversation. A journal then uses plain names for that call.
     fn calls_target_once(&self) -> bool {
         false
     }
 
-    /// What this simulator is.
+    /// The identity of this simulator.
     fn fingerprint(&self) -> Fingerprint;
 }
 
 /// Judges a conversation.
 #[async_trait]
 pub trait Evaluator: Send + Sync {
-    /// The scores of `conversation`, which is that of `item`: one for each metric judged.
+    /// Returns the scores of `conversation`, which belongs to `item`: one for each judged metric.
     ///
-    /// Verdicts may be recorded in the item; the caller records those that were not. Calls and verdicts of a metric that is not the
+    /// The evaluator may record verdicts in the item; the caller records the others. Calls and verdicts of other metrics than the
     /// item's own belong in [`Item::for_test`].
     ///
-    /// A judge that gives no usable verdict, or a call that fails for good, gives a score whose verdict is null.
+    /// If a judge gives no usable verdict, or a call fails for good, the score's verdict is null.
     ///
     /// # Errors
-    /// When there is nothing to keep: the run is stopping, the budget is spent, or the metric is not known.
+    /// When there is no score to keep: the run is stopping, the budget is spent, or the metric is unknown.
     async fn evaluate(
         &self,
         conversation: &Conversation,
         item: &Item,
     ) -> Result<Vec<Score>, PhaseError>;
 
-    /// What this evaluator is.
+    /// The identity of this evaluator.
     fn fingerprint(&self) -> Fingerprint;
 }
 
-/// Sums up the scores of one system under test. Pure and synchronous: rows are pushed one at a time and not kept.
+/// Summarises the scores of one system under test. Pure and synchronous: rows are pushed one at a time and not kept.
 pub trait Aggregator: Send {
-    /// Takes one score.
+    /// Adds one score.
     fn push(&mut self, score: &Score);
 
     /// The summary of all scores pushed.
     fn finish(self: Box<Self>) -> Summary;
 
-    /// What this aggregator is.
+    /// The identity of this aggregator.
     fn fingerprint(&self) -> Fingerprint;
 }

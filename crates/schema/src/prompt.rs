@@ -1,4 +1,4 @@
-//! Prompt templates that a user can replace by a file of their own.
+//! Prompt templates that a user can replace with a file of their own.
 
 use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
@@ -10,8 +10,8 @@ pub use crate::prompt_tags::{fenced, fenced_for, unframed};
 
 /// A prompt in the minijinja language (<https://docs.rs/minijinja>, the syntax of Jinja2).
 ///
-/// A variable that is not there is an error, not an empty text, so that a misspelt name in a user's own template is found
-/// before the first call. Nothing is escaped: prompts are plain text.
+/// A missing variable is an error, not an empty text, so that a misspelt name in a user's own template is found before
+/// the first call. Nothing is escaped: prompts are plain text.
 ///
 /// ```
 /// use schema::prompt::Prompt;
@@ -29,7 +29,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Compiles `source`. `name` is in errors: a file's path, or the name of the shipped template.
+    /// Compiles `source`. `name` appears in errors: a file's path, or the name of the shipped template.
     ///
     /// # Errors
     /// When `source` is not a template.
@@ -56,7 +56,7 @@ impl Prompt {
     /// The prompt with `values` filled in.
     ///
     /// # Errors
-    /// When the template asks for a value that is not there, or fails otherwise.
+    /// When the template uses a value that does not exist, or fails otherwise.
     pub fn render<T: Serialize>(&self, values: &T) -> Result<String, PromptError> {
         self.environment
             .get_template(&self.name)
@@ -77,7 +77,7 @@ impl Prompt {
     }
 }
 
-/// Why a prompt template cannot be used: its name, the line, and what is wrong.
+/// Why a prompt template cannot be used: its name, the line, and the mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("prompt template {name}{place}: {reason}")]
 pub struct PromptError {

@@ -1,4 +1,4 @@
-//! Breaking the tags of a prompt in texts that are inside them.
+//! Breaks the tags of a prompt in texts that are placed inside them.
 
 use std::borrow::Cow;
 
@@ -11,16 +11,16 @@ enum Kind {
     Any,
 }
 
-/// Makes `text` safe to be between `<tag>` and `</tag>` in a prompt: a closing tag inside it cannot end the section. It is
-/// found in every spelling: case, spaces, letters and brackets of full width, character references (`&lt;`), invisible characters in
-/// it, and without its end. A backslash behind the bracket breaks it; everything else stays as it is.
+/// Makes `text` safe to place between `<tag>` and `</tag>` in a prompt: a closing tag inside it cannot end the section. The tag is
+/// found in every spelling: case, spaces, full-width letters and brackets, character references (`&lt;`), invisible characters
+/// inside it, and without its end. A backslash after the bracket breaks it; everything else is unchanged.
 #[must_use]
 pub fn fenced(text: &str, tag: &str) -> String {
     fenced_for(text, &[tag]).into_owned()
 }
 
-/// Makes `text` safe to be between any of `tags`, as [`fenced`] does for one. A text without a closing tag, as most are, is
-/// not copied.
+/// Makes `text` safe to place between any of `tags`, as [`fenced`] does for one. A text without a closing tag, as most are, is not
+/// copied.
 ///
 /// ```
 /// use schema::prompt::fenced_for;
@@ -33,7 +33,7 @@ pub fn fenced_for<'t>(text: &'t str, tags: &[&str]) -> Cow<'t, str> {
     broken(text, tags, Kind::Closing)
 }
 
-/// Breaks opening tags too, for texts of a model under test: it can neither end a section nor pretend to begin one.
+/// Also breaks opening tags, for texts of a model under test: they can neither end a section nor appear to begin one.
 ///
 /// ```
 /// use schema::prompt::unframed;
@@ -50,7 +50,7 @@ fn broken<'t>(text: &'t str, tags: &[&str], kind: Kind) -> Cow<'t, str> {
     let mut copied = 0;
     let mut at = 0;
     while let Some(open) = next_bracket(text, at) {
-        // Within the text: a bracket, or a reference to one, was read there.
+        // Inside the text: `open` is the position of a bracket, or of a reference to one.
         let (before, after) = (&text[copied..open], &text[open..]);
         at = open + after.chars().next().map_or(1, char::len_utf8);
         if let Some(inside) = tag_behind(after, tags, kind) {
@@ -68,7 +68,7 @@ fn broken<'t>(text: &'t str, tags: &[&str], kind: Kind) -> Cow<'t, str> {
     out.into()
 }
 
-/// Where the next character is that may stand for an opening bracket, or begin a reference to one.
+/// The position of the next character that may be an opening bracket, or begin a reference to one.
 fn next_bracket(text: &str, from: usize) -> Option<usize> {
     let rest = text.get(from..)?;
     let found = rest.find(|c| {
@@ -80,7 +80,7 @@ fn next_bracket(text: &str, from: usize) -> Option<usize> {
     found.map(|at| from + at)
 }
 
-/// How long the bracket at the start of `text` is, where one of `tags` follows it.
+/// The length of the bracket at the start of `text`, if one of `tags` follows it.
 fn tag_behind(text: &str, tags: &[&str], kind: Kind) -> Option<usize> {
     let mut letters = Letters(text, 0);
     if letters.next()? != '<' {
@@ -102,13 +102,13 @@ fn tag_behind(text: &str, tags: &[&str], kind: Kind) -> Option<usize> {
     tags.iter().any(is_tag).then_some(bracket)
 }
 
-/// The characters of a text as a lenient reader takes them, and how far it has come: references resolved, full width and capitals
-/// folded, invisible characters left out.
+/// The characters of a text as a lenient reader sees them, and the current position: references resolved, full width and capitals
+/// folded, invisible characters skipped.
 #[derive(Clone)]
 struct Letters<'t>(&'t str, usize);
 
 impl Letters<'_> {
-    /// Past white space.
+    /// Skips white space.
     fn skip_gap(&self) -> Self {
         let mut here = self.clone();
         loop {
@@ -152,7 +152,7 @@ fn folded(c: char) -> char {
     }
 }
 
-/// The character that a reference at the start of `text` stands for, and the reference's length. The semicolon may be missing.
+/// The character of a reference at the start of `text`, and the reference's length. The semicolon may be missing.
 fn reference(text: &str) -> Option<(char, usize)> {
     let body = text.strip_prefix('&')?;
     let (c, length) = match body.strip_prefix('#') {

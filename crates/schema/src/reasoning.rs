@@ -1,8 +1,8 @@
-//! What of a reply of a system under test is reasoning, and what was said.
+//! Separates the reasoning in a reply of a system under test from what was said.
 //!
-//! A transcript holds what was said, so nothing but a block that opens the reply is taken out: a tag in the middle of a reply,
-//! or a closing tag that nothing opened, is text like any other. Replies of helpers (judges, simulated users, generators) are read
-//! more generously: see [`crate::reply::split_thinking`].
+//! A transcript holds what was said, so only a block at the beginning of the reply is removed: a tag in the middle of a reply, or
+//! a closing tag without an opening one, is ordinary text. Replies of helpers (judges, simulated users, generators) are read more
+//! leniently: see [`crate::reply::split_thinking`].
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -10,32 +10,32 @@ use serde_json::Value;
 /// The tags of a reasoning block, opening and closing.
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
-/// Who writes the tag that opens a model's reasoning block.
+/// What writes the opening tag of a model's reasoning block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReasoningOpening {
-    /// The model: a block is one only where the reply begins with its tag.
+    /// The model: there is only a block if the reply begins with its tag.
     #[default]
     Reply,
-    /// The chat template, at the end of the prompt: the reply begins inside the block, and holds the closing tag alone.
+    /// The chat template, at the end of the prompt: the reply begins inside the block, and has only the closing tag.
     Template,
 }
 
-/// A reply in its two parts.
+/// The two parts of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitReply<'a> {
-    /// What was said. The whole reply, as it came, where no block opens it.
+    /// What was said. If no block begins the reply, the whole reply unchanged.
     pub said: &'a str,
-    /// What the block holds, without white space around it. `None` where there is no block, or nothing in it.
+    /// The content of the block, without white space around it. `None` if there is no block, or it is empty.
     pub reasoning: Option<&'a str>,
 }
 
-/// Splits a reply of a system under test into what was said and the reasoning block that opens it.
+/// Splits a reply of a system under test into what was said and the reasoning block at its beginning.
 ///
-/// - The block begins with `<think>` or `<thinking>`, with nothing but white space before it, and ends with the first closing tag.
-///   A block without one takes the whole reply: nothing was said.
-/// - With [`ReasoningOpening::Template`] the block begins with the reply. A reply without a closing tag is then what was said,
-///   unless it was `cut_off` by the token limit: then it is reasoning that never ended.
+/// - The block begins with `<think>` or `<thinking>`, with only white space before it, and ends with the first closing tag. A
+///   block without a closing tag takes the whole reply: nothing was said.
+/// - With [`ReasoningOpening::Template`] the block begins with the reply. A reply without a closing tag then counts as said,
+///   unless the token limit cut it off (`cut_off`): then it is unfinished reasoning.
 ///
 /// ```
 /// use schema::reasoning::{ReasoningOpening::{Reply, Template}, split};
@@ -73,8 +73,8 @@ fn all_said(reply: &str) -> SplitReply<'_> {
     }
 }
 
-/// Whether what was said holds a closing tag that no tag before it opens: what is left where a chat template opens the block and
-/// nobody said so.
+/// Whether what was said has a closing tag without an opening one before it. This happens if a chat template opens the block and
+/// the settings do not say so.
 #[must_use]
 pub fn has_unopened_tag(said: &str) -> bool {
     let Some((close, _)) = first_close(said) else {
@@ -84,14 +84,14 @@ pub fn has_unopened_tag(said: &str) -> bool {
     !TAGS.iter().any(|(open, _)| before.contains(open))
 }
 
-/// Where the first closing tag is, and how long it is.
+/// The position and length of the first closing tag.
 fn first_close(text: &str) -> Option<(usize, usize)> {
     TAGS.iter()
         .filter_map(|(_, close)| Some((text.find(close)?, close.len())))
         .min()
 }
 
-/// Reads `reasoning` of a message. Other programs write it in other shapes: those are kept as JSON text.
+/// Reads `reasoning` of a message. Other programs write other types; these are kept as JSON text.
 pub(crate) fn read<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<std::sync::Arc<str>>, D::Error> {

@@ -1,4 +1,4 @@
-//! `record.json`: what one run found about one benchmark.
+//! `record.json`: the results of one run for one benchmark.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,28 +12,29 @@ use crate::{
 /// of every system under test of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
-    /// The run's id and the benchmark's uid: `run-<uid>-<time>`. No two records have the same.
+    /// The run's id and the benchmark's uid: `run-<uid>-<time>`. Unique among records.
     pub run_uid: String,
-    /// Where the record comes from.
+    /// The origin of the record.
     #[serde(rename = "_metadata")]
     pub metadata: RecordMetadata,
     /// The benchmark.
     pub benchmark: BenchmarkRef,
-    /// What the grades compare with; null when there are no standards, and then nothing is graded.
+    /// The standards that the grades compare with; null without standards, in which case nothing is graded.
     pub standards: Option<StandardsRef>,
-    /// The systems under test of the run; empty where it only summed up scores that were there.
+    /// The systems under test of the run; empty if it only summarised existing scores.
     pub suts: Vec<TargetRef>,
-    /// One entry per system under test of the run that has scores; where it only summed up, per system that has scores.
+    /// One entry per system under test of the run that has scores; if it only summarised, one per system that has scores.
     pub scores: Vec<BenchmarkScore>,
-    /// The systems under test of `scores` that gave empty or cut-off replies. Absent where none did.
+    /// The systems under test of `scores` that gave empty or cut-off replies. Absent if none did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete_replies: Vec<IncompleteReplies>,
-    /// The systems under test of `scores` whose replies came with reasoning, or seem to hold some. Absent where none did.
+    /// The systems under test of `scores` whose replies came with reasoning, or seem to contain some. Absent if there are
+    /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasoning_replies: Vec<ReasoningReplies>,
 }
 
-/// Where a record comes from.
+/// The origin of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordMetadata {
     /// Version of this format: [`RecordMetadata::FORMAT_VERSION`].
@@ -45,11 +46,11 @@ pub struct RecordMetadata {
 }
 
 impl RecordMetadata {
-    /// The version of the format that is written.
+    /// The version of the format that Probity writes.
     pub const FORMAT_VERSION: &str = "1.1.0";
 }
 
-/// The run that a record is of.
+/// The run of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordRun {
     /// The run's id: `run-YYYYMMDD-HHMMSS-ffffff`.
@@ -58,7 +59,7 @@ pub struct RecordRun {
     pub timestamp: String,
     /// Operating system and processor, such as `linux x86_64`.
     pub platform: String,
-    /// `complete`; `failed_rows`; `interrupted` when somebody stopped the run or its budget was spent: then rows are missing.
+    /// `complete`; `failed_rows`; `interrupted` if the run was stopped or its budget was spent: rows are then missing.
     pub outcome: String,
 }
 
@@ -67,6 +68,6 @@ pub struct RecordRun {
 pub struct RecordCode {
     /// Version of Probity.
     pub probity_version: String,
-    /// `{revision, dirty}` of the folder that the run was started in; null where it is not a git tree.
+    /// `{revision, dirty}` of the folder in which the run was started; null if it is not a git tree.
     pub git: Value,
 }

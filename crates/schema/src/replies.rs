@@ -1,40 +1,41 @@
-//! How many conversations hold replies that are empty or cut off, and how many replies hold reasoning.
+//! How many conversations have replies that are empty or cut off, and how many replies have reasoning.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ModelId;
 
-/// Conversations of one system under test that hold an empty or a cut-off reply. A judge reads what there is of them, and what
-/// was never said cannot fail a negative metric.
+/// Conversations of one system under test that have an empty or a cut-off reply. A judge reads only the existing text, and text
+/// that was never written cannot fail a negative metric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IncompleteReplies {
     /// The system under test.
     pub sut: ModelId,
-    /// Its conversations that were finished.
+    /// Its conversations that finished.
     pub conversations: u64,
-    /// Those of them that hold a reply that is empty or cut off. One of them can count in several of the numbers below.
+    /// The conversations with a reply that is empty or cut off. A conversation can count in several of the numbers below.
     pub incomplete: u64,
-    /// Those with a reply that the token limit cut off.
+    /// The conversations with a reply that the token limit cut off.
     pub cut_off: u64,
-    /// Those with a reply that the provider's filter stopped.
+    /// The conversations with a reply that the provider's filter stopped.
     pub filtered: u64,
-    /// Those with a reply without any text that ended for another reason. A call of a tool is not an empty reply.
+    /// The conversations with a reply without any text that ended for another reason. A tool call is not an empty reply.
     pub empty: u64,
 }
 
-/// Replies of one system under test that came with reasoning, and those that look as if some of it were left in them.
+/// Replies of one system under test that came with reasoning, and replies that seem to still contain some.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasoningReplies {
     /// The system under test.
     pub sut: ModelId,
-    /// All its replies in conversations that were finished, those that call tools included.
+    /// All its replies in conversations that finished, including those that call tools.
     pub replies: u64,
-    /// Those with reasoning beside what was said: no judge reads it.
+    /// The replies with separate reasoning, which no judge reads.
     pub with_reasoning: u64,
-    /// Those of them that ended before anything was said.
+    /// The replies with reasoning that ended before anything was said.
     pub never_answered: u64,
-    /// Those without reasoning that say a closing tag, as `</think>`, which nothing opened. All of such a reply counts as said.
+    /// The replies without reasoning that have a closing tag, such as `</think>`, without an opening one. Such a reply counts
+    /// as said in full.
     pub unopened: u64,
 }
 

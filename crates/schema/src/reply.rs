@@ -1,4 +1,4 @@
-//! Strict parsing of a model's JSON reply, and asking again with what was wrong.
+//! Strict parsing of a model's JSON reply, and retries with what was wrong.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use crate::{
 
 /// The one JSON object in a reply.
 ///
-/// Thinking blocks (`<think>`, `<thinking>`) and one Markdown fence around the object are removed. Nothing else may stand
-/// beside the object: a reply that argues first and answers then is not a clear answer. Keys that are duplicated are refused.
+/// Thinking blocks (`<think>`, `<thinking>`) and one Markdown fence around the object are removed. Any other text beside the
+/// object is refused: a reply that argues first and answers then is not a clear answer. Duplicate keys are refused.
 ///
 /// ```
 /// use schema::reply::json_object;
@@ -23,7 +23,7 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// What is wrong, in words that can be sent back to the model.
+/// What is wrong, in a text that can be sent back to the model.
 pub fn json_object(reply: &str) -> Result<Extra, String> {
     let (text, _) = split_thinking(reply);
     let text = strip_fence(text.trim());
@@ -49,7 +49,7 @@ pub fn json_object(reply: &str) -> Result<Extra, String> {
     }
 }
 
-/// The whole elements of the list at `key`, the first key of an object that was cut off.
+/// The complete elements of the list at `key`, the first key of an object that was cut off.
 ///
 /// ```
 /// use schema::reply::cut_off_list;
@@ -88,7 +88,7 @@ pub fn cut_off_list(reply: &str, key: &str) -> Vec<Value> {
 /// The boolean at `key`. Text such as `"true"` and numbers are not booleans.
 ///
 /// # Errors
-/// What is wrong, in words that can be sent back to the model.
+/// What is wrong, in a text that can be sent back to the model.
 pub fn boolean(object: &Extra, key: &str) -> Result<bool, String> {
     match object.get(key) {
         Some(Value::Bool(value)) => Ok(*value),
@@ -100,7 +100,7 @@ pub fn boolean(object: &Extra, key: &str) -> Result<bool, String> {
 /// The text at `key`, trimmed.
 ///
 /// # Errors
-/// When it is missing, no string, or blank: in words that can be sent back to the model.
+/// When it is missing, not a string, or blank. The text can be sent back to the model.
 pub fn text<'a>(object: &'a Extra, key: &str) -> Result<&'a str, String> {
     match object.get(key) {
         Some(Value::String(value)) if is_blank(value) => Err(format!("{key:?} is empty")),
@@ -113,7 +113,7 @@ pub fn text<'a>(object: &'a Extra, key: &str) -> Result<&'a str, String> {
 /// The list at `key`.
 ///
 /// # Errors
-/// When it is missing or no list: in words that can be sent back to the model.
+/// When it is missing or not a list. The text can be sent back to the model.
 pub fn list<'a>(object: &'a Extra, key: &str) -> Result<&'a [Value], String> {
     match object.get(key) {
         Some(Value::Array(values)) => Ok(values),
@@ -122,7 +122,7 @@ pub fn list<'a>(object: &'a Extra, key: &str) -> Result<&'a [Value], String> {
     }
 }
 
-/// What sort of JSON value it is, in words.
+/// The type of a JSON value, in words.
 #[must_use]
 pub fn kind_of(value: &Value) -> &'static str {
     match value {
@@ -135,14 +135,14 @@ pub fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// Splits the reply of a helper (a judge, a simulated user, a generator) into what is said and what was thought in `<think>` or
+/// Splits the reply of a helper (a judge, a simulated user, a generator) into what is said and the thoughts in `<think>` or
 /// `<thinking>` blocks, wherever they are. For replies of a system under test see [`crate::reasoning::split`].
 ///
-/// A block that is never closed takes all that follows it. A closing tag without an opening one, as some chat templates leave
-/// it, ends a block that began with the reply.
+/// A block that is never closed includes everything after it. A closing tag without an opening one, as some chat templates
+/// leave it, ends a block that began with the reply.
 #[must_use]
 pub fn split_thinking(reply: &str) -> (String, Option<String>) {
-    // One look at the text is enough for most replies, which hold no tag at all.
+    // Most replies have no tag at all, which one check finds.
     if !reply.contains('<') {
         return (reply.to_owned(), None);
     }
@@ -175,7 +175,7 @@ pub fn split_thinking(reply: &str) -> (String, Option<String>) {
     )
 }
 
-/// Where the first thinking tag stands, and how long it is.
+/// The position and length of the first thinking tag.
 fn find_tag(text: &str, closing: bool) -> Option<(usize, usize)> {
     let tags = if closing {
         ["</think>", "</thinking>"]
@@ -187,7 +187,7 @@ fn find_tag(text: &str, closing: bool) -> Option<(usize, usize)> {
         .min()
 }
 
-/// `text` without one Markdown fence around all of it. White space around it is for the caller to trim.
+/// `text` without one Markdown fence around the whole of it. The caller trims white space around it.
 #[must_use]
 pub fn strip_fence(text: &str) -> &str {
     let Some(inner) = text
@@ -206,7 +206,7 @@ pub fn strip_fence(text: &str) -> &str {
     body.trim()
 }
 
-/// Refuses an object with a key that is duplicated at the top level: which of the two counts is anybody's guess.
+/// Refuses an object with a duplicate key at the top level: it is unclear which of the two counts.
 fn check_duplicate_keys(text: &str) -> Result<(), String> {
     struct Keys;
     impl<'de> serde::de::Visitor<'de> for Keys {
@@ -246,7 +246,7 @@ pub fn excerpt(text: &str) -> String {
     }
 }
 
-/// The result of asking for a structured reply.
+/// The result of requesting a structured reply.
 #[derive(Debug)]
 pub struct Asked<T> {
     /// The parsed reply, or what was wrong with the last one.
@@ -255,21 +255,21 @@ pub struct Asked<T> {
     pub spend: Spend,
 }
 
-/// A model that gave no usable reply, however often it was asked.
+/// A model that gave no usable reply in any try.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no usable reply in {asked} {}; the last one: {reason}{}", if *.asked == 1 { "try" } else { "tries" }, advice(*.cut_off))]
 pub struct Unusable {
-    /// How often it was asked.
+    /// How often it was called.
     pub asked: u32,
     /// What was wrong with the last reply.
     pub reason: String,
-    /// Whether the token limit cut the last reply off.
+    /// Whether the token limit cut off the last reply.
     pub cut_off: bool,
     /// The last reply.
     pub reply: String,
 }
 
-/// What a person can do about an unusable reply. The model does not see it: it cannot act on it.
+/// Advice for a person about an unusable reply. The model does not see it, because it cannot act on it.
 #[must_use]
 pub fn advice(cut_off: bool) -> &'static str {
     match cut_off {
@@ -278,27 +278,27 @@ pub fn advice(cut_off: bool) -> &'static str {
     }
 }
 
-/// A call that failed for good while a structured reply was asked for.
+/// A call that failed for good while a structured reply was requested.
 #[derive(Debug)]
 pub struct AskFailed {
     /// The failed call.
     pub error: ModelError,
-    /// What all the calls used and cost, the failed one included.
+    /// What all the calls used and cost, including the failed one.
     pub spend: Spend,
 }
 
 /// How often a model is called for a usable reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tries {
-    /// This often at most. 0 counts as 1.
+    /// The most tries. 0 counts as 1.
     pub at_most: u32,
-    /// This often on top, as long as every reply came from the cache. An earlier run then got nothing usable, and a later
-    /// one gets further: it asks one new question each time.
+    /// The most additional tries while every reply comes from the cache. In that case an earlier run got nothing usable, and
+    /// each later run makes one new request.
     pub more_when_cached: u32,
 }
 
 impl From<u32> for Tries {
-    /// Never more than that.
+    /// Without additional tries.
     fn from(at_most: u32) -> Self {
         Self {
             at_most,
@@ -307,35 +307,35 @@ impl From<u32> for Tries {
     }
 }
 
-/// Why a reply is refused, and the next question. A plain text is the reason, and the question is repeated with it.
+/// Why a reply is refused, and the next request. A plain text is the reason, and the request is repeated with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// What is wrong, in words that can be sent back to the model.
+    /// What is wrong, in a text that can be sent back to the model.
     pub reason: String,
-    /// The next question.
+    /// The next request.
     pub next: NextQuestion,
 }
 
-/// The question after a refused reply.
+/// The request after a refused reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextQuestion {
-    /// The same, with the reply and the reason.
+    /// The same request, with the reply and the reason.
     Same,
-    /// Something else, as often as the tries allow.
+    /// A different request, as often as the tries allow.
     Other {
-        /// What the model is shown as its reply.
+        /// The text shown to the model as its reply.
         shown: String,
-        /// The question.
+        /// The request.
         text: String,
     },
-    /// The rest, after a reply of which a part can be used. It does not count as a try.
+    /// A request for the missing part, after a reply that can partly be used. It does not count as a try.
     Rest {
-        /// What the model is shown as its reply.
+        /// The text shown to the model as its reply.
         shown: String,
-        /// The question.
+        /// The request.
         text: String,
     },
-    /// Nothing: the same question would be answered in the same way.
+    /// None: the same request would get the same reply.
     Nothing,
 }
 
@@ -348,12 +348,12 @@ impl From<String> for Refused {
     }
 }
 
-/// Asks `model` until `parse` accepts the reply, as often as `tries` says.
+/// Calls `model` until `parse` accepts the reply, as often as `tries` allows.
 ///
-/// After a reply that is refused, the model is shown that reply and what was wrong with it, or what [`Refused::next`] says.
+/// After a refused reply, the model is shown that reply and what was wrong with it, or the request in [`Refused::next`].
 ///
 /// # Errors
-/// When a call fails for good. A model that never answers usably is not an error: see [`Asked::answer`].
+/// When a call fails for good. A model without any usable reply is not an error: see [`Asked::answer`].
 pub async fn ask<T, E: Into<Refused>>(
     model: &dyn ChatModel,
     mut request: ChatRequest,
@@ -363,7 +363,7 @@ pub async fn ask<T, E: Into<Refused>>(
     let mut spend = Spend::default();
     let first = request.messages.len();
     let mut asked: u32 = 0;
-    // Replies of which a part could be used.
+    // Replies that could partly be used.
     let mut useful: u32 = 0;
     let tries = tries.into();
     let mut most = tries.at_most.saturating_add(tries.more_when_cached);
@@ -414,7 +414,7 @@ pub async fn ask<T, E: Into<Refused>>(
             ),
         };
         request.messages.truncate(first);
-        // An assistant message must not be blank for some endpoints.
+        // Some endpoints refuse a blank assistant message.
         let shown = match is_blank(&shown) {
             true => "(no answer)",
             false => &shown,

@@ -4,15 +4,15 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Metrics from the description.
+    /// Generates metrics from the description.
     GenMetrics,
-    /// Scenarios from the metrics.
+    /// Generates scenarios from the metrics.
     GenScenarios,
-    /// Conversations from the scenarios.
+    /// Simulates conversations from the scenarios.
     Simulate,
-    /// Scores from the conversations.
+    /// Scores the conversations.
     Evaluate,
-    /// Summaries from the scores.
+    /// Summarises the scores.
     Aggregate,
 }
 

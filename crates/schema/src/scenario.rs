@@ -7,31 +7,31 @@ use crate::{Extra, MetricType, text::is_blank};
 
 /// One row of `scenarios.json`: a metric's scenario in one demographic variant.
 ///
-/// The system under test never sees any of it but [`Scenario::target_system_prompt`]; only the user model does.
+/// Only the user model sees it. The system under test sees nothing of it but [`Scenario::target_system_prompt`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
     /// `m01_s002_v01`: metric `m01`, scenario 2, variant 1. Unique in the file.
     pub id: String,
-    /// The metric that the scenario puts to the test.
+    /// The metric that the scenario tests.
     pub metric_id: String,
-    /// That metric's name; absent in some files, then it comes from `benchmark.yaml`.
+    /// That metric's name. If a file lacks it, it comes from `benchmark.yaml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric_name: Option<String>,
-    /// That metric's type; absent in some files, then it comes from `benchmark.yaml`.
+    /// That metric's type. If a file lacks it, it comes from `benchmark.yaml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric_type: Option<MetricType>,
     /// Who the simulated user is.
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub persona: String,
-    /// A demographic rewrite of the persona that some files carry; it wins over `persona`.
+    /// A demographic rewrite of the persona, in some files; it takes precedence over `persona`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_persona: Option<String>,
-    /// What the simulated user openly wants.
+    /// The open goal of the simulated user.
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub user_goal: String,
-    /// What pressure the simulated user puts on the target without saying so.
+    /// The pressure that the simulated user puts on the target without saying so.
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub latent_adversarial_goal: String,
@@ -39,17 +39,17 @@ pub struct Scenario {
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub landmarks: Vec<Landmark>,
-    /// The values of the demographic axes of this variant, `{axis: value}`. Empty when there are no axes.
+    /// The values of the demographic axes of this variant, `{axis: value}`. Empty if there are no axes.
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub demographic: Extra,
-    /// The system prompt of the system under test; wins over the benchmark's `user_context`.
+    /// The system prompt of the system under test; it takes precedence over the benchmark's `user_context`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_system_prompt: Option<String>,
     /// Names of the benchmark's tools that the system under test may call here; absent: all of them, empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// The state of the world for simulated tools; wins over the benchmark's.
+    /// The state of the world for simulated tools; it takes precedence over the benchmark's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world_state: Option<String>,
     /// Keys that Probity does not know, such as `title` or `base_scenario_id`.
@@ -58,7 +58,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The persona that the user model plays: `user_persona` where it is present and not blank, else `persona`.
+    /// The persona that the user model adopts: `user_persona` if it is present and not blank, otherwise
+    /// `persona`.
     #[must_use]
     pub fn played_persona(&self) -> &str {
         match &self.user_persona {
@@ -67,7 +68,8 @@ impl Scenario {
         }
     }
 
-    /// The instruction of turn `turn` (from 1), if there is one. Several for one turn are joined by a line break.
+    /// The instruction for turn `turn` (from 1), if there is one. Several for one turn are joined with line
+    /// breaks.
     #[must_use]
     pub fn landmark(&self, turn: u32) -> Option<String> {
         let texts: Vec<&str> = self

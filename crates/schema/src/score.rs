@@ -11,13 +11,13 @@ use crate::{
 
 /// One row of `scores.json`: one metric judged in one conversation.
 ///
-/// `present`, `passed` and `score` are either all known or all null. Null means that there is no usable verdict:
-/// `_no_verdict` then says why, `justification` says it in words, and no rate counts the row.
+/// `present`, `passed` and `score` are either all known or all null. Null means that there is no usable verdict: `_no_verdict` then
+/// has the kind of reason, `justification` explains it, and no rate counts the row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
     /// The scenario's id.
     pub id: String,
-    /// The metric judged.
+    /// The judged metric.
     pub metric_id: String,
     /// Its name.
     #[serde(default)]
@@ -26,12 +26,12 @@ pub struct Score {
     pub metric_type: MetricType,
     /// The system under test.
     pub target_model: ModelId,
-    /// The conversation judged.
+    /// The judged conversation.
     #[serde(default)]
     pub conv_id: String,
-    /// Whether the behaviour of the definition is in the transcript: the judge's own yes or no, or what its `_verdict` means.
+    /// Whether the behaviour of the definition is in the transcript: the judge's own yes or no, or the meaning of its `_verdict`.
     pub present: Option<bool>,
-    /// Positive: as `present`; negative: the opposite.
+    /// For a positive metric the same as `present`, for a negative one the opposite.
     pub passed: Option<bool>,
     /// 1 when passed, 0 when not.
     #[serde(serialize_with = "whole_number")]
@@ -39,24 +39,24 @@ pub struct Score {
     /// Why the judge decided so; without a verdict, why there is none.
     #[serde(default)]
     pub justification: String,
-    /// Which repetition of the scenario, from 0.
+    /// The repetition of the scenario, from 0.
     #[serde(alias = "_sample", default)]
     pub sample: u32,
-    /// What failed, where the row has no verdict because a call or the conversation failed. A judge that answered without a
-    /// usable verdict is an abstention and no error.
+    /// The error, if the row has no verdict because a call or the conversation failed. A judge that replied without a usable verdict
+    /// abstained, which is not an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Why there is no verdict. Absent on rows with one, and on rows of programs that do not say it.
+    /// Why there is no verdict. Absent on rows with one, and on rows of programs that do not record it.
     #[serde(
         rename = "_no_verdict",
         default,
         skip_serializing_if = "Option::is_none"
     )]
     pub no_verdict: Option<NoVerdict>,
-    /// What the judge decided, where the metric's `verdict` is a scale or categories.
+    /// The judge's decision, if the metric's `verdict` is a scale or categories.
     #[serde(rename = "_verdict", default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Each judge of a panel. Empty where there is one judge only, which is called for its verdict alone.
+    /// Each judge of a panel. Empty if there is only one judge, which is called only for its verdict.
     #[serde(rename = "_judges", default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeVerdict>,
     /// What the calls for this row used and cost.
@@ -68,12 +68,12 @@ pub struct Score {
 }
 
 impl Score {
-    /// The row that any program and generation wrote into `scores.json`. What ImpactBench leaves out is joined: the metric's name and
-    /// type from `metrics`, `score` from the verdict, `conv_id` from scenario, target and sample. `target` is that of a row that does
-    /// not name it.
+    /// Reads a row of `scores.json` of any program and generation. Fields that ImpactBench leaves out are filled in: the metric's
+    /// name and type from `metrics`, `score` from the verdict, `conv_id` from scenario, target and sample. `target` is used for a row
+    /// that does not name its target.
     ///
     /// # Errors
-    /// When `row` is not a score row, or does not have its metric's type and `metrics` do not have the metric.
+    /// When `row` is not a score row, or lacks its metric's type and `metrics` do not have the metric.
     pub fn joined(
         mut row: Extra,
         metrics: &[Metric],
@@ -112,7 +112,7 @@ impl Score {
         Ok(score)
     }
 
-    /// Whether nothing of the row has to be joined; see [`Score::joined`].
+    /// Whether the row lacks no field that would be filled in; see [`Score::joined`].
     #[must_use]
     pub fn is_whole(&self) -> bool {
         !self.metric_name.is_empty()
@@ -121,7 +121,7 @@ impl Score {
             && (self.passed.is_some() || self.present.is_none())
     }
 
-    /// A row with a verdict of yes or no.
+    /// A row with a yes/no verdict.
     #[must_use]
     pub fn judged(
         conversation: &Conversation,
@@ -132,10 +132,10 @@ impl Score {
         Self::abstained(conversation, metric, None, justification).with_present(present)
     }
 
-    /// A row with a verdict of the metric's `verdict` type: a value on its scale, one of its categories, yes or no without either.
+    /// A row with a verdict of the metric's `verdict` type: a value on its scale, one of its categories, or yes/no without either.
     ///
     /// # Errors
-    /// When the verdict is not one that the metric can have.
+    /// When the metric cannot have this verdict.
     pub fn of_verdict(
         conversation: &Conversation,
         metric: &Metric,
@@ -150,7 +150,7 @@ impl Score {
         })
     }
 
-    /// The row with `present`, and what follows from it by the metric's type: `passed` and `score`.
+    /// The row with `present`, and with `passed` and `score`, which follow from it and the metric's type.
     #[must_use]
     pub fn with_present(self, present: bool) -> Self {
         let passed = self.metric_type.passed(present);
@@ -163,7 +163,7 @@ impl Score {
         }
     }
 
-    /// The verdict as journals have it, in `annotation` of `translated annotation` and `merged annotation`.
+    /// The verdict as in journals: `annotation` of `translated annotation` and `merged annotation`.
     #[must_use]
     pub fn annotation(&self) -> Value {
         let mut metadata = json!({"present": self.present, "justification": self.justification});
@@ -173,7 +173,7 @@ impl Score {
         json!({"is_safe": self.passed.unwrap_or_default(), "is_valid": true, "metadata": metadata})
     }
 
-    /// A row without a verdict. `reason` is why, where it is known, and `words` say it.
+    /// A row without a verdict. `reason` is the kind of reason, if it is known, and `words` explain it.
     #[must_use]
     pub fn abstained(
         conversation: &Conversation,
@@ -219,7 +219,7 @@ impl Score {
     }
 }
 
-/// Keys of which null says as much as nothing.
+/// Keys for which null means the same as absent.
 const NULL_IS_ABSENT: [&str; 7] = [
     "metric_name",
     "metric_type",
@@ -230,7 +230,7 @@ const NULL_IS_ABSENT: [&str; 7] = [
     "_sample",
 ];
 
-/// Writes 1.0 as `1`, as the files have it.
+/// Writes 1.0 as `1`, as in the files.
 fn whole_number<S: Serializer>(score: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match score {
         None => serializer.serialize_none(),

@@ -1,4 +1,4 @@
-//! Faults of the simulated user: where it fell out of its role, and what was done about it.
+//! Faults of the simulated user: where it left its role, and whether the message was generated again.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::is_blank;
 
-/// The longest text of a message that a fault keeps, in letters.
+/// The most letters of a message that a fault keeps.
 const MOST_TEXT: usize = 300;
 
-/// In what way a simulated user fell out of its role.
+/// How a simulated user left its role.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -19,21 +19,21 @@ const MOST_TEXT: usize = 300;
 pub enum SimulatorFaultKind {
     /// It answers as the assistant would.
     RoleFlip,
-    /// It says the same message again, word for word.
+    /// It repeats a message word for word.
     RepeatedTurn,
-    /// It gave no message that can be read.
+    /// It gave no readable message.
     EmptyTurn,
-    /// It tells the target its instructions, its latent goal, or the form that it has to fill in.
+    /// It reveals to the target its instructions, its latent goal, or the form that it has to fill in.
     InstructionsLeaked,
-    /// It leaves out words that the instruction of the turn asks for exactly.
+    /// It leaves out words that the instruction of the turn requires literally.
     LandmarkNotFollowed,
     /// It speaks as a model ("As an AI, I cannot ..."), not as a person.
     SteppedOut,
     /// Its message holds its thoughts.
     ThoughtText,
-    /// It leaves before anything was said, or early while instructions for later turns are waiting.
+    /// It leaves before the first message, or early while there are instructions for later turns.
     EndedEarly,
-    /// It says of itself what contradicts its demographic values.
+    /// It says something about itself that contradicts its demographic values.
     PersonaIgnored,
 }
 
@@ -99,17 +99,17 @@ pub struct SimulatorFault {
     pub turn: u32,
     /// Whether the message was generated again. `false`: no retry was left, and the conversation has no verdict.
     pub retried: bool,
-    /// How the reply of the user model began, 300 letters at most. The target never saw it, unless a judge found the fault after the
-    /// conversation. Absent where it was empty.
+    /// The beginning of the user model's reply, 300 letters at most. The target never saw it, unless a judge found the fault after
+    /// the conversation. Absent if it was empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Arc<str>>,
-    /// Why, in the words of the judge that found it. Absent where a rule did.
+    /// The reason of the judge that found the fault. Absent if a rule found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Arc<str>>,
 }
 
 impl SimulatorFault {
-    /// A fault in `turn`, from 1, of which `text` was said. It stays unless it is [`retried`](Self::retried).
+    /// A fault in `turn`, from 1, of the message `text`. It counts as uncorrected unless it is [`retried`](Self::retried).
     #[must_use]
     pub fn new(fault: SimulatorFaultKind, turn: u32, text: &str) -> Self {
         Self {
@@ -128,25 +128,25 @@ impl SimulatorFault {
     }
 }
 
-/// How often the simulated user of one system under test fell out of its role.
+/// How often the simulated user of one system under test left its role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulatorStatistics {
-    /// Conversations, failed ones included.
+    /// Conversations, including failed ones.
     pub conversations: u64,
-    /// Conversations with a fault that no retry mended. They have no verdict.
+    /// Conversations with a fault that no retry corrected. They have no verdict.
     pub faulty: u64,
-    /// Conversations whose faults were all mended: each of these messages was generated again.
+    /// Conversations whose faults were all corrected: each of these messages was generated again.
     pub mended: u64,
-    /// Conversations with a fault of each kind; kinds that none has are absent.
+    /// Conversations with a fault of each kind; kinds without any are absent.
     pub faults: BTreeMap<SimulatorFaultKind, SimulatorFaultCounts>,
 }
 
 /// Conversations with one kind of fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulatorFaultCounts {
-    /// Those in which it stayed after the retries.
+    /// Conversations in which it remained after the retries.
     pub faulty: u64,
-    /// Those in which a retry mended it.
+    /// Conversations in which a retry corrected it.
     pub mended: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Lines and columns of a text.
+//! Lines and columns in a text.
 
 /// A location in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ impl SourceLocation {
     /// The beginning of a text.
     pub const START: Self = Self { line: 1, column: 1 };
 
-    /// The location behind `text`, which begins here.
+    /// The location after `text`, which begins here.
     ///
     /// ```
     /// use schema::SourceLocation;
@@ -25,7 +25,7 @@ impl SourceLocation {
     pub fn after(self, text: &[u8]) -> Self {
         let breaks = line_breaks(text);
         let last_line = text.rsplit(|byte| *byte == b'\n').next();
-        // Bytes that begin a character of UTF-8.
+        // Counts the bytes that begin a UTF-8 character.
         let begins = |byte: &&u8| (**byte & 0xc0) != 0x80;
         let characters = last_line.unwrap_or_default().iter().filter(begins).count() as u64;
         Self {

@@ -1,8 +1,8 @@
-//! What is neither a file nor a folder: reading it may wait for ever, and a file must not take its place.
+//! Special files, which are neither files nor folders: reading one may block forever, and a file must not replace one.
 
 use std::{fs::Metadata, path::Path};
 
-/// What `metadata` (of where a link leads) describes, in words, where that is neither a file nor a folder.
+/// The kind of special file that `metadata` (of a link's destination) describes, in words; `None` for a file or folder.
 ///
 /// ```
 /// let device = std::fs::metadata("/dev/null");
@@ -28,7 +28,7 @@ pub fn special_file(metadata: &Metadata) -> Option<&'static str> {
     Some("a device")
 }
 
-/// Whether `path` names a stream that the process was started with: standard input, or what a shell puts in place of `<(command)`.
+/// Whether `path` is a stream that the process was started with: standard input, or what a shell puts in place of `<(command)`.
 #[must_use]
 pub fn is_own_stream(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
@@ -36,8 +36,8 @@ pub fn is_own_stream(path: &Path) -> bool {
         || path.starts_with("/proc/self/fd")
 }
 
-/// Why the file at `path` is not to be read: it is a pipe, a device or a socket. A pipe that the process was started with can be read, once.
-/// What is not there is for its reader to report.
+/// Why the file at `path` must not be read: it is a pipe, a device or a socket. A pipe that the process was started with can be read, once.
+/// A missing file is reported by its reader.
 #[must_use]
 pub fn unreadable_special(path: &Path, metadata: &Metadata) -> Option<String> {
     let what = special_file(metadata)?;

@@ -1,4 +1,4 @@
-//! Standards: what reference systems scored, which grades compare with.
+//! Standards: the scores of reference systems, which grades compare with.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::Extra;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "an object with _metadata and standards")]
 pub struct StandardsFile {
-    /// Where the file comes from.
+    /// The origin of the file.
     #[serde(rename = "_metadata")]
     pub metadata: StandardsMetadata,
-    /// What it says.
+    /// The content.
     pub standards: Standards,
     /// Keys that Probity does not know.
     #[serde(flatten)]
@@ -22,11 +22,11 @@ pub struct StandardsFile {
 }
 
 impl StandardsFile {
-    /// The version of the format that is written. Readers take every 2.x.
+    /// The version of the format that Probity writes. Readers accept every 2.x.
     pub const FORMAT_VERSION: &str = "2.0.0";
 }
 
-/// Where a standards file comes from.
+/// The origin of a standards file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StandardsMetadata {
     /// A note to readers of the file.
@@ -37,8 +37,8 @@ pub struct StandardsMetadata {
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub file_format_version: String,
-    /// How the file was made: `timestamp`, `command`, `sut_scores` by SUT and hazard, `journals`, and what else the program
-    /// that made it says.
+    /// How the file was created: `timestamp`, `command`, `sut_scores` by SUT and hazard, `journals`, and further fields of
+    /// the program that created it.
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub run_info: Extra,
@@ -47,14 +47,14 @@ pub struct StandardsMetadata {
     pub extra: Extra,
 }
 
-/// What the reference systems scored.
+/// The scores of the reference systems.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Standards {
     /// The ids of the reference systems.
     pub reference_suts: Vec<String>,
     /// The uid of the benchmark that they were measured with.
     pub reference_benchmark: String,
-    /// By hazard key, the lowest score that a reference system had, 0 to 1.
+    /// For each hazard key, the lowest score of a reference system, 0 to 1.
     pub reference_standards: BTreeMap<String, f64>,
     /// Keys that Probity does not know.
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! `statistics.json`: rates with intervals that know which rows are alike, comparisons, reliability and effects of variants.
+//! `statistics.json`: rates with intervals that account for similar rows, comparisons, reliability and effects of variants.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ pub struct Statistics {
     pub format: String,
     /// The confidence of all intervals: 0.95.
     pub level: f64,
-    /// How intervals are made: [`Statistics::METHOD`].
+    /// The method of the intervals: [`Statistics::METHOD`].
     pub method: String,
     /// One entry per system under test, in the order of `results.json`.
     pub targets: Vec<TargetStatistics>,
-    /// Each pair of targets, in that order; none where there are more than [`Statistics::MOST_COMPARED`] targets.
+    /// Each pair of targets, in that order; empty if there are more than [`Statistics::MOST_COMPARED`] targets.
     pub comparisons: Vec<Comparison>,
 }
 
 impl Statistics {
-    /// The version of the format that is written.
+    /// The version of the format that Probity writes.
     pub const FORMAT: &str = "1.0.0";
     /// The confidence of all intervals.
     pub const LEVEL: f64 = 0.95;
-    /// Clopper and Pearson's interval at the number of effective rows, scenarios as clusters.
+    /// Clopper and Pearson's interval at the number of effective rows, with scenarios as clusters.
     pub const METHOD: &str = "clopper-pearson-clustered";
     /// With more targets than this, pairs are not compared in the file.
     pub const MOST_COMPARED: usize = 12;
@@ -48,24 +48,24 @@ pub struct TargetStatistics {
     pub target: ModelId,
     /// Its rates.
     pub rates: Rates,
-    /// How often a scenario passes every time; empty with one sample of each.
+    /// How often a scenario passes every time; empty with one sample per scenario.
     #[serde(default)]
     pub reliability: Vec<ReliabilityStatistics>,
-    /// What the axes of variants do, by metric and axis; empty without variants.
+    /// The effects of the axes of variants, by metric and axis; empty without variants.
     #[serde(default)]
     pub variants: Vec<VariantStatistics>,
-    /// Its judges, where they were a panel or were asked for more than their verdicts, or people labelled rows.
+    /// Its judges, if they were a panel or were called for more than their verdicts, or people labelled rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeStatistics>,
-    /// How often the simulated user fell out of its role; absent where it did in no conversation, or the conversations are not known.
+    /// How often the simulated user left its role; absent if it never did, or the conversations are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulator: Option<SimulatorStatistics>,
-    /// How real its conversations are, as judges see it; absent where they were not asked, or the conversations are not known.
+    /// How realistic its conversations are according to judges; absent if no judge was called for it, or the conversations are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub realism: Option<RealismStatistics>,
 }
 
-/// How real the conversations of one system under test are, as judges see it. No rate, gate or grade depends on it.
+/// How realistic the conversations of one system under test are according to judges. No rate, gate or grade depends on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RealismStatistics {
     /// The share of the conversations whose target seems to know or to suspect that it is being tested: `passed` of `rows`.
@@ -74,7 +74,7 @@ pub struct RealismStatistics {
     pub user_sounds_real: RateStatistics,
     /// How real the user sounds, from 1 to 5.
     pub user_realism: MeanStatistics,
-    /// Conversations that did not fail and that no judge has read: those of a run without `judging.realism`, for one. No number counts
+    /// Conversations that did not fail and that no judge read, for example those of a run without `judging.realism`. No number counts
     /// them.
     pub not_read: u64,
 }
@@ -95,34 +95,34 @@ pub struct MeanStatistics {
 /// The judges of a system under test's rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeStatistics {
-    /// Judge by judge, in the order of the panel; absent where one judge alone decided.
+    /// Judge by judge, in the order of the panel; absent if a single judge decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<OneJudgeStatistics>,
-    /// How far they agree on whether the behaviour is present; absent where one judge alone decided.
+    /// How far they agree on whether the behaviour is present; absent if a single judge decided.
     #[serde(default, skip_serializing_if = "AgreementStatistics::is_unknown")]
     pub agreement: AgreementStatistics,
-    /// The same by metric id, for metrics with a row of two verdicts or more; absent where one judge alone decided.
+    /// The same by metric id, for metrics with a row with two or more verdicts; absent if a single judge decided.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, AgreementStatistics>,
-    /// The verdicts beside labels of people, where the target has a `labels.json`.
+    /// The verdicts compared with labels of people, if the target has a `labels.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub people: Option<JudgeAgainstPeople>,
 }
 
-/// What one judge said over all rows.
+/// The verdicts of one judge over all rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneJudgeStatistics {
     /// The judge's id.
     pub judge: String,
     /// Rows with a verdict of this judge.
     pub rows: u64,
-    /// Those of them where it found the behaviour.
+    /// Rows in which it found the behaviour.
     pub present: u64,
     /// Rows without a verdict of this judge.
     pub missing: u64,
-    /// The share of the rows with both verdicts where it says what the panel does, 0 to 1; null without any.
+    /// The share of the rows with both verdicts in which it agrees with the panel, 0 to 1; null if there are none.
     pub with_panel: Option<f64>,
-    /// How often it said the same again; empty where no row was judged again.
+    /// How often it gave the same verdict again; empty if no row was judged again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<ReadingStatistics>,
 }
@@ -130,40 +130,40 @@ pub struct OneJudgeStatistics {
 /// Further verdicts of a judge on the same rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadingStatistics {
-    /// Why they were asked for.
+    /// The kind of repetition.
     pub reading: ReadingKind,
     /// Rows with both verdicts.
     pub rows: u64,
-    /// Those of them where the judge said the same of the behaviour.
+    /// Rows in which the judge gave the same verdict on the behaviour.
     pub same: u64,
 }
 
 impl OneJudgeStatistics {
-    /// From so many verdicts on, a judge that never varies is worth a warning.
+    /// The minimum number of verdicts for which a judge that never varies is worth a warning.
     pub const ENOUGH_TO_VARY: u64 = 10;
 }
 
-/// How far judges agree, as it was seen and beyond what chance gives.
+/// How far judges agree, both observed and corrected for chance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgreementStatistics {
-    /// Rows with verdicts of two judges or more.
+    /// Rows with verdicts of two or more judges.
     pub rows: u64,
-    /// The share of pairs of verdicts of one row that are the same, 0 to 1.
+    /// The share of pairs of verdicts on one row that are equal, 0 to 1.
     pub agreement: Option<f64>,
-    /// Cohen's kappa, with two judges; null where it is not defined, as when all verdicts are the same.
+    /// Cohen's kappa, with two judges; null if it is undefined, as when all verdicts are equal.
     pub kappa: Option<f64>,
-    /// Krippendorff's alpha; null where it is not defined.
+    /// Krippendorff's alpha; null if it is undefined.
     pub alpha: Option<f64>,
     /// Gwet's AC1.
     pub ac1: Option<f64>,
-    /// Krippendorff's alpha of the values on the scale of a metric, ordinal: near values disagree less than far ones. Absent where the
-    /// verdicts are no values, or it is not defined.
+    /// Krippendorff's alpha of the values on the scale of a metric, ordinal: near values disagree less than distant ones. Absent if the
+    /// verdicts are not values, or it is undefined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ordinal_alpha: Option<f64>,
 }
 
 impl AgreementStatistics {
-    /// Whether no row has verdicts of two.
+    /// Whether no row has verdicts of two judges.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.rows == 0
@@ -185,7 +185,7 @@ pub struct Rates {
     pub metrics: BTreeMap<String, RateStatistics>,
 }
 
-/// A pass rate with its 95% interval over base scenarios, and what it leaves out. Without rows every number is null.
+/// A pass rate with its 95% interval over base scenarios, and the rows it leaves out. Without rows every number is null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateStatistics {
     /// Rows that passed.
@@ -200,21 +200,21 @@ pub struct RateStatistics {
     pub lower: Option<f64>,
     /// Upper end of the interval, 0 to 1.
     pub upper: Option<f64>,
-    /// How alike rows of one scenario are, 0 to 1; null where it is unknown.
+    /// How alike rows of one scenario are (intraclass correlation), 0 to 1; null if unknown.
     pub icc: Option<f64>,
-    /// The value that the interval uses: drawn towards 1 where few scenarios differ.
+    /// The value that the interval uses: drawn towards 1 if few scenarios differ.
     pub icc_used: Option<f64>,
-    /// How many rows stand for one independent row.
+    /// How many rows are worth one independent row.
     pub design_effect: Option<f64>,
-    /// How many independent rows these are worth.
+    /// How many independent rows these rows are worth.
     pub effective_rows: Option<f64>,
     /// Standard error of `estimate`; null at 0 and 1.
     pub standard_error: Option<f64>,
     /// Rows without a verdict, which `rows` does not count.
     pub missing: MissingRows,
-    /// Between what the rate lies whatever the missing verdicts would have been; null without any row.
+    /// The range of the rate for all possible values of the missing verdicts; null without any row.
     pub bounds: Option<RateBounds>,
-    /// What a reader should know of this rate.
+    /// A note about this rate.
     pub note: Option<String>,
 }
 
@@ -225,23 +225,23 @@ pub struct MissingRows {
     pub failed: u64,
     /// The judge gave no usable verdict.
     pub abstained: u64,
-    /// Rows of negative metrics that passed although a reply of the target was empty or cut off: what was never said
-    /// cannot fail. They have a verdict, and `bounds` alone counts them as missing.
+    /// Rows of negative metrics that passed although a reply of the target was empty or cut off: text that was never written cannot
+    /// fail. They have a verdict, and only `bounds` counts them as missing.
     pub incomplete: u64,
-    /// Of the failed and abstained rows, those that say why, by their reason; absent where none does.
+    /// The reasons of the failed and abstained rows that have one; absent if none has.
     #[serde(default, skip_serializing_if = "MissingReasons::is_empty")]
     pub reasons: MissingReasons,
 }
 
 impl MissingRows {
-    /// Rows without a verdict.
+    /// The number of rows without a verdict.
     #[must_use]
     pub fn unscored(self) -> u64 {
         self.failed + self.abstained
     }
 }
 
-/// Rows without a verdict by the `_no_verdict` of their rows. Reasons of no row are left out of the file.
+/// Rows without a verdict, by their `_no_verdict`. Reasons without rows are left out of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MissingReasons {
@@ -251,13 +251,13 @@ pub struct MissingReasons {
     /// The filter of a provider stopped a request or a reply.
     #[serde(skip_serializing_if = "is_zero")]
     pub provider_refused: u64,
-    /// The target said nothing.
+    /// The target's reply was empty.
     #[serde(skip_serializing_if = "is_zero")]
     pub empty_reply: u64,
     /// The judge gave no usable verdict.
     #[serde(skip_serializing_if = "is_zero")]
     pub judge_unusable: u64,
-    /// The simulated user, or a simulated tool, did not do its part.
+    /// The simulated user, or a simulated tool, failed.
     #[serde(skip_serializing_if = "is_zero")]
     pub simulator_fault: u64,
     /// The budget did not allow the calls.
@@ -270,7 +270,7 @@ pub(crate) fn is_zero(rows: &u64) -> bool {
 }
 
 impl MissingReasons {
-    /// Counts `rows` more.
+    /// Adds `rows` rows.
     pub fn add(&mut self, reason: NoVerdict, rows: u64) {
         *match reason {
             NoVerdict::CallFailed => &mut self.call_failed,
@@ -282,7 +282,7 @@ impl MissingReasons {
         } += rows;
     }
 
-    /// Rows without a verdict for this reason.
+    /// The number of rows without a verdict for this reason.
     #[must_use]
     pub fn of(&self, reason: NoVerdict) -> u64 {
         match reason {
@@ -295,13 +295,13 @@ impl MissingReasons {
         }
     }
 
-    /// Whether no row says why it has no verdict.
+    /// Whether no row has a reason.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// `2 call failed, 1 judge unusable`, with what is left of `unscored` rows as `1 not recorded`.
+    /// `2 call failed, 1 judge unusable`, with the rest of the `unscored` rows as `1 not recorded`.
     #[must_use]
     pub fn words(&self, unscored: u64) -> String {
         let known = NoVerdict::ALL.map(|reason| (self.of(reason), reason.words()));
@@ -316,7 +316,7 @@ impl MissingReasons {
     }
 }
 
-/// The worst and the best that missing verdicts could have made of a rate.
+/// The lowest and the highest rate that the missing verdicts allow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateBounds {
     /// The rate if all missing rows had failed.
@@ -334,13 +334,13 @@ pub struct RateBounds {
 pub struct ReliabilityStatistics {
     /// `all`, `positive`, `negative`, or a metric's id.
     pub scope: String,
-    /// How many samples in a row.
+    /// The number of samples.
     pub k: u64,
     /// Scenarios with at least `k` verdicts.
     pub units: u64,
-    /// Scenarios with fewer.
+    /// Scenarios with fewer verdicts.
     pub left_out: u64,
-    /// The mean over scenarios; null without any.
+    /// The mean over scenarios; null if there are none.
     pub estimate: Option<f64>,
     /// Lower end of its 95% interval.
     pub lower: Option<f64>,
@@ -348,27 +348,28 @@ pub struct ReliabilityStatistics {
     pub upper: Option<f64>,
 }
 
-/// What the values of one axis of variants do to one metric.
+/// The effects of one axis of variants on one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantStatistics {
     /// The metric's id.
     pub metric: String,
     /// The axis.
     pub axis: String,
-    /// Each value beside the others; of two values the first only.
+    /// Each value compared with the others; of two values only the first.
     pub effects: Vec<VariantEffectStatistics>,
     /// The chance that two rows of one scenario with different values get different verdicts.
     pub differ_between_variants: Option<f64>,
-    /// The chance that two rows with the same value do: what chance alone does. Only the excess of the first is a flip.
+    /// The chance that two rows with the same value get different verdicts: the effect of chance alone. Only the excess of the first is
+    /// a flip.
     pub differ_between_samples: Option<f64>,
 }
 
-/// One value of an axis beside the other values.
+/// One value of an axis compared with the other values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantEffectStatistics {
     /// The value.
     pub value: String,
-    /// Its rate (`rate_a`) beside the others' (`rate_b`); its p-value is corrected over all effects of the target.
+    /// Its rate (`rate_a`) and that of the others (`rate_b`); its p-value is corrected over all effects of the target.
     #[serde(flatten)]
     pub difference: DifferenceStatistics,
 }
@@ -392,7 +393,7 @@ pub struct Comparison {
 pub struct DifferenceStatistics {
     /// Metrics of scenarios with a verdict on both sides.
     pub units: u64,
-    /// Those with a verdict on one side only.
+    /// Metrics of scenarios with a verdict on only one side.
     pub unmatched: u64,
     /// Base scenarios of the units.
     pub scenarios: u64,
@@ -406,67 +407,67 @@ pub struct DifferenceStatistics {
     pub lower: f64,
     /// Upper end of the interval, -1 to 1.
     pub upper: f64,
-    /// Independent rows that the first side's rows are worth.
+    /// The number of independent rows that the first side's rows are worth.
     pub effective_rows_a: f64,
-    /// Independent rows that the second side's rows are worth.
+    /// The number of independent rows that the second side's rows are worth.
     pub effective_rows_b: f64,
-    /// How far both sides find the same scenarios hard.
+    /// How far both sides find the same scenarios difficult.
     pub correlation: f64,
-    /// The chance of a difference as large where both sides are alike.
+    /// The probability of a difference at least as large if both sides are equal.
     pub p_value: f64,
-    /// `p_value` corrected by Holm's method over the metrics of the pair; the comparison of all rows stands alone.
+    /// `p_value` corrected with Holm's method over the metrics of the pair; the comparison of all rows is not corrected.
     pub p_holm: f64,
-    /// How `p_value` was found: `none differ`, `exact binomial`, `exact sign flips` or `normal`.
+    /// The method for `p_value`: `none differ`, `exact binomial`, `exact sign flips` or `normal`.
     pub test: String,
-    /// What may be said: `differ`, `no difference shown`, or that none could have been.
+    /// The conclusion: `differ`, `no difference shown`, or that no difference could have been shown.
     pub says: String,
 }
 
-/// What a run could show of one metric, before it is paid: an entry of `metrics` of `plan --json`.
+/// What a run could show for one metric, before it costs anything: an entry of `metrics` of `plan --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricPlan {
     /// The benchmark's folder name.
     pub benchmark: String,
-    /// The metric's id; null where metrics are not generated yet: each of them.
+    /// The metric's id; null if metrics are not generated yet: the entry then applies to each of them.
     pub metric: Option<String>,
-    /// Metrics of the benchmark, which are compared at once: Holm's correction divides by them.
+    /// Metrics of the benchmark that are compared at the same time: Holm's correction divides by them.
     pub metrics: u64,
     /// Base scenarios.
     pub scenarios: u64,
     /// Rows of one target.
     pub rows: u64,
-    /// How many rows stand for one independent row.
+    /// How many rows are worth one independent row.
     pub design_effect: f64,
-    /// How many independent rows these are worth.
+    /// How many independent rows these rows are worth.
     pub effective_rows: f64,
-    /// Lower end of the 95% interval to expect of the rate.
+    /// Lower end of the expected 95% interval of the rate.
     pub expected_lower: f64,
-    /// Upper end of it.
+    /// Upper end of the expected 95% interval of the rate.
     pub expected_upper: f64,
-    /// Where no row fails, up to this share of such rows may still fail.
+    /// If no row fails, up to this share of such rows may still fail.
     pub upper_if_none_fails: f64,
     /// The smallest p-value that a comparison of two targets can reach.
     pub smallest_p: f64,
-    /// Whether any difference between two targets can be shown.
+    /// Whether a difference between two targets can be shown at all.
     pub can_differ: bool,
-    /// The smallest difference between two targets that would be shown four times in five; null where none can be shown.
+    /// The smallest difference between two targets that would be shown four times in five; null if none can be shown.
     pub smallest_difference: Option<f64>,
-    /// Base scenarios that it takes to show the difference of `--want-difference`; null without one, and where a hundred million do not
-    /// suffice.
+    /// Base scenarios needed to show the difference of `--want-difference`; null without the option, and if a hundred million are not
+    /// enough.
     pub scenarios_needed: Option<u64>,
     /// What the numbers assume.
     pub assumed: PlanAssumptions,
 }
 
-/// What a plan assumes of a metric.
+/// The assumptions of a plan about a metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanAssumptions {
     /// The pass rate.
     pub rate: f64,
-    /// How alike rows of one scenario are, 0 to 1.
+    /// How alike rows of one scenario are (intraclass correlation), 0 to 1.
     pub icc: f64,
     /// The correlation of two targets over scenarios.
     pub correlation: f64,
-    /// Those of `rate`, `icc` and `correlation` that an earlier run measured, by its `statistics.json`.
+    /// Those of `rate`, `icc` and `correlation` that an earlier run measured, according to its `statistics.json`.
     pub measured: Vec<String>,
 }

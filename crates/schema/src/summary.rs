@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{MetricType, ModelId};
 
-/// One row of `results.json`: what one system under test did. It carries these keys and no others.
+/// One row of `results.json`: the results of one system under test. It has exactly these keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The system under test.
     pub target_model: ModelId,
-    /// Share of scored rows of positive metrics that passed, 0 to 1, rounded to four decimals; null where none was scored.
+    /// Share of scored rows of positive metrics that passed, 0 to 1, rounded to four decimals; null if none was scored.
     pub positive_pass_rate: Option<f64>,
-    /// The same of negative metrics.
+    /// The same for negative metrics.
     pub negative_pass_rate: Option<f64>,
-    /// All rows of positive metrics, those without a verdict included.
+    /// All rows of positive metrics, including those without a verdict.
     pub n_positive: u64,
-    /// All rows of negative metrics, those without a verdict included.
+    /// All rows of negative metrics, including those without a verdict.
     pub n_negative: u64,
     /// All rows.
     pub n_total: u64,
@@ -39,10 +39,10 @@ impl Summary {
     }
 }
 
-/// How many of some scored rows passed. Rows without a verdict are not counted.
+/// The pass rate of some scored rows. Rows without a verdict are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
-    /// `n_passed / n_total`, rounded to four decimals; null where `n_total` is 0.
+    /// `n_passed / n_total`, rounded to four decimals; null if `n_total` is 0.
     pub pass_rate: Option<f64>,
     /// Rows that passed.
     pub n_passed: u64,
@@ -62,11 +62,11 @@ impl Rate {
     }
 }
 
-/// `passed / total` rounded half to even to four decimals, as Python's `round` does; `None` where `total` is 0.
+/// `passed / total` rounded half to even to four decimals, like Python's `round`; `None` if `total` is 0.
 pub(crate) fn rate(passed: u64, total: u64) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
     let exact = (total > 0).then(|| passed as f64 / total as f64)?;
-    // Formatting rounds the exact binary value, which is what Python's `round` does.
+    // Formatting rounds the exact binary value, as Python's `round` does.
     format!("{exact:.4}").parse().ok()
 }
 

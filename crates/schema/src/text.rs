@@ -1,11 +1,12 @@
-//! Small rules for texts: characters that show nothing or change how the text around them is shown, counts in words, hexadecimal digits.
+//! Small functions for texts: invisible characters and those that change how the text around them is shown, counts in words, hexadecimal
+//! digits.
 
 use std::borrow::Cow;
 
-/// Whether a text says nothing: it is empty, or holds nothing but white space, control characters and characters that show nothing
-/// (zero-width marks, fillers, variation selectors, tags).
+/// Whether a text shows nothing: it is empty, or consists of white space, control characters and invisible characters (zero-width marks,
+/// fillers, variation selectors, tags).
 ///
-/// The journal check has its own rule for blank replies, which is ModelBench's.
+/// The journal check uses a different rule for blank replies, which is ModelBench's.
 ///
 /// ```
 /// use schema::text::is_blank;
@@ -18,7 +19,7 @@ pub fn is_blank(text: &str) -> bool {
     text.chars().all(shows_nothing)
 }
 
-/// `text` if it says anything.
+/// `text` if it is not blank.
 #[must_use]
 pub fn not_blank<T: AsRef<str>>(text: T) -> Option<T> {
     (!is_blank(text.as_ref())).then_some(text)
@@ -28,7 +29,7 @@ fn shows_nothing(c: char) -> bool {
     c.is_whitespace() || c.is_control() || is_invisible(c)
 }
 
-/// A share from 0 to 1 in percent with one decimal, for people. What is not quite nothing or all never looks like it.
+/// A share from 0 to 1 in percent with one decimal, for people. A value close to 0 or 1 is never shown as exactly 0% or 100%.
 ///
 /// ```
 /// use schema::text::percent;
@@ -46,8 +47,8 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Whether a character has no shape of its own: those that Unicode calls `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt
-/// of Unicode 16), and two that are drawn as empty space, the blank Braille pattern and the interlinear annotation marks.
+/// Whether a character is invisible: those that Unicode calls `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt of Unicode 16),
+/// and two that are drawn as empty space, the blank Braille pattern and the interlinear annotation marks.
 #[must_use]
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
@@ -57,14 +58,14 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether a character turns the direction of writing, so that a text can look like another one: the marks, embeddings, overrides
-/// and isolates of the Unicode bidirectional algorithm (UAX #9).
+/// Whether a character changes the direction of writing, so that a text can look like another one: the marks, embeddings, overrides and
+/// isolates of the Unicode bidirectional algorithm (UAX #9).
 #[must_use]
 pub fn is_bidi_mark(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` with marks that turn the direction of writing spelled out, as `\u{202e}`, for terminals and pages. Most texts hold none and
+/// `text` with marks that change the direction of writing spelled out, as `\u{202e}`, for terminals and pages. Most texts have none and
 /// are not copied.
 ///
 /// ```

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::Extra;
 
-/// A tool of a benchmark: one entry of `tools` in `benchmark.yaml`. The model sees name, description and parameters; how it is
-/// answered is for the simulator alone.
+/// A tool of a benchmark: one entry of `tools` in `benchmark.yaml`. The model sees name, description and parameters; only the
+/// simulator sees how it is answered.
 ///
-/// Exactly one of `answer`, `answers` and `simulated` says how calls are answered; see [`Tool::check`].
+/// Exactly one of `answer`, `answers` and `simulated` determines how calls are answered; see [`Tool::check`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// The function's name: letters, digits, `_` and `-`, 1 to 64. Unique in the benchmark.
@@ -21,10 +21,10 @@ pub struct Tool {
     /// JSON schema of the arguments, an object. Absent: no arguments.
     #[serde(default = "no_parameters")]
     pub parameters: Value,
-    /// The answer to every call: text as it is, anything else as JSON.
+    /// The answer to every call: text unchanged, anything else as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Value>,
-    /// Answers by arguments. The first that fits counts.
+    /// Answers by arguments. The first that matches is used.
     #[serde(
         default,
         deserialize_with = "crate::or_default",
@@ -32,7 +32,7 @@ pub struct Tool {
     )]
     #[schemars(transform = crate::or_null)]
     pub answers: Vec<ToolAnswer>,
-    /// Whether a model that knows the world's state makes up the answer.
+    /// Whether a model that knows the world's state invents the answer.
     #[serde(
         default,
         deserialize_with = "crate::or_default",
@@ -49,8 +49,7 @@ pub struct Tool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolAnswer {
-    /// The arguments that it answers: every key here is in the call with an equal value; the call may have others. Empty: any
-    /// call.
+    /// The arguments that it answers: the call has every key with an equal value; it may have others. Empty: any call.
     #[serde(
         default,
         deserialize_with = "crate::or_default",
@@ -58,7 +57,7 @@ pub struct ToolAnswer {
     )]
     #[schemars(transform = crate::or_null)]
     pub when: Extra,
-    /// The answer: text as it is, anything else as JSON.
+    /// The answer: text unchanged, anything else as JSON.
     pub answer: Value,
 }
 
@@ -67,18 +66,18 @@ fn no_parameters() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-/// Why a tool cannot be offered, in words for the author of the file.
+/// Why a tool cannot be offered, explained to the author of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct ToolError {
-    /// The key path within the tool, such as `parameters.required`; empty where the tool as a whole is at fault.
+    /// The key path within the tool, such as `parameters.required`; empty if the whole tool is at fault.
     pub key: String,
-    /// What is wrong. It names the key.
+    /// The mistake. The text names the key.
     pub reason: String,
 }
 
 impl ToolError {
-    /// An error at `key`, which is empty for the tool as a whole.
+    /// An error at `key`, which is empty for the whole tool.
     pub fn new(key: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             key: key.into(),
@@ -98,11 +97,11 @@ impl Tool {
         }
     }
 
-    /// Whether the name can be sent and exactly one way of answering is given. Whether `parameters` is a schema is not checked
-    /// here.
+    /// Checks that the name can be sent and that there is exactly one way of answering. Does not check that `parameters` is a
+    /// schema.
     ///
     /// # Errors
-    /// What is wrong, in words for the author of the file.
+    /// The mistake, explained to the author of the file.
     pub fn check(&self) -> Result<(), ToolError> {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(fits) {
@@ -130,7 +129,7 @@ impl Tool {
 }
 
 impl ToolAnswer {
-    /// Whether it answers a call with `arguments`. Numbers are equal when their values are: `1` and `1.0`.
+    /// Whether it answers a call with `arguments`. Numbers are equal if their values are: `1` and `1.0`.
     #[must_use]
     pub fn fits(&self, arguments: &Extra) -> bool {
         let equal = |(key, wanted): (&String, &Value)| match (wanted, arguments.get(key)) {
@@ -144,12 +143,12 @@ impl ToolAnswer {
     }
 }
 
-/// A tool as it is described to the model.
+/// A tool as described to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The function's name.
     pub name: String,
-    /// What it does, for the model. Empty: it sees nothing.
+    /// Its description for the model. Empty: the model gets none.
     #[serde(default)]
     pub description: String,
     /// JSON schema of the arguments.
@@ -159,28 +158,28 @@ pub struct ToolSpec {
 /// Whether the model may call the tools of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// It must answer in words.
+    /// The model must answer in words.
     None,
 }
 
-/// A call of a tool that a model asks for, in the form of the chat completions API:
+/// A tool call of a model, in the form of the chat completions API:
 /// `{"id", "type": "function", "function": {"name", "arguments"}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Wire", into = "Wire")]
 #[schemars(with = "Wire")]
 pub struct ToolCall {
-    /// Tells the call apart from others of its message; its answer names it.
+    /// Distinguishes the call from others of its message; its answer refers to it.
     pub id: String,
-    /// The tool, as the model named it. It need not exist.
+    /// The tool, as the model named it. It may not exist.
     pub name: String,
-    /// The arguments as the model wrote them: meant to be a JSON object, and not always one.
+    /// The arguments as the model wrote them. They should be a JSON object, but may not be.
     pub arguments: String,
 }
 
-/// [`ToolCall`] on the wire and in files.
+/// [`ToolCall`] in requests and in files.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Wire {
     #[serde(default, deserialize_with = "crate::or_default")]
@@ -198,7 +197,7 @@ struct Function {
     arguments: Arguments,
 }
 
-/// Text, or the object itself, as some endpoints and programs write it.
+/// Text, or the object itself, which some endpoints and programs write.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Arguments {
@@ -247,7 +246,7 @@ impl ToolCall {
     /// The arguments as an object. Blank text counts as no arguments.
     ///
     /// # Errors
-    /// Why they are none, in words that can be sent back to the model.
+    /// Why they are not an object, in a text that can be sent back to the model.
     pub fn object(&self) -> Result<Extra, String> {
         if self.arguments.trim().is_empty() {
             return Ok(Extra::new());

@@ -1,4 +1,4 @@
-//! A conversation while it is simulated.
+//! A conversation during its simulation.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::{
     event::{ToolAnswered, TranslatedSutReply, TranslatedUserResponse},
 };
 
-/// The conversation of an item while a simulator makes it: what is said is in the transcript and recorded in the item.
+/// The conversation of an item while a simulator builds it: messages are added to the transcript and recorded in the item.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -34,14 +34,14 @@ pub struct TranscriptBuilder<'i> {
     spend: Spend,
     error: Option<(NoVerdict, String)>,
     faults: Vec<SimulatorFault>,
-    /// From 1; 0 before anything was said.
+    /// From 1; 0 before the first message.
     turn: u32,
-    /// Replies of the target in this turn.
+    /// The target's replies in this turn.
     replies: u32,
 }
 
 impl<'i> TranscriptBuilder<'i> {
-    /// The conversation of `item`, which is a sample of `scenario` against `target`. Nothing is said yet.
+    /// The conversation of `item`, a sample of `scenario` with `target`, without messages.
     #[must_use]
     pub fn new(scenario: &Arc<Scenario>, target: &TargetRef, item: &'i Item) -> Self {
         Self {
@@ -57,12 +57,12 @@ impl<'i> TranscriptBuilder<'i> {
         }
     }
 
-    /// The simulated user says `text`, and a turn begins.
+    /// Adds the simulated user's message `text`, which begins a turn.
     pub fn say(&mut self, text: impl Into<Arc<str>>) {
         self.user(Turn::new(Role::User, text));
     }
 
-    /// The target answers with `reply`, which costs.
+    /// Adds the target's reply `reply` and its cost.
     pub fn answer(&mut self, reply: &ChatReply) {
         self.spend(&reply.spend());
         self.reply(Turn {
@@ -73,7 +73,7 @@ impl<'i> TranscriptBuilder<'i> {
         });
     }
 
-    /// A message of the simulated user, with all that the row keeps of it. A turn begins.
+    /// Adds a message of the simulated user with all its fields. A turn begins.
     pub fn user(&mut self, said: Turn) {
         self.turn += 1;
         self.replies = 0;
@@ -81,15 +81,15 @@ impl<'i> TranscriptBuilder<'i> {
         self.push(said, EventBody::TranslatedUserResponse(event));
     }
 
-    /// A message of the target, with all that the row keeps of it.
+    /// Adds a message of the target with all its fields.
     pub fn reply(&mut self, said: Turn) {
         let event = TranslatedSutReply::new(&said, self.turn, self.replies);
         self.replies += 1;
         self.push(said, EventBody::TranslatedSutResponse(event));
     }
 
-    /// The answer `text` of the tool `name` to the call `id` of the last reply. `is_error`: the call could not be answered as it was
-    /// meant.
+    /// Adds the answer `text` of the tool `name` to the call `id` of the last reply. `is_error`: the call could not be answered
+    /// properly.
     pub fn tool(&mut self, id: &str, name: &str, text: &Arc<str>, is_error: bool) {
         let answer = ToolAnswered {
             turn: self.turn,
@@ -103,33 +103,33 @@ impl<'i> TranscriptBuilder<'i> {
         self.push(answer.to_turn(), EventBody::ToolAnswered(answer));
     }
 
-    /// Adds what a call used and cost that is in no [`answer`](Self::answer).
+    /// Adds what a call used and cost, unless [`answer`](Self::answer) included it.
     pub fn spend(&mut self, spend: &Spend) {
         self.spend.add(spend);
     }
 
-    /// What was said so far.
+    /// The messages so far.
     #[must_use]
     pub fn transcript(&self) -> &[Turn] {
         &self.transcript
     }
 
-    /// The simulated user fell out of its role. A conversation with a fault that is not retried has no verdict.
+    /// Records that the simulated user left its role. A conversation with a fault that is not retried has no verdict.
     pub fn simulator_fault(&mut self, fault: SimulatorFault) {
         self.item
             .record(Event::new(EventBody::SimulatorFault(fault.clone())));
         self.faults.push(fault);
     }
 
-    /// The conversation failed for this reason, and keeps what was said.
+    /// Marks the conversation as failed for this reason. It keeps its messages.
     pub fn fail(&mut self, reason: NoVerdict, error: impl Into<String>) {
         self.error = Some((reason, error.into()));
     }
 
-    /// A call failed for good, and the conversation with it. `who` names the model and the turn.
+    /// Marks the conversation as failed because of a call. `who` names the model and the turn.
     ///
     /// # Errors
-    /// The failure, where there is nothing to keep: the run is stopping, or its budget is spent.
+    /// The failure, if there is no row to keep: the run is stopping, or its budget is spent.
     pub fn call_failed(
         &mut self,
         who: impl std::fmt::Display,

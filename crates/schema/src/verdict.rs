@@ -10,15 +10,15 @@ use serde::{
 
 use crate::{Metric, text::is_blank};
 
-/// What a judge decided about one metric in one conversation: `_verdict` of a row of `scores.json`.
+/// A judge's decision about one metric in one conversation: `_verdict` of a row of `scores.json`.
 ///
-/// Whether it means that the behaviour is present is up to the metric: see [`Metric::is_present`].
+/// The metric determines whether it means that the behaviour is present: see [`Metric::is_present`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// The value on the scale; null of a category.
+    /// The value on the scale; null for a category.
     #[serde(default)]
     pub value: Option<i32>,
-    /// The label of the category; null of a value on a scale.
+    /// The label of the category; null for a value on a scale.
     #[serde(default)]
     pub label: Option<String>,
 }
@@ -51,7 +51,7 @@ impl Verdict {
         }
     }
 
-    /// For people: the label, else the value.
+    /// The verdict for people: the label, otherwise the value.
     #[must_use]
     pub fn text(&self) -> String {
         let value = || self.value.map(|value| value.to_string());
@@ -59,8 +59,8 @@ impl Verdict {
     }
 }
 
-/// What judges answer for a metric, and which answers mean that the behaviour is present: `verdict` of a metric in `benchmark.yaml`.
-/// The judge is not shown which answers these are.
+/// The possible answers of judges for a metric, and which answers mean that the behaviour is present: `verdict` of a metric in
+/// `benchmark.yaml`. The judge is not shown which answers these are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 pub enum VerdictType {
@@ -77,12 +77,12 @@ pub enum VerdictType {
     Categories {
         /// The labels, two or more.
         labels: Vec<String>,
-        /// Those that mean that the behaviour is present.
+        /// The labels that mean that the behaviour is present.
         present_labels: Vec<String>,
     },
 }
 
-/// The section as it is in the file. A tagged enum would be read without the place of a mistake.
+/// The section as in the file. A tagged enum would lose the location of mistakes.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Section {
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for VerdictType {
 const SCALE_KEYS: &[&str] = &["type", "min", "max", "threshold"];
 const CATEGORY_KEYS: &[&str] = &["type", "labels", "present_labels"];
 
-/// Reads a section to its end, so that a mistake is reported as one of the section.
+/// Reads a section to its end, so that mistakes are reported for the section.
 struct SectionVisitor;
 
 impl<'de> Visitor<'de> for SectionVisitor {
@@ -159,8 +159,8 @@ fn needed<T, E: Error>(value: Option<T>, key: &'static str) -> Result<T, E> {
 }
 
 impl VerdictType {
-    /// Whether judges can be asked for it, and whether it decides anything: there are two answers or more, each can be given, and some
-    /// but not all of them mean that the behaviour is present.
+    /// Checks that judges can answer it, and that it decides something: there are two or more answers, each can be given, and some but
+    /// not all of them mean that the behaviour is present.
     ///
     /// ```
     /// use schema::VerdictType;
@@ -171,7 +171,7 @@ impl VerdictType {
     /// ```
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first broken rule.
     pub fn check(&self) -> Result<(), VerdictTypeError> {
         match self {
             Self::Scale {
@@ -216,7 +216,7 @@ impl VerdictType {
 }
 
 impl Metric {
-    /// Whether a verdict means that the behaviour is present: by the metric's `verdict` section, and yes or no without one.
+    /// Whether a verdict means that the behaviour is present: according to the metric's `verdict` section, or yes/no without one.
     ///
     /// ```
     /// use schema::{Metric, Verdict};
@@ -231,7 +231,7 @@ impl Metric {
     /// ```
     ///
     /// # Errors
-    /// When the verdict is not one that the metric can have.
+    /// When the metric cannot have this verdict.
     pub fn is_present(&self, verdict: &Verdict) -> Result<bool, VerdictError> {
         match &self.verdict {
             Some(verdict_type) => verdict_type.is_present(verdict),
@@ -261,12 +261,12 @@ pub enum VerdictError {
     /// The metric has categories.
     #[error("expected one of {}, found {found:?}", quoted(.labels))]
     NoSuchLabel {
-        /// The labels that there are.
+        /// The existing labels.
         labels: Vec<String>,
         /// The verdict.
         found: String,
     },
-    /// The metric has neither.
+    /// The metric has yes/no verdicts.
     #[error("expected yes or no, found {found:?}")]
     NotYesNo {
         /// The verdict.
@@ -274,10 +274,10 @@ pub enum VerdictError {
     },
 }
 
-/// What is wrong with the `verdict` section of a metric. [`VerdictTypeError::key`] says where.
+/// A mistake in the `verdict` section of a metric. [`VerdictTypeError::key`] returns its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerdictTypeError {
-    /// A scale of one value or none.
+    /// A scale with at most one value.
     #[error("{max} is not above `min`, which is {min}")]
     NoRange {
         /// The smallest value.
@@ -298,7 +298,7 @@ pub enum VerdictTypeError {
     /// Fewer than two labels.
     #[error("expected two labels or more")]
     TooFewLabels,
-    /// A label that a judge cannot give back as it is.
+    /// A label that a judge cannot repeat exactly.
     #[error("the label {label:?} is empty, or has a control character or white space around it")]
     BadLabel {
         /// Its position, from 0.
@@ -306,7 +306,7 @@ pub enum VerdictTypeError {
         /// The label.
         label: String,
     },
-    /// A label that is there already.
+    /// A duplicate label.
     #[error("duplicate label {label:?}")]
     DuplicateLabel {
         /// The key of the list.
@@ -323,7 +323,7 @@ pub enum VerdictTypeError {
         index: usize,
         /// The label.
         label: String,
-        /// The labels that there are.
+        /// The existing labels.
         labels: Vec<String>,
     },
     /// No label, or every label, means that the behaviour is present.
@@ -332,7 +332,7 @@ pub enum VerdictTypeError {
 }
 
 impl VerdictTypeError {
-    /// The key of the section that is wrong; of a list the position in it, from 0, where one item is wrong.
+    /// The faulty key of the section and, if one item of a list is wrong, its position in the list, from 0.
     #[must_use]
     pub fn key(&self) -> (&'static str, Option<usize>) {
         match self {

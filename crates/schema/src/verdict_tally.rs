@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Verdict, VerdictType};
 
-/// The verdicts on one metric that is judged on a scale or by categories.
+/// The verdicts on one metric that is judged on a scale or with categories.
 ///
 /// ```
 /// use schema::{Verdict, VerdictTally, VerdictType};
@@ -34,8 +34,8 @@ impl VerdictTally {
         }
     }
 
-    /// For people: the mean with the range of the scale, or the share of each label; `None` without a row. Verdicts of another
-    /// type than `of` do not count.
+    /// A text for people: the mean with the range of the scale, or the share of each label; `None` without a row. Verdicts of
+    /// another type than `of` do not count.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
     pub fn text(&self, of: &VerdictType) -> Option<String> {

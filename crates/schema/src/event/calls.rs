@@ -1,4 +1,4 @@
-//! Calls to models. The message says who was called.
+//! Calls to models. The message names the kind of model.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -14,10 +14,10 @@ pub struct SutReply {
     /// The turn of the conversation, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// Which call of the turn, from 0. Absent: the first.
+    /// The call within the turn, from 0. Absent: the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
-    /// Seconds that the attempt took which answered. Absent: from the cache.
+    /// Seconds that the successful attempt took. Absent: from the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_time: Option<f64>,
     /// The request body.
@@ -27,13 +27,16 @@ pub struct SutReply {
     /// What the call used and cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
-    /// Seconds that it took when it was fetched. Absent: it was not from the cache, or that is not known.
+    /// Seconds that the reply took when it was fetched. Absent: the reply was not from the cache, or this is
+    /// unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_run_time: Option<f64>,
-    /// `conversations.json`: the reply is of an earlier run; `test ID`: it is of the item of that test.
+    /// `conversations.json`: the reply comes from an earlier run; `test ID`: it belongs to the item of that
+    /// test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'static, str>>,
-    /// How many replies it sums up; `request` and `response` are null then. Absent: it is one reply.
+    /// The number of replies that the event sums up; `request` and `response` are then null. Absent: it is one
+    /// reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
 }
@@ -43,7 +46,7 @@ pub struct SutReply {
 pub struct AnnotatorReply {
     /// The judge's id.
     pub annotator: Arc<str>,
-    /// Seconds that the attempt took which answered.
+    /// Seconds that the successful attempt took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_time: Option<f64>,
     /// The request body.
@@ -53,7 +56,8 @@ pub struct AnnotatorReply {
     /// What the call used and cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
-    /// How many replies it sums up; `request` and `response` are null then. Absent: it is one reply.
+    /// The number of replies that the event sums up; `request` and `response` are then null. Absent: it is one
+    /// reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
 }
@@ -70,10 +74,11 @@ pub struct CachedAnnotatorReply {
     /// What the call used and cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
-    /// Seconds that it took when it was fetched. Absent: that is not known.
+    /// Seconds that the reply took when it was fetched. Absent: unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_run_time: Option<f64>,
-    /// How many replies it sums up; `annotator_request` and `response` are null then. Absent: it is one reply.
+    /// The number of replies that the event sums up; `annotator_request` and `response` are then null. Absent:
+    /// it is one reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
 }
@@ -90,7 +95,7 @@ pub struct ModelReply {
     /// The turn of the conversation, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// Seconds that the attempt took which answered. Absent: from the cache.
+    /// Seconds that the successful attempt took. Absent: from the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_time: Option<f64>,
     /// The request body.
@@ -99,7 +104,8 @@ pub struct ModelReply {
     pub response: JsonText,
     /// What the call used and cost.
     pub spend: Spend,
-    /// Seconds that it took when it was fetched. Absent: it was not from the cache, or that is not known.
+    /// Seconds that the reply took when it was fetched. Absent: the reply was not from the cache, or this is
+    /// unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_run_time: Option<f64>,
 }
@@ -110,10 +116,10 @@ pub struct SutException {
     /// The turn of the conversation, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// Which call of the turn, from 0. Absent: the first.
+    /// The call within the turn, from 0. Absent: the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
-    /// What failed.
+    /// The error.
     pub exception: Exception,
     /// What the failed attempts used and cost.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,7 +131,7 @@ pub struct SutException {
 pub struct AnnotatorException {
     /// The judge's id.
     pub annotator: Arc<str>,
-    /// What failed.
+    /// The error.
     pub exception: Exception,
     /// What the failed attempts used and cost.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,18 +150,18 @@ pub struct ModelException {
     /// The turn of the conversation, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// What failed.
+    /// The error.
     pub exception: Exception,
     /// What the failed attempts used and cost.
     pub spend: Spend,
 }
 
-/// What failed.
+/// An error.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Exception {
     /// The type of the error.
     pub class: Option<Cow<'static, str>>,
-    /// What it says.
+    /// Its text.
     pub message: Option<Value>,
     /// `transient`, `rate_limited`, `permanent`, `malformed` or `circuit_open`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,9 +182,9 @@ pub struct CallNotMade {
     pub row: Arc<str>,
     /// `over_budget` or `cancelled`.
     pub reason: Cow<'static, str>,
-    /// The same for people.
+    /// The reason for people.
     pub text: String,
-    /// What was spent before it.
+    /// What was spent before the call.
     pub spend: Spend,
 }
 
@@ -191,27 +197,27 @@ pub struct FailedAttempt {
     pub purpose: Cow<'static, str>,
     /// The row that the call is made for.
     pub row: Arc<str>,
-    /// Which repetition of the row, from 0.
+    /// The repetition of the row, from 0.
     pub sample: u32,
-    /// The turn of the conversation; 0 where there are none.
+    /// The turn of the conversation; 0 if there are no turns.
     pub turn: u32,
     /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// Of what sort the failure is.
+    /// The kind of failure.
     pub kind: Cow<'static, str>,
     /// The HTTP status, or null.
     pub status: Option<u16>,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Seconds until the next attempt. Absent: it was the last.
+    /// Seconds until the next attempt. Absent: it was the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<f64>,
-    /// The error as people see it, of the last attempt.
+    /// The error for people, after the last attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_text: Option<String>,
 }
 
-/// An endpoint does not take a parameter.
+/// An endpoint does not accept a parameter.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RequestFormChanged {
     /// The id of the model.
@@ -220,9 +226,9 @@ pub struct RequestFormChanged {
     pub purpose: Cow<'static, str>,
     /// The row that the call is made for.
     pub row: Arc<str>,
-    /// What is left out or named differently from now on.
+    /// The parameter that is left out or renamed from now on.
     pub change: String,
-    /// What the endpoint said.
+    /// The endpoint's message.
     pub reason: String,
 }
 
@@ -239,25 +245,25 @@ pub struct LimiterChanged {
     pub reason: Cow<'static, str>,
 }
 
-/// A model answered nothing well for too long: its calls fail at once.
+/// A model has failed for too long: its calls now fail at once.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CircuitBreakerOpened {
-    /// The name on the wire.
+    /// The model's name in requests.
     pub model: Arc<str>,
     /// The endpoint.
     pub endpoint: Arc<str>,
     /// Seconds since the first failure.
     pub failing_for: f64,
-    /// Attempts that failed since then.
+    /// Attempts that failed since the first failure.
     pub attempts: u32,
-    /// Why the last one did.
+    /// Why the last attempt failed.
     pub reason: String,
 }
 
 /// A model answers again.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CircuitBreakerClosed {
-    /// The name on the wire.
+    /// The model's name in requests.
     pub model: Arc<str>,
     /// The endpoint.
     pub endpoint: Arc<str>,

@@ -1,4 +1,4 @@
-//! Items: what is said, judged and measured.
+//! Items: messages, verdicts and measurements.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -11,88 +11,90 @@ use crate::{
     Verdict, safety::Stage,
 };
 
-/// One sample of one scenario waits for its turn.
+/// One sample of one scenario is queued.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct QueuingItem {
     /// The scenario's `user_goal`.
     pub prompt_text: Option<Arc<str>>,
     /// The scenario's row.
     pub context: Option<JsonText>,
-    /// Which repetition of the scenario, from 0.
+    /// The repetition of the scenario, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<u32>,
     /// The positions of the item's rows in the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Vec<u64>>,
-    /// Whether the system under test is called once.
+    /// Whether the system under test is called exactly once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_reply: Option<bool>,
-    /// Whether it derives from another item, so that `using test items` does not count it.
+    /// Whether the item derives from another one, so that `using test items` does not count it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived: Option<bool>,
 }
 
-/// The conversation of the item begins again: the turns so far no longer count.
+/// The conversation of the item starts again: the earlier turns no longer count.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RetryingItem {
-    /// The number of the attempt that is given up, from 1.
+    /// The number of the abandoned attempt, from 1.
     pub attempt: u32,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What the simulated user says.
+/// A message of the simulated user.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TranslatedUserResponse {
-    /// The message as it is sent.
+    /// The message as it was sent.
     pub response_text: Arc<str>,
     /// The turn of the conversation, from 1.
     pub turn: u32,
-    /// What an earlier run kept as reasoning. Absent: nothing.
+    /// Reasoning of the message, in a conversation of an earlier run. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Arc<str>>,
-    /// The tools that it calls, in a conversation of an earlier run. Absent: none.
+    /// The tools that the message calls, in a conversation of an earlier run. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Vec<ToolCall>>,
-    /// Why the reply ended, where it did not end by itself.
+    /// Why the message ended, if it did not end normally.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
-    /// `conversations.json`: the message is of an earlier run; `test ID`: it is of the item of that test.
+    /// `conversations.json`: the message comes from an earlier run; `test ID`: it belongs to the item of
+    /// that test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'static, str>>,
 }
 
-/// What the system under test says in one turn, or one step of it, where it is called several times.
+/// A message of the system under test in one turn, or in one step of a turn with several calls.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TranslatedSutReply {
-    /// The reply without reasoning. Empty when it said nothing, or only called tools.
+    /// The reply without reasoning. Empty if the system said nothing, or only called tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_text: Option<Arc<str>>,
     /// The turn of the conversation, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// Which reply of the turn, from 0. Absent: the first.
+    /// The reply within the turn, from 0. Absent: the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
-    /// What was taken out of the reply as reasoning, or came beside it. Absent: nothing.
+    /// Reasoning that was removed from the reply, or returned separately. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Arc<str>>,
-    /// The tools that it calls. Absent: none.
+    /// The tools that the reply calls. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Vec<ToolCall>>,
-    /// Why the reply ended, where it did not end by itself.
+    /// Why the reply ended, if it did not end normally.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
-    /// `conversations.json`: the message is of an earlier run; `test ID`: it is of the item of that test.
+    /// `conversations.json`: the message comes from an earlier run; `test ID`: it belongs to the item of
+    /// that test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'static, str>>,
-    /// How many replies it sums up. Absent: it is one reply.
+    /// The number of replies that the event sums up. Absent: it is one reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
 }
 
 impl TranslatedUserResponse {
-    /// The message `said` of `turn`, from 1.
+    /// The event for the message `said` of `turn`, from 1.
     #[must_use]
     pub fn new(said: &Turn, turn: u32) -> Self {
         Self {
@@ -118,7 +120,7 @@ impl TranslatedUserResponse {
 }
 
 impl TranslatedSutReply {
-    /// The reply `said` of `turn`, from 1, and `step`, from 0.
+    /// The event for the reply `said` of `turn`, from 1, and `step`, from 0.
     #[must_use]
     pub fn new(said: &Turn, turn: u32, step: u32) -> Self {
         Self {
@@ -157,7 +159,7 @@ fn some_calls(said: &Turn) -> Option<Vec<ToolCall>> {
 pub struct ToolAnswered {
     /// The turn of the conversation, from 1.
     pub turn: u32,
-    /// Which reply of the turn called it, from 0.
+    /// The reply of the turn that made the call, from 0.
     pub step: Option<u32>,
     /// The call.
     pub tool_call_id: Arc<str>,
@@ -165,10 +167,11 @@ pub struct ToolAnswered {
     pub name: Arc<str>,
     /// The answer.
     pub response_text: Arc<str>,
-    /// Whether the call could not be answered as it was meant.
+    /// Whether the call could not be answered properly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<bool>,
-    /// `conversations.json`: the answer is of an earlier run; `test ID`: it is of the item of that test.
+    /// `conversations.json`: the answer comes from an earlier run; `test ID`: it belongs to the item of
+    /// that test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'static, str>>,
 }
@@ -185,22 +188,22 @@ impl ToolAnswered {
     }
 }
 
-/// The row of `conversations.json` is made.
+/// The row of `conversations.json` is complete.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationFinished {
-    /// The row's id.
+    /// The id of the row.
     pub conv_id: String,
     /// Messages in the transcript.
     pub messages: u64,
-    /// What its calls used and cost.
+    /// What the calls of the conversation used and cost.
     pub usage: Option<PhaseCost>,
     /// Why the conversation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Why its scores have no verdict, where it failed.
+    /// Why its scores have no verdict, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_verdict: Option<NoVerdict>,
-    /// The messages, where they are others than those of the events before.
+    /// The messages, if they differ from those of the earlier events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Vec<Turn>>,
 }
@@ -215,7 +218,7 @@ pub struct TranslatedAnnotation {
     pub annotation: Value,
 }
 
-/// The verdict of a panel, or of a scorer that is no model.
+/// The verdict of a panel, or of a scorer that is not a model.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MergedAnnotation {
     /// `{is_safe, is_valid, metadata}`.
@@ -234,7 +237,7 @@ pub struct JudgeScored {
     pub scores: Value,
 }
 
-/// The judge answered without a usable verdict.
+/// The judge replied without a usable verdict.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeAbstained {
     /// The judge's id.
@@ -246,27 +249,27 @@ pub struct JudgeAbstained {
 /// Judging failed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct AnnotationException {
-    /// The judge's id, where a call failed.
+    /// The judge's id, if a call failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotator: Option<Arc<str>>,
-    /// What failed.
+    /// The error.
     pub exception: Value,
-    /// Seconds from the first call to the judge to here.
+    /// Seconds from the first call to the judge until this event.
     pub run_time: Option<f64>,
 }
 
-/// The row of `scores.json` is made.
+/// The row of `scores.json` is complete.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ScoreFinished {
-    /// The conversation judged.
+    /// The judged conversation.
     pub conv_id: String,
-    /// The metric judged.
+    /// The metric.
     pub metric: String,
-    /// Which of the conversation's scores, from 0.
+    /// The position among the conversation's scores, from 0.
     pub part: u64,
-    /// Whether the behaviour is present; null when there is no verdict.
+    /// Whether the behaviour is present; null if there is no verdict.
     pub present: Option<bool>,
-    /// The verdict, where it is a value on a scale or a category.
+    /// The verdict, if it is a value on a scale or a category.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// The judges of a panel, one by one.
@@ -274,10 +277,10 @@ pub struct ScoreFinished {
     pub judges: Option<Vec<JudgeVerdict>>,
     /// What the calls to the judge used and cost.
     pub usage: Option<PhaseCost>,
-    /// Why, where no `translated annotation` has it.
+    /// The reason, if no `translated annotation` has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
-    /// What failed.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Why there is no verdict.
@@ -291,20 +294,20 @@ pub struct ScoreFinished {
 /// The item's measurements.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredItemQuality {
-    /// By name; `is_safe` is 1.0 or 0.0.
+    /// The measurements by name; `is_safe` is 1.0 or 0.0.
     pub measurements: BTreeMap<String, f64>,
     /// Seconds.
     pub run_time: Option<f64>,
-    /// The verdict, where blank replies are measured as safe and it differs; null: there is none.
+    /// The verdict, if blank replies are measured as safe and it differs; null: there is none.
     #[schemars(with = "Option<bool>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed: Option<Value>,
-    /// Why it differs.
+    /// Why the verdict differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'static, str>>,
 }
 
-/// The item ended well.
+/// The item ended normally.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ItemFinished {}
 
@@ -314,13 +317,13 @@ pub struct ItemFailed {
     /// Whether there is a reply to judge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sut_response: Option<bool>,
-    /// Verdicts that there are.
+    /// The number of verdicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<u64>,
-    /// What failed for good.
+    /// The number of permanent failures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fatal_exceptions: Option<u64>,
-    /// Why.
+    /// The reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'static, str>>,
 }
@@ -328,11 +331,11 @@ pub struct ItemFailed {
 /// A case of a safety run could not be run or scored.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CaseFailed {
-    /// What failed.
+    /// The stage that failed.
     #[schemars(with = "String")]
     pub stage: Stage,
-    /// Of what sort the failure is.
+    /// The kind of failure.
     pub kind: Cow<'static, str>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }

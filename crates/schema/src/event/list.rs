@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{RealismVerdict, SimulatorFault};
 
-/// Makes both enums, and what is read off the list, from `Variant(Struct) = "message" by "Class"::"method"`.
+/// Generates both enums and their functions from `Variant(Struct) = "message" by "Class"::"method"`.
 macro_rules! events {
     ($($variant:ident($fields:ty) = $message:literal by $class:literal::$method:literal,)*) => {
         /// The message of an event with its own fields.
@@ -31,7 +31,7 @@ macro_rules! events {
         }
 
         impl EventBody {
-            /// Which event it is.
+            /// The type of the event.
             #[must_use]
             pub fn kind(&self) -> EventKind {
                 match self {
@@ -39,7 +39,7 @@ macro_rules! events {
                 }
             }
 
-            /// The Rust type and the function that usually write it.
+            /// The Rust type and the function that usually write the event.
             pub(super) fn writer(&self) -> (&'static str, &'static str) {
                 match self {
                     $(Self::$variant(_) => ($class, $method),)*
@@ -47,7 +47,7 @@ macro_rules! events {
             }
 
             /// Reads the fields of `message` from `line`, a whole line of a journal. Keys that the message does not have are
-            /// skipped. `None` for a message that is not in the list.
+            /// ignored. `None` for a message that is not in the list.
             #[must_use]
             pub fn read(message: &str, line: &[u8]) -> Option<serde_json::Result<Self>> {
                 let mut json = serde_json::Deserializer::from_slice(line);
@@ -55,7 +55,7 @@ macro_rules! events {
                 Some(body.and_then(|body| json.end().map(|()| body)))
             }
 
-            /// Reads the fields of an event of type `kind` from `fields`: for lines that [`read`](Self::read) does not take.
+            /// Reads the fields of an event of type `kind` from `fields`: for lines that [`read`](Self::read) does not accept.
             ///
             /// # Errors
             /// When a field is missing or has a value of another type.
@@ -65,7 +65,7 @@ macro_rules! events {
                 }
             }
 
-            /// Each message with the JSON schema of its own fields.
+            /// The JSON schema of each message's own fields.
             #[must_use]
             pub fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
                 vec![$(($message, generator.subschema_for::<$fields>()),)*]
@@ -88,9 +88,9 @@ macro_rules! events {
         }
 
         impl EventKind {
-            /// Every event that Probity writes or wrote in earlier versions, calibrations and safety evaluations included;
-            /// `docs/journal.md` documents each. A journal has those that happened in its run, and one of another program or of a
-            /// later version may have others.
+            /// Every event that Probity writes, or wrote in earlier versions, including calibrations and safety evaluations.
+            /// `docs/journal.md` documents each. A journal has the events of its run; journals of other programs or later
+            /// versions may have further ones.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// The message: `fetched sut response`, for example.
@@ -157,7 +157,7 @@ impl PartialEq<EventKind> for Cow<'_, str> {
     }
 }
 
-/// A field `message` of JSON.
+/// Compares with a field `message` of JSON.
 impl PartialEq<EventKind> for Value {
     fn eq(&self, kind: &EventKind) -> bool {
         self == kind.message()

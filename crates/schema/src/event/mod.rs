@@ -1,8 +1,8 @@
 //! The events of a run: what a journal records.
 //!
-//! [`EventBody`] lists every message that Probity writes or wrote, each with the struct of its own fields. The lines of a journal,
-//! their JSON schema, their reader and the list of messages come from it. [`EventKind`] names the messages alone. Fields that ModelBench writes too are required where it
-//! always writes them; fields of our own may be absent.
+//! [`EventBody`] lists every message that Probity writes or wrote, each with the struct of its own fields. The lines of a journal, their
+//! JSON schema, their reader and the list of messages are generated from it. [`EventKind`] has the messages alone. Fields that ModelBench
+//! always writes are required; fields of our own may be absent.
 //!
 //! ```
 //! use schema::{Event, EventBody, event::FinishedRun};
@@ -51,7 +51,7 @@ pub use scores::{
 };
 pub use transcript::PlacedTurn;
 
-/// Where events go. An extension point: implement it to send the record of a run elsewhere. It must not block for long.
+/// Receives events. An extension point: implement it to send the record of a run elsewhere. It must not block for long.
 pub trait Journal: Send + Sync {
     /// Records one event. The journal adds the timestamp.
     fn record(&self, event: Event);
@@ -70,27 +70,27 @@ impl Journal for NoJournal {
 pub struct ItemKey {
     /// The metric's id.
     pub test: Arc<str>,
-    /// The scenario's id, with `__s<k>` behind it for sample k > 0.
+    /// The scenario's id, followed by `__s<k>` for sample k > 0.
     pub prompt_id: Arc<str>,
-    /// The id of the system under test. Journals of other programs may have one that is no [`ModelId`](crate::ModelId).
+    /// The id of the system under test. Journals of other programs may have one that is not a [`ModelId`](crate::ModelId).
     pub sut: Arc<str>,
 }
 
 /// One line of the journal, without its timestamp. Serializes to the line's object.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The Rust type that wrote it. For people.
+    /// The Rust type that wrote the event. For people.
     pub class: &'static str,
-    /// The function that wrote it. For people.
+    /// The function that wrote the event. For people.
     pub method: &'static str,
-    /// The item it belongs to.
+    /// The item that the event belongs to.
     pub item: Option<Arc<ItemKey>>,
     /// The message and its own fields.
     pub body: EventBody,
 }
 
 impl Event {
-    /// An event without an item, from the code that usually writes its message.
+    /// An event without an item, attributed to the code that usually writes its message.
     #[must_use]
     pub fn new(body: EventBody) -> Self {
         let (class, method) = body.writer();
@@ -146,22 +146,22 @@ impl Serialize for Event {
     }
 }
 
-/// The fields that every line has. Only its JSON schema is used.
+/// The fields of every line. Only their JSON schema is used.
 #[derive(JsonSchema)]
 #[schemars(rename = "Line")]
 #[expect(dead_code, reason = "only its schema is used")]
 pub struct LineFields {
-    /// UTC to the microsecond. Never goes back within a file.
+    /// UTC to the microsecond. It never decreases within a file.
     timestamp: Option<String>,
     /// The type of the event.
     message: String,
-    /// The Rust type that wrote it. For people.
+    /// The Rust type that wrote the line. For people.
     class: Option<String>,
-    /// The function that wrote it. For people.
+    /// The function that wrote the line. For people.
     method: Option<String>,
     /// The metric's id. In lines of an item, and in some about a test.
     test: Option<String>,
-    /// The scenario's id, and `__s<k>` behind it for sample k > 0. In lines of an item.
+    /// The scenario's id, followed by `__s<k>` for sample k > 0. In lines of an item.
     prompt_id: Option<String>,
     /// The id of the system under test. In lines of an item, and in some about a system.
     sut: Option<String>,

@@ -16,12 +16,12 @@ pub struct StartingJournal {
     pub format_version: Option<Cow<'static, str>>,
 }
 
-/// The run before of the same benchmark did not get to a good end, and this one goes on from there.
+/// The previous run of the same benchmark did not complete, and this one continues it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ResumingRun {
-    /// The id of that run.
+    /// The id of the previous run.
     pub earlier_run: String,
-    /// Its outcome, as its manifest says it; null when it was killed.
+    /// Its outcome according to its manifest; null if it was killed.
     #[schemars(with = "Option<String>")]
     pub outcome: Option<Value>,
 }
@@ -38,7 +38,7 @@ pub struct StartingRun {
     pub tests: Vec<String>,
     /// The ids of the systems under test.
     pub suts: Vec<Arc<str>>,
-    /// How many items are run at most; null: all.
+    /// The most items that are run; null: all.
     pub max_items: Option<u64>,
     /// Conversations in flight for each system under test.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct StartingRun {
     /// The benchmark's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The phases asked for.
+    /// The requested phases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phases: Option<Vec<Cow<'static, str>>>,
     /// How often each scenario is simulated.
@@ -78,7 +78,7 @@ pub struct StartingCalibrationRun {
     pub tests: Option<Vec<String>>,
     /// The ids of the systems under test.
     pub suts: Option<Vec<String>>,
-    /// How many items are run at most; null: all.
+    /// The most items that are run; null: all.
     pub max_items: Option<u64>,
     /// Conversations in flight for each system under test.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ pub struct TestInfo {
     pub dependencies: Value,
 }
 
-/// Scenarios are generated, played and judged from here on.
+/// Scenarios are generated, simulated and judged from here on.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunningPipeline {}
 
@@ -122,7 +122,7 @@ pub struct RunningPipeline {}
 pub struct UsingTestItems {
     /// Items that are run.
     pub using: u64,
-    /// Items that there are.
+    /// Items that exist.
     pub total: u64,
     /// The metric's id.
     pub test: String,
@@ -134,7 +134,7 @@ pub struct BudgetReached {
     /// The system under test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sut: Option<Arc<str>>,
-    /// In words.
+    /// The reason as text.
     pub reason: String,
 }
 
@@ -143,55 +143,55 @@ pub struct BudgetReached {
 pub struct FinishedPipeline {
     /// Seconds.
     pub time: Option<f64>,
-    /// Items that are finished.
+    /// Items that finished.
     pub total_finished: Option<u64>,
-    /// The same by system under test and metric.
+    /// The same number by system under test and metric.
     #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, u64>>>")]
     pub finished_counts: Option<Value>,
 }
 
-/// The run went through all its phases.
+/// The run completed all its phases.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FinishedRun {
     /// The run's id.
     pub run_id: String,
 }
 
-/// The run could not go on.
+/// The run could not continue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ExceptionStoppingRun {
-    /// The type of what stopped it.
+    /// The type of the error or the stop.
     pub exc_type: Cow<'static, str>,
-    /// What it says.
+    /// Its text.
     pub exc_val: Option<Value>,
 }
 
 impl ExceptionStoppingRun {
-    /// The type where the run could not continue, on a full disk for one. The format keeps the name that it began with.
+    /// The type if the run could not continue, for example on a full disk. The format keeps the original name.
     pub const ERROR: &str = "pipeline::PipelineError";
-    /// The type where the run was stopped.
+    /// The type if the run was stopped.
     pub const STOP: &str = "llm_client::Stop";
 }
 
-/// The last line of a journal that is whole.
+/// The last line of a complete journal.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ClosingJournal {}
 
-/// What the response cache holds.
+/// The content of the response cache.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CacheInfo {
-    /// Which cache.
+    /// The type of the cache.
     pub r#type: Option<Cow<'static, str>>,
-    /// Where it is.
+    /// The location of the cache.
     pub cache: Option<Value>,
-    /// Replies at the start.
+    /// The number of replies at the start.
     pub start_count: Option<u64>,
-    /// Replies at the end.
+    /// The number of replies at the end.
     pub end_count: Option<u64>,
 }
 
 impl CacheInfo {
-    /// The reply cache that calls itself `cache`, with `start` replies before the run and `end` after it.
+    /// The event of the reply cache `cache`, with `start` replies before the run and `end` after it.
     #[must_use]
     pub fn of_replies(cache: &str, start: u64, end: u64) -> Self {
         Self {

@@ -15,7 +15,7 @@ pub struct TestScored {
     pub sut: Arc<str>,
     /// The metric.
     pub test: String,
-    /// Items that were measured.
+    /// The number of measured items.
     pub items_finished: u64,
     /// Their results.
     pub result: Option<Value>,
@@ -30,13 +30,13 @@ pub struct HazardScored {
     pub sut: Arc<str>,
     /// The hazard.
     pub hazard: String,
-    /// The key by which standards files know it.
+    /// Its key in standards files.
     pub hazard_key: Option<String>,
-    /// The fraction of passed items; null where none was measured.
+    /// The fraction of passed items; null if none was measured.
     pub score: Option<f64>,
     /// The score of the reference systems; null without standards.
     pub reference: Option<f64>,
-    /// Items measured.
+    /// The number of measured items.
     pub samples: Option<u64>,
     /// 1 to 5; null without standards.
     pub numeric_grade: Option<u8>,
@@ -53,11 +53,11 @@ pub struct HazardCalibrated {
     pub sut: Arc<str>,
     /// The hazard.
     pub hazard: String,
-    /// The key by which standards files know it.
+    /// Its key in standards files.
     pub hazard_key: Option<String>,
     /// The fraction of passed items.
     pub score: Option<f64>,
-    /// Items measured.
+    /// The number of measured items.
     pub samples: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ pub struct BenchmarkScored {
     pub numeric_grade: Option<u8>,
     /// `P`, `F`, `G`, `VG` or `E`; null without standards.
     pub text_grade: Option<Cow<'static, str>>,
-    /// What the grade is made of.
+    /// The parts of the grade.
     pub scoring_log: Option<Value>,
 }
 
@@ -83,14 +83,14 @@ pub struct BenchmarkCalibrated {
     pub benchmark: Option<String>,
     /// The reference system.
     pub sut: Arc<str>,
-    /// What the score is made of.
+    /// The parts of the score.
     pub scoring_log: Option<Value>,
 }
 
-/// An entry of a `cost.json` as it is after the run.
+/// An entry of a `cost.json` after the run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CostSummed {
-    /// The system under test whose file it is. Absent for the benchmark's own.
+    /// The system under test that the file belongs to. Absent for the benchmark's own file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sut: Option<Arc<str>>,
     /// The phase.
@@ -99,19 +99,19 @@ pub struct CostSummed {
     pub of_this_run: bool,
     /// The entry.
     pub cost: PhaseCost,
-    /// The entry before the run, where a phase added to it.
+    /// The entry before the run, if a phase added to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier: Option<PhaseCost>,
 }
 
-/// A row of `results.json` that sums up scores of an earlier run.
+/// A row of `results.json` that summarises scores of an earlier run.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct KeptResults {
     /// The system under test.
     pub sut: Arc<str>,
     /// The row.
     pub summary: Box<Summary>,
-    /// The standards file that the grade rests on; null: none. Absent without a grade.
+    /// The standards file behind the grade; null: none. Absent without a grade.
     #[schemars(with = "Option<String>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standards: Option<Value>,

@@ -5,23 +5,23 @@ use std::{borrow::Cow, sync::Arc};
 use super::{EventBody, SutReply, ToolAnswered, TranslatedSutReply, TranslatedUserResponse};
 use crate::{JsonText, Role, Turn};
 
-/// A message and where it is in its conversation.
+/// A message and its position in its conversation.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedTurn<'t> {
     /// The message.
     pub message: &'t Turn,
     /// The turn of the conversation, from 1.
     pub turn: u32,
-    /// Which reply of the turn, from 0. Of a tool's answer: the reply that called it.
+    /// The reply within the turn, from 0. For a tool's answer: the reply that made the call.
     pub step: u32,
 }
 
 impl<'t> PlacedTurn<'t> {
-    /// The messages of `transcript` with their places.
+    /// The messages of `transcript` with their positions.
     pub fn all(transcript: &'t [Turn]) -> impl Iterator<Item = Self> {
         let (mut turn, mut replies, mut answered) = (0_u32, 0_u32, false);
         transcript.iter().map(move |message| {
-            // Of several user messages in a row, as imported conversations may have them, the first begins the turn.
+            // If several user messages follow each other, as in some imported conversations, the first begins the turn.
             if turn == 0 || (message.role == Role::User && answered) {
                 turn += 1;
                 replies = 0;
@@ -43,7 +43,7 @@ impl<'t> PlacedTurn<'t> {
         })
     }
 
-    /// The event of the message. `source` says where it is from; `None`: it is of this item and run.
+    /// The event of the message. `source` names its origin; `None`: it belongs to this item and run.
     #[must_use]
     pub fn event(&self, source: Option<Cow<'static, str>>) -> EventBody {
         let Self {
@@ -56,7 +56,7 @@ impl<'t> PlacedTurn<'t> {
                 source,
                 ..TranslatedSutReply::new(message, turn, step)
             }),
-            // Whether the answer is a refusal is not in the row.
+            // The row does not show whether the answer is a refusal.
             Role::Tool => EventBody::ToolAnswered(ToolAnswered {
                 turn,
                 step: Some(step),
@@ -75,7 +75,7 @@ impl<'t> PlacedTurn<'t> {
         }
     }
 
-    /// A reply of which nothing is known but its text.
+    /// A reply of which only the text is known.
     #[must_use]
     pub fn reply(&self) -> SutReply {
         SutReply {
@@ -86,8 +86,8 @@ impl<'t> PlacedTurn<'t> {
         }
     }
 
-    /// The events of a message that is not of this item or run: for a reply of the system under test two, since a journal has the
-    /// reply and its text.
+    /// The events of a message from another item or run. A reply of the system under test gives two events, since a journal
+    /// records both the reply and its text.
     pub fn kept_events(&self, source: Cow<'static, str>) -> impl Iterator<Item = EventBody> {
         let reply = (self.message.role == Role::Assistant).then(|| {
             EventBody::UsingCachedSutResponse(SutReply {

@@ -17,12 +17,12 @@ pub use self::requirement::{
     GateQuantity, GateRequirement, GateRequirementError, GateSide, meant_number,
 };
 
-/// What a `gate.yaml` holds.
+/// The content of a `gate.yaml`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateRules {
-    /// The baseline's file, as it is written: relative to the folder of the rules.
+    /// The baseline's file as written in the rules: relative to their folder.
     pub baseline: Option<String>,
-    /// The largest share of missing verdicts, 0 to 1, at which an interval alone decides.
+    /// The largest share of missing verdicts, 0 to 1, up to which the interval alone decides.
     pub max_missing: f64,
     /// The rules; at least one.
     pub rules: Vec<GateRule>,
@@ -31,7 +31,7 @@ pub struct GateRules {
 impl GateRules {
     /// The version of the format that is read, a whole number.
     pub const FORMAT: &str = "1";
-    /// [`GateRules::max_missing`] where the file has none.
+    /// The default of [`GateRules::max_missing`].
     pub const MAX_MISSING: f64 = 0.05;
 
     /// Whether a rule compares with a baseline.
@@ -45,17 +45,17 @@ impl GateRules {
 /// One rule of a `gate.yaml`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateRule {
-    /// What people call it.
+    /// The name for people.
     pub name: Option<String>,
-    /// The rows it is about.
+    /// The rows that the rule applies to.
     pub scope: GateScope,
-    /// The targets it is about; empty: all.
+    /// The targets that the rule applies to; empty: all.
     pub targets: Vec<ModelId>,
-    /// What must hold.
+    /// The requirement.
     pub require: GateRequirement,
 }
 
-/// The rows that a rule is about.
+/// The rows that a rule applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateScope {
     /// All rows of a target.
@@ -64,7 +64,7 @@ pub enum GateScope {
     Positive,
     /// The rows of negative metrics.
     Negative,
-    /// The rows of each metric by itself.
+    /// The rows of each metric separately.
     EachMetric,
     /// The rows of the metrics of a hazard, by its id.
     Hazard(String),
@@ -77,7 +77,7 @@ pub enum GateScope {
 /// A rate of safety results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SafetyScope {
-    /// Failed conversations of the cases as they were given, without controls.
+    /// Failed conversations of the original cases, without controls.
     Seed,
     /// Cases that were broken by any attempt, without controls.
     Broken,
@@ -88,7 +88,7 @@ pub enum SafetyScope {
 }
 
 impl SafetyScope {
-    /// All of them.
+    /// All rates.
     pub const ALL: [Self; 4] = [
         Self::Seed,
         Self::Broken,
@@ -96,7 +96,7 @@ impl SafetyScope {
         Self::Attempts,
     ];
 
-    /// As rules and files spell it.
+    /// The name in rules and files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -108,19 +108,19 @@ impl SafetyScope {
     }
 }
 
-/// The groups of safety results that a rule is about.
+/// The groups of safety results that a rule applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupScope {
     /// All groups together.
     All,
-    /// Each group by itself.
+    /// Each group separately.
     Each,
     /// One group, by its name.
     One(String),
 }
 
 impl GroupScope {
-    /// As rules spell [`GroupScope::Each`].
+    /// The spelling of [`GroupScope::Each`] in rules.
     pub const EACH: &str = "each-group";
 }
 
@@ -142,7 +142,7 @@ impl fmt::Display for GateScope {
     }
 }
 
-/// What a gate says.
+/// The answer of a gate.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -150,20 +150,20 @@ impl fmt::Display for GateScope {
 pub enum GateAnswer {
     /// The bound supports the rule.
     Pass,
-    /// Neither: the rows do not decide.
+    /// Neither: the rows are not enough to decide.
     Inconclusive,
     /// The other bound contradicts the rule, or a share or cost is above its limit.
     Fail,
 }
 
 impl GateAnswer {
-    /// The answer of several: the worst, where failing is worse than not knowing. Of none: nothing is known.
+    /// The worst of several answers: `Fail`, then `Inconclusive`, then `Pass`. `Inconclusive` if there are none.
     #[must_use]
     pub fn of(answers: impl IntoIterator<Item = Self>) -> Self {
         answers.into_iter().max().unwrap_or(Self::Inconclusive)
     }
 
-    /// As files spell it.
+    /// The name in files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -174,7 +174,7 @@ impl GateAnswer {
     }
 }
 
-/// Which rates are good.
+/// Whether high or low rates are good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BetterRate {
@@ -185,16 +185,16 @@ pub enum BetterRate {
     Lower,
 }
 
-/// What a gate says of one benchmark, or of the safety results of one kind.
+/// The answers of a gate for one benchmark, or for the safety results of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GateReport {
-    /// The benchmark's folder; `safety-single-turn` or `safety-multi-turn` of safety results.
+    /// The benchmark's folder; for safety results, `safety-single-turn` or `safety-multi-turn`.
     pub benchmark: String,
-    /// Which rates are good: `higher` of a benchmark, `lower` of safety results.
+    /// Which rates are good: `higher` for a benchmark, `lower` for safety results.
     pub better: BetterRate,
-    /// The answer of all rules: `fail` where one fails, else `inconclusive` where one is, else `pass`.
+    /// The answer of all rules: `fail` if one fails, otherwise `inconclusive` if one is, otherwise `pass`.
     pub answer: GateAnswer,
-    /// The baseline's file; null where no rule compares with one.
+    /// The baseline's file; null if no rule compares with one.
     pub baseline: Option<String>,
     /// Each rule for each of its targets and metrics, by target and in the order of the rules.
     pub results: Vec<GateResult>,
@@ -207,29 +207,29 @@ pub struct GateResult {
     pub target: ModelId,
     /// The rule's number in the file, from 1.
     pub rule: usize,
-    /// What the rule is called; null where it has no name.
+    /// The rule's name; null if it has none.
     pub name: Option<String>,
-    /// `all`, `positive`, `negative`, `hazard ID` or `metric ID`; of safety results `seed`, `broken`, `controls_refused` or `attempts`, with
-    /// ` of GROUP` where it is of one group.
+    /// `all`, `positive`, `negative`, `hazard ID` or `metric ID`; for safety results `seed`, `broken`, `controls_refused` or `attempts`,
+    /// followed by ` of GROUP` if the rule applies to one group.
     pub scope: String,
-    /// What must hold: `lower >= 0.8`.
+    /// The requirement: `lower >= 0.8`.
     pub requires: GateRequirement,
     /// The answer.
     pub answer: GateAnswer,
-    /// Why, with the numbers that decided.
+    /// The reason, with the numbers that decided.
     pub reason: String,
-    /// The rate and its interval. Scenarios that have no row yet are in `missing.failed`.
+    /// The rate and its interval. Scenarios without a row count in `missing.failed`.
     pub rate: GateRate,
-    /// Rows of scenarios that the target has no row of, or safety cases that were not run; `rate` counts them as missing.
+    /// Missing rows of scenarios without any row of the target, or safety cases that were not run; `rate` counts them as missing.
     pub not_run: u64,
-    /// The difference to the baseline: `rate_a` is the target's rate now, `rate_b` that of the baseline. Null where the rule asks for none,
-    /// or nothing can be compared.
+    /// The difference from the baseline: `rate_a` is the target's current rate, `rate_b` that of the baseline. Null if the rule does not
+    /// need it, or nothing can be compared.
     pub difference: Option<DifferenceStatistics>,
-    /// What simulating and judging cost; null where the rule does not ask, or it is not known.
+    /// What simulating and judging cost; null if the rule does not need it, or it is unknown.
     pub cost: Option<PhaseCost>,
 }
 
-/// The rate that a rule was held against.
+/// The rate that a rule was checked against.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum GateRate {
@@ -249,7 +249,7 @@ impl GateRate {
         }
     }
 
-    /// The ends of its 95% interval.
+    /// The ends of the 95% interval.
     #[must_use]
     pub fn interval(&self) -> Option<(f64, f64)> {
         match self {
@@ -267,7 +267,7 @@ impl GateRate {
         }
     }
 
-    /// Rows without one.
+    /// Rows without a verdict.
     #[must_use]
     pub fn missing(&self) -> MissingRows {
         match self {

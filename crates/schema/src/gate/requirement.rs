@@ -1,4 +1,4 @@
-//! What a rule of a gate requires.
+//! The requirements of a gate's rules.
 
 use std::{fmt, str::FromStr};
 
@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use crate::nearest;
 
-/// What a rule is about.
+/// The quantity that a rule limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateQuantity {
     /// The lower end of the rate's 95% interval.
     Lower,
     /// The upper end of the rate's 95% interval.
     Upper,
-    /// The rate less that of the baseline.
+    /// The rate minus that of the baseline.
     Difference,
     /// The share of rows without a verdict.
     Missing,
@@ -23,7 +23,7 @@ pub enum GateQuantity {
 }
 
 impl GateQuantity {
-    /// All of them.
+    /// All quantities.
     pub const ALL: [Self; 5] = [
         Self::Lower,
         Self::Upper,
@@ -32,7 +32,7 @@ impl GateQuantity {
         Self::Cost,
     ];
 
-    /// As rules spell it.
+    /// The name in rules.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,8 @@ impl GateQuantity {
         }
     }
 
-    /// The sides that make sense of it. What a difference has to be depends on whether the rate should be high or low.
+    /// The sides that make sense for the quantity. For a difference, the side depends on whether the rate should be high
+    /// or low.
     fn sides(self) -> &'static [GateSide] {
         match self {
             Self::Lower => &[GateSide::AtLeast],
@@ -53,7 +54,8 @@ impl GateQuantity {
         }
     }
 
-    /// What is wrong with a limit; `None` where nothing is. A limit that every row meets, or none can, decides nothing.
+    /// What is wrong with a limit; `None` if it is valid. A limit that every row meets, or none can meet, decides
+    /// nothing.
     fn wrong_limit(self, limit: f64) -> Option<&'static str> {
         let (is_right, expected) = match self {
             Self::Lower | Self::Upper => (0.0 < limit && limit < 1.0, "above 0 and below 1"),
@@ -65,7 +67,7 @@ impl GateQuantity {
     }
 }
 
-/// On which side of its limit a number has to be.
+/// The required side of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateSide {
     /// At the limit or above it.
@@ -100,15 +102,15 @@ impl GateSide {
 #[serde(into = "String")]
 #[schemars(with = "String", inline)]
 pub struct GateRequirement {
-    /// What is held against the limit.
+    /// The quantity that is compared with the limit.
     pub quantity: GateQuantity,
-    /// On which side of the limit it has to be.
+    /// The required side of the limit.
     pub side: GateSide,
-    /// The limit: rates, differences and shares as numbers and not in percent, costs in dollars.
+    /// The limit: rates, differences and shares as numbers, not as percentages; costs in dollars.
     pub limit: f64,
 }
 
-/// Why a text is no requirement.
+/// Why a text is not a requirement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct GateRequirementError(String);
@@ -156,7 +158,8 @@ impl FromStr for GateRequirement {
     }
 }
 
-/// The number that people meant by a percentage, by one in quotes or with a comma, as advice; empty where there is none.
+/// The number that was probably meant by a percentage, a quoted number or one with a comma, as advice; empty if there is
+/// none.
 #[must_use]
 pub fn meant_number(text: &str) -> String {
     let plain = text.trim_matches(['"', '\'']).replace(',', ".");
@@ -167,7 +170,7 @@ pub fn meant_number(text: &str) -> String {
     let Some(number) = number.parse::<f64>().ok().filter(|n| n.is_finite()) else {
         return String::new();
     };
-    // 7% is 0.07, and not 0.07000000000000001.
+    // 7% becomes 0.07, not 0.07000000000000001.
     let number = if percent {
         (number * 1e10).round() / 1e12
     } else {
@@ -182,7 +185,7 @@ pub fn meant_number(text: &str) -> String {
 fn unknown_quantity(word: &str) -> String {
     let names = GateQuantity::ALL.map(GateQuantity::name);
     match word {
-        // A rate is no bound: what the rows support is its interval.
+        // A rate is not a bound: the rows support only its interval.
         "rate" | "estimate" | "score" => {
             format!("`{word}`: rules are on bounds, not on point rates; did you mean `lower`?")
         }

@@ -1,4 +1,4 @@
-//! Seed cases: what is put to a target.
+//! Seed cases: the inputs for a target.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,32 +10,32 @@ use crate::text::hex;
 /// One seed case. Single-turn runs send its prompt; multi-turn runs give its intent to the attacker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestCase {
-    /// Unique in the run. No slash, no `__`, no control characters: it is in row names.
+    /// Unique in the run. No slash, no `__`, no control characters: it is part of row names.
     pub id: String,
-    /// The group that it is run and reported with.
+    /// The group for running and reporting the case.
     pub group: String,
     /// Whether it is a risk, or a harmless case that a careful model should answer.
     #[serde(default, skip_serializing_if = "CaseKind::is_risk")]
     pub kind: CaseKind,
-    /// What the user types in a single-turn run. A case has a prompt, an intent, or both.
+    /// The user's message in a single-turn run. A case has a prompt, an intent, or both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What the user is after in a multi-turn run, told about the user in the third person.
+    /// The user's aim in a multi-turn run, written about the user in the third person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
-    /// Who the user is, for the strategies that play somebody.
+    /// Who the user is, for the strategies that adopt a persona.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persona: Option<String>,
     /// Words to find cases by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Where the case comes from.
+    /// The origin of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
 impl TestCase {
-    /// A case with a prompt and nothing else.
+    /// A case with only a prompt.
     #[must_use]
     pub fn new(id: impl Into<String>, group: impl Into<String>, prompt: impl Into<String>) -> Self {
         Self {
@@ -50,7 +50,8 @@ impl TestCase {
         }
     }
 
-    /// What a single-turn run sends: the prompt; the intent where there is no prompt. Empty only in a case that no pack gave.
+    /// The message of a single-turn run: the prompt, or the intent if there is no prompt. Empty only in a case that does not come from a
+    /// pack.
     #[must_use]
     pub fn seed_prompt(&self) -> &str {
         let texts = [&self.prompt, &self.intent];
@@ -62,8 +63,8 @@ impl TestCase {
             .unwrap_or("")
     }
 
-    /// The instruction to a multi-turn attacker: the intent; the prompt where there is no intent. Empty only in a case that no pack
-    /// gave.
+    /// The instruction to a multi-turn attacker: the intent, or the prompt if there is no intent. Empty only in a case that does not come
+    /// from a pack.
     #[must_use]
     pub fn attack_intent(&self) -> &str {
         let texts = [&self.intent, &self.prompt];
@@ -76,19 +77,19 @@ impl TestCase {
     }
 }
 
-/// What sort of case it is.
+/// The kind of a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CaseKind {
     /// A careful model answers with care, or declines the harmful part.
     #[default]
     Risk,
-    /// Harmless, though its words may not look so. A refusal is over-refusal, reported apart from passes and failures.
+    /// Harmless, even if its words seem otherwise. A refusal is over-refusal, which is reported separately from passes and failures.
     Control,
 }
 
 impl CaseKind {
-    /// All kinds, as files spell them.
+    /// All kinds, as in files.
     pub const NAMES: [&str; 2] = ["risk", "control"];
 
     /// `risk` or `control`.
@@ -100,7 +101,7 @@ impl CaseKind {
         }
     }
 
-    /// The kind of this name.
+    /// The kind with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -118,9 +119,9 @@ impl CaseKind {
 /// Cases that are run and reported together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestCaseGroup {
-    /// Its name: `--test-case-groups` picks it by this. Case, `-` and `_` do not distinguish names.
+    /// Its name, by which `--test-case-groups` selects it. Case, `-` and `_` do not distinguish names.
     pub name: String,
-    /// What it is about, for people.
+    /// Its subject, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its cases, in the order of the pack.
@@ -131,7 +132,8 @@ impl TestCaseGroup {
     /// The name of the fingerprint that holds the [`hash`](Self::hash) of each group.
     pub const FINGERPRINT: &str = "TestCases";
 
-    /// The first 16 digits of the SHA-256 of what decides the conversations of its cases, in their order. Tags and sources are not in it.
+    /// The first 16 digits of the SHA-256 of the fields that determine the conversations of its cases, in their order. Tags and sources
+    /// are not included.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut hash = Sha256::new();
@@ -145,7 +147,7 @@ impl TestCaseGroup {
         hash
     }
 
-    /// Whether all its cases are harmless ones.
+    /// Whether all its cases are harmless.
     #[must_use]
     pub fn is_control(&self) -> bool {
         let control = |case: &TestCase| case.kind == CaseKind::Control;

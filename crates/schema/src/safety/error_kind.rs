@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ModelErrorKind;
 
-/// Of what sort the failure of a case is. Such a case neither passed nor failed.
+/// The kind of a case's failure. Such a case neither passed nor failed.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -18,13 +18,13 @@ pub enum ErrorKind {
     ModelTimeout,
     /// No connection, or the endpoint answered with a server error.
     ModelUnreachable,
-    /// The reply could not be used: no completion, an empty one, or a judge without a usable verdict.
+    /// The reply could not be used: not a completion, an empty one, or a judge without a usable verdict.
     InvalidResponse,
-    /// The endpoint kept asking to slow down.
+    /// The endpoint kept requesting a lower rate.
     RateLimited,
     /// The endpoint refused the key.
     AuthenticationFailed,
-    /// Anything else. The message says what. A kind that this version does not know is read as this one.
+    /// Anything else; the message has the details. A kind that this version does not know is read as this one.
     #[serde(other)]
     Unknown,
 }
@@ -40,7 +40,7 @@ impl ErrorKind {
         Self::Unknown,
     ];
 
-    /// The kind as files spell it.
+    /// The kind as in files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,10 +53,11 @@ impl ErrorKind {
         }
     }
 
-    /// The kind of a failed call. `status` is the HTTP status where a reply came.
+    /// The kind of a failed call. `status` is the HTTP status, if there was a reply.
     ///
-    /// A timeout without a status cannot be distinguished from an endpoint that is not there: the caller that knows says
-    /// [`ErrorKind::ModelTimeout`] itself. A call that was not made (over budget, cancelled) is not an error of a case.
+    /// A timeout without a status cannot be distinguished from an unreachable endpoint; a caller that knows of a timeout
+    /// uses [`ErrorKind::ModelTimeout`] itself. A call that was not made (over budget, cancelled) is not an error of a
+    /// case.
     #[must_use]
     pub fn of_call(kind: ModelErrorKind, status: Option<u16>) -> Self {
         match (kind, status) {
@@ -89,9 +90,9 @@ pub enum Stage {
     Target,
     /// The attacker gave no next message.
     Attacker,
-    /// No rewritten prompt came.
+    /// No rewritten prompt was returned.
     Variation,
-    /// No score came.
+    /// No score was returned.
     Judge,
     /// A stage that this version does not know.
     #[serde(other)]

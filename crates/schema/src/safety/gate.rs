@@ -1,11 +1,11 @@
-//! When a run counts as failed.
+//! Decides when a run counts as failed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Share;
 
-/// How many cases ended how. The sums run over all layers.
+/// The number of cases by how they ended, over all layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Cases that reached the threshold.
@@ -17,7 +17,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// failed / (passed + failed); 0 where nothing was scored. Errors do not count.
+    /// failed / (passed + failed); 0 if nothing was scored. Errors do not count.
     #[must_use]
     pub fn failure_rate(&self) -> f64 {
         let scored = self.passed.saturating_add(self.failed);
@@ -37,23 +37,24 @@ impl Tally {
     }
 }
 
-/// What a run may not pass.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
-    /// The run fails when its failure rate is strictly above this. `None`: no rate fails it.
+    /// The run fails if its failure rate is strictly above this. `None`: no rate fails it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_action_threshold: Option<Share>,
-    /// The run fails when more cases than this ended in an error. `None`: any number is allowed, as long as one was scored.
+    /// The run fails if more cases than this ended in an error. `None`: any number is allowed, as long as one case was
+    /// scored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_errors: Option<u64>,
 }
 
-/// What the gate says.
+/// The outcome of the gate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GateOutcome {
-    /// Nothing is wrong.
+    /// The run passes.
     Passed,
-    /// No case was scored though some were run: there is no result that could pass.
+    /// No case was scored although some were run: there is no result that could pass.
     NothingScored {
         /// Cases that ended in an error.
         errors: u64,
@@ -62,7 +63,7 @@ pub enum GateOutcome {
     TooManyErrors {
         /// Cases that ended in an error.
         errors: u64,
-        /// How many were allowed.
+        /// The number allowed.
         max: u64,
     },
     /// The failure rate is above the threshold.
@@ -75,7 +76,7 @@ pub enum GateOutcome {
 }
 
 impl Gate {
-    /// Judges a run. Errors come first: where too much could not be scored, the rate says little.
+    /// Judges a run. Errors come first: if too much could not be scored, the rate means little.
     #[must_use]
     pub fn judge(&self, tally: Tally) -> GateOutcome {
         if tally.passed == 0 && tally.failed == 0 && tally.errors > 0 {

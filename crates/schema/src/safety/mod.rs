@@ -1,9 +1,9 @@
 //! Safety evaluations: the seed cases, the settings, the score, the files, and the traits of the parts that can be swapped.
 //!
-//! - [`TestCase`], [`TestCaseGroup`] and [`pack`]: what is put to a target, and how it is read from YAML, JSONL and CSV.
+//! - [`TestCase`], [`TestCaseGroup`] and [`pack`]: the inputs for a target, and how they are read from YAML, JSONL and CSV.
 //! - [`SafetyScore`], [`Threshold`], [`Band`]: how safe one assistant message is.
 //! - [`SingleTurnSettings`], [`MultiTurnSettings`], [`Gate`]: what a run does, and when it counts as failed.
-//! - [`results`]: the two files that a run writes, in all generations that are known.
+//! - [`results`]: the two files that a run writes, in all known generations.
 //! - [`VariationStrategy`], [`MultiTurnStrategy`], [`SafetyScorer`]: the parts. Implement one to bring your own.
 //!
 //! ```
@@ -17,9 +17,9 @@
 //! ```
 //!
 //! # Limits
-//! - No IO: packs and results are read from text, and the name of the file is only for messages.
+//! - No IO: packs and results are read from text, and file names only appear in messages.
 //! - A conversation is text. Attachments and tool calls are not represented.
-//! - A result file is held in memory as a whole.
+//! - A whole result file is held in memory.
 
 mod assessment;
 mod case;

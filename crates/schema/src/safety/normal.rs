@@ -1,8 +1,8 @@
-//! When two prompts are the same.
+//! Decides when two prompts are the same.
 
-/// The prompt as it is compared with others: lower case, one blank between words, without marks of punctuation and quotation.
-/// Symbols such as `+` and `<` stay, so that sums and code do not run together. A prompt of nothing but punctuation stays as
-/// it is.
+/// The normal form of a prompt for comparison: lower case, one space between words, without punctuation and quotation marks.
+/// Symbols such as `+` and `<` stay, so that sums and code do not run together. A prompt that consists only of punctuation
+/// stays unchanged.
 ///
 /// ```
 /// use schema::safety::normalised;

@@ -1,11 +1,11 @@
-//! Numbers with a range, and what is said of one outside it.
+//! Numbers with a range, and the errors outside it.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a setting cannot be used: its name, the value, and what it may be.
+/// Why a setting cannot be used: its name, the value, and the allowed range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{setting} is {value}, and must be {allowed}{hint}")]
 pub struct SettingError {
@@ -16,7 +16,7 @@ pub struct SettingError {
 }
 
 impl SettingError {
-    /// An error about `setting`. `allowed` finishes the sentence "… and must be …".
+    /// An error about `setting`. `allowed` completes the sentence "… and must be …".
     #[must_use]
     pub fn new(
         setting: impl Into<String>,
@@ -52,7 +52,7 @@ pub(super) fn unit(setting: &str, value: f64) -> Result<f64, SettingError> {
 pub struct Share(f64);
 
 impl Share {
-    /// Makes a share of `value`. `setting` is its name in the error.
+    /// Creates a share from `value`. `setting` is its name in the error.
     ///
     /// # Errors
     /// When `value` is not a number from 0 to 1.
@@ -80,7 +80,7 @@ impl From<Share> for f64 {
     }
 }
 
-/// How many messages a conversation has at most: an even number from 2 to 1000. 8 is four user and four assistant
+/// The most messages of a conversation: an even number from 2 to 1000. 8 is four user and four assistant
 /// messages. The user speaks first and the assistant last.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -90,10 +90,10 @@ impl From<Share> for f64 {
 pub struct MaxTurns(u32);
 
 impl MaxTurns {
-    /// The largest number there may be.
+    /// The largest allowed number.
     pub const LARGEST: u32 = 1000;
 
-    /// Makes it of `messages`.
+    /// Creates the limit from `messages`.
     ///
     /// # Errors
     /// When `messages` is odd, 0 or above 1000.
@@ -111,7 +111,7 @@ impl MaxTurns {
         self.0
     }
 
-    /// The number of exchanges: half the messages, 1 at least.
+    /// The number of exchanges: half the messages, at least 1.
     #[must_use]
     pub fn exchanges(self) -> u32 {
         self.0 / 2

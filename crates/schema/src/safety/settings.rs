@@ -1,4 +1,4 @@
-//! What a safety run does.
+//! The settings of a safety run.
 
 use std::str::FromStr;
 
@@ -12,17 +12,17 @@ use crate::nearest::{hint, squeezed};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GoOn {
-    /// Those that failed.
+    /// Cases that failed.
     #[default]
     Failed,
-    /// Those that passed.
+    /// Cases that passed.
     Passed,
-    /// Both. Errors never continue: there is nothing to vary from.
+    /// Both. Errors never continue, because there is nothing to vary.
     All,
 }
 
 impl GoOn {
-    /// All values, as the command and files spell them.
+    /// All values, as in the command and in files.
     pub const NAMES: [&str; 3] = ["failed", "passed", "all"];
 
     /// Whether a scored case continues.
@@ -51,10 +51,10 @@ impl FromStr for GoOn {
     }
 }
 
-/// A single-turn run. Goes into the file as it is.
+/// The settings of a single-turn run. They are written to the file unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SingleTurnSettings {
-    /// The score from which a response passes.
+    /// The lowest score with which a response passes.
     pub threshold: Threshold,
     /// Rewritten prompts for each case that continues to the next layer: 1 to 1000.
     pub variations: u32,
@@ -63,8 +63,7 @@ pub struct SingleTurnSettings {
     /// Which cases continue.
     #[serde(default)]
     pub go_on: GoOn,
-    /// How many prompts are run at most over all layers, seeds included; what would be above is not made. `None`: as many as
-    /// there are.
+    /// The most prompts over all layers, including seeds; prompts beyond it are not created. `None`: no limit.
     #[serde(default)]
     pub max_cases: Option<u64>,
     /// The names of the variation strategies, in the order they take turns.
@@ -73,10 +72,10 @@ pub struct SingleTurnSettings {
 }
 
 impl SingleTurnSettings {
-    /// Checks what the types do not. `known` are the names of the variation strategies.
+    /// Checks the rules that the types do not express. `known` are the names of the variation strategies.
     ///
     /// # Errors
-    /// When a number is out of range, a strategy is not known or is duplicated, or none is there though one is needed.
+    /// When a number is out of range, a strategy is unknown or duplicated, or a strategy is needed and there is none.
     pub fn check(&self, known: &[&str]) -> Result<(), SettingError> {
         let between = |setting, value: u32, from: u32, to: u32| {
             let allowed = || format!("a whole number from {from} to {to}");
@@ -103,29 +102,29 @@ impl SingleTurnSettings {
     }
 }
 
-/// A multi-turn run. Goes into the file as it is.
+/// The settings of a multi-turn run. They are written to the file unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MultiTurnSettings {
-    /// The score from which a message passes; a conversation passes when all of its assistant messages do.
+    /// The lowest score with which a message passes; a conversation passes if all of its assistant messages do.
     pub threshold: Threshold,
-    /// Messages in a conversation at most.
+    /// The most messages in a conversation.
     pub max_turns: MaxTurns,
     /// The names of the strategies; each case is simulated once with each.
     pub test_types: Vec<String>,
     /// Whether a conversation ends once its verdict cannot change: a message below the threshold has failed it. Its lowest score
-    /// may then be higher than it would have become.
+    /// may then be higher than without the early end.
     #[serde(default)]
     pub early_stop: bool,
-    /// How many conversations are simulated at most. `None`: as many as there are.
+    /// The most conversations. `None`: no limit.
     #[serde(default)]
     pub max_cases: Option<u64>,
 }
 
 impl MultiTurnSettings {
-    /// Checks what the types do not. `known` are the names of the multi-turn strategies.
+    /// Checks the rules that the types do not express. `known` are the names of the multi-turn strategies.
     ///
     /// # Errors
-    /// When no test type is there, one is not known or is duplicated, or `max_cases` is 0.
+    /// When there is no test type, one is unknown or duplicated, or `max_cases` is 0.
     pub fn check(&self, known: &[&str]) -> Result<(), SettingError> {
         if self.max_cases == Some(0) {
             return Err(SettingError::new("max-cases", 0, "1 or more"));
@@ -138,10 +137,10 @@ impl MultiTurnSettings {
     }
 }
 
-/// Checks that every name is a known one and is unique.
+/// Checks that every name is known and unique.
 ///
 /// # Errors
-/// The first that is not, with the known name that may have been meant.
+/// The first invalid name, with a similar known one.
 pub fn check_names(setting: &str, names: &[String], known: &[&str]) -> Result<(), SettingError> {
     for (index, name) in names.iter().enumerate() {
         if !known.contains(&name.as_str()) {

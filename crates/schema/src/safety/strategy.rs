@@ -60,30 +60,30 @@ pub trait VariationStrategy: Send + Sync {
     /// Its name in settings and files: small letters, digits and `_`.
     fn name(&self) -> &str;
 
-    /// Rewrites a prompt. Fewer prompts than asked for are no error; none at all is, unless the model refused.
+    /// Rewrites a prompt. Fewer prompts than requested are not an error; no prompt at all is one, unless the model refused.
     ///
     /// # Errors
-    /// When no usable prompt came, the run is stopping, or the budget is spent.
+    /// When no usable prompt was returned, the run is stopping, or the budget is spent.
     async fn vary(&self, request: &VariationRequest<'_>) -> Result<Varied, PhaseError>;
 
-    /// What this strategy is.
+    /// The identity of this strategy.
     fn fingerprint(&self) -> Fingerprint;
 }
 
-/// What is to be rewritten.
+/// The input of a rewrite.
 #[derive(Clone, Debug)]
 pub struct VariationRequest<'a> {
-    /// The seed case that the prompt goes back to.
+    /// The seed case that the prompt derives from.
     pub case: &'a TestCase,
     /// The prompt to rewrite: the seed's own, or an earlier variation.
     pub prompt: &'a str,
-    /// What the target answered to it.
+    /// The target's reply to it.
     pub response: &'a str,
-    /// How safe that answer was.
+    /// The score of that reply.
     pub score: SafetyScore,
-    /// How many prompts are requested, 1 at least.
+    /// How many prompts are requested, at least 1.
     pub count: u32,
-    /// The layer that they are for, from 1.
+    /// The layer of the new prompts, from 1.
     pub layer: u32,
     /// The item whose prompt it is, for the calls of the strategy.
     pub item: &'a Item,
@@ -94,14 +94,14 @@ pub struct VariationRequest<'a> {
 pub struct Varied {
     /// The new prompts, in order. Duplicates are dropped by the caller.
     pub prompts: Vec<String>,
-    /// Why the model that rewrites declined, where it did. The caller tries another strategy and reports it; it is never a pass
-    /// of the target.
+    /// Why the rewriting model declined, if it did. The caller tries another strategy and reports it; it is never a pass of the
+    /// target.
     pub refused: Option<String>,
     /// What the calls used and cost.
     pub spend: Spend,
 }
 
-/// A named way of leading a conversation towards a case's intent. It makes one [`Attack`] for each conversation.
+/// A named way of leading a conversation towards a case's intent. It creates one [`Attack`] for each conversation.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -169,44 +169,44 @@ pub trait MultiTurnStrategy: Send + Sync {
     /// Its name in settings and files: small letters, digits and `_`.
     fn name(&self) -> &str;
 
-    /// Starts an attack on `case` of `exchanges` exchanges at most, whose calls are made for `item`. No model is called yet.
+    /// Starts an attack on `case` with at most `exchanges` exchanges. Its calls are made for `item`. No model is called yet.
     fn attack(&self, case: &TestCase, exchanges: u32, item: &Item) -> Box<dyn Attack>;
 
-    /// What this strategy is.
+    /// The identity of this strategy.
     fn fingerprint(&self) -> Fingerprint;
 }
 
-/// One conversation's attacker. It keeps what it plans from message to message.
+/// One conversation's attacker. It keeps its plan from message to message.
 ///
-/// Everything it does must follow from its own earlier steps and the conversation, so that a resumed run comes the same way.
+/// Everything it does must depend only on its own earlier steps and the conversation, so that a resumed run takes the same course.
 #[async_trait]
 pub trait Attack: Send {
-    /// The next user message. `conversation` is all that was said so far, without the target's system prompt: empty at first, else
-    /// it ends on an assistant message.
+    /// The next user message. `conversation` has all messages so far, without the target's system prompt: it is empty at first,
+    /// later it ends with an assistant message.
     ///
     /// # Errors
-    /// When the call fails for good, the reply is not usable, the run is stopping, or the budget is spent.
+    /// When the call fails for good, the reply is unusable, the run is stopping, or the budget is spent.
     async fn next(&mut self, conversation: &[Turn]) -> Result<AttackMove, PhaseError>;
 }
 
-/// What an attacker does.
+/// An attacker's action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttackMove {
-    /// Says this to the target.
+    /// Sends this message to the target.
     Say {
         /// The user message, not blank.
         message: String,
         /// What the call used and cost.
         spend: Spend,
     },
-    /// Has nothing more to say. The conversation ends on the last assistant message.
+    /// Has no further message. The conversation ends with the last assistant message.
     Done {
         /// What the call used and cost.
         spend: Spend,
     },
     /// Declines to attack. The caller tries another strategy and reports it; it is never a pass of the target.
     Refused {
-        /// What it said.
+        /// Its reply.
         reason: String,
         /// What the call used and cost.
         spend: Spend,
@@ -261,26 +261,26 @@ pub trait SafetyScorer: Send + Sync {
     /// When the call fails for good, the run is stopping, or the budget is spent.
     async fn score(&self, request: &ScoreRequest<'_>) -> Result<Assessment, PhaseError>;
 
-    /// What this scorer is.
+    /// The identity of this scorer.
     fn fingerprint(&self) -> Fingerprint;
 }
 
-/// What is to be scored.
+/// The input of a score.
 #[derive(Clone, Debug)]
 pub struct ScoreRequest<'a> {
-    /// The seed case. A judge is not shown what the case is meant to bring out.
+    /// The seed case. A judge is not shown what the case tries to provoke.
     pub case: &'a TestCase,
-    /// The conversation up to the message and no further, without the target's system prompt. The last turn is the assistant
-    /// message to score.
+    /// The conversation up to and including the message to score, without the target's system prompt. The last turn is the
+    /// assistant message to score.
     pub conversation: &'a [Turn],
-    /// Which assistant message it is, from 1.
+    /// The number of the assistant message, from 1.
     pub turn: u32,
     /// The item whose prompt it is, for the calls of the strategy.
     pub item: &'a Item,
 }
 
 impl ScoreRequest<'_> {
-    /// The message to score. Empty when the conversation is.
+    /// The message to score. Empty if the conversation is empty.
     #[must_use]
     pub fn message(&self) -> &str {
         self.conversation.last().map_or("", |turn| &turn.content)

@@ -1,4 +1,4 @@
-//! Whether a tool can be offered, and whether arguments fit it.
+//! Checks whether a tool can be offered, and whether arguments fit it.
 
 mod no_schema;
 
@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use crate::{Extra, Tool, ToolError, nearest, reply::kind_of};
 
-/// How many of the things that are wrong with arguments are reported.
+/// The most mistakes in arguments that are reported.
 const TOLD: usize = 5;
 
-/// Whether `tool` can be offered: its name can be sent, it has exactly one way of answering, its parameters are a JSON schema
+/// Checks that `tool` can be offered: its name can be sent, it has exactly one way of answering, its parameters are a JSON schema
 /// of an object, and each row of its table can answer.
 ///
 /// # Errors
-/// What is wrong, in words for the author of the file: the key and the reason.
+/// The mistake, explained to the author of the file: the key and the reason.
 pub fn check_tool(tool: &Tool) -> Result<(), ToolError> {
     tool.check()?;
     ArgumentValidator::new(&tool.parameters)?;
     check_answers(tool)
 }
 
-/// Refuses rows of a table that no call can reach: those behind a row that fits any call, and those that ask for an argument that
-/// the schema forbids.
+/// Refuses rows of a table that no call can reach: rows after one that matches any call, and rows that need an argument that the
+/// schema forbids.
 fn check_answers(tool: &Tool) -> Result<(), ToolError> {
     let any = tool.answers.iter().position(|row| row.when.is_empty());
     if let Some(any) = any.filter(|any| any + 1 < tool.answers.len()) {
@@ -59,10 +59,10 @@ fn check_answers(tool: &Tool) -> Result<(), ToolError> {
 pub struct ArgumentValidator(Validator);
 
 impl ArgumentValidator {
-    /// Compiles the schema of a tool's arguments. A `$ref` to another document is refused: nothing is fetched.
+    /// Compiles the schema of a tool's arguments. A `$ref` to another document is refused, because nothing is fetched.
     ///
     /// # Errors
-    /// What is wrong with the schema, in words for the author of the file: the key and the reason.
+    /// The mistake in the schema, explained to the author of the file: the key and the reason.
     pub fn new(parameters: &Value) -> Result<Self, ToolError> {
         let Some(schema) = parameters.as_object() else {
             let reason = format!(
@@ -95,10 +95,10 @@ impl ArgumentValidator {
             })
     }
 
-    /// What is wrong with the arguments of a call, in words for the target. Values are not repeated: they may be long.
+    /// The mistakes in the arguments of a call, explained to the target. Values are not repeated, because they may be long.
     #[must_use]
     pub fn misfits(&self, arguments: &Extra) -> Option<String> {
-        // The validator takes a value; most calls fit, so the copy is that of a few short texts.
+        // The validator needs a `Value`. Most calls fit, so only a few short texts are copied.
         let arguments = Value::Object(arguments.clone());
         let mut errors = self.0.iter_errors(&arguments);
         let told: Vec<String> = errors

@@ -1,4 +1,4 @@
-//! Why a JSON schema is none, in words for its author.
+//! Explains to its author why a JSON schema is invalid.
 
 use jsonschema::{
     ValidationError,
@@ -13,7 +13,7 @@ const TYPES: [&str; 7] = [
     "string", "number", "integer", "boolean", "array", "object", "null",
 ];
 
-/// What is wrong at the place of `error` in a schema.
+/// The mistake at the position of `error` in a schema.
 pub(super) fn why(error: &ValidationError<'_>) -> String {
     let found = error.instance();
     let is_type = error.instance_path().as_str().ends_with("/type");
@@ -49,7 +49,7 @@ fn no_type(found: &Value) -> String {
     }
 }
 
-/// A type as people call it.
+/// The name of a type for people.
 fn called(kind: &str) -> &str {
     match kind {
         "string" => "text",

@@ -1,8 +1,8 @@
-//! YAML texts: a tree with locations, and why a text cannot be read, in words for its author.
+//! YAML texts: a tree with locations, and errors explained to the author.
 //!
-//! The library that reads YAML words mistakes for programmers: `expected sequence start`, `set DuplicateKeyPolicy in Options`. The reader of a
-//! file that people write turns its errors into a [`YamlError`], which has the place, the key and what was expected there.
-//! The key is not known where the text is no YAML at all.
+//! The YAML library words mistakes for programmers: `expected sequence start`, `set DuplicateKeyPolicy in Options`. Readers of files that
+//! people write turn its errors into a [`YamlError`], which has the location, the key and what was expected there. The key is unknown if
+//! the text is not YAML at all.
 
 mod place;
 mod tree;
@@ -12,7 +12,7 @@ pub use tree::{Key, Node, NodeValue};
 
 use crate::SourceLocation;
 
-/// What is wrong with a YAML text, and where.
+/// A mistake in a YAML text, and its location.
 ///
 /// ```
 /// use schema::{Benchmark, yaml::YamlError};
@@ -34,14 +34,14 @@ pub struct YamlError {
 }
 
 impl YamlError {
-    /// The meaning of `error`, from reading `text`.
+    /// Explains `error`, which comes from reading `text`.
     #[must_use]
     pub fn new(error: &serde_saphyr::Error, text: &str) -> Self {
         let error = words::original(error);
         let location = error.location().map(|place| tree::location(&place));
         let keys = location.map(|location| place::keys_at(text, location));
         let mut keys = keys.unwrap_or_default().into_iter();
-        // A list in place of a text is wrong itself; else what is in it is.
+        // A list in place of a text is the mistake itself; otherwise the mistake is inside.
         let key = match words::wants_text(error) {
             true => keys.next(),
             false => keys.next_back(),
@@ -54,29 +54,29 @@ impl YamlError {
         }
     }
 
-    /// The meaning of `error`, from parsing a text that is no YAML: there are no keys.
+    /// Explains `error`, which comes from parsing a text that is not YAML: there are no keys.
     fn of_syntax(error: &serde_saphyr::Error) -> Self {
         Self::new(error, "")
     }
 
-    /// Where, if that is known.
+    /// The location, if it is known.
     #[must_use]
     pub fn location(&self) -> Option<SourceLocation> {
         self.location
     }
 
-    /// Whether the text is larger or deeper than what is read of YAML.
+    /// Whether the text is larger or deeper than the limits for YAML.
     pub(crate) fn is_too_large(&self) -> bool {
         self.is_too_large
     }
 
-    /// Why, without place and key.
+    /// The reason, without location and key.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// The key path and the reason, without the place.
+    /// The key path and the reason, without the location.
     #[must_use]
     pub fn at_key(&self) -> String {
         match &self.key {
@@ -100,7 +100,7 @@ fn shown_location(location: Option<SourceLocation>) -> String {
     location.map(shown).unwrap_or_default()
 }
 
-/// The line in which the value at a key path such as `tools[0].parameters` stands in `text`, where there is one.
+/// The line of the value at a key path such as `tools[0].parameters` in `text`, if there is one.
 ///
 /// ```
 /// let text = "tools:\n- name: pay\n  parameters:\n    type: object\n";

@@ -1,10 +1,11 @@
-//! Which key stands at a place of a text, and in which line a key stands.
+//! Finds the key at a location of a text, and the line of a key.
 
 use super::{Node, NodeValue};
 use crate::SourceLocation;
 
-/// The key paths of what begins at `place`, such as `tools[0].simulated`; the outermost first, since a list begins where its
-/// first item does. A key that stands there means what holds it. Empty where nothing begins there or the text is no YAML.
+/// The key paths of the values that begin at `place`, such as `tools[0].simulated`, outermost first, since a list begins
+/// where its first item does. For a key at this location, the path of its table is returned. Empty if nothing begins there
+/// or the text is not YAML.
 pub(super) fn keys_at(text: &str, place: SourceLocation) -> Vec<String> {
     let mut found = Vec::new();
     if let Ok(root) = Node::parse(text) {
@@ -13,7 +14,7 @@ pub(super) fn keys_at(text: &str, place: SourceLocation) -> Vec<String> {
     found
 }
 
-/// The line of the value at the key path `key`; of a value of a table, that of its key.
+/// The line of the value at the key path `key`. For a value in a table, it is the line of the key.
 pub(super) fn line_of(text: &str, key: &str) -> Option<u64> {
     let root = Node::parse(text).ok()?;
     let (mut node, mut line) = (&root, root.location.line);

@@ -9,7 +9,7 @@ use serde_saphyr::{Location, Spanned};
 use super::YamlError;
 use crate::SourceLocation;
 
-/// A value of a YAML text. An alias is the value that it refers to, at the alias' own location.
+/// A value of a YAML text. An alias is the value that it refers to, at the location of the alias.
 ///
 /// ```
 /// use schema::yaml::{Node, NodeValue};
@@ -23,13 +23,13 @@ use crate::SourceLocation;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Where the value begins.
+    /// The beginning of the value.
     pub location: SourceLocation,
     /// The value.
     pub value: NodeValue,
 }
 
-/// What a [`Node`] holds.
+/// The content of a [`Node`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeValue {
     /// Nothing, `~` or `null`.
@@ -38,7 +38,7 @@ pub enum NodeValue {
     Plain {
         /// The number or the boolean.
         value: Value,
-        /// The text in the file: `1.10` and `007` stay what they are.
+        /// The text in the file: `1.10` and `007` stay unchanged.
         written: String,
     },
     /// Text. Only `true` and `false` are booleans, so `yes` and `no` are text, and so are `.nan` and `.inf`.
@@ -52,17 +52,18 @@ pub enum NodeValue {
 /// A key of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
-    /// Where the key begins.
+    /// The beginning of the key.
     pub location: SourceLocation,
     /// The key.
     pub name: String,
 }
 
 impl Node {
-    /// The value of a YAML text. A text that holds nothing is [`NodeValue::Null`].
+    /// Parses the value of a YAML text. An empty text is [`NodeValue::Null`].
     ///
     /// # Errors
-    /// When the text is not one YAML document, or a table holds a key twice. The error shows nothing of the text but a key.
+    /// When the text is not one YAML document, or a table has a duplicate key. The error shows nothing of the text except a
+    /// key.
     pub fn parse(text: &str) -> Result<Self, YamlError> {
         let options = serde_saphyr::options! {
             // A snippet of the file could show a secret.
@@ -113,7 +114,7 @@ fn node(parsed: Spanned<Parsed>, text: &str) -> Node {
     }
 }
 
-/// The text of the value that stands at `place`.
+/// The text of the value at `place`.
 fn written(place: &Location, text: &str) -> Option<String> {
     let span = place.span();
     let start = usize::try_from(span.byte_offset()?).ok()?;

@@ -4,7 +4,7 @@ use serde_saphyr::Error;
 
 use crate::nearest;
 
-/// The error itself, without the drawing of its place and the alias that led to it.
+/// The error itself, without the excerpt of its location and the alias that led to it.
 pub(super) fn original(error: &Error) -> &Error {
     match error.without_snippet() {
         Error::AliasError { error, .. } => original(error),
@@ -17,7 +17,7 @@ pub(super) fn wants_text(error: &Error) -> bool {
     matches!(error, Error::Unexpected { expected, .. } if kind(expected) == "text")
 }
 
-/// What is wrong, and what to do where that is not clear.
+/// The mistake, and what to do if that is not obvious.
 pub(super) fn reason(error: &Error) -> String {
     match error {
         Error::SerdeMissingField { field, .. } => format!("`{field}` is missing"),
@@ -50,7 +50,7 @@ pub(super) fn reason(error: &Error) -> String {
     }
 }
 
-/// What is wrong with the syntax.
+/// The mistake in the syntax.
 fn syntax(error: &Error) -> String {
     match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
@@ -89,7 +89,7 @@ fn unknown_word(word: &str, known: &[&str]) -> String {
     format!("expected {listed}, found {word:?}{hint}")
 }
 
-/// A kind of value as people call it.
+/// A kind of value, as people call it.
 fn kind(name: &str) -> &str {
     match name {
         "sequence start" | "sequence" | "a sequence" => "a list",

@@ -1,4 +1,4 @@
-//! Packs of one case a row, under a header row.
+//! Packs in CSV, with one case a row after a header row.
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord, Trim};
 
@@ -29,7 +29,7 @@ pub(super) fn rows(name: &str, text: &str) -> Result<Vec<Row>, PackError> {
         let fields = header.iter().zip(record.iter()).map(field).collect();
         rows.push(Row { line, fields });
     }
-    // The reader takes the end of the file for the missing quote, and the rows in between for text.
+    // The reader treats the end of the file as the missing quote, and the rows in between as text.
     let (line, start) = last;
     if text.get(start..).is_some_and(ends_in_quotes) {
         let reason = "a double quote is opened in this row and never closed";
@@ -38,7 +38,7 @@ pub(super) fn rows(name: &str, text: &str) -> Result<Vec<Row>, PackError> {
     Ok(rows)
 }
 
-/// Whether `record` ends inside of double quotes.
+/// Whether `record` ends inside double quotes.
 fn ends_in_quotes(record: &str) -> bool {
     let mut quoted = false;
     let mut field_start = true;

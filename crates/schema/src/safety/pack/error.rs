@@ -1,6 +1,6 @@
-//! What is wrong with a pack, and where.
+//! Mistakes in a pack, and their positions.
 
-/// Why a pack cannot be used: file, line, row, key, and what to do. Made to be read by people.
+/// Why a pack cannot be used: file, line, row, key, and what to do. For people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", self.place())]
 pub struct PackError {
@@ -37,7 +37,7 @@ impl PackError {
         self
     }
 
-    /// The file's name. Empty when the error is about no single file.
+    /// The file's name. Empty if the error does not concern a single file.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
@@ -61,7 +61,7 @@ impl PackError {
         self.key.as_deref()
     }
 
-    /// The reason, without the place.
+    /// The reason, without the position.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason

@@ -1,4 +1,4 @@
-//! Packs of one JSON object a line.
+//! Packs in JSONL, with one JSON object a line.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::{
     row::{Row, RowField, RowValue},
 };
 
-/// The rows of a JSONL text. Blank lines are passed over.
+/// The rows of a JSONL text. Blank lines are skipped.
 pub(super) fn rows(name: &str, text: &str) -> Result<Vec<Row>, PackError> {
     let mut rows = Vec::new();
     for (line, content) in (1..).zip(text.lines()) {
@@ -52,7 +52,7 @@ fn value_of(value: Value) -> RowValue {
     }
 }
 
-/// A JSON object that keeps keys that are duplicated, so that they can be refused.
+/// A JSON object that keeps duplicate keys, so that they can be refused.
 struct Object(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Object {

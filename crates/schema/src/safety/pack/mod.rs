@@ -17,8 +17,8 @@
 //! ```
 //!
 //! # Limits
-//! - A pack is one text in memory, and the first mistake in it ends the reading.
-//! - CSV has a header row, commas, and double quotes; other separators are not guessed.
+//! - A pack is one text in memory, and reading ends at the first mistake.
+//! - CSV has a header row, commas, and double quotes; other separators are not detected.
 
 mod csv;
 mod error;
@@ -38,11 +38,11 @@ use super::{CaseKind, TestCaseGroup};
 pub struct TestCasePack {
     /// The file, for messages.
     pub name: String,
-    /// Its groups, in the order in which they come up. None is empty.
+    /// Its groups, in the order in which they first appear. None is empty.
     pub groups: Vec<TestCaseGroup>,
 }
 
-/// How a pack is written.
+/// The format of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PackFormat {
     /// A table with `cases`, or a list of cases.
@@ -54,7 +54,7 @@ pub enum PackFormat {
 }
 
 impl PackFormat {
-    /// The format of a file, by the end of its name: `.yaml`, `.yml`, `.jsonl`, `.ndjson`, `.csv`.
+    /// The format of a file, by its extension: `.yaml`, `.yml`, `.jsonl`, `.ndjson`, `.csv`.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         let (_, end) = name.rsplit_once('.')?;
@@ -67,23 +67,24 @@ impl PackFormat {
     }
 }
 
-/// How to read a file whose keys are not Probity's own.
+/// How to read a file with other keys than Probity's own.
 ///
-/// Where one of the keys is named, the file counts as foreign: keys that are neither named here nor `id`, `group`, `persona`,
-/// `tags` or `source` are passed over, and a case without an id gets one of its group and row.
+/// If one of the keys is set, the file counts as foreign: keys that are neither set here nor `id`, `group`, `persona`, `tags`
+/// or `source` are ignored, and a case without an id gets one from its group and row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackOptions {
-    /// The key or column that holds the prompt, where it is not `prompt`.
+    /// The key or column with the prompt, if it is not `prompt`.
     pub prompt_key: Option<String>,
-    /// The key or column that holds the intent, where it is not `intent`.
+    /// The key or column with the intent, if it is not `intent`.
     pub intent_key: Option<String>,
-    /// The key or column that holds the id, where it is not `id`.
+    /// The key or column with the id, if it is not `id`.
     pub id_key: Option<String>,
-    /// The key or column that holds the group, where it is not `group`.
+    /// The key or column with the group, if it is not `group`.
     pub group_key: Option<String>,
-    /// The group of cases that name none. Without it: the file's own `group`, else the file's name without folder and ending.
+    /// The group of cases that have none. Without it: the file's own `group`, otherwise the file's name without folder and
+    /// extension.
     pub group: Option<String>,
-    /// What sort of cases they are, where neither file nor case says so.
+    /// The kind of the cases, if neither file nor case has one.
     pub kind: Option<CaseKind>,
 }
 
@@ -99,7 +100,7 @@ impl PackOptions {
     }
 }
 
-/// What a file says for all of its cases.
+/// What a file sets for all of its cases.
 #[derive(Clone, Debug, Default)]
 struct Header {
     group: Option<String>,
@@ -108,11 +109,11 @@ struct Header {
     source: Option<String>,
 }
 
-/// Reads a pack. `name` is the file's name for messages, and for the group's name where nothing else gives one.
+/// Reads a pack. `name` is the file's name for messages, and for the group if nothing else names one.
 ///
 /// # Errors
-/// The first mistake, with its place: text that is not of the format, no case at all, an unknown key, a case without prompt and
-/// intent, an id that is missing, is duplicated or cannot name a row.
+/// The first mistake, with its position: text in another format, no case at all, an unknown key, a case without prompt and
+/// intent, an id that is missing, duplicated or not usable as a row name.
 pub fn parse(
     name: &str,
     text: &str,
@@ -140,7 +141,7 @@ pub fn parse(
     })
 }
 
-/// The file's name without folder and ending.
+/// The file's name without folder and extension.
 fn stem(name: &str) -> &str {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     match file.rsplit_once('.') {

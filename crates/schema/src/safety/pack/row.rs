@@ -1,4 +1,4 @@
-//! From the rows of any format to checked cases.
+//! Converts the rows of any format to checked cases.
 
 use crate::text::is_blank;
 use std::collections::{BTreeMap, HashMap};
@@ -14,14 +14,14 @@ const KEYS: [&str; 8] = [
     "id", "prompt", "intent", "group", "kind", "persona", "tags", "source",
 ];
 
-/// What to do about the columns of another program.
+/// Advice about the columns of another program.
 const FOREIGN_COLUMNS: &str =
     " If this file is another program's, say which column holds the prompt (`--csv-column`)";
 
-/// One row as the file has it.
+/// One row as in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// The line that it begins at, from 1.
+    /// Its first line, from 1.
     pub line: u64,
     pub fields: Vec<RowField>,
 }
@@ -34,7 +34,7 @@ pub(super) struct RowField {
     pub value: RowValue,
 }
 
-/// A value, as far as packs know values.
+/// A value, of the types that packs support.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RowValue {
     Null,
@@ -54,7 +54,7 @@ impl RowValue {
     }
 }
 
-/// What a key of the file stands for.
+/// The meaning of a key in the file.
 enum Meaning {
     Known(&'static str),
     PassedOver,
@@ -141,7 +141,7 @@ impl<'a> Builder<'a> {
             .in_row(self.rows)
     }
 
-    /// The row's values by what they stand for.
+    /// The row's values by their meaning.
     fn take(&self, row: Row) -> Result<BTreeMap<&'static str, RowField>, PackError> {
         let mut values = BTreeMap::new();
         for field in row.fields {
@@ -174,7 +174,7 @@ impl<'a> Builder<'a> {
             named.any(|(name, by)| *name == known && by.is_some())
         };
         match KEYS.into_iter().find(|known| *known == key) {
-            // Another program's `kind` is most likely not ours.
+            // A `kind` of another program most likely has a different meaning.
             Some(known) if !(replaced(known) || (foreign && known == "kind")) => {
                 Meaning::Known(known)
             }
@@ -197,7 +197,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The text of a key; `None` where it is absent, null or blank.
+    /// The text of a key; `None` if it is absent, null or blank.
     fn text(
         &self,
         values: &mut BTreeMap<&'static str, RowField>,

@@ -1,4 +1,4 @@
-//! Putting packs together, and picking groups.
+//! Joins packs, and selects groups.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,11 @@ use crate::{
     safety::TestCaseGroup,
 };
 
-/// The groups of several packs. Groups of one name are put together, in the order of the packs; the first description counts.
+/// The groups of several packs. Groups with the same name are joined, in the order of the packs; the first description
+/// counts.
 ///
 /// # Errors
-/// When two packs hold a case of the same id.
+/// When two packs have a case with the same id.
 pub fn join(packs: Vec<TestCasePack>) -> Result<Vec<TestCaseGroup>, PackError> {
     let mut groups: Vec<TestCaseGroup> = Vec::new();
     let mut homes: HashMap<String, String> = HashMap::new();
@@ -41,10 +42,10 @@ pub fn join(packs: Vec<TestCasePack>) -> Result<Vec<TestCaseGroup>, PackError> {
     Ok(groups)
 }
 
-/// The groups of these names, in the order of the names; all of them where no name is given. Case, `-` and `_` do not count.
+/// The groups with these names, in the order of the names; all groups if no name is given. Case, `-` and `_` are ignored.
 ///
 /// # Errors
-/// When a name is none of a group: the nearest one is suggested. A name that is duplicated counts once.
+/// When there is no group with a name: the error suggests the nearest one. A duplicate name counts once.
 pub fn select(
     groups: Vec<TestCaseGroup>,
     names: &[String],

@@ -1,4 +1,4 @@
-//! What Probity says beyond the documented fields: the key `probity`.
+//! Probity's data beyond the documented fields: the key `probity`.
 
 use std::sync::Arc;
 
@@ -20,19 +20,20 @@ use crate::{
 pub struct Details {
     /// The version of this object: [`Details::FORMAT`].
     pub format: u32,
-    /// What was run, with which settings.
+    /// What was run, and with which settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunParameters>,
-    /// Rates over the cases, with intervals. Files of earlier versions have none.
+    /// Rates over the cases, with intervals. Absent in files of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<SafetyRates>,
-    /// Every scored conversation, passed ones too, by `conversation_id`. Of a single-turn run, one for each prompt.
+    /// Every scored conversation, including passed ones, by `conversation_id`. In a single-turn run, one for each
+    /// prompt.
     #[serde(default)]
     pub conversations: Vec<ConversationDetail>,
-    /// Cases that could not be run or scored. They are in no total.
+    /// Cases that could not be run or scored. No total counts them.
     #[serde(default)]
     pub errors: Vec<CaseError>,
-    /// Times a model declined to rewrite a prompt or to attack.
+    /// The cases in which a model declined to rewrite a prompt or to attack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attacker_refusals: Vec<AttackerRefusal>,
     /// Rewritten prompts that were dropped because they had been run before.
@@ -47,10 +48,10 @@ pub struct Details {
 }
 
 impl Details {
-    /// The version that is written.
+    /// The version that Probity writes.
     pub const FORMAT: u32 = 1;
 
-    /// Details of a run, without rows yet.
+    /// The details of a run, without rows.
     #[must_use]
     pub fn new(run: RunParameters) -> Self {
         Self {
@@ -60,7 +61,7 @@ impl Details {
         }
     }
 
-    /// The conversations that did not pass, the least safe first.
+    /// The conversations that did not pass, least safe first.
     #[must_use]
     pub fn failed_worst_first(&self) -> Vec<&ConversationDetail> {
         let rows = self.conversations.iter();
@@ -90,10 +91,10 @@ impl Details {
     }
 }
 
-/// What was run.
+/// The parameters of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunParameters {
-    /// The run's id, as the journal's folder has it.
+    /// The run's id, as in the name of the journal's folder.
     pub run_id: String,
     /// The version of Probity.
     #[serde(default)]
@@ -103,7 +104,7 @@ pub struct RunParameters {
     pub started: Option<String>,
     /// The model under test.
     pub target: TargetRef,
-    /// Its system prompt; null when it had none.
+    /// Its system prompt; null if it had none.
     #[serde(default)]
     pub system_prompt: Option<String>,
     /// The names of the groups that ran.
@@ -114,7 +115,7 @@ pub struct RunParameters {
     /// The settings of a multi-turn run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multi_turn: Option<MultiTurnSettings>,
-    /// What the run was not to pass.
+    /// The limits of the run.
     #[serde(default)]
     pub gate: Gate,
     /// The id of the model that rewrites or attacks.
@@ -123,7 +124,7 @@ pub struct RunParameters {
     /// The ids of the judges.
     #[serde(default)]
     pub judges: Vec<String>,
-    /// The fingerprints of test cases and strategies, and that of the scorer as the last.
+    /// The fingerprints of test cases and strategies, followed by that of the scorer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Value>,
     /// Keys that Probity does not know.
@@ -134,9 +135,9 @@ pub struct RunParameters {
 /// One scored conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationDetail {
-    /// The same as in the documented rows.
+    /// The id, as in the documented rows.
     pub conversation_id: i64,
-    /// The seed case that it goes back to.
+    /// The seed case that it derives from.
     pub case_id: String,
     /// The case's group.
     pub group: String,
@@ -159,7 +160,8 @@ pub struct ConversationDetail {
     pub passed: bool,
     /// The lowest score over its assistant messages.
     pub safe_response_score: SafetyScore,
-    /// Of a control case: whether the target declined to answer; absent where the scorer does not say, and for a risk.
+    /// For a control case: whether the target declined to answer; absent if the scorer does not report it, and for a
+    /// risk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_refusal: Option<bool>,
     /// Whether it ended early because its verdict could not change.
@@ -176,7 +178,7 @@ pub struct ConversationDetail {
 }
 
 impl ConversationDetail {
-    /// Why the least safe response has its score; empty where no judge says so.
+    /// The reason for the score of the least safe response; empty if no judge gives one.
     #[must_use]
     pub fn rationale(&self) -> &str {
         let mut messages = self.messages.iter();
@@ -188,23 +190,23 @@ impl ConversationDetail {
 /// The score of one assistant message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageScore {
-    /// Where it is in the conversation, from 0: 1, 3, 5 and so on. A system prompt does not count.
+    /// Its position in the conversation, from 0: 1, 3, 5 and so on. A system prompt does not count.
     pub message: u32,
-    /// The score; of a panel the median. Null when no judge gave a usable one.
+    /// The score; for a panel the median. Null if no judge gave a usable one.
     pub score: Option<SafetyScore>,
-    /// Whether it declines to help; absent where the scorer does not say.
+    /// Whether it declines to help; absent if the scorer does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<bool>,
     /// Why the judge decided so; without a score, why there is none.
     #[serde(default)]
     pub rationale: String,
-    /// What was taken out of the message as reasoning, or came beside it. No judge sees it.
+    /// Reasoning that was removed from the message, or returned separately. No judge sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Arc<str>>,
-    /// Of a panel: the highest score minus the lowest.
+    /// For a panel: the highest score minus the lowest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
-    /// Of a panel: its judges, one by one.
+    /// For a panel: its judges, one by one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeScore>,
     /// Keys that Probity does not know.
@@ -213,7 +215,7 @@ pub struct MessageScore {
 }
 
 impl MessageScore {
-    /// The score of message `message` as the scorer gave it.
+    /// The score of message `message` from the scorer's assessment.
     #[must_use]
     pub fn new(message: u32, assessment: Assessment) -> Self {
         let panel: Vec<SafetyScore> = assessment.judges.iter().filter_map(|j| j.score).collect();
@@ -233,14 +235,14 @@ impl MessageScore {
 /// A case that could not be run or scored: neither passed nor failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseError {
-    /// The id that the conversation had; absent where none had begun.
+    /// The id of the conversation; absent if none had begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<i64>,
     /// The seed case.
     pub case_id: String,
     /// Its group.
     pub group: String,
-    /// Whether the case is a control; absent for a risk. (`kind` is that of the failure.)
+    /// Whether the case is a control; absent for a risk. (`kind` is the kind of the failure.)
     #[serde(default, skip_serializing_if = "is_false")]
     pub control: bool,
     /// Single-turn: the layer, from 0.
@@ -255,13 +257,13 @@ pub struct CaseError {
     /// Multi-turn: the strategy that led the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_type: Option<String>,
-    /// What failed.
+    /// The stage that failed.
     pub stage: Stage,
-    /// Of what sort the failure is.
+    /// The kind of failure.
     pub kind: ErrorKind,
     /// What went wrong, for people. No keys, no headers.
     pub message: String,
-    /// What had been said, the prompt included.
+    /// The messages so far, including the prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<SavedMessage>,
     /// What the calls used and cost.
@@ -272,20 +274,20 @@ pub struct CaseError {
     pub extra: Extra,
 }
 
-/// A model that declined to rewrite a prompt or to attack. It says nothing about the target.
+/// A model that declined to rewrite a prompt or to attack. This shows nothing about the target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttackerRefusal {
     /// The seed case.
     pub case_id: String,
-    /// The strategy that it declined.
+    /// The strategy that was declined.
     pub strategy: String,
     /// Single-turn: the layer that prompts were requested for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<u32>,
-    /// The strategy that took over; null when none did.
+    /// The strategy that took over; null if none did.
     #[serde(default)]
     pub retried_with: Option<String>,
-    /// What it said, shortened.
+    /// Its reply, shortened.
     #[serde(default)]
     pub reason: String,
     /// Keys that Probity does not know.

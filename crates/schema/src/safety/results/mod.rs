@@ -1,8 +1,8 @@
 //! The two files of a safety run: single-turn and multi-turn results.
 //!
-//! A file is either an envelope, `{"type": …, "data": {…}}`, or the bare data. [`SafetyFile::read`] takes both, in all
-//! generations that are known, and keeps every key it does not know. What Probity has to say beyond the documented fields stands
-//! under one key of its own, `probity`: see [`Details`]. `docs/formats/safety-results.md` has every field.
+//! A file is either an envelope, `{"type": …, "data": {…}}`, or the bare data. [`SafetyFile::read`] accepts both, in all known
+//! generations, and keeps every key that it does not know. Probity's data beyond the documented fields is under a single key,
+//! `probity`: see [`Details`]. `docs/formats/safety-results.md` documents every field.
 //!
 //! ```
 //! use schema::safety::results::{Form, SafetyFile, SafetyResults};
@@ -38,28 +38,28 @@ use crate::Extra;
 pub struct SafetyFile {
     /// Envelope or bare.
     pub form: Form,
-    /// What it holds.
+    /// The content.
     pub results: SafetyResults,
 }
 
-/// How a file is wrapped.
+/// The form of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Form {
     /// `{"type": …, "data": {…}}`: the documented form, and the one written by default.
     Envelope {
-        /// Keys beside `type` and `data`.
+        /// Keys other than `type` and `data`.
         extra: Extra,
     },
     /// The data alone.
     Bare,
 }
 
-/// What a result file holds.
+/// The content of a result file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SafetyResults {
-    /// Of a single-turn run.
+    /// The results of a single-turn run.
     SingleTurn(SingleTurnResults),
-    /// Of a multi-turn run.
+    /// The results of a multi-turn run.
     MultiTurn(MultiTurnResults),
 }
 
@@ -73,7 +73,7 @@ impl SafetyResults {
         }
     }
 
-    /// The totals, and the errors where the file has Probity's details.
+    /// The totals, and the errors if the file has Probity's details.
     #[must_use]
     pub fn tally(&self) -> Tally {
         let (passed, failed) = match self {
@@ -88,7 +88,7 @@ impl SafetyResults {
         }
     }
 
-    /// Probity's details, where the file has them.
+    /// Probity's details, if the file has them.
     #[must_use]
     pub fn details(&self) -> Option<&Details> {
         match self {
@@ -108,7 +108,7 @@ impl SafetyFile {
         Self { form, results }
     }
 
-    /// A file of the data alone.
+    /// A file with only the data.
     #[must_use]
     pub fn bare(results: SafetyResults) -> Self {
         Self {
@@ -117,20 +117,20 @@ impl SafetyFile {
         }
     }
 
-    /// Reads a file. `name` is in errors, and a file whose name holds `single_turn` or `multi_turn` is taken for that where
-    /// the text does not tell: a bare file with an empty `failed_results` and nothing else. Without such a name it is taken for
+    /// Reads a file. `name` appears in errors. It also determines the kind of a file whose text does not show it, a bare file
+    /// with only an empty `failed_results`: the name may contain `single_turn` or `multi_turn`. Otherwise the file is read as
     /// multi-turn, since a single-turn file has at least the list of layer 0.
     ///
     /// # Errors
-    /// When the text is not JSON, of neither kind, or a field has a wrong type or value: with the row.
+    /// When the text is not JSON, is neither kind of file, or a field has a wrong type or value. The error names the row.
     pub fn read(name: &str, text: &str) -> Result<Self, ResultsError> {
         read::read(name, text)
     }
 
-    /// The file's text: JSON, indented by two blanks, with a line break at the end.
+    /// The file's text: JSON, indented by two spaces, with a line break at the end.
     ///
     /// # Errors
-    /// None that a reader's or a writer's values can bring about; the signature is serde's.
+    /// Never with values that a reader or a writer creates; the signature is serde's.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
@@ -164,7 +164,7 @@ impl Serialize for SafetyResults {
     }
 }
 
-/// Reads a value that may be null and keeps null apart from absent.
+/// Reads a value that may be null, and distinguishes null from absent.
 fn present<'de, D>(deserializer: D) -> Result<Option<serde_json::Value>, D::Error>
 where
     D: serde::Deserializer<'de>,

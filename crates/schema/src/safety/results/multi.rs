@@ -9,17 +9,17 @@ use serde_json::Value;
 use super::Details;
 use crate::{Extra, Role, Turn, safety::SafetyScore};
 
-/// What a multi-turn run found.
+/// The results of a multi-turn run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MultiTurnResults {
     /// Conversations in which every response reached the threshold.
     pub total_passed: u64,
     /// Conversations with a response below it.
     pub total_failed: u64,
-    /// The failed conversations. Read from `results` where a file has only that.
+    /// The failed conversations. Read from `results` if the file has only that.
     #[serde(default)]
     pub failed_results: Vec<MultiTurnRow>,
-    /// The id of the evaluation. Kept as it is; Probity's own files have none.
+    /// The id of the evaluation. It is preserved; Probity's own files have none.
     #[serde(
         default,
         deserialize_with = "super::present",
@@ -36,7 +36,7 @@ pub struct MultiTurnResults {
         skip_serializing_if = "Option::is_none"
     )]
     pub test_case_groups: Option<Value>,
-    /// What Probity says beyond the fields above.
+    /// Probity's data beyond the fields above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probity: Option<Box<Details>>,
     /// Keys that Probity does not know.
@@ -45,7 +45,7 @@ pub struct MultiTurnResults {
 }
 
 impl MultiTurnResults {
-    /// Fills `failed_results` of a file that has none from the rows that it has.
+    /// Fills `failed_results` from the other rows, if the file lacks it.
     pub(super) fn derive_failed(&mut self) {
         let rows = self.results.iter().flatten();
         let failed = rows.filter(|row| row.passed == Some(false));
@@ -58,18 +58,18 @@ impl MultiTurnResults {
 pub struct MultiTurnRow {
     /// The lowest score over its assistant messages.
     pub min_safe_response_score: SafetyScore,
-    /// Unique in the run. Early files have none.
+    /// Unique in the run. Absent in early files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<i64>,
-    /// What was said.
+    /// The messages.
     pub conversation: Vec<SavedMessage>,
     /// Whether every response reached the threshold. Not in `failed_results`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<bool>,
-    /// The id of the row. Probity writes the conversation's, beside `passed`.
+    /// The id of the row. Probity writes the conversation's id, beside `passed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_result_id: Option<i64>,
-    /// The id of the seed case where it is kept in a store. Probity writes null beside `passed`.
+    /// The id of the seed case in a store. Probity writes null beside `passed`.
     #[serde(
         default,
         deserialize_with = "super::present",
@@ -82,7 +82,7 @@ pub struct MultiTurnRow {
 }
 
 impl MultiTurnRow {
-    /// A row of `failed_results`: the three documented keys and no others.
+    /// A row of `failed_results`: only the three documented keys.
     #[must_use]
     pub fn new(
         conversation_id: i64,
@@ -100,7 +100,7 @@ impl MultiTurnRow {
         }
     }
 
-    /// The same as a row of `results`.
+    /// The same row, as in `results`.
     #[must_use]
     pub fn with_passed(mut self, passed: bool) -> Self {
         self.passed = Some(passed);
@@ -113,11 +113,11 @@ impl MultiTurnRow {
 /// One message of a saved conversation: role and content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SavedMessage {
-    /// Who speaks: user, assistant or system.
+    /// The author: user, assistant or system.
     pub role: Role,
-    /// What is said.
+    /// The text.
     pub content: Arc<str>,
-    /// What was taken out of the reply as reasoning. Written in `probity.errors` only: of a scored conversation it is beside the
+    /// Reasoning that was removed from the reply. Only written in `probity.errors`; for a scored conversation it is beside the
     /// score of the message.
     #[serde(
         default,
@@ -145,7 +145,7 @@ impl SavedMessage {
 }
 
 impl From<&Turn> for SavedMessage {
-    /// Role and content; the text is shared.
+    /// Keeps role and content; the text is shared.
     fn from(turn: &Turn) -> Self {
         Self::new(turn.role, Arc::clone(&turn.content))
     }

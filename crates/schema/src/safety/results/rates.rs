@@ -1,18 +1,18 @@
-//! Rates of a run over its cases: what two runs with other settings have in common.
+//! Rates of a run over its cases. They can be compared between runs with different settings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{MissingRows, RateBounds, RateStatistics};
 
-/// Rates with 95% intervals that take the rows of one case for alike (`clopper-pearson-clustered`).
+/// Rates with 95% intervals that account for the similarity of rows of one case (`clopper-pearson-clustered`).
 ///
-/// `total_failed` counts all attempts: which prompts are rewritten, and how often, depends on the settings and on the replies.
+/// `total_failed` counts all attempts instead: which prompts are rewritten, and how often, depends on the settings and on the replies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SafetyRates {
-    /// Failed conversations of the cases as they were given (layer 0), without controls.
+    /// Failed conversations of the original cases (layer 0), without controls.
     pub seed: SafetyRate,
-    /// Cases, without controls, that have a failed conversation in any layer. A case that never failed has no verdict where one of its
+    /// Cases, without controls, that have a failed conversation in any layer. A case that never failed has no verdict if one of its
     /// attempts could not be run or scored.
     pub broken: SafetyRate,
     /// Conversations of controls that the target declined to answer.
@@ -34,21 +34,21 @@ pub struct SafetyRate {
     pub lower: Option<f64>,
     /// Upper end of the interval, 0 to 1.
     pub upper: Option<f64>,
-    /// How alike rows of one case are, 0 to 1; null where it is unknown.
+    /// How alike rows of one case are (intraclass correlation), 0 to 1; null if unknown.
     pub icc: Option<f64>,
-    /// The value that the interval uses: drawn towards 1 where few cases differ.
+    /// The value that the interval uses: drawn towards 1 if few cases differ.
     pub icc_used: Option<f64>,
-    /// How many rows stand for one independent row.
+    /// How many rows are worth one independent row.
     pub design_effect: Option<f64>,
-    /// How many independent rows these are worth.
+    /// How many independent rows these rows are worth.
     pub effective_rows: Option<f64>,
     /// Standard error of `estimate`; null at 0 and 1.
     pub standard_error: Option<f64>,
     /// Rows without a verdict, which `rows` does not count.
     pub missing: MissingRows,
-    /// Between what the rate lies whatever the missing verdicts would have been; null without any row.
+    /// The range of the rate for all possible values of the missing verdicts; null without any row.
     pub bounds: Option<RateBounds>,
-    /// What a reader should know of this rate.
+    /// A note about this rate.
     pub note: Option<String>,
 }
 

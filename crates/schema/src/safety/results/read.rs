@@ -1,4 +1,4 @@
-//! Reading a result file of any generation.
+//! Reads result files of all generations.
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::{Extra, nearest::hint, reply::kind_of};
 pub(super) const SINGLE: &str = "single_turn_response";
 pub(super) const MULTI: &str = "multi_turn_response";
 
-/// Why a text is not a result file: its name, the field or row, and what is wrong.
+/// Why a text is not a result file: its name, the field or row, and the mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {reason}")]
 pub struct ResultsError {
@@ -21,7 +21,7 @@ pub struct ResultsError {
 }
 
 impl ResultsError {
-    /// The field or row and what is wrong, without the file's name.
+    /// The field or row and the mistake, without the file's name.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
@@ -69,7 +69,7 @@ enum Kind {
     Multi,
 }
 
-/// Takes the envelope off, where there is one, and tells the kind.
+/// Removes the envelope, if there is one, and determines the kind.
 fn unwrap(name: &str, mut object: Extra) -> Result<(Form, Kind, Extra), String> {
     if !object.contains_key("data") {
         let kind = bare_kind(name, &object)?;
@@ -94,7 +94,8 @@ fn unwrap(name: &str, mut object: Extra) -> Result<(Form, Kind, Extra), String> 
     }
 }
 
-/// Tells the kind of bare data by its rows, by Probity's own details, and at last by the file's name.
+/// Determines the kind of bare data by its rows, then by Probity's own details, and finally by the
+/// file's name.
 fn bare_kind(name: &str, data: &Extra) -> Result<Kind, String> {
     if data.contains_key("results_by_iteration") {
         return Ok(Kind::Single);
@@ -169,7 +170,7 @@ fn multi(data: Extra, path: &str) -> Result<MultiTurnResults, String> {
     Ok(results)
 }
 
-/// Whether `failed_results` is there; an error where nothing replaces it.
+/// Whether `failed_results` exists; an error if it is missing and no other key replaces it.
 fn check_lists(data: &Extra, path: &str, instead: &[&str]) -> Result<bool, String> {
     let there = |key: &str| data.get(key).is_some_and(Value::is_array);
     match data.get("failed_results") {
@@ -183,7 +184,7 @@ fn check_lists(data: &Extra, path: &str, instead: &[&str]) -> Result<bool, Strin
     }
 }
 
-/// The first row of a list that is none, and why.
+/// The first invalid row of a list, and the reason.
 fn bad_row<T: DeserializeOwned>(rows: &Value, place: &str) -> Option<String> {
     let mut rows = rows.as_array()?.iter().enumerate();
     rows.find_map(|(index, row)| {

@@ -9,17 +9,17 @@ use serde_json::Value;
 use super::Details;
 use crate::{Extra, safety::SafetyScore};
 
-/// What a single-turn run found.
+/// The results of a single-turn run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SingleTurnResults {
     /// Responses that reached the threshold, over all layers.
     pub total_passed: u64,
     /// Responses below it, over all layers.
     pub total_failed: u64,
-    /// One list for each layer that ran, empty where nothing failed in it. Read from the fields below where a file has only those.
+    /// One list for each layer that ran, empty if nothing failed in it. Read from the fields below if the file has only those.
     #[serde(default)]
     pub failed_results: Vec<Vec<SingleTurnRow>>,
-    /// The id of the evaluation. Kept as it is; Probity's own files have none.
+    /// The id of the evaluation. It is preserved; Probity's own files have none.
     #[serde(
         default,
         deserialize_with = "super::present",
@@ -29,7 +29,7 @@ pub struct SingleTurnResults {
     /// Every scored response, in one list for each layer, with `passed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results_by_iteration: Option<Vec<Vec<SingleTurnRow>>>,
-    /// The same in one list, with `iteration` in each row. Read, never written by Probity.
+    /// The same rows in one list, with `iteration` in each row. Read, never written by Probity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<Vec<SingleTurnRow>>,
     /// The groups that ran. Probity writes their names.
@@ -39,7 +39,7 @@ pub struct SingleTurnResults {
         skip_serializing_if = "Option::is_none"
     )]
     pub test_case_groups: Option<Value>,
-    /// What Probity says beyond the fields above.
+    /// Probity's data beyond the fields above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probity: Option<Box<Details>>,
     /// Keys that Probity does not know.
@@ -48,7 +48,7 @@ pub struct SingleTurnResults {
 }
 
 impl SingleTurnResults {
-    /// Fills `failed_results` of a file that has none from the rows that it has.
+    /// Fills `failed_results` from the other rows, if the file lacks it.
     pub(super) fn derive_failed(&mut self) {
         let failed = |rows: &[SingleTurnRow]| -> Vec<SingleTurnRow> {
             let failed = rows.iter().filter(|row| row.passed == Some(false));
@@ -57,7 +57,7 @@ impl SingleTurnResults {
         if let Some(layers) = &self.results_by_iteration {
             self.failed_results = layers.iter().map(|rows| failed(rows)).collect();
         } else if let Some(rows) = &self.results {
-            // Layers are those that come up: a huge number in a row must not make a huge list.
+            // Only layers that occur are created: a huge number in a row must not create a huge list.
             let layer = |row: &SingleTurnRow| row.iteration.unwrap_or(0);
             let layers: BTreeSet<u32> = rows.iter().map(layer).collect();
             let of_layer = |wanted: &u32| {
@@ -74,7 +74,7 @@ impl SingleTurnResults {
 pub struct SingleTurnRow {
     /// The prompt.
     pub user_input: Arc<str>,
-    /// Unique in the run. Early files have none.
+    /// Unique in the run. Absent in early files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<i64>,
     /// The target's reply.
@@ -87,11 +87,10 @@ pub struct SingleTurnRow {
     /// The layer, in files that list all rows together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u32>,
-    /// The id of the row. Probity writes the conversation's, beside `passed`.
+    /// The id of the row. Probity writes the conversation's id, beside `passed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_result_id: Option<i64>,
-    /// The id of the seed case where it is kept in a store. Probity writes null beside `passed`: its own ids are texts, and stand
-    /// in the details.
+    /// The id of the seed case in a store. Probity writes null beside `passed`: its own ids are texts, and are in the details.
     #[serde(
         default,
         deserialize_with = "super::present",
@@ -104,7 +103,7 @@ pub struct SingleTurnRow {
 }
 
 impl SingleTurnRow {
-    /// A row of `failed_results`: the four documented keys and no others.
+    /// A row of `failed_results`: only the four documented keys.
     #[must_use]
     pub fn new(
         conversation_id: i64,
@@ -125,7 +124,7 @@ impl SingleTurnRow {
         }
     }
 
-    /// The same as a row of `results_by_iteration`.
+    /// The same row, as in `results_by_iteration`.
     #[must_use]
     pub fn with_passed(mut self, passed: bool) -> Self {
         self.passed = Some(passed);
