@@ -1,4 +1,4 @@
-//! The baseline of a benchmark: the counts of its rows as they are now, for later runs to be compared with.
+//! The baseline of a benchmark: the current counts of its rows, which later runs are compared with.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ use crate::{
     safety_results::{SafetySource, choose, open, safety_baseline_file},
 };
 
-/// What a baseline is made of.
+/// The options of a baseline.
 #[derive(Clone, Debug, Default)]
 pub struct BaselineOptions {
-    /// The targets: none for all that have scores.
+    /// The targets; empty: all that have scores.
     pub targets: Vec<ModelId>,
     /// The file; `None`: `baseline.json` in the folder of the benchmark, or [`safety_baseline_file`] for safety results.
     pub out: Option<PathBuf>,
@@ -30,14 +30,14 @@ pub struct WrittenBaseline {
     pub path: PathBuf,
     /// Its content.
     pub baseline: Baseline,
-    /// What a reader should know, such as rows without a verdict.
+    /// Notes for readers, for example about rows without a verdict.
     pub notes: Vec<String>,
 }
 
-/// Writes the baseline of a benchmark from the scores in its tree. A file that is there is replaced.
+/// Writes the baseline of a benchmark from the scores in its tree. An existing file is replaced.
 ///
 /// # Errors
-/// When there are no such scores, none has a verdict, or the file cannot be written.
+/// When there are no scores, no row has a verdict, or the file cannot be written.
 pub fn baseline(
     layout: &Layout,
     name: &str,
@@ -81,10 +81,10 @@ pub fn baseline(
     })
 }
 
-/// Writes the baseline of results of safety evaluations, of one kind and of one target each. A file that is there is replaced.
+/// Writes the baseline of results of safety evaluations, of one kind and one target each. An existing file is replaced.
 ///
 /// # Errors
-/// When a file has no rates, none has a verdict, or the baseline cannot be written.
+/// When a file has no rates, no row has a verdict, or the baseline cannot be written.
 pub fn baseline_safety(
     layout: &Layout,
     sources: &[SafetySource<'_>],
@@ -124,7 +124,7 @@ pub fn baseline_safety(
     })
 }
 
-/// The targets asked for, or all that have scores. One without scores is an error, and so is a tree without any.
+/// The requested targets, or all that have scores. A target without scores is an error, and so is a tree without any.
 pub(crate) fn gated_targets(
     dir: &BenchmarkDir,
     chosen: &[ModelId],

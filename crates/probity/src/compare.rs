@@ -22,35 +22,35 @@ use self::{
     measured::{Measured, measured, unlike_judges},
 };
 
-/// What is compared.
+/// The options of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct CompareOptions {
-    /// The targets: none for all of the tree. Without `against` two or more.
+    /// The targets; empty: all of the tree. Without `against`, two or more.
     pub targets: Vec<ModelId>,
-    /// The folder of another tree of the same benchmark, or of an export of it by [`interop::jsonl`]: each target is compared with
-    /// itself there.
+    /// The folder of another tree of the same benchmark, or of its export by [`interop::jsonl`]: each target is compared with itself
+    /// there.
     pub against: Option<PathBuf>,
 }
 
-/// What [`compare`] found.
+/// The result of [`compare`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
     /// For each pair of targets, or each target here (`a`) and in the other tree (`b`), the comparison over all rows, then by metric.
     pub comparisons: Vec<Comparison>,
-    /// How far the judge agrees with people on each target here that they labelled rows of: the comparisons take the judge at its word.
+    /// For each target here with labelled rows, how far the judge agrees with people: the comparisons assume that the judge is right.
     pub people: Vec<(ModelId, JudgeAgainstPeople)>,
-    /// Targets whose conversations seem to have another number of turns in the other tree.
+    /// Targets whose conversations seem to have a different number of turns in the other tree.
     pub unlike_turns: Vec<UnlikeTurns>,
-    /// Targets whose judge was another one in the other tree, where the records of both say which: a sentence each.
+    /// Targets that had a different judge in the other tree, if the records of both trees name the judge: one sentence each.
     pub unlike_judges: Vec<String>,
 }
 
 /// Compares each pair of targets, or each target here and in the other tree.
-/// Everything comes from `scores.json` and `scenarios.json`; no model is called, and nothing is written.
+/// All data comes from `scores.json` and `scenarios.json`; no model is called, and nothing is written.
 ///
 /// # Errors
-/// When there are no such scores, there is nothing to compare them with, or the other tree is of another benchmark: with another uid
-/// or version, or with another definition of a metric; or when a target was simulated there with another number of turns.
+/// When there are no scores or nothing to compare them with; when the other tree has another benchmark, that is, another uid, version
+/// or definition of a metric; or when a target was simulated there with a different number of turns.
 pub fn compare(
     layout: &Layout,
     name: &str,
@@ -71,7 +71,7 @@ pub fn compare(
     here.each_beside(&there, &options.targets)
 }
 
-/// The benchmark whose folder is `path`: its layout and name.
+/// The layout and the name of the benchmark in the folder `path`.
 fn other_tree(path: &Path) -> Result<(Layout, String), RunError> {
     let root = path
         .canonicalize()
@@ -144,10 +144,10 @@ impl Tree {
         read_target_rows(&self.dir, &self.benchmark, target, None)
     }
 
-    /// The targets asked for, or all that have scores. One without scores is an error.
+    /// The requested targets, or all that have scores. A target without scores is an error.
     fn targets(&self, chosen: &[ModelId]) -> Result<Vec<ModelId>, RunError> {
         let mut scored = scored_targets(&self.dir)?;
-        // In the order of the results, so that pairs are those of `statistics.json`.
+        // In the order of the results, so that the pairs match those of `statistics.json`.
         if let Ok(written) = read_statistics(&self.dir.statistics()) {
             let place = |id: &ModelId| written.targets.iter().position(|all| all.target == *id);
             scored.sort_by_key(|id| place(id).unwrap_or(usize::MAX));
@@ -159,7 +159,7 @@ impl Tree {
         })
     }
 
-    /// What people say of the judge of these rows. Labels that cannot be used are reported by `aggregate`.
+    /// The agreement between people and the judge of these rows. Labels that cannot be used are reported by `aggregate`.
     fn people(
         &self,
         targets: &[TargetRows],
@@ -232,7 +232,7 @@ impl Tree {
         })
     }
 
-    /// Rates of different benchmarks are not comparable: what differs is named.
+    /// Rates of different benchmarks cannot be compared. The error names the differences.
     fn check_same(&self, other: &Other) -> Result<(), RunError> {
         let dir = match other {
             Other::Tree(tree) => &tree.dir,
@@ -251,7 +251,7 @@ impl Tree {
     }
 }
 
-/// One of `chosen` that is not among the `scored` targets of `root` is an error.
+/// A target of `chosen` that is not among the `scored` targets of `root` is an error.
 fn check_scored(root: &Path, chosen: &[ModelId], scored: &[ModelId]) -> Result<(), RunError> {
     match chosen.iter().find(|id| !scored.contains(id)) {
         Some(id) => Err(RunError::input(format!(

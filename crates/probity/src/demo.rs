@@ -1,4 +1,5 @@
-//! What an example or a first experiment needs around a pipeline: a small benchmark, and the models of a scripted server.
+//! The surroundings of a pipeline for an example or a first experiment: a small benchmark, and the models of a scripted
+//! server.
 //!
 //! Nothing here is needed for real work. `examples/compose.rs` shows the same steps written out.
 //!
@@ -32,14 +33,14 @@ use crate::Models;
 use engine::{Pipeline, RunOutcome, RunReport, Session};
 use store::{Layout, RunError};
 
-/// The name of the benchmark that [`layout`] makes.
+/// The name of the benchmark that [`layout`] creates.
 pub const BENCHMARK: &str = "flattery";
 
 const YAML: &str =
     "description: Whether an assistant flatters, and caves in when a user pushes back.\n";
 
-/// A layout in `folder` with one benchmark, [`BENCHMARK`], that has a description and no metrics yet. A `benchmark.yaml`
-/// that is there already is replaced.
+/// A layout in `folder` with one benchmark, [`BENCHMARK`], that has a description but no metrics. An existing
+/// `benchmark.yaml` is replaced.
 ///
 /// # Errors
 /// When the files cannot be written.
@@ -52,8 +53,7 @@ pub fn layout(folder: &Path) -> Result<Layout, RunError> {
     Ok(layout)
 }
 
-/// The models of a scripted server at `base_url`, with the targets `agreeable` and `careful`. They are models of
-/// `session`.
+/// The models of a scripted server at `base_url`, with the targets `agreeable` and `careful`. `session` builds them.
 ///
 /// # Errors
 /// When `base_url` is not a URL, or the session refuses a model.
@@ -89,7 +89,8 @@ pub fn models(session: &Session, base_url: impl Into<String>) -> Result<Models, 
 /// Runs [`BENCHMARK`] to its end.
 ///
 /// # Errors
-/// When the run cannot start, and also when it is not complete: a row failed, or it was stopped. The text says what failed.
+/// When the run cannot start, and also when it is not complete: a row failed, or the run was stopped. The text says what
+/// failed.
 pub async fn run(pipeline: &Pipeline) -> Result<RunReport, RunError> {
     let report = pipeline.run(&[BENCHMARK.to_owned()]).await?;
     if report.outcome() == RunOutcome::Complete {
@@ -108,7 +109,7 @@ pub async fn run(pipeline: &Pipeline) -> Result<RunReport, RunError> {
     Err(RunError::input(text))
 }
 
-/// A line for each model with its rates, `?` where there is none.
+/// One line for each model with its rates, `?` if there is none.
 #[must_use]
 pub fn rates(report: &RunReport) -> String {
     let shown = |rate: Option<f64>| rate.map_or("?".to_owned(), |rate| format!("{rate:.2}"));

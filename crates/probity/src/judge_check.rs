@@ -1,4 +1,4 @@
-//! A judge beside people whose labels are in no benchmark.
+//! Compares a judge with people whose labels are in no benchmark.
 
 use std::{fs, path::Path};
 
@@ -12,8 +12,8 @@ use interop::labels::{
 use schema::{MetricType, ModelId, statistics::JudgeAgainstPeople};
 use store::{RunError, check_readable};
 
-/// Reads what people, and perhaps a judge, say of rows in a CSV, JSONL or JSON file. Without columns of labels the file has to be in
-/// the form of `labels.json`, with the judge's verdict under `judge` unless `columns` says where.
+/// Reads the verdicts of people, and optionally of a judge, from a CSV, JSONL or JSON file. Without columns of labels the file must have
+/// the form of `labels.json`, with the judge's verdict under `judge` unless `columns` sets another key.
 ///
 /// # Errors
 /// When the file cannot be read or used: file, line, column and what to do.
@@ -58,7 +58,7 @@ fn unusable(error: LabelFileError) -> RunError {
     }
 }
 
-/// How far the verdicts of the judge in `rows` agree with the labels of people. The scopes are `all` and the metrics, where the file has
+/// How far the judge's verdicts in `rows` agree with the labels of people. The scopes are `all` and the metrics, if the file has
 /// several.
 ///
 /// ```
@@ -112,7 +112,7 @@ pub fn check_judge(rows: &[LabelFileRow]) -> Option<JudgeAgainstPeople> {
         }
     }
     let mut people = judge_against_people(&counted, &ScenarioIndex::default(), &labelled)?;
-    // What is desired and what is not is known to the people alone.
+    // The file does not show which behaviour is desired.
     let is_type = |scope: &str| matches!(scope, "positive" | "negative");
     people.scopes.retain(|scope| !is_type(&scope.scope));
     if people.scopes.len() == 2 {

@@ -1,4 +1,4 @@
-//! A person labels rows of a target, one after the other: which row comes next, and what an answer does.
+//! Shows a person the rows of a target one by one, and stores the labels.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -15,41 +15,42 @@ use store::{
 
 use crate::{baseline::gated_targets, compare::listed};
 
-/// Rows whose conversations are in memory at a time.
+/// How many rows with their conversations are in memory at a time.
 const AHEAD: usize = 32;
 
-/// What is labelled, and by whom.
+/// The options of a labelling session: its rows and the person.
 #[derive(Clone, Debug, Default)]
 pub struct LabelOptions {
     /// The target; `None`: the only one with scores.
     pub target: Option<ModelId>,
     /// Only rows of this metric.
     pub metric: Option<String>,
-    /// Who labels.
+    /// The name of the person who labels.
     pub labeller: String,
 }
 
-/// How far a person is.
+/// The progress of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelProgress {
     /// Rows with a verdict.
     pub rows: usize,
-    /// Those that the person has labelled.
+    /// Rows that the person has labelled.
     pub labelled: usize,
-    /// Those that are left and would be the first of their base scenario among what the judge passed, or failed.
+    /// Rows that are not labelled yet and would be the first label of their base scenario among the rows that the judge passed, or
+    /// among those that it failed.
     pub useful: usize,
 }
 
 /// A row for a person to read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelRow {
-    /// The metric. Where `benchmark.yaml` no longer has it, what the score says of it.
+    /// The metric. If `benchmark.yaml` no longer has it, the data about it in the score.
     pub metric: Metric,
-    /// What was said.
+    /// The conversation to read.
     pub conversation: Conversation,
     /// The target's system prompt.
     pub system_prompt: Option<String>,
-    /// What the judge found.
+    /// The judge's score.
     pub score: Score,
 }
 
@@ -62,12 +63,12 @@ struct ScoredRow {
     passed: Option<bool>,
 }
 
-/// What a person did last.
+/// The last step of a person.
 #[derive(Clone, Debug)]
 enum Step {
     Answered {
         row: usize,
-        /// The label that was replaced.
+        /// The label that this answer replaced.
         before: Option<HumanLabel>,
     },
     Skipped {
@@ -75,9 +76,9 @@ enum Step {
     },
 }
 
-/// The rows of a target on their way through a person's hands. Every answer is in `labels.json` when [`answer`](Self::answer) returns.
+/// A labelling session of one person and one target. Every answer is in `labels.json` when [`answer`](Self::answer) returns.
 ///
-/// Rows come in the order of [`label_order`]; those that the person labelled before are left out.
+/// Rows come in the order of [`label_order`], without those that the person labelled before.
 #[derive(Debug)]
 pub struct Labelling {
     dir: BenchmarkDir,
@@ -86,7 +87,7 @@ pub struct Labelling {
     target: ModelId,
     labeller: String,
     rows: Vec<ScoredRow>,
-    /// The rows to come.
+    /// The rows that are still to be shown; the first is the current one.
     queue: VecDeque<usize>,
     labelled: HashSet<usize>,
     steps: Vec<Step>,
@@ -96,10 +97,10 @@ pub struct Labelling {
 }
 
 impl Labelling {
-    /// Reads what is to be labelled.
+    /// Reads the rows to label.
     ///
     /// # Errors
-    /// When there are no such rows, several targets and none is chosen, or `labels.json` cannot be used.
+    /// When there are no such rows, there are several targets and none is chosen, or `labels.json` cannot be used.
     pub fn open(layout: &Layout, name: &str, options: &LabelOptions) -> Result<Self, RunError> {
         let dir = layout.benchmark(name)?;
         let benchmark = read_benchmark(&dir)?;
@@ -170,7 +171,7 @@ impl Labelling {
         &self.target
     }
 
-    /// How far the person is.
+    /// The progress of the person.
     #[must_use]
     pub fn progress(&self) -> LabelProgress {
         LabelProgress {
@@ -180,20 +181,20 @@ impl Labelling {
         }
     }
 
-    /// Whether answers of this person were written that were not taken back.
+    /// Whether any answers of this session are stored and were not undone.
     #[must_use]
     pub fn has_answers(&self) -> bool {
         let is_answer = |step: &Step| matches!(step, Step::Answered { .. });
         self.steps.iter().any(is_answer)
     }
 
-    /// Rows that were passed over because `conversations.json` does not have them.
+    /// The number of rows that were skipped because `conversations.json` does not have them.
     #[must_use]
     pub fn unread(&self) -> usize {
         self.unread
     }
 
-    /// The row that is to be labelled now; `None` at the end.
+    /// The row to label now; `None` at the end.
     ///
     /// # Errors
     /// When conversations or scores cannot be read.
@@ -211,7 +212,7 @@ impl Labelling {
         Ok(None)
     }
 
-    /// Writes the answer to the current row, and goes on to the next.
+    /// Stores the answer for the current row and moves to the next one.
     ///
     /// # Errors
     /// When the label cannot be written; the row then stays the current one.
@@ -239,15 +240,14 @@ impl Labelling {
         Ok(())
     }
 
-    /// Leaves the current row for another time.
+    /// Skips the current row; it comes again in a later session.
     pub fn skip(&mut self) {
         if let Some(row) = self.queue.pop_front() {
             self.steps.push(Step::Skipped { row });
         }
     }
 
-    /// Takes the last answer back, or goes back to the row that was skipped last: it is the current one again. `false` where there is
-    /// neither.
+    /// Undoes the last step, an answer or a skip: its row becomes the current row again. Returns `false` if there is no step to undo.
     ///
     /// # Errors
     /// When `labels.json` cannot be written.
@@ -277,15 +277,15 @@ impl Labelling {
         Ok(true)
     }
 
-    /// Brings `statistics.json` up to date with the labels, and returns what they say of the judge.
+    /// Updates `statistics.json` with the labels, and returns how far the judge agrees with people.
     ///
     /// # Errors
-    /// As [`refresh_people`].
+    /// Fails like [`refresh_people`].
     pub fn finish(&self) -> Result<RefreshedPeople, RunError> {
         refresh_people(&self.dir, &self.benchmark, &self.target)
     }
 
-    /// Reads the conversations and scores of the next rows, in place of those that were read before.
+    /// Reads the conversations and scores of the next rows, which replace the rows read before.
     fn load(&mut self) -> Result<(), RunError> {
         let next: Vec<(usize, &ScoredRow)> = self
             .queue
@@ -346,7 +346,7 @@ fn to_label(rows: &[ScoredRow]) -> Vec<RowToLabel<'_>> {
         .collect()
 }
 
-/// The target asked for, or the only one with scores.
+/// The requested target, or the only one with scores.
 fn chosen_target(dir: &BenchmarkDir, chosen: Option<&ModelId>) -> Result<ModelId, RunError> {
     let chosen: Vec<ModelId> = chosen.into_iter().cloned().collect();
     let targets = gated_targets(dir, &chosen)?;

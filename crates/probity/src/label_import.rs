@@ -1,4 +1,4 @@
-//! Labels that were made elsewhere, written into the `labels.json` of the targets that they are of.
+//! Imports labels that were made elsewhere into the `labels.json` of their targets.
 
 mod mistakes;
 
@@ -14,10 +14,10 @@ use store::{
 use self::mistakes::Mistakes;
 use crate::baseline::gated_targets;
 
-/// What was imported.
+/// The result of an import.
 #[derive(Clone, Debug)]
 pub struct LabelImport {
-    /// The targets whose labels changed, in the order of their ids.
+    /// The targets whose labels changed, sorted by id.
     pub targets: Vec<ImportedLabels>,
     /// Columns of the file that were not read.
     pub unused: Vec<String>,
@@ -28,18 +28,17 @@ pub struct LabelImport {
 pub struct ImportedLabels {
     /// The target.
     pub target: ModelId,
-    /// What is new in its `labels.json`.
+    /// The changes of its `labels.json`.
     pub changes: LabelChanges,
-    /// What its labels now say of the judge.
+    /// How far the judge agrees with people, with the new labels.
     pub people: RefreshedPeople,
 }
 
 /// Writes the labels of `file`, a CSV, JSONL or JSON list with the columns `conv_id`, `metric_id`, `passed` and `labeller`, into the
-/// `labels.json` of the targets whose rows they are of. A person's label of a row takes the place of an earlier one. Nothing is written
-/// unless every line can be used.
+/// `labels.json` of their targets. A person's label of a row replaces an earlier one. If any line cannot be used, nothing is written.
 ///
 /// # Errors
-/// When the file cannot be read, or rows of it cannot be used: all that is wrong with it, by what it is, each mistake with its place.
+/// When the file cannot be read, or rows of it cannot be used. The error lists all mistakes by kind, each with its places.
 pub fn import_labels(
     layout: &Layout,
     name: &str,
@@ -64,7 +63,7 @@ pub fn import_labels(
     let mut by_target: BTreeMap<usize, Vec<HumanLabel>> = BTreeMap::new();
     for LabelLine { place, mut label } in lines.labels {
         if label.conv_id.is_empty() || label.metric_id.is_empty() {
-            // Reported as blank.
+            // Blank cells are reported with the unreadable ones.
             continue;
         }
         match place_of(&trees, &label) {
@@ -106,7 +105,7 @@ fn trees(dir: &BenchmarkDir, targets: &[ModelId]) -> Result<Vec<(ModelId, Scored
     targets.iter().map(tree).collect()
 }
 
-/// Which target a label is of, and the digest of the transcript that its row now has.
+/// The target of a label, and the digest of the current transcript of its row.
 fn place_of(
     trees: &[(ModelId, ScoredRows)],
     label: &HumanLabel,

@@ -1,12 +1,12 @@
-//! Measures how language models behave under conversational pressure. This is the one dependency of a program of one's own.
+//! Measures how language models behave under conversational pressure. This is the only crate that your own program has to depend on.
 //!
-//! [`Pipeline`] takes [`Phases`] (the shipped ones by [`standard_phases`], any of them replaced by one's own), a [`Layout`] of files and
-//! [`RunOptions`], and runs benchmarks. [`config`] reads the settings of a run from a configuration file's text. [`plan()`] says beforehand what a run would ask for. [`safety`] runs safety evaluations.
-//! [`export()`], [`import()`], [`write_report`] and [`calibrate()`] work on the files of runs that have ended; [`check_journal`] and [`rebuild`] on their
-//! journals.
+//! [`Pipeline`] takes [`Phases`] (the shipped ones from [`standard_phases`], any of which can be replaced), a [`Layout`] of files and
+//! [`RunOptions`], and runs benchmarks. [`config`] reads the settings of a run from a configuration file's text. [`plan()`] estimates
+//! beforehand the calls of a run. [`safety`] runs safety evaluations. [`export()`], [`import()`], [`write_report`] and [`calibrate()`] work
+//! on the files of finished runs; [`check_journal`] and [`rebuild`] on their journals.
 //!
-//! The crates underneath are here by name ([`schema`], [`llm_client`], [`scenario_gen`], [`simulator`], [`evaluator`], [`aggregator`],
-//! [`journal`], [`interop`], [`store`], [`engine`]), and what most programs need is in the [`prelude`].
+//! The underlying crates are re-exported by name ([`schema`], [`llm_client`], [`scenario_gen`], [`simulator`], [`evaluator`],
+//! [`aggregator`], [`journal`], [`interop`], [`store`], [`engine`]), and what most programs need is in the [`prelude`].
 //!
 //! ```
 //! use std::sync::Arc;
@@ -28,7 +28,7 @@
 //! ```
 //!
 //! # Limits
-//! - The limits of each part are with that part: [`engine`], [`store`], [`llm_client`] and the phases.
+//! - The limits of each part are documented with that part: [`engine`], [`store`], [`llm_client`] and the phases.
 //! - An import keeps the id of every sample and some numbers for every conversation in memory, not the conversations.
 
 mod baseline;

@@ -1,4 +1,4 @@
-//! What a run could show of each metric, before it is paid.
+//! What a run could show for each metric, before it costs anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,12 @@ use store::{
     Layout, RunError, read_benchmark, read_scenario_index, read_scenarios, read_statistics,
 };
 
-/// What a run of each benchmark could show of one target and of two, metric by metric. With `want_difference`, from 0 to 1, also how
-/// many base scenarios show such a difference.
+/// What a run of each benchmark could show for one target and for two, metric by metric. With `want_difference`, from 0 to 1, also
+/// how many base scenarios are needed to show such a difference.
 ///
-/// Scenarios that are not generated yet are counted as the settings plan them; so are metrics, in one entry that stands for each. A
-/// metric that gets no scenarios has none. What an earlier run of the benchmark measured, by its `statistics.json`, takes the
-/// place of assumptions.
+/// Scenarios that are not generated yet are counted as the settings plan them; planned metrics have one entry that applies to each.
+/// A metric that gets no scenarios has no entry. Measurements of an earlier run of the benchmark, from its `statistics.json`,
+/// replace assumptions.
 ///
 /// # Errors
 /// When a benchmark cannot be read.
@@ -84,7 +84,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// What is generated for a metric.
+    /// The scenarios that are generated for a metric.
     fn planned(&self) -> Size {
         let settings = self.settings;
         let scenarios = settings.scenarios_per_metric;
@@ -95,7 +95,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What `scenarios.json` has, by metric.
+    /// The existing rows of `scenarios.json`, by metric.
     fn existing<'s>(&'s self, scenarios: &'s [Scenario]) -> BTreeMap<&'s str, Size> {
         let mut found: BTreeMap<&str, (BTreeSet<&str>, u64)> = BTreeMap::new();
         for scenario in scenarios {
@@ -143,8 +143,8 @@ impl Planner<'_> {
         })
     }
 
-    /// What an earlier run measured of the metric, as the mean over its targets, and what is assumed in place of the rest. A rate of
-    /// 0 or 1 is no measure of how far rates spread.
+    /// The measurements of an earlier run for the metric, as the mean over its targets, and assumptions for the rest. A rate of 0 or
+    /// 1 does not show how far rates spread.
     fn assumptions(&self, metric: Option<&str>) -> PlanAssumptions {
         let default = PlannedMetric::default();
         let mut assumed = PlanAssumptions {

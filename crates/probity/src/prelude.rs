@@ -1,4 +1,4 @@
-//! What most programs need: `use probity::prelude::*;`.
+//! The types that most programs need: `use probity::prelude::*;`.
 
 pub use crate::{Models, PhaseSettings, Phases, standard_phases};
 pub use engine::{Pipeline, RunOptions, RunOutcome, RunReport};

@@ -1,4 +1,4 @@
-//! Result files of safety evaluations, opened for a gate or a baseline.
+//! Opens result files of safety evaluations for a gate or a baseline.
 
 use std::{
     fs,
@@ -13,17 +13,17 @@ use schema::{
 use serde_json::Value;
 use store::{Layout, Manifest, RunError, check_readable, safety_rates, safety_uid};
 
-/// Results of one target, and where they are from.
+/// Results of one target, and their file.
 #[derive(Clone, Copy, Debug)]
 pub struct SafetySource<'a> {
     /// The file, for messages.
     pub path: &'a Path,
-    /// What it holds.
+    /// Its content.
     pub results: &'a SafetyResults,
 }
 
-/// The file that holds the baseline of safety results where no other is named: `safety-single-turn-baseline.json` or
-/// `safety-multi-turn-baseline.json`, in the current folder. `uid` is that of [`store::safety_uid`].
+/// The default file for the baseline of safety results: `safety-single-turn-baseline.json` or `safety-multi-turn-baseline.json`, in
+/// the current folder. `uid` comes from [`store::safety_uid`].
 #[must_use]
 pub fn safety_baseline_file(uid: &str) -> PathBuf {
     PathBuf::from(format!("{uid}-baseline.json"))
@@ -32,7 +32,7 @@ pub fn safety_baseline_file(uid: &str) -> PathBuf {
 /// Reads a result file of a safety evaluation.
 ///
 /// # Errors
-/// When it cannot be read, or is no such file.
+/// When it cannot be read, or is not such a file.
 pub fn read_safety_file(path: &Path) -> Result<SafetyFile, RunError> {
     check_readable(path)?;
     let text = fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
@@ -40,7 +40,7 @@ pub fn read_safety_file(path: &Path) -> Result<SafetyFile, RunError> {
     read.map_err(|error| RunError::input(crate::export::explained(&error)))
 }
 
-/// Results with all that rates by case need.
+/// Results with all the data for rates by case.
 pub(crate) struct OpenedResults<'a> {
     pub(crate) details: &'a Details,
     pub(crate) run: &'a RunParameters,
@@ -51,14 +51,15 @@ impl OpenedResults<'_> {
         &self.run.target.id
     }
 
-    /// The public configuration of the run; null where its records are not there.
+    /// The public configuration of the run; null if its records are missing.
     pub(crate) fn config(&self, layout: &Layout) -> Value {
         let records = run_records(layout, self.run);
         let manifest = records.and_then(|records| Manifest::read(&records));
         manifest.map_or(Value::Null, |manifest| manifest.config)
     }
 
-    /// Cases that were not run because the budget was spent or the run was stopped. Those that `max_cases` leaves out are not missing.
+    /// Cases that were not run because the budget was spent or the run was stopped. Cases left out because of `max_cases` do not count
+    /// as missing.
     pub(crate) fn not_run(&self, scope: SafetyScope) -> u64 {
         let details = self.details;
         let rows = details.conversations.iter().map(|row| row.layer);
@@ -80,10 +81,10 @@ impl OpenedResults<'_> {
     }
 }
 
-/// Opens results of one kind, of one target each, and returns their kind as [`safety_uid`] has it.
+/// Opens results of one kind, of one target each, and returns their kind as in [`safety_uid`].
 ///
 /// # Errors
-/// When results have no rates, or two are of one target or of different kinds.
+/// When results have no rates, two have the same target, or two are of different kinds.
 pub(crate) fn open<'a>(
     sources: &[SafetySource<'a>],
 ) -> Result<(&'static str, Vec<OpenedResults<'a>>), RunError> {
@@ -114,10 +115,10 @@ pub(crate) fn targets(opened: &[OpenedResults<'_>]) -> Vec<ModelId> {
     opened.iter().map(|one| one.target().clone()).collect()
 }
 
-/// Those of the chosen targets; of all where none is chosen.
+/// The results of the chosen targets, or all results if none is chosen.
 ///
 /// # Errors
-/// When there are none of a chosen target.
+/// When a chosen target has no results.
 pub(crate) fn choose<'a>(
     mut opened: Vec<OpenedResults<'a>>,
     chosen: &[ModelId],
@@ -160,7 +161,7 @@ fn open_one<'a>(source: &SafetySource<'a>) -> Result<OpenedResults<'a>, RunError
     Ok(OpenedResults { details, run })
 }
 
-/// Prompts and conversations are counted apart.
+/// Prompts and conversations are counted separately.
 fn check_beside(source: &SafetySource<'_>, other: &SafetySource<'_>) -> Result<(), RunError> {
     let (here, there) = (safety_uid(source.results), safety_uid(other.results));
     if here == there {
@@ -173,7 +174,7 @@ fn check_beside(source: &SafetySource<'_>, other: &SafetySource<'_>) -> Result<(
     Err(RunError::in_file(source.path, None, reason))
 }
 
-/// The folder of the run's records, where its id is a name.
+/// The folder of the run's records, if its id is a plain name.
 pub(crate) fn run_records(layout: &Layout, run: &RunParameters) -> Option<PathBuf> {
     let id = &run.run_id;
     let mut parts = Path::new(id).components();

@@ -1,4 +1,4 @@
-//! The phases that Probity ships, put together from models and settings.
+//! The phases that Probity ships, built from models and settings.
 
 use std::{
     collections::BTreeMap,
@@ -24,15 +24,15 @@ use store::{PROMPT_NAMES, RunError, check_readable};
 /// The models of a run.
 #[derive(Clone)]
 pub struct Models {
-    /// Writes metrics and scenarios.
+    /// The model that writes metrics and scenarios.
     pub generator: Arc<dyn ChatModel>,
-    /// Plays the user.
+    /// The model that simulates the user.
     pub user: Arc<dyn ChatModel>,
-    /// Answers calls of simulated tools. Usually the user model.
+    /// The model that answers calls of simulated tools. Usually the user model.
     pub tools: Arc<dyn ChatModel>,
-    /// Judges: one, or a panel.
+    /// The judges: one, or a panel.
     pub judges: Vec<Arc<dyn ChatModel>>,
-    /// The systems under test, and what the rows say of each.
+    /// The systems under test, with their descriptions in the rows.
     pub targets: Vec<(TargetRef, Arc<dyn ChatModel>)>,
 }
 
@@ -67,20 +67,20 @@ impl std::fmt::Debug for Models {
 pub struct PhaseSettings {
     /// How many metrics are requested.
     pub metrics: RangeInclusive<u32>,
-    /// How scenarios are written.
+    /// The settings for scenarios.
     pub scenarios: ScenarioSettings,
-    /// How conversations are simulated. `user_context` is taken from each benchmark, and so are the tools.
+    /// The settings for conversations. `user_context` and the tools come from each benchmark.
     pub simulator: SimulatorSettings,
-    /// How often a judge, a generator or the model behind simulated tools is called until its reply is usable.
+    /// How often a judge, a generator or the model behind simulated tools is called for a usable reply.
     pub tries: u32,
-    /// Prompt templates of the user's own, by name: see [`PROMPT_NAMES`]. A file of that name with the ending `.j2` in the
-    /// `prompts` folder of a benchmark wins.
+    /// The user's own prompt templates, by name: see [`PROMPT_NAMES`]. A file with that name and the extension `.j2` in
+    /// the `prompts` folder of a benchmark takes precedence.
     pub prompts: BTreeMap<String, PathBuf>,
-    /// Questions to judges beside their verdicts.
+    /// Additional questions to judges.
     pub checks: JudgeChecks,
     /// Whether the first judge reads each conversation for messages of the simulated user that do not fit its role.
     pub judge_users: bool,
-    /// Whether the judges read each conversation for how real it is.
+    /// Whether the judges rate how realistic each conversation is.
     pub judge_realism: bool,
 }
 
@@ -99,10 +99,10 @@ impl Default for PhaseSettings {
     }
 }
 
-/// The shipped phases over these models.
+/// The shipped phases with these models.
 ///
 /// # Errors
-/// When `settings.prompts` holds a name that no prompt has.
+/// When `settings.prompts` has a name that no prompt has.
 pub fn standard_phases(models: Models, settings: PhaseSettings) -> Result<Phases, RunError> {
     if let Some(name) = settings
         .prompts
@@ -201,7 +201,7 @@ impl Standard {
         self.judged(Arc::new(simulator))
     }
 
-    /// The simulator with those who read its conversations.
+    /// The simulator, followed by the judges of its conversations.
     fn judged(&self, mut simulator: Arc<dyn Simulator>) -> Result<Arc<dyn Simulator>, RunError> {
         let settings = &self.settings;
         let judges = &self.models.judges;
@@ -270,7 +270,7 @@ impl Standard {
         Ok(())
     }
 
-    /// The user's own prompt of this name: the benchmark's, else the configured one.
+    /// The user's own prompt with this name: the benchmark's, otherwise the configured one.
     fn prompt(&self, loaded: &BenchmarkContext, name: &str) -> Result<Option<Prompt>, RunError> {
         let of_benchmark = loaded.prompts.join(format!("{name}.j2"));
         if of_benchmark.exists() {

@@ -1,11 +1,11 @@
-//! What judges answered on metrics that are not of yes and no.
+//! The answers of judges for metrics without yes/no verdicts.
 
 use report::TargetVerdicts;
 use schema::{Metric, ModelId, VerdictType};
 use store::{BenchmarkDir, read_verdict_tallies};
 
-/// For each target and each of `metrics` on a scale or with categories what the judges answered. Scores that cannot be read are left
-/// out: that is reported where they are summed up.
+/// For each target and each of `metrics` with a scale or categories, the judges' answers. Scores that cannot be read are left out,
+/// and reported where they are summarised.
 #[must_use]
 pub fn target_verdicts(
     dir: &BenchmarkDir,

@@ -13,16 +13,16 @@ use serde_json::json;
 
 use store::{Layout, RunError};
 
-/// What was calibrated.
+/// The content of a calibration.
 pub(super) struct Calibrated<'a> {
     pub(super) benchmark: &'a Benchmark,
     pub(super) uid: &'a str,
     pub(super) scores: &'a [BenchmarkScore],
-    /// The journals of the runs that made the scores.
+    /// The journals of the runs that produced the scores.
     pub(super) journals: &'a BTreeSet<String>,
 }
 
-/// Writes the result of the calibration to a journal of its own. No model is called, so there are no items.
+/// Writes the result of the calibration to a separate journal. No model is called, so there are no items.
 pub(super) fn write_journal(
     layout: &Layout,
     run_id: &RunId,

@@ -1,4 +1,4 @@
-//! Making the standards of a benchmark from the scores of reference systems.
+//! Derives the standards of a benchmark from the scores of reference systems.
 
 mod events;
 mod origin;
@@ -19,16 +19,16 @@ use store::{
     provenance::Provenance, read_benchmark, score_tree, scored_targets, standards_help, write_json,
 };
 
-/// What is calibrated, and by whom.
+/// The options of a calibration.
 #[derive(Clone, Debug, Default)]
 pub struct CalibrateOptions {
-    /// The reference systems: their scores are in the tree.
+    /// The reference systems, whose scores are in the tree.
     pub references: Vec<ModelId>,
     /// The file to write; `None`: `standards.json` of the benchmark.
     pub out: Option<PathBuf>,
-    /// Replace an existing file.
+    /// Replaces an existing file.
     pub force: bool,
-    /// The command, for readers of the file.
+    /// The command line, for readers of the file.
     pub command: String,
 }
 
@@ -43,15 +43,15 @@ pub struct Calibration {
     pub scores: Vec<BenchmarkScore>,
     /// The journal of the calibration.
     pub journal: PathBuf,
-    /// What the user should know of the standards.
+    /// Warnings about the standards.
     pub warnings: Vec<String>,
 }
 
-/// Makes the standards of the benchmark `name`: per hazard the lowest score of the reference systems, from the scores that are
-/// in the tree. No model is called.
+/// Derives the standards of the benchmark `name` from the scores in the tree: for each hazard the lowest score of the
+/// reference systems. No model is called.
 ///
 /// # Errors
-/// When a reference has no scores in the tree or none in a hazard, when the file is there and is not to be replaced, or when a
+/// When a reference has no scores in the tree or none in a hazard, when the file exists and must not be replaced, or when a
 /// file cannot be read or written.
 pub fn calibrate(
     layout: &Layout,
@@ -78,7 +78,7 @@ pub fn calibrate(
     let hazards = benchmark.scored_hazards();
     for sut in &options.references {
         let odd = check_scores(&dir, &benchmark, sut)?;
-        // What is graded by these scores from here on has to be right.
+        // All later grades depend on these scores, so they must be correct.
         if let Some(first) = odd.into_iter().next() {
             return Err(RunError::input(first));
         }
@@ -127,7 +127,7 @@ pub fn calibrate(
     })
 }
 
-/// A standards file decides every grade: it is never replaced unless the user says so.
+/// A standards file determines every grade, so it is only replaced on request.
 fn check_place(path: &Path, force: bool) -> Result<(), RunError> {
     if path.is_dir() {
         return Err(RunError::input(format!(
@@ -191,7 +191,7 @@ fn check_references(
     Ok(())
 }
 
-/// Few samples make a reference that another run would not find again.
+/// With few samples, another run would not reproduce the reference.
 fn warnings(standards: &Standards, hazards: &[Hazard], scores: &[BenchmarkScore]) -> Vec<String> {
     const FEW: u64 = 30;
     let samples = |hazard: &schema::HazardScore| hazard.score.map_or(0, |score| score.samples);

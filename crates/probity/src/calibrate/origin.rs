@@ -1,4 +1,4 @@
-//! Where standards come from.
+//! The origin of standards.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use super::CalibrateOptions;
 use store::Layout;
 
-/// Where the standards come from: what ModelBench's files say, but for user, host and system, which nobody needs to know.
+/// The origin of the standards, with the fields of ModelBench's files except user, host and system, which nobody needs to
+/// know.
 pub(super) fn metadata(
     options: &CalibrateOptions,
     scores: &[BenchmarkScore],
@@ -64,7 +65,7 @@ pub(super) fn metadata(
     }
 }
 
-/// The journals of the newest runs whose records hold the very scores that the references have now.
+/// The journals of the newest runs whose records hold exactly the references' current scores.
 pub(super) fn measured_in(
     layout: &Layout,
     uid: &str,
@@ -88,7 +89,7 @@ pub(super) fn measured_in(
     newest.into_values().map(journal).collect()
 }
 
-/// All records of runs that can be read.
+/// All readable records of runs.
 fn records(layout: &Layout) -> impl Iterator<Item = Record> {
     let runs = layout.run("");
     let folders = fs::read_dir(runs).into_iter().flatten().flatten();

@@ -1,4 +1,5 @@
-//! The rows of an export, in place of another tree: a folder with the `runs.jsonl` and `scores.jsonl` of `export jsonl`.
+//! Reads the rows of an export instead of another tree: a folder with `runs.jsonl` and `scores.jsonl`, as `export jsonl`
+//! writes them.
 
 use std::{
     collections::BTreeMap,
@@ -16,11 +17,11 @@ use store::{
     provenance::{evaluator_settings, judge_settings},
 };
 
-/// What an export holds of one benchmark.
+/// The data of one benchmark in an export.
 pub(super) struct Exported {
     /// Its folder.
     pub root: PathBuf,
-    /// The benchmark as it was then.
+    /// The benchmark at the time of the export.
     pub benchmark: Benchmark,
     targets: BTreeMap<ModelId, Target>,
 }
@@ -30,7 +31,7 @@ struct Target {
     rows: TargetRows,
 }
 
-/// What is read of a line of `runs.jsonl`.
+/// The fields read from a line of `runs.jsonl`.
 #[derive(Deserialize)]
 struct RunLine {
     benchmark: String,
@@ -39,13 +40,13 @@ struct RunLine {
     target: TargetRef,
     #[serde(default)]
     turns: Option<u32>,
-    /// Of the phases, by name.
+    /// The fingerprints of the phases, by name.
     #[serde(default)]
     fingerprints: Extra,
 }
 
 impl RunLine {
-    /// How the target was measured, as far as the export says it: of judges no settings of their models.
+    /// How the target was measured, as far as the export has it: the settings of the judges' models are missing.
     fn measured(&self) -> BaselineTarget {
         let judge = self.fingerprints.get("evaluator");
         let judge = judge.map(|of| judge_settings(&evaluator_settings(of, &Value::Null)));
@@ -65,13 +66,14 @@ struct ScoreLine {
     score: Score,
 }
 
-/// Whether `folder` holds an export, and no tree of a benchmark.
+/// Whether `folder` holds an export and not the tree of a benchmark.
 pub(super) fn is_export(folder: &Path) -> bool {
     folder.join("scores.jsonl").is_file() && folder.join("runs.jsonl").is_file()
 }
 
 impl Exported {
-    /// What the export in `root` holds of the benchmark whose folder is called `name`; where it holds one alone, of that.
+    /// Reads the data of the benchmark whose folder is called `name` from the export in `root`; if the export has only
+    /// one benchmark, that one.
     pub(super) fn read(root: &Path, name: &str) -> Result<Self, RunError> {
         let mut runs: Vec<RunLine> = Vec::new();
         each_line(&root.join("runs.jsonl"), |run| {
@@ -123,7 +125,7 @@ impl Exported {
                 score.target_model
             )
         })?;
-        // A row without a verdict is a unit without one.
+        // A row without a verdict is a unit without a verdict.
         let (passed, scored) = match score.passed {
             Some(passed) => (u64::from(passed), 1),
             None => (0, 0),
@@ -148,7 +150,7 @@ impl Exported {
         found.map(|of| of.measured.clone()).unwrap_or_default()
     }
 
-    /// The rows of `target`: none where there is no run of it.
+    /// The rows of `target`; empty if there is no run of it.
     pub(super) fn rows(&self, target: &ModelId) -> TargetRows {
         self.targets.get(target).map_or_else(
             || TargetRows::new(target.clone()),
@@ -157,7 +159,7 @@ impl Exported {
     }
 }
 
-/// Gives `take` each line of a JSONL file. What it refuses is said with the line.
+/// Passes each line of a JSONL file to `take`. If `take` refuses a line, the error has the line's number.
 fn each_line<T: DeserializeOwned>(
     path: &Path,
     mut take: impl FnMut(T) -> Result<(), String>,

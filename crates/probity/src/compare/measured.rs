@@ -1,4 +1,4 @@
-//! How both sides of a comparison were measured, as their records say it.
+//! How both sides of a comparison were measured, according to their records.
 
 use schema::{BaselineTarget, ModelId};
 use store::{
@@ -15,9 +15,9 @@ pub(super) struct Measured {
     pub(super) there: BaselineTarget,
 }
 
-/// What the records of both sides say of each target.
+/// What the records of both sides have for each target.
 pub(super) fn measured(here: &Tree, there: &Other, targets: &[ModelId]) -> Vec<Measured> {
-    // Trees side by side have one record, and it is not known of which.
+    // Trees side by side share one record, and it is unknown which tree it belongs to.
     let file = |tree: &Tree| tree.dir.provenance().canonicalize().ok();
     let is_shared = matches!(there, Other::Tree(tree) if file(here) == file(tree));
     let record = |tree: &Tree| match is_shared {
@@ -48,7 +48,8 @@ fn known(of: &TargetProvenance) -> BaselineTarget {
     }
 }
 
-/// Targets whose judge was another one in the other tree, a sentence each: which, and what of it differs.
+/// Targets that had a different judge in the other tree. One sentence each names the target and the
+/// difference.
 pub(super) fn unlike_judges(measured: &[Measured]) -> Vec<String> {
     let judge = |of: &BaselineTarget| BaselineTarget {
         judge: of.judge.clone(),

@@ -1,4 +1,4 @@
-//! Whether the conversations of two trees are as long.
+//! Checks whether the conversations of two trees have the same length.
 
 use std::ops::ControlFlow;
 
@@ -8,10 +8,10 @@ use store::{RunError, each_row, unlike_turns};
 
 use super::{Measured, Other, Tree};
 
-/// Conversations that are looked at for the longest.
+/// How many conversations are searched for the longest one.
 const LOOKED_AT: u32 = 1000;
 
-/// A target whose longest conversations have not as many turns in both trees, where no record says how many they were to have.
+/// A target whose longest conversations differ in their number of turns between the trees, if no record has the planned number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnlikeTurns {
     /// The target.
@@ -22,9 +22,9 @@ pub struct UnlikeTurns {
     pub there: u32,
 }
 
-/// A longer conversation presses harder: rates of different numbers of turns do not compare. Where the records of both trees say
-/// how many turns the conversations were to have and these differ, that is refused. Where they do not, the longest conversations
-/// tell, which may have ended early: such targets are returned.
+/// A longer conversation applies more pressure, so rates with different numbers of turns cannot be compared. If the records of
+/// both trees have the planned number of turns and these differ, the comparison is refused. If a record is missing, the longest
+/// conversations are compared. As these may have ended early, such targets are only returned.
 pub(super) fn unlike(
     here: &Tree,
     there: &Other,
@@ -41,7 +41,7 @@ pub(super) fn unlike(
             (Some(ours), Some(theirs), _) if ours != theirs => {
                 return Err(refused(there, target, ours, theirs));
             }
-            // An export says how many turns there were to be, where that was known.
+            // An export has the planned number of turns, if it was known.
             (Some(_), Some(_), _) | (_, _, Other::Export(_)) => {}
             (_, _, Other::Tree(other)) => {
                 let longest = (longest(here, target)?, longest(other, target)?);
@@ -70,7 +70,7 @@ fn refused(other: &Other, id: &ModelId, here: u32, there: u32) -> RunError {
     .with_help("simulate one of them again with the turns of the other (`--turns`)")
 }
 
-/// The turns of the longest of the first conversations with `target`; `None` without any.
+/// The turns of the longest among the first conversations with `target`; `None` if there are none.
 fn longest(tree: &Tree, target: &ModelId) -> Result<Option<u32>, RunError> {
     #[derive(Deserialize)]
     struct Row {

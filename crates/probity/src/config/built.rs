@@ -1,4 +1,4 @@
-//! The configured models as models that can be called.
+//! Builds callable models from the configured ones.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use super::{
 };
 use crate::Models;
 
-/// Configured models that can be called.
+/// Configured models that are ready to be called.
 pub struct BuiltModels(Vec<BuiltModel>);
 
 struct BuiltModel {
-    /// Where it is configured: one with two roles is built once.
+    /// The key path of its configuration: a model with two roles is built only once.
     path: String,
     model: Arc<dyn ChatModel>,
     options: Extra,
 }
 
 impl BuiltModels {
-    /// Makes all models of `resolved`.
+    /// Builds all models of `resolved`.
     ///
     /// # Errors
-    /// Every model that cannot be called with its settings.
+    /// Lists every model that cannot be called with its settings.
     pub fn new(
         resolved: Vec<(&ModelEntry, ModelSettings)>,
         session: &Session,
@@ -58,7 +58,7 @@ impl BuiltModels {
         self.0.iter().find(|built| built.path == entry.path)
     }
 
-    /// The model of `entry`. Where it is none of those that were made, its calls fail.
+    /// The model of `entry`. If it was not built, its calls fail.
     pub fn model(&self, entry: &ModelEntry) -> Arc<dyn ChatModel> {
         match self.find(entry) {
             Some(built) => Arc::clone(&built.model),
@@ -68,16 +68,17 @@ impl BuiltModels {
         }
     }
 
-    /// What the requests to the model of `entry` ask for besides their messages.
+    /// What the requests to the model of `entry` contain besides their messages.
     pub fn options(&self, entry: &ModelEntry) -> Extra {
         let built = self.find(entry);
         built.map(|built| built.options.clone()).unwrap_or_default()
     }
 
-    /// The models of `entries` by part. Those that are not configured, or were not made, are for phases that do not run: their calls fail.
+    /// The models of `entries` by part. Models that are not configured or were not built belong to phases that do not run: their calls
+    /// fail.
     ///
     /// # Errors
-    /// None, as long as the names of the parts are good ids.
+    /// Never, as long as the names of the parts are valid ids.
     pub fn by_part(&self, entries: &ModelEntries) -> Result<Models, IdError> {
         let part = |entry: &Option<ModelEntry>, part| -> Result<Arc<dyn ChatModel>, IdError> {
             Ok(match entry {
@@ -108,7 +109,7 @@ impl BuiltModels {
     }
 }
 
-/// Stands where a phase that does not run would have its model.
+/// Replaces the model of a phase that does not run.
 struct Unused {
     id: ModelId,
 }

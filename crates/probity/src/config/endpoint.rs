@@ -1,4 +1,4 @@
-//! From a configured model to what the client needs: keys are read and variables resolved here, when the model is used.
+//! Converts a configured model to the client's settings. Keys are read and variables resolved here, when the model is used.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use super::{
     vars::Vars,
 };
 
-/// What the scripted server of this process is called in cache keys: its port is a new one each time.
+/// The name of this process's scripted server in cache keys, because its port changes each time.
 const SCRIPTED_CACHE_NAME: &str = "scripted";
 
-/// What resolving models needs besides the models.
+/// The data needed to resolve models.
 pub struct Endpoints<'a> {
     vars: &'a Vars,
     prices: PriceTable,
@@ -25,10 +25,10 @@ pub struct Endpoints<'a> {
 }
 
 impl<'a> Endpoints<'a> {
-    /// With the shipped prices and those of `settings`. `scripted` is the base URL of the scripted server, where one runs.
+    /// Uses the shipped prices and those of `settings`. `scripted` is the base URL of the scripted server, if one is running.
     ///
     /// # Errors
-    /// When a price makes no sense.
+    /// When a price is invalid.
     pub(super) fn new(
         settings: &Settings,
         vars: &'a Vars,
@@ -57,7 +57,7 @@ impl<'a> Endpoints<'a> {
     /// The settings of all `entries`, with their keys.
     ///
     /// # Errors
-    /// Every missing key and variable, each once.
+    /// Lists every missing key and variable once.
     pub fn resolve_all<'e>(
         &self,
         entries: impl IntoIterator<Item = &'e ModelEntry>,
@@ -78,7 +78,7 @@ impl<'a> Endpoints<'a> {
     /// The settings of `entry`, with its key.
     ///
     /// # Errors
-    /// When a variable or a key is missing. The error names it and says where it belongs.
+    /// When a variable or a key is missing. The error names it and says where to set it.
     pub fn resolve(&self, entry: &ModelEntry) -> Result<ModelSettings, ConfigError> {
         let mut settings = self.without_key(entry)?;
         self.key(entry, &mut settings)?;
@@ -89,7 +89,7 @@ impl<'a> Endpoints<'a> {
         Ok(settings)
     }
 
-    /// The settings of `entry` without key and headers: enough to count with.
+    /// The settings of `entry` without key and headers, which are enough for counting.
     ///
     /// # Errors
     /// When a variable is missing.
@@ -114,7 +114,7 @@ impl<'a> Endpoints<'a> {
             .map_or(model, |source| wire_name(source, model));
         let id = entry.id.clone();
         Ok(match entry.route {
-            // Another address than the provider's own may want other parameters: let the client find out.
+            // Another address than the provider's own may need other parameters: the client detects them.
             Route::Source(source) if entry.table.base_url.is_some() => ModelSettings {
                 key_name: source.key_variable().map(str::to_owned),
                 ..ModelSettings::new(id, wire, source.base_url())
@@ -190,7 +190,7 @@ impl<'a> Endpoints<'a> {
         if let Some(opening) = table.reasoning_opened_by {
             settings.reasoning_opening = opening;
         }
-        // `auto` leaves what is known of the provider.
+        // `auto` keeps the known setting of the provider.
         if let Some(name) = table
             .token_limit
             .filter(|name| *name != TokenLimitName::Auto)
@@ -226,8 +226,8 @@ impl<'a> Endpoints<'a> {
         })
     }
 
-    /// Prices of a provider count only for its own endpoint: a proxy or another host may ask for something else. A server of one's own
-    /// on this machine costs nothing, unless `prices` says so.
+    /// Prices of a provider apply only to its own endpoint: a proxy or another host may charge differently. A local server costs
+    /// nothing, unless `prices` sets a price.
     fn price(&self, entry: &ModelEntry, settings: &ModelSettings) -> Option<Price> {
         match entry.route {
             Route::Scripted => Some(FREE),
@@ -248,7 +248,7 @@ const FREE: Price = Price {
     cached_input: None,
 };
 
-/// Whether `url` leads to this machine.
+/// Whether `url` refers to this machine.
 fn is_this_machine(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is wrong with the configuration.
+//! Errors of the configuration.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::tree::Origin;
 
-/// A value of the configuration: where it was set, and its key path.
+/// The position of a configuration value: where it was set, and its key path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename = "$place")]
 pub struct KeyPlace {
-    /// Where it was set; `None` for what is built in, or where it is no single value.
+    /// Where it was set; `None` for a built-in value, or if it is not a single value.
     pub origin: Option<Origin>,
-    /// Such as `targets[0].id`; empty for the whole configuration.
+    /// The key path, such as `targets[0].id`; empty for the whole configuration.
     pub key: String,
 }
 
-/// `config.yaml, line 3: generation.turns: `, as far as it is known.
+/// `config.yaml, line 3: generation.turns: `, as far as the position is known.
 impl fmt::Display for KeyPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(origin) = &self.origin {
@@ -29,7 +29,7 @@ impl fmt::Display for KeyPlace {
     }
 }
 
-/// Everything that is wrong with the configuration, each with its place. No text of it holds a key or a header.
+/// All errors in the configuration, each with its position. No text of it contains a key or a header.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", lines(.problems))]
 pub struct ConfigError {
@@ -37,14 +37,14 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// One problem.
+    /// An error with a single problem.
     pub fn new(problem: impl Into<ConfigProblem>) -> Self {
         Self {
             problems: vec![problem.into()],
         }
     }
 
-    /// All problems of `problems`, or `Ok` when there are none.
+    /// An error with all of `problems`, or `Ok` if there are none.
     pub fn check(problems: Vec<ConfigProblem>) -> Result<(), Self> {
         if problems.is_empty() {
             Ok(())
@@ -64,11 +64,11 @@ fn lines(problems: &[ConfigProblem]) -> String {
     lines.join("\n")
 }
 
-/// One thing that is wrong with the configuration, or may be a mistake.
+/// An error in the configuration, or something that may be a mistake.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error("{place}{reason}")]
 pub struct ConfigProblem {
-    /// Where the value at fault was set, as far as it is a single value.
+    /// The position of the faulty value, if it is a single value.
     pub place: KeyPlace,
     /// What is wrong.
     pub reason: String,
@@ -83,7 +83,7 @@ impl ConfigProblem {
         }
     }
 
-    /// A problem with a file, a variable or a flag, or with no single value of it.
+    /// A problem with a file, a variable or a flag, but not with a single value of it.
     pub(super) fn in_origin(origin: Origin, reason: impl Into<String>) -> Self {
         let place = KeyPlace {
             origin: Some(origin),

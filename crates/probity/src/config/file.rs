@@ -1,7 +1,7 @@
-//! A configuration file as a tree of values, each with the line it is in.
+//! Parses a configuration file into a tree of values, each with its line.
 //!
-//! Names such as `gpt-4.10` or a version used as an id must stay what the user wrote, so numbers are kept as their text here; the type
-//! of a key that is a number reads it from the text. Only inside `extra_body`, which is sent on as JSON, numbers stay numbers.
+//! Names such as `gpt-4.10`, or a version used as an id, must stay as the user wrote them. Numbers are therefore kept as text here,
+//! and the type of a numeric key parses the text. Only inside `extra_body`, which is sent as JSON, numbers stay numbers.
 
 use schema::yaml::{Key, Node, NodeValue};
 use serde_json::json;
@@ -11,13 +11,13 @@ use super::{
     tree::{Data, Origin, Table, Value},
 };
 
-/// The key under which values are sent on as they are.
+/// The key whose values are sent unchanged.
 const FREE: &str = "extra_body";
 
-/// The top-level table of the YAML text. `name` is the file's name for people.
+/// The top-level table of the YAML text. `name` is the file's name in messages.
 ///
 /// # Errors
-/// When `text` is not YAML, or something other than one table.
+/// When `text` is not YAML, or is not a single table.
 pub fn yaml(name: &str, text: &str) -> Result<Table, ConfigError> {
     let file = File { name, text };
     let root = Node::parse(text).map_err(|error| {
@@ -39,7 +39,7 @@ pub fn yaml(name: &str, text: &str) -> Result<Table, ConfigError> {
     }
 }
 
-/// The same for TOML.
+/// The top-level table of the TOML text. `name` is the file's name in messages.
 ///
 /// # Errors
 /// When `text` is not TOML.
@@ -54,10 +54,10 @@ pub fn toml(name: &str, text: &str) -> Result<Table, ConfigError> {
     Ok(file.toml_table(table.into_inner(), false))
 }
 
-/// A value that was given outside of a file: `[a, b]` and `{a: b}` are read as YAML, anything else is text.
+/// A value that was set outside a file: `[a, b]` and `{a: b}` are read as YAML, anything else is text.
 ///
 /// # Errors
-/// When the text begins like a list or a table and is none.
+/// When the text begins like a list or a table but is not one.
 pub fn inline(origin: &Origin, text: &str) -> Result<Value, ConfigError> {
     if !text.trim_start().starts_with(['[', '{']) {
         return Ok(Value::text(origin.clone(), text));
@@ -88,7 +88,7 @@ impl File<'_> {
         before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1
     }
 
-    /// `None` for a key without a value, which leaves the default in place; where values are `free`, it is a null.
+    /// `None` for a key without a value, which keeps the default. For `free` values it is null instead.
     fn yaml_value(self, node: Node, key_line: Option<u64>, free: bool) -> Option<Value> {
         let line = key_line.unwrap_or(node.location.line);
         let data = match node.value {
@@ -164,7 +164,8 @@ impl File<'_> {
     }
 }
 
-/// A number or a boolean that is sent on. An integer above those of 64 bits with a sign goes out as text: replies are stored under it.
+/// A number or a boolean that is sent to an endpoint. An integer above the signed 64-bit range is sent as text, because stored replies
+/// depend on that form.
 fn free_value(value: serde_json::Value, written: String) -> Data {
     match value.is_u64() && !value.is_i64() {
         true => Data::Text(written),

@@ -1,4 +1,4 @@
-//! The layers of a configuration: a file's text, and what overrides it.
+//! The layers of a configuration: a file's text, and the values that override it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use super::{
     vars::Vars,
 };
 
-/// What is set over the defaults. Of two layers that set a key, the one that was added later counts; tables are merged key by key.
+/// Values that override the defaults. If two layers set the same key, the later one wins; tables are merged key by key.
 #[derive(Default)]
 pub struct Layers {
     root: Table,
@@ -26,16 +26,16 @@ impl Layers {
     /// Adds the file at `path`. See [`Layers::add_text`].
     ///
     /// # Errors
-    /// When it cannot be read, or is not YAML or TOML.
+    /// When the file cannot be read, or is not YAML or TOML.
     pub fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         self.add_text(path, &text_of(path)?)
     }
 
-    /// Adds the text of the file `path`: TOML where it has that ending, otherwise YAML. Messages call it by `path`, and paths in it start
-    /// in its folder.
+    /// Adds the text of the file `path`: TOML if it has that extension, otherwise YAML. Messages name it `path`, and paths in it are
+    /// relative to its folder.
     ///
     /// # Errors
-    /// When it is not YAML or TOML, or is something other than one table.
+    /// When it is not YAML or TOML, or is not a single table.
     pub fn add_text(&mut self, path: &Path, text: &str) -> Result<(), ConfigError> {
         let name = path.display().to_string();
         let text = text.trim_start_matches('\u{feff}');
@@ -53,11 +53,11 @@ impl Layers {
         Ok(())
     }
 
-    /// Adds one layer of single values, each with its key path, such as `generation.turns`, and what it is called in messages, such as
-    /// `PROBITY_GENERATION__TURNS`. A value that begins with `[` or `{` is read as YAML. A key path comes before those below it.
+    /// Adds one layer of single values, each with its key path, such as `generation.turns`, and its name in messages, such as
+    /// `PROBITY_GENERATION__TURNS`. A value that begins with `[` or `{` is read as YAML. A key path must come before those below it.
     ///
     /// # Errors
-    /// When a value begins like a list or a table and is none.
+    /// When a value begins like a list or a table but is not one.
     pub fn add_values<'a>(
         &mut self,
         values: impl IntoIterator<Item = (&'a str, String, &'a str)>,
@@ -72,15 +72,15 @@ impl Layers {
         Ok(())
     }
 
-    /// Sets one value, which is `text` as it stands. `name` is what messages call it, such as `--turns`.
+    /// Sets one value to `text` unchanged. `name` is its name in messages, such as `--turns`.
     pub fn set(&mut self, key: &str, name: &str, text: &str) {
         tree::set(&mut self.root, key, Value::text(Origin::new(name), text));
     }
 
-    /// Reads the settings. `vars` are the variables that `${NAME}` may stand for.
+    /// Reads the settings. `vars` are the variables available for `${NAME}`.
     ///
     /// # Errors
-    /// All that is wrong, each with file, line and key.
+    /// Lists all mistakes, each with file, line and key.
     pub fn read(self, vars: Vars) -> Result<Config, ConfigError> {
         let origin = self.file.as_ref().map_or_else(
             || "configuration".to_owned(),
@@ -131,8 +131,8 @@ fn text_of(path: &Path) -> Result<String, ConfigError> {
     })
 }
 
-/// `concurrency: 8` stands for 8 in every phase, whatever a lower layer says of single phases. What cannot be a number is left as it is,
-/// so that it is reported once.
+/// `concurrency: 8` means 8 for every phase and overrides settings of single phases in lower layers. A value that cannot be a number is
+/// left unchanged, so that it is reported once.
 fn spread_concurrency(table: &mut Table) {
     let Some(Data::Table(run)) = table.get_mut("run").map(|run| &mut run.data) else {
         return;

@@ -1,9 +1,9 @@
-//! The configuration: a file's text and what overrides it, read into typed settings with the place of every mistake.
+//! The configuration: a file's text and the values that override it, read into typed settings with the position of every mistake.
 //!
-//! [`Layers`] takes texts and single values, the later over the earlier, and reads them into a [`Config`]: the [`Settings`], each key
-//! with its default, and what may be a mistake. [`Endpoints`] resolves its models with their keys, [`Settings::model_factory`] has the
-//! policy around them, [`BuiltModels`] are those that can be called. Nothing here reads the environment: a caller passes in, as
-//! [`Vars`], the variables that `${NAME}` may stand for. `examples/config.rs` runs a benchmark from a text.
+//! [`Layers`] takes texts and single values, of which later ones override earlier ones, and reads them into a [`Config`]: the
+//! [`Settings`], each key with its default, and warnings. [`Endpoints`] resolves its models with their keys,
+//! [`Settings::model_factory`] has the policy around them, and [`BuiltModels`] are ready to be called. Nothing here reads the
+//! environment: the caller passes in the variables for `${NAME}` as [`Vars`]. `examples/config.rs` runs a benchmark from a text.
 //!
 //! ```
 //! use probity::config::{Layers, Vars};
@@ -25,12 +25,13 @@
 //! ```
 //!
 //! # How it works
-//! - `sections`: what can be set; a file for each section with its keys, defaults and checks.
+//! - `sections`: the settings; one file for each section with its keys, defaults and checks.
 //! - `values` and `text`: the types of single values, with their ranges and schemas.
 //! - `vars`: `${NAME}`.
 //! - `file`: YAML and TOML as a `tree` with lines; `layers` merges the trees of all layers.
 //! - `node`: a tree as a serde `Deserializer`; `read`: all mistakes at once; `error`: mistakes with their places.
-//! - `endpoint`: models with their keys, when they are used; `policy`, `built`, `run`: the parts of a run; `published`: the schema.
+//! - `endpoint`: models with their keys, resolved when they are used; `policy`, `built`, `run`: the parts of a run; `published`: the
+//!   schema.
 
 mod built;
 mod endpoint;
@@ -68,18 +69,18 @@ pub use tree::Origin;
 pub use values::{Length, OneOrMore, Portion, Range, Real, Whole};
 pub use vars::Vars;
 
-/// The settings, the environment they are resolved with, and what may be a mistake in them.
+/// The settings, the environment for resolving them, and warnings about them.
 pub struct Config {
     /// The settings.
     pub settings: Settings,
     /// The environment.
     pub vars: Vars,
-    /// Unknown keys, and the like.
+    /// Unknown keys and other possible mistakes.
     pub warnings: Vec<ConfigProblem>,
 }
 
 impl Config {
-    /// The folder of the configuration file: paths in it start there.
+    /// The folder of the configuration file: paths in it are relative to this folder.
     pub fn folder(&self) -> PathBuf {
         let file = self.settings.file.as_ref();
         file.and_then(|file| file.parent())
@@ -87,18 +88,18 @@ impl Config {
             .unwrap_or_default()
     }
 
-    /// What resolving its models needs. `scripted` is the base URL of the scripted server, where one runs.
+    /// What is needed to resolve its models. `scripted` is the base URL of the scripted server, if one is running.
     ///
     /// # Errors
-    /// When a price makes no sense.
+    /// When a price is invalid.
     pub fn endpoints(&self, scripted: Option<String>) -> Result<Endpoints<'_>, ConfigError> {
         Endpoints::new(&self.settings, &self.vars, scripted)
     }
 
-    /// The configured prompt templates by name.
+    /// The configured prompt templates, by name.
     ///
     /// # Errors
-    /// When a variable is missing, or one names no file.
+    /// When a variable is missing, or a prompt's path is not a file.
     pub fn prompt_files(&self) -> Result<BTreeMap<String, PathBuf>, ConfigError> {
         let mut files = BTreeMap::new();
         let mut problems = Vec::new();
@@ -118,7 +119,7 @@ impl Config {
         ConfigError::check(problems).map(|()| files)
     }
 
-    /// What grades compare with, as configured: a file, or a folder of files.
+    /// The configured standards that grades compare with: a file, or a folder of files.
     ///
     /// # Errors
     /// When a variable is missing.
@@ -127,10 +128,10 @@ impl Config {
         self.settings.standards.as_ref().map(path).transpose()
     }
 
-    /// Checks that the files are there that the configuration names.
+    /// Checks that the files named in the configuration exist.
     ///
     /// # Errors
-    /// All that are not, each with its place.
+    /// Lists all missing files, each with its position.
     pub fn check_files(&self) -> Result<(), ConfigError> {
         let mut problems = Vec::new();
         if let Err(error) = self.prompt_files() {

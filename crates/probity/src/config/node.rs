@@ -1,7 +1,7 @@
-//! A value of the tree as a serde `Deserializer`. It gives every error the place of the value at fault, replaces `${NAME}` where a value
-//! is read, and reports the keys that a struct does not have.
+//! A value of the tree as a serde `Deserializer`. It adds the position of the faulty value to every error, replaces `${NAME}` when a
+//! value is read, and reports keys that a struct does not have.
 //!
-//! Types ask for what serde has no word for by these names: [`TEXT`], [`PLACE`] and [`FORM`].
+//! Types request features that serde lacks under these names: [`TEXT`], [`PLACE`] and [`FORM`].
 
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -23,21 +23,21 @@ use super::{
     vars::Vars,
 };
 
-/// The name of a struct that takes a scalar as written (`raw`) and its `place`.
+/// The name of a struct that reads a scalar as written (`raw`) and its `place`.
 pub const TEXT: &str = "$text";
-/// The name of the struct that takes the place of a value. As the key of a struct, it is in every table.
+/// The name of the struct that reads the position of a value. As the key of a struct, it exists in every table.
 pub const PLACE: &str = "$place";
-/// The name of an enum whose variants `text`, `list` and `table` are chosen by the form of the value.
+/// The name of an enum whose variants `text`, `list` and `table` are selected by the form of the value.
 pub const FORM: &str = "$form";
 
-/// What a table is called in errors.
+/// The name of a table in errors.
 const MAPPING: &str = "a mapping of keys to values";
 
-/// What all nodes of a tree share.
+/// The state that all nodes of a tree share.
 pub struct Context<'a> {
     /// The environment, for `${NAME}`.
     pub vars: &'a Vars,
-    /// The key paths of values that are wrong: they are passed over, so that the next mistake is found.
+    /// The key paths of faulty values. They are skipped, so that the next mistake is found.
     pub left_out: BTreeSet<String>,
     /// Unknown keys.
     pub unknown: RefCell<Problems>,
@@ -73,7 +73,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The entries of a table that are not left out.
+    /// The entries of a table, without the skipped ones.
     fn entries(&self) -> Result<Entries<'a>, ReadError> {
         let Data::Table(table) = &self.value.data else {
             return Err(self.wrong(&MAPPING));
@@ -93,11 +93,11 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The error of a value of another form than `expected`.
+    /// The error for a value whose form is not `expected`.
     fn wrong(&self, expected: &dyn Expected) -> ReadError {
         let found = match &self.value.data {
             Data::Text(raw) if raw.parse::<f64>().is_ok() => Unexpected::Str(raw),
-            // Words may be secret.
+            // Text may be secret.
             Data::Text(_) => Unexpected::Other("text"),
             Data::Json(value) if value.is_null() => Unexpected::Unit,
             Data::Json(_) => Unexpected::Other("a number"),
@@ -107,7 +107,7 @@ impl<'a> Node<'a> {
         ReadError::invalid_type(found, expected)
     }
 
-    /// Gives an error this place, where it has none.
+    /// Adds this position to an error that has none.
     fn at<T>(&self, result: Result<T, ReadError>) -> Result<T, ReadError> {
         let raw = match &self.value.data {
             Data::Text(raw) => Some(raw.as_str()),
@@ -116,11 +116,11 @@ impl<'a> Node<'a> {
         result.map_err(|error| error.at(|| self.place(), raw))
     }
 
-    /// Reports a key that is not among `known`. One that is nearly a known key is an error: it is a typing mistake that would change
-    /// what runs. Any other is a warning, since files of other programs carry keys of their own.
+    /// Reports a key that is not in `known`. A key that is similar to a known one is an error, because it is a typing mistake that would
+    /// change the run. Any other key is a warning, since files of other programs have keys of their own.
     fn unknown(&self, key: &str, known: &[&'static str]) {
         let meant = match key {
-            // People call the evaluator a judge, which is nearer to `budget`.
+            // People call the evaluator a judge, and the nearest known word to that is `budget`.
             "judge" if known.contains(&"evaluator_model") => Some("evaluator_model"),
             _ => nearest(key, known.iter().copied().filter(|known| *known != PLACE)),
         };
@@ -171,7 +171,7 @@ impl<'a> Node<'a> {
 impl<'a> Deserializer<'a> for Node<'a> {
     type Error = ReadError;
 
-    /// As written: `${NAME}` in fields that are sent on is replaced when they are.
+    /// Reads the value as written: `${NAME}` in fields that are sent on is replaced when they are sent.
     fn deserialize_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.value.data {
             Data::Text(raw) => visitor.visit_str(raw),
@@ -190,7 +190,7 @@ impl<'a> Deserializer<'a> for Node<'a> {
         visitor.visit_string(self.scalar(&"text")?)
     }
 
-    /// In any of YAML's spellings.
+    /// Accepts all of YAML's spellings.
     fn deserialize_bool<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let expected = &"true or false";
         let text = self.scalar(expected)?;
@@ -238,7 +238,7 @@ impl<'a> Deserializer<'a> for Node<'a> {
             (_, Data::Table(_)) => return visitor.visit_map(self.fields(fields)?),
             _ => {
                 let expected = (&visitor as &dyn Expected).to_string();
-                // Without words of its own a type is expected by its name in Rust.
+                // A type without its own description is expected by its name in Rust.
                 return Err(match expected.starts_with("struct ") {
                     true => self.wrong(&MAPPING),
                     false => self.wrong(&expected.as_str()),
@@ -277,7 +277,7 @@ impl<'a> Deserializer<'a> for Node<'a> {
     }
 }
 
-/// The items of a list. An error of one gets its place here, also where the type that checks it is above serde's deserializer.
+/// The items of a list. An error of an item gets its position here, even if the type that checks it is above serde's deserializer.
 struct Items<'a>(std::vec::IntoIter<Node<'a>>);
 
 impl<'a> SeqAccess<'a> for Items<'a> {
@@ -292,7 +292,7 @@ impl<'a> SeqAccess<'a> for Items<'a> {
     }
 }
 
-/// The entries of a table. An error of one gets its place here.
+/// The entries of a table. An error of an entry gets its position here.
 struct Entries<'a> {
     entries: std::vec::IntoIter<(&'a str, Node<'a>)>,
     value: Option<Node<'a>>,
@@ -330,7 +330,7 @@ impl<'a> MapAccess<'a> for Entries<'a> {
     }
 }
 
-/// A value whose form chooses the variant.
+/// A value whose form selects the variant.
 struct Form<'a> {
     node: Node<'a>,
     variants: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! From the settings to the policy around all models: connections, cache, retries, limits and budget.
+//! Converts the settings to the policy around all models: connections, cache, retries, limits and budget.
 
 use std::num::NonZeroU32;
 
@@ -12,7 +12,7 @@ use super::{
     values::Whole,
 };
 
-/// Calls in flight at one endpoint, unless the settings say otherwise or need more.
+/// The default number of calls in flight at one endpoint, unless the settings set or need more.
 const IN_FLIGHT: usize = 64;
 
 impl Settings {
@@ -26,7 +26,7 @@ impl Settings {
             .max(concurrency.evaluate.saturating_mul(targets))
     }
 
-    /// The most calls that a run has in flight at one endpoint, as long as its model has no limits of its own.
+    /// The most calls that a run has in flight at one endpoint, if its model has no limits of its own.
     pub fn most_calls(&self) -> usize {
         let rows = self.most_rows();
         self.limits
@@ -34,7 +34,7 @@ impl Settings {
             .map_or(rows, |max| rows.min(*max as usize))
     }
 
-    /// How many connections are kept.
+    /// The number of connections that are kept.
     pub fn http_options(&self) -> HttpOptions {
         HttpOptions {
             concurrency: self.most_rows().max(IN_FLIGHT),
@@ -54,8 +54,8 @@ impl Settings {
         }
     }
 
-    /// Makes models over `http`, with the configured retries, limits and budget, and without a cache. `resolved` are all the models there
-    /// will be.
+    /// Builds models over `http`, with the configured retries, limits and budget, and without a cache. `resolved` are all models that
+    /// will be built.
     pub fn model_factory(
         &self,
         http: HttpClient,

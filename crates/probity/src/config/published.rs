@@ -1,11 +1,11 @@
-//! The JSON Schema of the configuration, made of the types of its sections.
+//! The JSON Schema of the configuration, generated from the types of its sections.
 
 use schemars::{Schema, generate::SchemaSettings, transform::transform_subschemas};
 use serde_json::{Map, Value, json};
 
 use super::sections::Settings;
 
-/// The JSON Schema of a configuration file. Its `$id` and title are for the caller to set.
+/// The JSON Schema of a configuration file. The caller sets its `$id` and title.
 #[must_use]
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12();
@@ -14,8 +14,8 @@ pub fn schema() -> Value {
     generator.into_root_schema_for::<Settings>().to_value()
 }
 
-/// What the reader takes besides the types: numbers and booleans may be a text that holds `${NAME}`, and a key may be empty. Of defaults,
-/// those of single values stay.
+/// Adapts the schema to what the reader accepts in addition to the types: numbers and booleans may be a text with `${NAME}`, and a key
+/// may be empty. Defaults are kept only for single values.
 fn as_read(schema: &mut Schema) {
     transform_subschemas(&mut as_read, schema);
     let required = schema.get("required").cloned().unwrap_or_default();
@@ -51,7 +51,7 @@ fn as_read(schema: &mut Schema) {
     }
 }
 
-/// Allows values of the type `kind`, too.
+/// Also allows values of the type `kind`.
 fn or(schema: &mut Map<String, Value>, kind: &str) {
     match schema.get_mut("type") {
         Some(Value::Array(kinds)) if !kinds.iter().any(|known| known == kind) => {

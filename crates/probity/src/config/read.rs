@@ -1,4 +1,4 @@
-//! What serde and the types say is wrong with a value, and reading on after it.
+//! Turns errors of serde and of the types into problems, and continues reading after them.
 
 use std::{cell::RefCell, collections::BTreeSet, fmt};
 
@@ -15,32 +15,32 @@ use super::{
     vars::Vars,
 };
 
-/// So much of a wrong value is shown.
+/// The most characters of a wrong value that are shown.
 const SHOWN: usize = 40;
 
-/// What is wrong, and what may be a mistake.
+/// Errors and warnings.
 #[derive(Default)]
 pub struct Problems {
-    /// What must be fixed.
+    /// Errors, which must be fixed.
     pub errors: Vec<ConfigProblem>,
-    /// What may be a mistake.
+    /// Warnings about possible mistakes.
     pub warnings: Vec<ConfigProblem>,
 }
 
 impl Problems {
-    /// Something at `place` must be fixed.
+    /// Adds an error at `place`.
     pub fn error(&mut self, place: &KeyPlace, reason: impl Into<String>) {
         self.errors.push(ConfigProblem::at(place, reason));
     }
 
-    /// Something at `place` may be a mistake.
+    /// Adds a warning at `place`.
     pub fn warn(&mut self, place: &KeyPlace, reason: impl Into<String>) {
         self.warnings.push(ConfigProblem::at(place, reason));
     }
 }
 
-/// Reads a `T` from `root`. After a mistake it reads again without the value at fault, until all mistakes are found; `None` where the
-/// root itself cannot be read.
+/// Reads a `T` from `root`. After a mistake it reads again without the faulty value, until all mistakes are found. `None` if the root
+/// itself cannot be read.
 pub fn read<T>(root: &Value, vars: &Vars, problems: &mut Problems) -> Option<T>
 where
     T: for<'de> Deserialize<'de>,
@@ -78,20 +78,20 @@ where
 /// Why a value cannot be read.
 #[derive(Debug, Default)]
 pub struct ReadError {
-    /// Where; the default until the error has passed the value's node.
+    /// The position; the default until the error has passed the value's node.
     pub place: Box<KeyPlace>,
     reason: String,
     /// The value as found.
     found: Option<String>,
-    /// The known word that was meant.
+    /// The known word that was probably meant.
     meant: Option<&'static str>,
     /// The key that is missing.
     missing: Option<&'static str>,
 }
 
 impl ReadError {
-    /// Gives an error its place, where it has none. `raw` is the value as written: one with variables in it is not shown resolved, for
-    /// a variable may be a key.
+    /// Adds the position to an error that has none. `raw` is the value as written: a value with variables is not shown resolved,
+    /// because a variable may be a key.
     pub fn at(mut self, place: impl FnOnce() -> KeyPlace, raw: Option<&str>) -> Self {
         if self.place.origin.is_none() {
             *self.place = place();
@@ -104,7 +104,7 @@ impl ReadError {
         self
     }
 
-    /// Whether this is a consequence of values `left_out`, whose mistakes were reported.
+    /// Whether the error only follows from values in `left_out`, whose mistakes were already reported.
     fn follows_from(&self, left_out: &BTreeSet<String>) -> bool {
         let key = &self.place.key;
         let is_below = |other: &String| {

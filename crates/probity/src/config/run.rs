@@ -1,4 +1,4 @@
-//! From a configuration to the settings of the shipped phases and the options of a run.
+//! Converts a configuration to the settings of the shipped phases and the options of a run.
 
 use engine::{Concurrency, Expected, RunOptions};
 use indexmap::IndexMap;
@@ -13,7 +13,7 @@ impl Config {
     /// The settings of the shipped phases.
     ///
     /// # Errors
-    /// When a variable is missing, or a prompt names no file.
+    /// When a variable is missing, or a prompt's path is not a file.
     pub fn phase_settings(&self) -> Result<PhaseSettings, ConfigError> {
         let settings = &self.settings;
         let defaults = PhaseSettings::default();

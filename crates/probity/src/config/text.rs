@@ -1,4 +1,4 @@
-//! Texts in which `${NAME}` is replaced when they are used, so that a key that only one phase needs may be missing in another.
+//! Texts in which `${NAME}` is replaced only when they are used, so that a key that only one phase needs may be missing for another.
 
 use std::fmt::Display;
 
@@ -11,8 +11,7 @@ use super::{
     vars::Vars,
 };
 
-/// A text of the configuration in which `${NAME}` is not replaced yet, and where it stands. Numbers and true or false are taken as they
-/// are written.
+/// A text of the configuration before `${NAME}` is replaced, and its position. Numbers, `true` and `false` are kept as written.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename = "$text")]
 #[schemars(with = "String", inline, extend("type" = ["string", "number", "boolean"]))]
@@ -20,12 +19,12 @@ use super::{
 pub struct Text {
     /// The text as written.
     pub raw: String,
-    /// Where it stands.
+    /// Its position.
     pub place: KeyPlace,
 }
 
 impl Text {
-    /// A text that is in no file.
+    /// A text that is not in a file.
     pub(super) fn built_in(text: &str) -> Self {
         Self {
             raw: text.to_owned(),
@@ -39,7 +38,7 @@ impl Text {
     /// The text with every `${NAME}` replaced.
     ///
     /// # Errors
-    /// When a variable is missing: names variable, file and key.
+    /// When a variable is missing. The error names variable, file and key.
     pub fn resolve(&self, vars: &Vars) -> Result<String, ConfigError> {
         vars.expand(&self.raw).map_err(|reason| self.error(reason))
     }
@@ -56,7 +55,7 @@ impl Serialize for Text {
     }
 }
 
-/// A text that is never shown: of one that is a variable, the name is.
+/// A text that is never shown. If it is a variable, the variable's name is shown.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -92,7 +91,7 @@ impl BaseUrl {
     /// Checks that this text, resolved to `url`, is the address of an endpoint.
     ///
     /// # Errors
-    /// What is wrong with it, with its place.
+    /// The mistake, with its position.
     pub(super) fn check(&self, url: &str) -> Result<(), ConfigError> {
         let shown = shown_url(&self.0.raw);
         let url = url.trim();

@@ -17,7 +17,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// A file, variable or flag as a whole.
+    /// A whole file, variable or flag.
     pub(super) fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -26,7 +26,7 @@ impl Origin {
         }
     }
 
-    /// With the line in the file.
+    /// Sets the line in the file.
     pub(super) fn at_line(self, line: Option<u64>) -> Self {
         Self { line, ..self }
     }
@@ -45,7 +45,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value and where it was set: for a value of a table, the place of its key.
+/// A value and where it was set. For a value of a table, this is the position of its key.
 #[derive(Clone, Debug)]
 pub struct Value {
     /// Where it was set.
@@ -57,12 +57,12 @@ pub struct Value {
 /// The keys of a table in the order of the file.
 pub type Table = IndexMap<String, Value>;
 
-/// What a value is. Numbers and booleans stay the text that was written: a name such as `gpt-4.10` is not a number.
+/// The content of a value. Numbers and booleans stay as written: a name such as `gpt-4.10` is not a number.
 #[derive(Clone, Debug)]
 pub enum Data {
     /// A scalar as written.
     Text(String),
-    /// A scalar that is sent to an endpoint as it is.
+    /// A scalar that is sent to an endpoint unchanged.
     Json(serde_json::Value),
     /// A list.
     List(Vec<Value>),
@@ -79,7 +79,7 @@ impl Value {
         }
     }
 
-    /// The same value, set somewhere else.
+    /// The same value with another origin.
     pub fn moved_to(self, origin: &Origin) -> Self {
         let data = match self.data {
             Data::Table(table) => {
@@ -98,7 +98,7 @@ impl Value {
     }
 }
 
-/// Puts `over` on top of `table`: tables are merged key by key and stay where they were set; any other value replaces.
+/// Merges `over` into `table`: tables are merged key by key and keep their origin; any other value is replaced.
 pub fn merge(table: &mut Table, over: Table) {
     for (key, value) in over {
         if let (

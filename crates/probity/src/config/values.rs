@@ -1,4 +1,4 @@
-//! The values of the configuration: how each is read from text, and its schema.
+//! The types of values in the configuration: how each is parsed from text, and its schema.
 
 use std::{
     fmt::{self, Display},
@@ -17,16 +17,16 @@ use serde::{
 
 use super::sections::HeaderName;
 
-/// A value that is read from the text that stands for it.
+/// A value that is parsed from text.
 pub trait FromText: Sized {
-    /// What the text may be, as in `expected a whole number`.
+    /// The expected form, as in `expected a whole number`.
     fn expected() -> String;
 
-    /// The value of `text`; `None` where it has none.
+    /// Parses `text`; `None` if it is invalid.
     fn from_text(text: &str) -> Option<Self>;
 }
 
-/// Reads a value from its text, for `deserialize_with`.
+/// Parses a value from its text, for `deserialize_with`.
 pub fn from_text<'de, T: FromText, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     struct TextVisitor<T>(PhantomData<T>);
 
@@ -45,7 +45,7 @@ pub fn from_text<'de, T: FromText, D: Deserializer<'de>>(deserializer: D) -> Res
     deserializer.deserialize_str(TextVisitor(PhantomData))
 }
 
-/// The same for a key that may be missing.
+/// Like [`from_text`], for a key that may be missing.
 pub fn some_from_text<'de, T: FromText, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -78,7 +78,7 @@ fn limits(min: u32, max: u32) -> String {
     }
 }
 
-/// Puts the limits into the schema of a number.
+/// Adds the limits to the schema of a number.
 fn limited<const MIN: u32, const MAX: u32>(schema: &mut Schema) {
     schema.insert("minimum".to_owned(), MIN.into());
     if MAX < u32::MAX {
@@ -86,7 +86,7 @@ fn limited<const MIN: u32, const MAX: u32>(schema: &mut Schema) {
     }
 }
 
-/// A whole number from `MIN` to `MAX`; without `MAX`, to what `T` holds.
+/// A whole number from `MIN` to `MAX`; without `MAX`, up to the largest value of `T`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(with = "u64", inline, transform = limited::<MIN, MAX>, description = "A whole number.")]
@@ -130,7 +130,7 @@ impl<const MIN: u32, const MAX: u32> FromText for Real<MIN, MAX> {
     }
 }
 
-/// A share, 0 to 1; `true` is all, `false` none.
+/// A share from 0 to 1; `true` is 1, `false` is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(with = "f64", inline, transform = number_or_boolean, description = "A share from 0 to 1; true is all.")]
@@ -167,7 +167,7 @@ impl FromText for Length {
 
     /// Whole seconds, at least one.
     fn from_text(text: &str) -> Option<Self> {
-        // A century is long enough for anybody and far from every clock's end.
+        // A century is long enough for every use and far from the limits of every clock.
         const RANGE: RangeInclusive<Duration> =
             Duration::from_secs(1)..=Duration::from_secs(3_153_600_000);
         let length = match text.parse::<u64>() {
@@ -206,7 +206,7 @@ enum RangeForm {
     Table(Bounds),
 }
 
-/// Both ends. One alone stands for both.
+/// Both ends. If only one is given, it applies to both.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields, inline)]
 struct Bounds {
@@ -260,7 +260,7 @@ impl From<Range> for Bounds {
     }
 }
 
-/// A list, or one value alone.
+/// A list, or a single value.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(from = "OneOrMoreForm<T>")]
 #[schemars(with = "OneOrMoreForm<T>", inline)]
@@ -292,7 +292,7 @@ impl<T> From<OneOrMoreForm<T>> for OneOrMore<T> {
 }
 
 impl OneOrMore<String> {
-    /// The names: one text may hold several with commas between them.
+    /// The names. A single text may hold several, separated by commas.
     pub fn names(&self) -> Vec<String> {
         let names = self
             .0
@@ -314,7 +314,7 @@ impl FromText for i64 {
     }
 }
 
-/// Reads a setting of a safety evaluation, whose own type has the range.
+/// Parses a setting of a safety evaluation, whose own type checks the range.
 fn setting<T, N: std::str::FromStr, E: Display>(
     text: &str,
     make: impl Fn(N) -> Result<T, E>,

@@ -1,4 +1,4 @@
-//! The variables that `${NAME}` stands for.
+//! The variables for `${NAME}`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct Vars {
 }
 
 impl Vars {
-    /// The variable `name`, where it is set and not empty.
+    /// The variable `name`, if it is set and not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.by_name
             .get(name)
@@ -31,7 +31,7 @@ impl Vars {
     /// `text` with every `${NAME}` replaced by that variable.
     ///
     /// # Errors
-    /// A text that says what is wrong: the variable that is not set, or what is not a name.
+    /// A text with the mistake: the variable that is not set, or the text that is not a name.
     pub fn expand(&self, text: &str) -> Result<String, String> {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
@@ -40,7 +40,7 @@ impl Vars {
                 return Err("expected `}` after `${`".to_owned());
             };
             if !is_name(name) {
-                // The text is not shown: it may be the key.
+                // The text is not shown, because it may be the key.
                 return Err(
                     "expected a variable name inside `${...}`; only the form ${NAME} is supported, such as \
                      ${OPENAI_API_KEY}"
@@ -70,7 +70,7 @@ impl Vars {
         format!("the environment variable {name} {state}; export it, or write {name}=... into .env")
     }
 
-    /// The values of the variables that `url` takes into its path or query and that are keys, by their names or by their look.
+    /// The values of the variables in the path or query of `url` that are keys, judging by their names or their form.
     pub(super) fn keys_in_path(&self, url: &str) -> Vec<&str> {
         let start = url.find("://").map_or(0, |at| at + "://".len());
         let rest = url.get(start..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Rows in a temporary file, found by a key.
+//! Rows in a temporary file, looked up by a key.
 
 use std::{
     collections::HashMap,
@@ -9,7 +9,7 @@ use std::{
 
 use store::RunError;
 
-/// Rows on disk that are found by a key. Memory holds the keys only.
+/// Rows on disk, looked up by a key. Memory holds only the keys.
 #[derive(Debug)]
 pub(super) struct DiskIndex {
     file: DiskFile,
@@ -31,7 +31,7 @@ impl DiskIndex {
         Ok(())
     }
 
-    /// Adds a row that is JSON already.
+    /// Adds a row that is already JSON.
     pub(super) fn put_text(&mut self, key: u64, text: &[u8]) -> Result<(), RunError> {
         let position = self.file.put_text(text)?;
         self.positions.entry(key).or_default().push(position);
@@ -50,7 +50,7 @@ impl DiskIndex {
             .collect()
     }
 
-    /// How many rows were not taken.
+    /// The number of rows that were not taken.
     pub(super) fn left(&self) -> usize {
         self.positions.values().map(Vec::len).sum()
     }
@@ -61,11 +61,11 @@ impl DiskIndex {
 pub(super) struct DiskFile {
     file: BufWriter<File>,
     length: u64,
-    /// Whether the file's own position is behind the last row.
+    /// Whether the file's own position is after the last row.
     at_end: bool,
 }
 
-/// Where a row is in a [`DiskFile`].
+/// The position of a row in a [`DiskFile`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DiskPosition {
     start: u64,
@@ -108,7 +108,7 @@ impl DiskFile {
     ) -> Result<T, RunError> {
         let mut read = || -> std::io::Result<T> {
             self.at_end = false;
-            // The buffer is written first.
+            // Seeking also flushes the write buffer.
             self.file.seek(SeekFrom::Start(position.start))?;
             let mut text = vec![0; usize::try_from(position.length).unwrap_or(usize::MAX)];
             self.file.get_mut().read_exact(&mut text)?;
@@ -122,7 +122,7 @@ fn unusable(error: std::io::Error) -> RunError {
     RunError::output(format!("the temporary folder cannot be used: {error}")).with_source(error)
 }
 
-/// A key of `parts`.
+/// Hashes `parts` to a key.
 pub(super) fn hash_key(parts: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     parts.hash(&mut hasher);

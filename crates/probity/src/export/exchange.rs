@@ -1,4 +1,4 @@
-//! One call in a journal: what was requested and what was replied.
+//! One call in a journal: its request and its reply.
 
 use interop::{Asked, Call};
 use schema::{
@@ -9,7 +9,7 @@ use schema::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// A call of an item, whichever model was called.
+/// A call of an item to any model.
 #[derive(Default)]
 pub(super) struct Exchange<'e> {
     /// The model's id.
@@ -26,7 +26,7 @@ pub(super) struct Exchange<'e> {
     pub(super) exception: Option<&'e Exception>,
 }
 
-/// Who was called, where the message says a user.
+/// The role of the model: the simulated user, or a judge of conversations.
 fn user_or_judge(purpose: &str) -> Asked {
     match Purpose::is_of_conversation_judge(purpose) {
         true => Asked::ConversationJudge,
@@ -36,7 +36,7 @@ fn user_or_judge(purpose: &str) -> Asked {
 
 impl<'e> Exchange<'e> {
     /// The call that `event` of the system under test `sut` records, and the role of the model. `None` for an event that is not a call,
-    /// sums up several, or repeats a reply of an earlier run.
+    /// sums up several calls, or repeats a reply of an earlier run.
     pub(super) fn of(event: &'e EventBody, sut: &'e str) -> Option<(Asked, Self)> {
         Some(match event {
             EventBody::FetchedSutTurn(reply) | EventBody::FetchedSutResponse(reply) => {
@@ -143,7 +143,7 @@ impl<'e> Exchange<'e> {
         }
     }
 
-    /// The call as exports have it.
+    /// The call in the form of exports.
     pub(super) fn to_call(&self, by: Asked) -> Call {
         let reply = Reply::of(self.response);
         let spend = self.spend.copied().unwrap_or_default();
@@ -174,7 +174,7 @@ impl<'e> Exchange<'e> {
         }
     }
 
-    /// The first message of the request, where it is of the role `system`.
+    /// The first message of the request, if its role is `system`.
     pub(super) fn system_prompt(&self) -> Option<String> {
         let first = self.messages().into_iter().next();
         let first = first.filter(|message| message.role == "system")?;
@@ -197,7 +197,7 @@ impl<'e> Exchange<'e> {
         request.get("model")?.as_str().map(str::to_owned)
     }
 
-    /// The body of the request without what differs from call to call.
+    /// The body of the request without the fields that vary from call to call.
     pub(super) fn settings(&self) -> Extra {
         let mut settings = parse::<Extra>(self.request).unwrap_or_default();
         for key in [
@@ -225,7 +225,7 @@ pub(super) struct RequestMessage {
     pub(super) content: Value,
 }
 
-/// The parts of a response body that exports have.
+/// The parts of a response body that exports contain.
 #[derive(Default)]
 struct Reply {
     id: Option<String>,
@@ -285,7 +285,7 @@ struct Message {
     reasoning: Value,
 }
 
-/// The reasoning block that opens a reply.
+/// The reasoning block at the beginning of a reply.
 fn opening(content: &str) -> Option<String> {
     let split = reasoning::split(content, ReasoningOpening::Reply, false);
     split.reasoning.map(str::to_owned)

@@ -1,4 +1,4 @@
-//! Which targets and journals belong to a benchmark.
+//! Finds the targets and journals of a benchmark.
 
 use std::{
     borrow::Cow,
@@ -20,7 +20,7 @@ use super::{
 };
 use store::{BenchmarkDir, Layout, RunError, each_row};
 
-/// How many rows of `scenarios.json` belong to a metric of `benchmark`; `None` where the file cannot be read.
+/// The number of rows of `scenarios.json` that belong to a metric of `benchmark`; `None` if the file cannot be read.
 pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Option<u64> {
     #[derive(Deserialize)]
     struct Row {
@@ -39,7 +39,7 @@ pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Opti
 pub(super) struct JournalSource {
     pub(super) record: Arc<JournalRecord>,
     pub(super) targets: BTreeSet<String>,
-    /// Those of them whose rows an earlier run made; this run got the same replies from the cache.
+    /// The targets whose rows an earlier run produced, while this run got the same replies from the cache.
     pub(super) repeated: BTreeSet<String>,
 }
 
@@ -52,8 +52,8 @@ struct FoundJournal {
 }
 
 impl FoundJournal {
-    /// Whether it made no row of `target` in the tree: older ones report them all, and it had them from the cache. It may have
-    /// simulated more samples, which are no longer in the tree or never were.
+    /// Whether the run produced no row of `target` in the tree: older journals report all rows, and this run had them from the cache.
+    /// It may have simulated more samples, which are not in the tree.
     fn repeats(&self, target: &str, older: &[Self]) -> bool {
         let whole = |found: &&Self| {
             let coverage = found.reported.get(target);
@@ -67,7 +67,7 @@ impl FoundJournal {
     }
 }
 
-/// The journals, the oldest first; `found` has the newest first.
+/// The journals, oldest first; `found` has the newest first.
 fn sources(found: Vec<FoundJournal>, targets: &[ModelId]) -> Vec<JournalSource> {
     let mut repeated: Vec<BTreeSet<String>> = vec![BTreeSet::new(); found.len()];
     for target in targets {
@@ -98,8 +98,8 @@ fn sources(found: Vec<FoundJournal>, targets: &[ModelId]) -> Vec<JournalSource> 
     sources
 }
 
-/// The newest journals of the benchmark `name` that together report how all of `targets` were simulated and judged, the oldest first.
-/// `replies` gives those of the tree.
+/// The newest journals of the benchmark `name` that together report how all of `targets` were simulated and judged, oldest first.
+/// `replies` are those of the tree.
 ///
 /// # Errors
 /// When the temporary folder cannot be used.
@@ -124,7 +124,7 @@ pub(super) fn journals(
             let Some(head) = head(&journal).filter(|head| head.folder == name) else {
                 continue;
             };
-            // A run that went on from an earlier one has that one's replies from the cache, which does not know their times.
+            // A run that continued an earlier one has its replies from the cache, which does not store their times.
             let is_earlier = earlier.is_some() && earlier == head.run_id;
             let [simulates, judges] = ["simulate", "evaluate"].map(|phase| head.has(phase));
             let is_open = |sut: &String| {
@@ -139,7 +139,7 @@ pub(super) fn journals(
             if !is_earlier && reported.is_empty() {
                 continue;
             }
-            // What came from the cache is in an earlier journal too, which has the time when it was fetched.
+            // Replies from the cache are also in an earlier journal, which has the time when they were fetched.
             let is_left = |id: &String| reported.get(id).is_none_or(|coverage| coverage.cached);
             if simulates {
                 simulated.retain(is_left);
@@ -172,10 +172,10 @@ fn is_journal(file: &str) -> bool {
     file.starts_with("journal-") && (file.ends_with(".jsonl") || file.ends_with(".jsonl.zst"))
 }
 
-/// How the run of a journal began.
+/// The beginning of a journal's run.
 pub(crate) struct Head {
     run_id: Option<String>,
-    /// The run that this one went on from.
+    /// The run that this one continued.
     earlier: Option<String>,
     pub(crate) folder: String,
     phases: Vec<Cow<'static, str>>,
@@ -193,13 +193,13 @@ impl Head {
         })
     }
 
-    /// Whether the run has the phase of this name.
+    /// Whether the run has the phase with this name.
     pub(crate) fn has(&self, phase: &str) -> bool {
         self.phases.iter().any(|of| of == phase)
     }
 }
 
-/// How the run of the journal at `path` began; `None` where it does not say.
+/// The beginning of the run of the journal at `path`; `None` if the journal does not have it.
 pub(crate) fn head(path: &Path) -> Option<Head> {
     let mut reader = JournalReader::open(path).ok()?;
     let mut earlier = None;
@@ -213,7 +213,7 @@ pub(crate) fn head(path: &Path) -> Option<Head> {
     None
 }
 
-/// The names in a folder, sorted; none where it cannot be read.
+/// The names in a folder, sorted; empty if it cannot be read.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries

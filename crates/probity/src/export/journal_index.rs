@@ -1,4 +1,4 @@
-//! What journals report of the rows and targets of a tree.
+//! The data that journals report about the rows and targets of a tree.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,16 +11,16 @@ use super::{
     reported_target::ReportedTarget,
 };
 
-/// Journals, joined with rows.
+/// Journals, and which rows were already joined with them.
 pub(super) struct JournalIndex {
-    /// The oldest first.
+    /// The journals, oldest first.
     sources: Vec<JournalSource>,
-    /// The keys of rows that were joined. A row that comes again has no second conversation.
+    /// The keys of rows that were joined. The conversation of a row that is read twice is joined only once.
     joined: HashSet<u64>,
 }
 
 impl JournalIndex {
-    /// Of these journals, the oldest first.
+    /// An index of the journals `sources`, oldest first.
     pub(super) fn new(sources: Vec<JournalSource>) -> Self {
         Self {
             sources,
@@ -28,18 +28,18 @@ impl JournalIndex {
         }
     }
 
-    /// What is wrong with the journals, for people.
+    /// Problems of the journals, for people.
     pub(super) fn notes(&self) -> Vec<String> {
         let records = self.sources.iter().map(|source| &source.record);
         records.flat_map(|record| record.notes()).collect()
     }
 
-    /// What is reported of `target` as a whole.
+    /// The data reported about `target` as a whole.
     pub(super) fn target(&self, target: &ModelId) -> ReportedTarget {
         let mut known = ReportedTarget::default();
         let mut planned = None;
         for (_, source) in self.of(target) {
-            // Conversations of other trees of the same name may have been simulated by it.
+            // The journal may also have simulated conversations of other trees with the same name.
             if source.targets.contains(target.as_str()) {
                 source.record.add_target(target.as_str(), &mut known);
                 planned = source.record.planned(target.as_str()).or(planned);
@@ -54,7 +54,7 @@ impl JournalIndex {
         all.filter(|(_, source)| !source.repeated.contains(target.as_str()))
     }
 
-    /// Adds what is reported of `sample` to it. Items with other replies than those in the transcript are left out.
+    /// Adds the reported data to `sample`. Items whose replies differ from the transcript are left out.
     pub(super) fn join(&mut self, sample: &mut Sample) -> Result<(), RunError> {
         let row = &sample.conversation;
         let prompt = Conversation::prompt_id(&row.scenario.id, row.sample);
@@ -62,7 +62,7 @@ impl JournalIndex {
         self.join_at(sample, key)
     }
 
-    /// The same for conversation `number` of a safety evaluation.
+    /// Like [`join`](Self::join), for conversation `number` of a safety evaluation.
     pub(super) fn join_numbered(
         &mut self,
         sample: &mut Sample,
@@ -105,7 +105,7 @@ impl JournalIndex {
     }
 }
 
-/// The calls of judges for one conversation: those of the newest journal that has any, on all metrics that it was judged on.
+/// The calls of judges for one conversation: those of the newest journal that has any, for all its judged metrics.
 #[derive(Default)]
 struct Judging {
     journal: usize,
@@ -127,7 +127,7 @@ impl Judging {
     }
 }
 
-/// How long the fetched replies took, by their ids.
+/// The run times of fetched replies, by their ids.
 fn times(known: &[(usize, ReportedItem)]) -> HashMap<String, f64> {
     let calls = known.iter().flat_map(|(_, item)| &item.calls);
     calls

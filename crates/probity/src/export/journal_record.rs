@@ -1,4 +1,4 @@
-//! What one journal reports, read once. What is appended to it later is read from where reading ended.
+//! Reads each journal once. When more was appended to it, only the new part is read.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -21,16 +21,17 @@ use super::{
     reported_target::ReportedTarget,
 };
 
-/// Journals that were read. A clone shares them.
+/// Journals that were already read. Clones share them.
 ///
-/// Memory holds some hundred bytes for each item, a temporary file what journals report of it.
+/// Memory holds a few hundred bytes for each item; the data that journals report about it is in a temporary
+/// file.
 #[derive(Clone, Debug, Default)]
 pub struct Journals(Arc<Mutex<KeptJournals>>);
 
 #[derive(Debug, Default)]
 struct KeptJournals {
     records: HashMap<PathBuf, Arc<JournalRecord>>,
-    /// Those that were read since the last [`Journals::forget_unused`].
+    /// The journals that were read since the last [`Journals::forget_unused`].
     used: BTreeSet<PathBuf>,
     items: Option<SharedFile>,
 }
@@ -38,10 +39,10 @@ struct KeptJournals {
 type SharedFile = Arc<Mutex<DiskFile>>;
 
 impl Journals {
-    /// What the journal at `path` reports now.
+    /// The current content of the journal at `path`.
     ///
     /// # Errors
-    /// When the temporary folder cannot be used. What is wrong with the journal is in its notes.
+    /// When the temporary folder cannot be used. Problems of the journal are in its notes.
     pub(crate) fn read(&self, path: &Path) -> Result<Arc<JournalRecord>, RunError> {
         let record = {
             let mut kept = lock(&self.0);
@@ -68,7 +69,7 @@ impl Journals {
         Ok(record)
     }
 
-    /// Drops the journals that were not read since this was last called.
+    /// Drops the journals that were not read since the last call.
     pub fn forget_unused(&self) {
         let mut kept = lock(&self.0);
         let used = std::mem::take(&mut kept.used);
@@ -76,7 +77,7 @@ impl Journals {
     }
 }
 
-/// A journal as far as it was read.
+/// A journal up to the last event that was read.
 #[derive(Debug)]
 pub(crate) struct JournalRecord {
     path: PathBuf,
@@ -87,42 +88,43 @@ pub(crate) struct JournalRecord {
 #[derive(Debug, Default)]
 struct Reading {
     file: Option<FileState>,
-    /// `None`: the journal could not be opened.
+    /// `None` if the journal could not be opened.
     replay: Option<Replay<JournalSource>>,
     run: ReportedTarget,
-    /// The items that have not ended, with the calls so far.
+    /// The items that have not ended, with their calls up to now.
     open: HashMap<ItemKey, ReportedItem>,
-    /// The same at the end of what was read, with the replies so far, by their keys.
+    /// The items that had not ended at the last event that was read, with their replies up to there, by
+    /// their keys.
     unended: HashMap<u64, Vec<ReportedItem>>,
-    /// Where the items that ended are, by their keys.
+    /// The positions of the items that ended, by their keys.
     ended: HashMap<u64, Vec<DiskPosition>>,
-    /// Where the replies of an item come from.
+    /// The origins of the replies of an item.
     origins: HashMap<ItemKey, ReplyOrigins>,
     targets: BTreeMap<String, TargetRecord>,
     plans: Vec<Plan>,
     totals: CallTotals,
-    /// Whether a line could not be read: calls behind it are not counted.
+    /// Whether a line could not be read: calls after it are not counted.
     is_faulty: bool,
     notes: Vec<String>,
     tear: Option<String>,
 }
 
-/// What a journal reports of a target.
+/// The data that a journal reports about a target.
 #[derive(Clone, Debug, Default)]
 struct TargetRecord {
-    /// As if no other journal reported it.
+    /// Only from this journal, whatever other journals report.
     target: ReportedTarget,
     replies: ReportedReplies,
 }
 
-/// The targets that a run is to simulate.
+/// The targets that a run planned to simulate.
 #[derive(Clone, Debug)]
 struct Plan {
     targets: Vec<String>,
     run: ReportedTarget,
 }
 
-/// Which file it is, and how long it was when it was read.
+/// The identity of a file, and its length when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileState {
     identity: (u64, u64),
@@ -154,18 +156,19 @@ impl FileState {
 }
 
 impl JournalRecord {
-    /// What is wrong with the journal, for people.
+    /// Problems of the journal, for people.
     pub(super) fn notes(&self) -> Vec<String> {
         let reading = lock(&self.reading);
         reading.notes.iter().chain(&reading.tear).cloned().collect()
     }
 
-    /// The calls as far as lines can be read.
+    /// The calls in the readable lines.
     pub(crate) fn totals(&self) -> CallTotals {
         lock(&self.reading).totals.clone()
     }
 
-    /// Those of `targets` of whose conversations in the tree it reports one at least, with all its replies.
+    /// The targets among `targets` for which the journal reports at least one conversation of the tree,
+    /// with all its replies.
     pub(super) fn reported(
         &self,
         replies: &Replies,
@@ -182,14 +185,14 @@ impl JournalRecord {
             .collect()
     }
 
-    /// Adds what it reports of `target` as a whole to what older journals do.
+    /// Adds the data reported about `target` as a whole to `known`, the data of older journals.
     pub(super) fn add_target(&self, target: &str, known: &mut ReportedTarget) {
         if let Some(record) = lock(&self.reading).targets.get(target) {
             known.add_newer(&record.target);
         }
     }
 
-    /// The newest run in it that was to simulate `target`.
+    /// The newest run in the journal that planned to simulate `target`.
     pub(super) fn planned(&self, target: &str) -> Option<ReportedTarget> {
         let reading = lock(&self.reading);
         let mut plans = reading.plans.iter().rev();
@@ -197,7 +200,7 @@ impl JournalRecord {
         plan.map(|plan| plan.run.clone())
     }
 
-    /// What it reports of the items under `key`.
+    /// The data reported about the items with `key`.
     pub(super) fn items(&self, key: u64) -> Result<Vec<ReportedItem>, RunError> {
         let reading = lock(&self.reading);
         let ended = reading.ended.get(&key).into_iter().flatten();
@@ -209,7 +212,8 @@ impl JournalRecord {
         Ok(items)
     }
 
-    /// Reads what was appended; another or a shorter file from its start.
+    /// Reads the events that were appended. If the file was replaced or is shorter than before, reads it
+    /// from its start.
     fn read_on(&self) -> Result<(), RunError> {
         let mut reading = lock(&self.reading);
         let now = FileState::of(&self.path).ok();
@@ -245,7 +249,7 @@ impl JournalRecord {
         Ok(())
     }
 
-    /// The events behind those that were read. `None` where all are to be read again.
+    /// A replay that continues after the events that were read. `None` if all must be read again.
     fn gone_on(&self, reading: &mut Reading) -> Option<Replay<JournalSource>> {
         let mut replay = reading.replay.take()?;
         let position = replay.reader().position()?;
@@ -352,7 +356,7 @@ impl Reading {
         }
     }
 
-    /// Notes what is left at the end of what there is.
+    /// Records the items that are still open at the end of the file, and whether its last line is cut off.
     fn end(&mut self, replay: &mut Replay<JournalSource>, path: &Path) {
         let tear = replay.reader().tear();
         self.tear = tear.map(|tear| format!("{}: {tear}", path.display()));
@@ -368,7 +372,8 @@ impl Reading {
 }
 
 impl ReportedItem {
-    /// The key that it is found by: its number in a safety evaluation, else its conversation.
+    /// The key used to look it up: of the conversation's number for a safety evaluation, otherwise of the
+    /// conversation itself.
     fn key(&self, key: &ItemKey) -> u64 {
         match self.number {
             Some(number) => hash_key((number, &*key.sut)),

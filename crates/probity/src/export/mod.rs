@@ -1,4 +1,4 @@
-//! Finished runs in the formats of others: what the tree holds, joined with what only journals report.
+//! Exports finished runs to the formats of other programs: the content of the tree, joined with data that only journals have.
 
 mod disk_index;
 mod exchange;
@@ -35,12 +35,12 @@ use store::{
     read_conversations, read_labels, read_scenarios,
 };
 
-/// How to export.
+/// The options of an export.
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// Refuse everything when anything is not whole: rows that are missing, failed or without a verdict, files that are cut off.
+    /// Refuses everything if anything is incomplete: rows that are missing, failed or without a verdict, files that are cut off.
     pub strict: bool,
-    /// Only these targets; empty: all that are in the tree.
+    /// Only these targets; empty: all in the tree.
     pub targets: Vec<ModelId>,
 }
 
@@ -54,22 +54,22 @@ pub struct ExportReport {
     pub conversations: u64,
     /// Files and notes of the exporter.
     pub exported: Exported,
-    /// What is incomplete, and was exported as far as it goes: one line each.
+    /// Incomplete parts, which were exported as far as they go: one line each.
     pub problems: Vec<String>,
-    /// Targets of which nothing could be exported, with the reason.
+    /// Targets without anything to export, with the reason.
     pub refused: Vec<String>,
-    /// Whether scores could not be read to their end: verdicts that were given are not in what was exported.
+    /// Whether scores could not be read to their end: existing verdicts are then missing in the export.
     pub scores_cut: bool,
 }
 
 impl ExportReport {
-    /// Adds what is incomplete at `place`, one line each.
+    /// Adds the incomplete parts of `place`, one line each.
     fn add_problems(&mut self, place: &str, lines: Vec<String>) {
         let lines = lines.into_iter().map(|line| format!("{place}: {line}"));
         self.problems.extend(lines);
     }
 
-    /// Adds that nothing of a target can be exported; returns the error where it is about more than the target.
+    /// Records that nothing of a target can be exported. Returns the error if it concerns more than the target.
     fn refuse(&mut self, place: &str, error: ExportError) -> Result<(), RunError> {
         if !error.is_of_target() {
             return Err(failed(error));
@@ -86,12 +86,12 @@ impl ExportReport {
 /// Exports the benchmarks `names` with `exporter`. Files of the tree and journals are read row by row; memory holds a few hundred bytes
 /// for each conversation.
 ///
-/// Settings, usage, times and ids of calls come from the newest journals that report the rows in the tree. Where there is none they
+/// Settings, usage, times and ids of calls come from the newest journals that report the rows in the tree. Without such a journal they
 /// are unknown.
 ///
 /// # Errors
 /// When there is no such benchmark, a file of it cannot be used, nothing of it can be exported, or a file cannot be written. With
-/// [`ExportOptions::strict`] also when anything is not whole; then nothing is written.
+/// [`ExportOptions::strict`] also when anything is incomplete; nothing is written in that case.
 pub fn export(
     layout: &Layout,
     names: &[String],
@@ -101,7 +101,7 @@ pub fn export(
     export_with(layout, names, options, &Journals::default(), exporter)
 }
 
-/// The same with journals that were read already.
+/// Like [`export`], with journals that were already read.
 pub(crate) fn export_with(
     layout: &Layout,
     names: &[String],
@@ -121,7 +121,7 @@ pub(crate) fn export_with(
     })
 }
 
-/// Does `work` with `exporter`. With [`ExportOptions::strict`] first without one: to see whether all is whole.
+/// Runs `work` with `exporter`. With [`ExportOptions::strict`], first runs it without writing, to check that everything is complete.
 fn once_or_twice(
     options: &ExportOptions,
     mut exporter: Box<dyn Exporter + '_>,
@@ -156,7 +156,7 @@ fn failed(error: ExportError) -> RunError {
     RunError::output(error.to_string()).with_source(error)
 }
 
-/// Looks at everything and writes nothing.
+/// An exporter that reads everything and writes nothing.
 struct Nowhere;
 
 impl Exporter for Nowhere {
@@ -181,11 +181,11 @@ struct Work<'a> {
     report: ExportReport,
 }
 
-/// One benchmark while it is exported.
+/// One benchmark during its export.
 struct Bench {
     dir: BenchmarkDir,
     benchmark: Benchmark,
-    /// Rows of `scenarios.json` whose metric is there; `None`: the file cannot be read.
+    /// Rows of `scenarios.json` whose metric exists; `None`: the file cannot be read.
     scenarios: Option<u64>,
     statistics: StatisticsSource,
 }
@@ -222,7 +222,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The targets of a benchmark that are to be exported: folders that hold conversations.
+    /// The targets of a benchmark to export: folders that hold conversations.
     fn targets(&self, dir: &BenchmarkDir) -> Result<Vec<ModelId>, RunError> {
         let there = store::simulated_targets(dir)?;
         if let Some(missing) = self.options.targets.iter().find(|id| !there.contains(id)) {
@@ -250,7 +250,7 @@ impl Work<'_> {
     ) -> Result<(), RunError> {
         let place = format!("{}: {id}", bench.dir.name());
         let files = bench.dir.target(&id)?;
-        // A file that cannot be read through is looked at below.
+        // A file that cannot be read to its end is handled below.
         let faults = match files.scores().exists() {
             true => find_score_faults(&bench.dir, &bench.benchmark, &id).unwrap_or_default(),
             false => ScoreFaults::default(),
@@ -262,7 +262,7 @@ impl Work<'_> {
             return Ok(());
         }
         self.report.add_problems(&place, faults.unrecognised);
-        // Both read through large files.
+        // Both tasks read large files.
         let (content, statistics, scores) = thread::scope(|scope| {
             let content = scope.spawn(|| source::content(index, &id, &files));
             let statistics = scope.spawn(|| bench.statistics.of(&bench.dir, &bench.benchmark, &id));
@@ -294,7 +294,7 @@ impl Work<'_> {
             problems.scores_cut(&why, &evaluate);
         }
         let (first, is_bare) = first_row(&files.conversations(), &id, bench);
-        // Conversations hold their scenarios, but for those of older trees.
+        // Conversations contain their scenarios, except in older trees.
         let scenarios = match is_bare {
             true => read_scenarios(&bench.dir.scenarios())?,
             false => Vec::new(),
@@ -355,11 +355,11 @@ impl Work<'_> {
     }
 }
 
-/// An error of reading, with what to do about one whose text does not say.
+/// A read error, with advice if its text does not give any.
 pub(crate) fn explained(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     if text.contains("hex escape") {
-        // Other languages write such escapes, and read them back. UTF-8 has no place for them.
+        // Other languages write and read such escapes, but UTF-8 cannot represent them.
         return format!(
             "{text}. A \\u escape there is half of a surrogate pair; replace it with \\ufffd"
         );
@@ -374,7 +374,7 @@ fn first_row(path: &Path, id: &ModelId, bench: &Bench) -> (TargetRef, bool) {
         model: String::new(),
     };
     let mut first = None;
-    // What is wrong with the file is reported when it is read as a whole.
+    // Problems of the file are reported when it is read as a whole.
     let _ = read_conversations(path, &target, &bench.benchmark, &[], |row| {
         first = Some(row);
         ControlFlow::Break(())

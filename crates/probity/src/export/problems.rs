@@ -1,30 +1,30 @@
-//! What is incomplete in the results.
+//! Incomplete parts of the results.
 
 use std::collections::BTreeSet;
 
 use interop::Sample;
 use schema::{statistics::RateStatistics, text::counted};
 
-/// How many rows a complete run has.
+/// The number of rows of a complete run.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Expected {
     pub(super) scenarios: u64,
-    /// Of each scenario, as the run was to simulate it; 0 where there is no journal.
+    /// The planned samples of each scenario; 0 if there is no journal.
     pub(super) samples: u32,
 }
 
-/// What is incomplete in the rows of a target.
+/// Incomplete parts in the rows of a target.
 pub(super) struct Problems {
     pub(super) lines: Vec<String>,
     pub(super) rows: u64,
     failed: u64,
     not_judged: u64,
     abstained: u64,
-    /// Scores that passed, and scores with a verdict.
+    /// The number of scores that passed, and of scores with a verdict.
     passed: u64,
     judged: u64,
     by_sample: BTreeSet<u32>,
-    /// Whether not all scores could be read.
+    /// Whether some scores could not be read.
     scores_cut: bool,
 }
 
@@ -43,7 +43,8 @@ impl Problems {
         }
     }
 
-    /// Not all scores could be read, for this reason. `evaluate` is the command that judges the benchmark.
+    /// Records that some scores could not be read, and why. `evaluate` is the command that judges the
+    /// benchmark.
     pub(super) fn scores_cut(&mut self, why: &str, evaluate: &str) {
         self.scores_cut = true;
         self.lines.push(format!(
@@ -52,7 +53,7 @@ impl Problems {
         ));
     }
 
-    /// Why rows are missing, by how the run ended.
+    /// Explains why rows are missing, by how the run ended.
     pub(super) fn outcome(&mut self, outcome: Option<&str>) {
         if outcome == Some("interrupted") {
             let line = "the run was interrupted: rows are missing";
@@ -76,7 +77,8 @@ impl Problems {
         }
     }
 
-    /// A rate of fewer rows than `all` of the tree gets no interval: that one is of other rows.
+    /// A rate of fewer rows than `all` of the tree gets no interval, because the interval belongs to other
+    /// rows.
     pub(super) fn rates(&mut self, all: &RateStatistics) {
         if (self.passed, self.judged) != (all.passed, all.rows) {
             self.lines.push(format!(
@@ -87,8 +89,8 @@ impl Problems {
         }
     }
 
-    /// One line for each thing that is incomplete. `orphans` are scores without a conversation.
-    /// A command that fixes one begins with `command`.
+    /// One line for each incomplete part. `orphans` are scores without a conversation. Commands that fix a
+    /// part begin with `command`.
     pub(super) fn finish(
         mut self,
         expected: Expected,

@@ -1,6 +1,6 @@
-//! Which journals report the conversations in a tree, by the replies.
+//! Determines, by the replies, which journals report the conversations in a tree.
 //!
-//! A journal names its benchmark by the folder's name alone, and runs of several folders of benchmarks may share their records.
+//! A journal names its benchmark only by the folder's name, and runs in several folders of benchmarks may share their records.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,14 +19,14 @@ pub(super) struct Replies(BTreeMap<String, OfTarget>);
 
 #[derive(Default)]
 struct OfTarget {
-    /// By the key of a conversation: that of its replies.
+    /// For the key of each conversation, the key of its replies.
     rows: HashMap<u64, u64>,
-    /// Whether the target replied at all.
+    /// Whether the target gave any reply.
     replied: bool,
 }
 
 impl Replies {
-    /// Reads the conversations of `targets`, as far as they can be read: what is wrong with a file is reported when it is exported.
+    /// Reads the conversations of `targets`, as far as they are readable: problems of a file are reported when it is exported.
     pub(super) fn read(dir: &BenchmarkDir, benchmark: &Benchmark, targets: &[ModelId]) -> Self {
         let read = |id: &ModelId| {
             let mut replies = OfTarget::default();
@@ -40,7 +40,7 @@ impl Replies {
         Self(targets.iter().map(read).collect())
     }
 
-    /// How much of the conversations of `target` a journal reports.
+    /// How many conversations of `target` a journal reports.
     pub(super) fn covered(&self, target: &str, reported: &ReportedReplies) -> Coverage {
         let mut coverage = Coverage {
             cached: reported.cached,
@@ -58,7 +58,7 @@ impl Replies {
 pub(super) struct ReportedReplies {
     /// Whether a reply of the target or a judge came from the cache, in any item.
     cached: bool,
-    /// Those that ended.
+    /// The items that ended.
     items: Vec<ReportedReply>,
 }
 
@@ -69,13 +69,13 @@ struct ReportedReply {
     prompt: u64,
     /// The key of all its replies.
     replies: u64,
-    /// Whether there are none.
+    /// Whether the item has no replies.
     is_empty: bool,
     origins: ReplyOrigins,
 }
 
 impl ReportedReplies {
-    /// Adds where the reply to a call came from.
+    /// Adds the origin of the reply to a call.
     pub(super) fn add_call(&mut self, origins: ReplyOrigins) {
         self.cached |= origins.cached;
     }
@@ -92,24 +92,24 @@ impl ReportedReplies {
     }
 }
 
-/// How much of one target's conversations a journal reports.
+/// How many of a target's conversations a journal reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Coverage {
-    /// Whether it reports a conversation of the tree.
+    /// Whether the journal reports a conversation of the tree.
     is_reported: bool,
     /// Items that ended.
     items: u64,
-    /// Those of them whose replies are those in the tree.
+    /// Items whose replies equal those in the tree.
     same: u64,
     /// Rows in the tree.
     rows: u64,
-    /// Where the replies of those came from that are those in the tree.
+    /// The origins of the replies that equal those in the tree.
     origins: ReplyOrigins,
     /// Whether a reply of the target or a judge came from the cache, in any item.
     pub(super) cached: bool,
 }
 
-/// Where replies of the target and of judges came from.
+/// The origins of replies of the target and of judges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReplyOrigins {
     fetched: bool,
@@ -117,7 +117,7 @@ pub(super) struct ReplyOrigins {
 }
 
 impl ReplyOrigins {
-    /// Where the reply to a call came from. `None` where the target or a judge gave none.
+    /// The origin of the reply to a call. `None` if the call failed, or is not one to the target or a judge.
     pub(super) fn of_call(by: Asked, call: &Exchange<'_>) -> Option<Self> {
         match by {
             Asked::Target | Asked::Judge if call.exception.is_none() => Some(Self {
@@ -135,17 +135,17 @@ impl ReplyOrigins {
 }
 
 impl Coverage {
-    /// Whether it reports all rows in the tree, and no others.
+    /// Whether the journal reports exactly the rows in the tree.
     pub(super) fn is_whole(self) -> bool {
         self.items == self.rows && self.same == self.rows
     }
 
-    /// Whether every reply that it has in common with the tree came from the cache.
+    /// Whether every reply that the journal shares with the tree came from the cache.
     pub(super) fn is_cached(self) -> bool {
         self.origins.cached && !self.origins.fetched
     }
 
-    /// Whether it reports a conversation of the tree.
+    /// Whether the journal reports a conversation of the tree.
     pub(super) fn is_reported(self) -> bool {
         self.is_reported
     }
@@ -195,7 +195,8 @@ impl OfTarget {
             .insert(hash_key(prompt.as_str()), hash_key(replies));
     }
 
-    /// Whether the tree holds the conversation with these replies. That there are none proves nothing where others have some.
+    /// Whether the tree holds the item's conversation with the same replies. An item without replies proves nothing if other
+    /// conversations have some.
     fn holds(&self, item: &ReportedReply) -> bool {
         self.has(item) && item.is_empty != self.replied
     }

@@ -1,4 +1,4 @@
-//! What a journal reports of one item.
+//! The data that a journal reports about one item.
 
 use interop::{Asked, Call};
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{disk_index::hash_key, exchange::Exchange};
 
-/// What a journal reports of an item and the tree does not hold.
+/// The data that a journal reports about an item and that the tree does not have.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ReportedItem {
     /// The metric, or the group of a safety evaluation.
@@ -19,9 +19,9 @@ pub(super) struct ReportedItem {
     pub(super) calls: Vec<Call>,
     /// The target's calls of tools that models answered, each with the number of calls up to its answer.
     answered: Vec<(usize, Option<String>)>,
-    /// Keys of the target's replies, as they went into the transcript.
+    /// Keys of the target's replies, as in the transcript.
     replies: Vec<u64>,
-    /// Whether the conversation was simulated in this run, not taken from the tree.
+    /// Whether the conversation was simulated in this run and not taken from the tree.
     simulated: bool,
     /// Microseconds since 1970.
     started: Option<i64>,
@@ -46,7 +46,7 @@ impl ReportedItem {
         }
     }
 
-    /// Adds an event of the item, which may be a call.
+    /// Adds an event of the item. If the event is a call, `call` is set.
     pub(super) fn add(&mut self, event: &EventBody, call: Option<(Asked, Exchange<'_>)>) {
         match event {
             EventBody::TranslatedSutTurn(said) | EventBody::TranslatedSutResponse(said) => {
@@ -56,7 +56,7 @@ impl ReportedItem {
                 let id = answer.tool_call_id.to_string();
                 self.answered.push((self.calls.len(), Some(id)));
             }
-            // What follows is another conversation, whose calls may have the same ids.
+            // The events after a retry belong to a new conversation, whose calls may have the same ids.
             EventBody::RetryingItem(_) => self.answered = vec![(self.calls.len(), None)],
             _ => {
                 let Some((by, exchange)) = call else {
@@ -70,7 +70,7 @@ impl ReportedItem {
         }
     }
 
-    /// Sets when the item ended.
+    /// Sets the time when the item ended.
     pub(super) fn end(&mut self, time: Option<Timestamp>) {
         self.ended = time.map(Timestamp::as_microsecond);
     }
@@ -80,17 +80,18 @@ impl ReportedItem {
         self.replies = reply_keys(transcript).collect();
     }
 
-    /// When it was queued, and when it ended.
+    /// The times when it was queued and when it ended.
     pub(super) fn times(&self) -> [Option<Timestamp>; 2] {
         [self.started, self.ended].map(|time| Timestamp::from_microsecond(time?).ok())
     }
 
-    /// Whether the replies are those of `transcript`.
+    /// Whether the replies equal those of `transcript`.
     pub(super) fn fits(&self, transcript: &[Turn]) -> bool {
         reply_keys(transcript).eq(self.replies.iter().copied())
     }
 
-    /// Says of each call of a model in the place of a tool which call of the target it answers: calls come before their answer.
+    /// Sets, for each call of a model that simulates a tool, the id of the target's call that it answers. In the journal, a
+    /// model's calls come before its answer.
     pub(super) fn name_tool_calls(&mut self) {
         let mut start = 0;
         for (end, id) in std::mem::take(&mut self.answered) {
@@ -102,7 +103,7 @@ impl ReportedItem {
         }
     }
 
-    /// Takes the judges' calls out, each with the metric that it judged.
+    /// Takes the judges' calls, each with the metric that it judged.
     pub(super) fn take_judging(&mut self) -> Vec<Call> {
         let judging = self.calls.extract_if(.., |call| call.by == Asked::Judge);
         let of_test = |call| Call {
@@ -126,7 +127,7 @@ pub(super) fn reply_keys(transcript: &[Turn]) -> impl Iterator<Item = u64> {
     replies.map(|turn| reply_key(&turn.content, &turn.tool_calls))
 }
 
-/// A key of a reply. Ids of calls are left out: the simulator may give a call another one than the model did.
+/// A key of a reply. Ids of calls are left out, because the simulator may replace the model's id of a call.
 fn reply_key(text: &str, calls: &[ToolCall]) -> u64 {
     let calls = calls.iter().map(|call| (&*call.name, &*call.arguments));
     hash_key((text, calls.collect::<Vec<_>>()))

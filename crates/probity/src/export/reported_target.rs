@@ -1,4 +1,4 @@
-//! What journals report of a target as a whole.
+//! The data that journals report about a target as a whole.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use schema::{EventBody, Extra, event::StartingRun};
 
 use super::exchange::Exchange;
 
-/// What journals report of a target as a whole.
+/// The data that journals report about a target as a whole.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReportedTarget {
-    /// The journal of the run that simulated it last.
+    /// The journal of the last run that simulated it.
     pub(super) journal: Option<PathBuf>,
     pub(super) run_id: Option<String>,
     pub(super) ended: Option<Timestamp>,
     pub(super) samples: Option<u32>,
     pub(super) settings: Extra,
-    /// Whether `settings` are those of a request.
+    /// Whether `settings` come from a request.
     has_settings: bool,
     pub(super) judges: Vec<Judge>,
     /// Whether it was called, and whether its answers were judged.
@@ -26,7 +26,7 @@ pub(super) struct ReportedTarget {
 }
 
 impl ReportedTarget {
-    /// What the start of a run in the journal at `path` says.
+    /// The data in the start event of a run in the journal at `path`.
     pub(super) fn of_run(start: &StartingRun, path: &Path) -> Self {
         Self {
             journal: Some(path.to_owned()),
@@ -36,7 +36,7 @@ impl ReportedTarget {
         }
     }
 
-    /// Adds what an event of `run` at `time` reports, which may be a call.
+    /// Adds the data of an event of `run` at `time`. If the event is a call, `call` is set.
     pub(super) fn add(
         &mut self,
         event: &EventBody,
@@ -63,7 +63,7 @@ impl ReportedTarget {
                 ..run.clone()
             };
         }
-        // The journal has no request of a call that failed.
+        // For a failed call the journal has no request.
         if !self.has_settings && call.exception.is_none() {
             self.settings = call.settings();
             self.has_settings = true;
@@ -77,7 +77,8 @@ impl ReportedTarget {
         }
     }
 
-    /// With the run that was to simulate it, where it was never called: the user model failed each time, for one.
+    /// If the target was never called, for example because the user model failed each time, adds the run that
+    /// planned to simulate it.
     pub(super) fn or_planned(self, planned: Option<Self>) -> Self {
         match planned {
             Some(run) if self.journal.is_none() => Self {
@@ -90,7 +91,7 @@ impl ReportedTarget {
         }
     }
 
-    /// Adds what a newer journal reports. Judged again: earlier judges no longer count.
+    /// Adds the data of a newer journal. If the target was judged again there, earlier judges no longer count.
     pub(super) fn add_newer(&mut self, newer: &Self) {
         let ended = newer.ended.or(self.ended);
         let (judges, was_judged) = match newer.was_judged {
@@ -120,7 +121,7 @@ fn judge(call: &Exchange<'_>) -> Judge {
     }
 }
 
-/// `text` with placeholders for what differs from call to call.
+/// `text` with placeholders for the parts that vary from call to call.
 fn template(text: &str) -> String {
     ["definition", "examples", "transcript"]
         .iter()

@@ -1,4 +1,4 @@
-//! The rows of a target as samples, read in a thread beside the exporter's.
+//! Reads the rows of a target as samples, in a separate thread from the exporter.
 
 use std::{ops::ControlFlow, path::PathBuf, sync::mpsc, thread};
 
@@ -8,29 +8,29 @@ use schema::{Conversation, ModelId, Scenario, TargetRef};
 use super::{Bench, journal_index::JournalIndex, scores::Scores};
 use store::{RunError, read_conversations};
 
-/// Where samples go.
+/// The channel for samples.
 type Ahead = mpsc::SyncSender<Result<Sample, RunError>>;
 
-/// Samples that are read ahead of the exporter. Few: a sample can be large.
+/// Samples that are read ahead of the exporter. The number is small because a sample can be large.
 const AHEAD: usize = 8;
 
-/// The rows of a target, and what is joined with them.
+/// The rows of a target, and the data joined with them.
 pub(super) struct Rows<'a> {
     pub(super) bench: &'a Bench,
     /// The file of conversations.
     pub(super) path: PathBuf,
     pub(super) id: &'a ModelId,
-    /// For rows that name their scenario and do not hold it.
+    /// For rows that only name their scenario.
     pub(super) scenarios: &'a [Scenario],
     pub(super) index: &'a mut JournalIndex,
     pub(super) scores: &'a mut Scores,
 }
 
 impl Rows<'_> {
-    /// Hands each row to `take`, in order. Returns the error that ended the reading before the end of the file, if there was one.
+    /// Passes each row to `take`, in order. Returns the error that ended the reading before the end of the file, if any.
     ///
     /// # Errors
-    /// That of `take`, or one of the temporary folder.
+    /// The error of `take`, or one of the temporary folder.
     pub(super) fn each(
         self,
         mut take: impl FnMut(Sample) -> Result<(), RunError>,
@@ -38,7 +38,7 @@ impl Rows<'_> {
         let (ahead, samples) = mpsc::sync_channel(AHEAD);
         thread::scope(|scope| {
             let reader = scope.spawn(move || self.read(&ahead));
-            // The receiver goes with the loop: a reader whose samples nobody takes any more ends.
+            // The receiver is dropped with the loop, so a reader whose samples are no longer taken ends.
             let taken = samples.into_iter().try_for_each(|sample| take(sample?));
             match reader.join() {
                 Ok(read) => taken.map(|()| read.err()),
@@ -68,12 +68,12 @@ impl Rows<'_> {
         ControlFlow::Continue(())
     }
 
-    /// A row with its scores and what journals report of it.
+    /// A row with its scores and the data of the journals.
     fn sample(&mut self, row: Conversation) -> Result<Sample, RunError> {
         let scores = self.scores.of(&row)?;
         let mut sample = Sample::new(row, scores);
         self.index.join(&mut sample)?;
-        // No journal reports the request to the target: that of a judge alone does not.
+        // No journal reports the request to the target. A judge's call alone does not contain it.
         let simulated = sample.calls.iter().any(|call| call.by != Asked::Judge);
         if sample.system_prompt.is_none() && !simulated {
             let own = sample.conversation.scenario.target_system_prompt.as_deref();

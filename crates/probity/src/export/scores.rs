@@ -1,4 +1,4 @@
-//! The scores of a target, by the conversation they belong to.
+//! The scores of a target, by the conversation that they belong to.
 
 use std::{fs::File, ops::ControlFlow, path::Path};
 
@@ -13,25 +13,25 @@ use store::{RunError, each_json_row};
 
 /// The rows of a `scores.json`.
 pub(super) struct Scores {
-    /// By conversation; rows that do not name theirs by [`unnamed`].
+    /// By conversation; rows that do not name their conversation are under [`unnamed`].
     rows: DiskIndex,
     note: Option<String>,
-    /// What ended the reading before the end of the file.
+    /// The error that ended the reading before the end of the file.
     cut: Option<RunError>,
 }
 
 impl Scores {
-    /// Reads the file at `path`. One that is not there has no rows and a note; one that is cut off has those before the cut.
+    /// Reads the file at `path`. A missing file has no rows and a note; a file that is cut off has the rows before the cut.
     ///
     /// # Errors
-    /// When the file is there and cannot be opened, or the temporary folder cannot be used.
+    /// When the file exists but cannot be opened, or the temporary folder cannot be used.
     pub(super) fn read(
         path: &Path,
         target: &ModelId,
         metrics: &[Metric],
     ) -> Result<Self, RunError> {
         let mut rows = DiskIndex::new()?;
-        // A link that leads nowhere but in a circle is there, and cannot be opened.
+        // A link that only leads in a circle exists, but cannot be opened.
         if matches!(path.try_exists(), Ok(false)) {
             let note = Some("no scores.json: nothing is judged yet".to_owned());
             return Ok(Self {
@@ -73,12 +73,12 @@ impl Scores {
         })
     }
 
-    /// Why not all of the file could be read, in words, where that is so.
+    /// Why part of the file could not be read, if so.
     pub(super) fn cut(&self) -> Option<String> {
         self.cut.as_ref().map(explained)
     }
 
-    /// What a person should know of the file.
+    /// The note about the file, for people.
     pub(super) fn take_note(&mut self) -> Option<String> {
         self.note.take()
     }
@@ -94,7 +94,7 @@ impl Scores {
         Ok(scores)
     }
 
-    /// Scores whose conversation was not there.
+    /// The number of scores without a conversation.
     pub(super) fn left(&self) -> usize {
         self.rows.left()
     }

@@ -1,4 +1,4 @@
-//! What holds for a whole run of a target, from its journal and its manifest.
+//! Data that applies to a whole run of a target, from its journal and its manifest.
 
 use std::{
     fs::{self, File},
@@ -38,7 +38,7 @@ pub(super) fn run(
     let fingerprints = fingerprints(&manifest, bench.dir.name(), &target.id);
     let evaluator = config("evaluator_model");
     let judges = match known.judges.is_empty() {
-        // Nothing was judged, where all conversations failed for one: this is who was to.
+        // If nothing was judged, for example because all conversations failed, the planned judges are listed.
         true => one_or_more(evaluator)
             .filter_map(|entry| model(entry).map(unasked))
             .collect(),
@@ -82,8 +82,8 @@ pub(super) fn run(
     }
 }
 
-/// A hash of what the target's files hold: it stands for the run's id where there is no journal, and a copy of the files has the same.
-/// `None` where one does.
+/// A hash of the content of the target's files. It replaces the run's id if there is no journal, and a copy of the files has the same
+/// hash. `None` if there is a journal.
 pub(super) fn content(
     index: &JournalIndex,
     target: &ModelId,
@@ -104,13 +104,13 @@ pub(super) fn content(
     Ok(Some(hex(&hash.finalize())))
 }
 
-/// When the files of a target were last written. Where no record of the run is left, no more is known of its time.
+/// The time when the files of a target were last written. Without a record of the run, this is all that is known of its time.
 fn written(files: &TargetDir) -> Option<Timestamp> {
     let times = [files.conversations(), files.scores()];
     times.iter().filter_map(|path| modified(path)).max()
 }
 
-/// When a file was last written, to the second.
+/// The time when a file was last written, to the second.
 pub(super) fn modified(path: &Path) -> Option<Timestamp> {
     let time = fs::metadata(path).and_then(|file| file.modified()).ok()?;
     let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
@@ -125,14 +125,14 @@ fn unasked(judge: TargetRef) -> Judge {
     }
 }
 
-/// What is known of the provider `source`.
+/// The known data of the provider `source`.
 pub(super) fn known_source(source: &str) -> Option<KnownSource> {
     match ProviderPreset::parse(source) {
         Ok(provider) => Some(KnownSource {
             self_hosted: provider.is_local(),
             base_url: Some(provider.base_url()),
         }),
-        // The scripted models run in the process.
+        // The scripted models run in this process.
         Err(_) => (source == "scripted").then_some(KnownSource {
             self_hosted: true,
             base_url: None,
@@ -155,7 +155,7 @@ pub(super) fn model(entry: &Value) -> Option<TargetRef> {
     })
 }
 
-/// The one model of a configuration, or the models of a list.
+/// The single model of a configuration, or the models of a list.
 fn one_or_more(entry: &Value) -> impl Iterator<Item = &Value> {
     match entry {
         Value::Array(entries) => entries.iter(),
@@ -171,7 +171,7 @@ pub(super) fn sourced(judge: Judge, entry: &Value) -> Judge {
     }
 }
 
-/// The manifest in the folder `records`; without content where there is none.
+/// The manifest in the folder `records`; empty if there is none.
 pub(super) fn manifest(records: Option<&Path>) -> Manifest {
     records.and_then(Manifest::read).unwrap_or_default()
 }
@@ -180,19 +180,19 @@ pub(super) fn time(text: Option<&str>) -> Option<Timestamp> {
     text?.parse().ok()
 }
 
-/// The git revision of the folder that the run was started in.
+/// The git revision of the folder in which the run was started.
 pub(super) fn revision(manifest: &Manifest) -> Option<String> {
     manifest.git["revision"].as_str().map(str::to_owned)
 }
 
-/// Who serves `target`, as the configuration names it.
+/// The provider of `target`, as the configuration names it.
 pub(super) fn source_of(manifest: &Manifest, target: &ModelId) -> Option<String> {
     let mut targets = manifest.setting("targets").as_array()?.iter();
     let id = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(target.as_str());
     source(targets.find(id)?)
 }
 
-/// What ran the phases of one target.
+/// The fingerprints of the phases of one target.
 fn fingerprints(manifest: &Manifest, benchmark: &str, target: &ModelId) -> Extra {
     let all = manifest.result(benchmark, "fingerprints").as_object();
     let own = format!("simulator:{target}");

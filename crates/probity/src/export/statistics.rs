@@ -1,4 +1,4 @@
-//! The statistics that are exported: those of the rows in the tree, whatever `statistics.json` says.
+//! The exported statistics: those of the rows in the tree, whatever `statistics.json` contains.
 
 use aggregator::statistics::ScenarioIndex;
 use schema::{
@@ -10,13 +10,13 @@ use store::{
     target_statistics,
 };
 
-/// What the statistics of a benchmark's targets are made of.
+/// The input for the statistics of a benchmark's targets.
 pub(super) struct StatisticsSource {
-    /// `None`: `scenarios.json` cannot be read, so which rows are alike is not known.
+    /// `None`: `scenarios.json` cannot be read, so it is unknown which rows are similar.
     index: Option<ScenarioIndex>,
     /// `statistics.json`; `None`: there is none, or it cannot be read.
     written: Option<Statistics>,
-    /// Why something of the above is missing.
+    /// Why any of the above is missing.
     problems: Vec<String>,
 }
 
@@ -40,12 +40,12 @@ impl StatisticsSource {
         }
     }
 
-    /// What is wrong with the files.
+    /// Problems of the files.
     pub(super) fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
     }
 
-    /// The statistics of the rows of `target`; `None` where they cannot be read, which is reported where rows are read.
+    /// The statistics of the rows of `target`; `None` if they cannot be read, which is reported where rows are read.
     pub(super) fn of(
         &self,
         dir: &BenchmarkDir,
@@ -56,8 +56,8 @@ impl StatisticsSource {
         target_statistics(dir, benchmark, target, index).ok()
     }
 
-    /// The entry of `statistics.json` where it is of the same rows as `now`: it says more, of the judges for one. Else `now`, with a line
-    /// where there is such a file. What people say is always that of the labels as they are now.
+    /// The entry of `statistics.json` if it covers the same rows as `now`, because it has more data, for example about the judges.
+    /// Otherwise `now`, with a line if the file exists. The agreement with people always comes from the current labels.
     pub(super) fn checked(
         &self,
         dir: &BenchmarkDir,
@@ -81,7 +81,7 @@ impl StatisticsSource {
     }
 }
 
-/// The entry with what people say now, and a line where that was not in it.
+/// The entry with the current agreement with people, and a line if the entry had a different one.
 fn with_people(
     dir: &BenchmarkDir,
     mut written: TargetStatistics,

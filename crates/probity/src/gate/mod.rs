@@ -1,4 +1,4 @@
-//! The gate of a benchmark or of safety results: rules held against the rows.
+//! The gate of a benchmark or of safety results: checks rules against the rows.
 
 mod rows;
 mod safety;
@@ -27,24 +27,24 @@ use self::rows::{
 pub use self::safety::{check_safety_gate, gate_safety};
 use crate::baseline::gated_targets;
 
-/// Which rules a gate holds against which targets.
+/// The options of a gate: its rules and targets.
 #[derive(Clone, Debug, Default)]
 pub struct GateOptions {
     /// The file of the rules, `gate.yaml`.
     pub rules: PathBuf,
-    /// The baseline. `None`: the one that the rules name, else `baseline.json` in the folder of the benchmark, or `KIND-baseline.json` here for
-    /// safety results. It is read only where a rule compares with it.
+    /// The baseline. `None`: the file named in the rules, otherwise `baseline.json` in the folder of the benchmark, or `KIND-baseline.json`
+    /// in the current folder for safety results. It is read only if a rule compares with it.
     pub baseline: Option<PathBuf>,
-    /// The targets: none for all that have scores.
+    /// The targets; empty: all that have scores.
     pub targets: Vec<ModelId>,
 }
 
-/// Holds the rules against the scores in the tree. Rates are counted from `scores.json` again, so that `statistics.json` may be missing or
-/// old; no model is called, and nothing is written.
+/// Checks the rules against the scores in the tree. Rates are counted from `scores.json` again, so `statistics.json` may be missing or
+/// outdated; no model is called, and nothing is written.
 ///
 /// # Errors
-/// When the rules cannot be used, there are no scores, or the baseline is of another benchmark: with another uid, version, number of turns
-/// or definition of a metric, or of another judge.
+/// When the rules cannot be used, there are no scores, or the baseline cannot be compared: another benchmark, that is, another uid,
+/// version, number of turns or definition of a metric, or another judge.
 pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateReport, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
@@ -89,13 +89,13 @@ pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateRe
     })
 }
 
-/// Checks before a run what can be known before it: the rules, the names in them where the benchmark has metrics, and the baseline.
+/// Checks before a run what is known by then: the rules, the names in them if the benchmark has metrics, and the baseline.
 ///
 /// # Errors
-/// As [`gate()`], but for scores, targets, turns and judge.
+/// As [`gate()`], except for scores, targets, turns and judge.
 pub fn check_gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<(), RunError> {
     let dir = layout.benchmark(name)?;
-    // One that cannot be read is reported by the run itself.
+    // A benchmark that cannot be read is reported by the run itself.
     let benchmark = read_benchmark(&dir).ok();
     let known = benchmark.as_ref().filter(|all| !all.metrics.is_empty());
     let names = GateNames {
@@ -132,7 +132,7 @@ fn rewrite(layout: &Layout, dir: &BenchmarkDir) -> String {
     )
 }
 
-/// Conversations of another length, and verdicts of another judge, are not comparable.
+/// Conversations of another length, or verdicts of another judge, cannot be compared.
 fn check_measured_alike(
     layout: &Layout,
     dir: &BenchmarkDir,
@@ -158,14 +158,14 @@ fn check_measured_alike(
     refuse(path, UNLIKE, &differ, &rewrite(layout, dir))
 }
 
-/// What the targets of a gate have in common.
+/// The state that the targets of a gate share.
 struct GatedTree<'a> {
     dir: &'a BenchmarkDir,
     benchmark: &'a Benchmark,
     rules: &'a GateRules,
     baseline: Option<&'a Baseline>,
     index: ScenarioIndex,
-    /// Targets whose conversations came from elsewhere: what they have is all there is.
+    /// Targets with imported conversations. For them, scenarios without rows do not count as missing.
     imported: Vec<ModelId>,
 }
 
@@ -194,7 +194,7 @@ impl GatedTree<'_> {
 
     fn open(&self, id: &ModelId) -> Result<GatedTarget<'_>, RunError> {
         let files = self.dir.target(id)?;
-        // Scores alone are enough: conversations that are missing or unreadable are no error here.
+        // Scores alone are enough: missing or unreadable conversations are not an error here.
         let replies = count_replies(&files.conversations(), self.benchmark).ok();
         let mut rows = read_target_rows(self.dir, self.benchmark, id, replies.as_ref())?;
         let not_run = match self.imported.contains(id) {
@@ -217,8 +217,8 @@ impl GatedTree<'_> {
         })
     }
 
-    /// Counts the scenarios that the target has no row of as rows without a verdict, as many as other scenarios have. Returns the metric of
-    /// each and how many rows it is.
+    /// Counts the scenarios without any row of the target as rows without a verdict, as many as other scenarios have. Returns each metric
+    /// and its number of such rows.
     fn add_not_run(&self, rows: &mut TargetRows) -> Result<Vec<(String, u64)>, RunError> {
         let samples = rows.most_samples().max(1);
         let mut not_run = Vec::new();
@@ -235,7 +235,7 @@ impl GatedTree<'_> {
     }
 }
 
-/// What the rules of one target are held against.
+/// The data that the rules of one target are checked against.
 struct GatedTarget<'a> {
     tree: &'a GatedTree<'a>,
     rows: ComparedRows,
@@ -282,7 +282,7 @@ impl GatedTarget<'_> {
         rate.cloned().unwrap_or_default()
     }
 
-    /// The metrics of a scope of several.
+    /// The metrics of a scope with several metrics.
     fn metrics(&self, scope: &GateScope) -> Vec<&str> {
         let benchmark = self.tree.benchmark;
         let of = |is_in: &dyn Fn(&Metric) -> bool| {

@@ -1,4 +1,4 @@
-//! Rules held against counted rows, of a benchmark or of safety results.
+//! Checks rules against counted rows of a benchmark or of safety results.
 
 use std::{
     collections::BTreeMap,
@@ -23,19 +23,19 @@ pub(super) struct ComparedRows {
     pub(super) rows: TargetRows,
     /// Its rows in the baseline.
     before: Option<TargetRows>,
-    /// Its rows compared with those, over all and by metric.
+    /// The comparisons of its rows with the baseline, over all rows and by metric.
     compared: Vec<Comparison>,
-    /// How many units of each metric have a verdict in the baseline alone.
+    /// The number of units of each metric that have a verdict only in the baseline.
     lost: BTreeMap<String, u64>,
 }
 
-/// Which of the rows a rule is about.
+/// The rows that a rule applies to.
 pub(super) enum Selection<'a> {
     /// All of them.
     All,
-    /// Those of a metric, or of a group of safety results.
+    /// The rows of a metric, or of a group of safety results.
     One(&'a str),
-    /// Those of several.
+    /// The rows of several metrics or groups.
     Several(&'a [&'a str]),
 }
 
@@ -45,12 +45,12 @@ pub(super) struct Check<'a> {
     /// Its number, from 1.
     pub(super) number: usize,
     pub(super) rule: &'a GateRule,
-    /// The rows, as people read it.
+    /// The rows, in words.
     pub(super) scope: String,
     pub(super) selection: Selection<'a>,
     /// Their rate.
     pub(super) rate: RateStatistics,
-    /// How many of them were not run.
+    /// The number of rows that were not run.
     pub(super) not_run: u64,
     pub(super) cost: Option<PhaseCost>,
 }
@@ -67,7 +67,7 @@ impl ComparedRows {
         }
     }
 
-    /// Holds a rule against the rows. `to_rate`: how the rate is shown.
+    /// Checks a rule against the rows. `to_rate`: the form of the rate in the result.
     pub(super) fn result(
         &self,
         check: Check<'_>,
@@ -109,14 +109,15 @@ impl ComparedRows {
         }
     }
 
-    /// The difference to the baseline. `None` where nothing can be compared.
+    /// The difference from the baseline. `None` if nothing can be compared.
     fn difference(
         &self,
         before: &TargetRows,
         index: &ScenarioIndex,
         selection: &Selection<'_>,
     ) -> Option<DifferenceStatistics> {
-        // That of all rows, then those of metrics, which are corrected over the metrics.
+        // The comparison of all rows comes first, followed by those of metrics, which are corrected
+        // over the metrics.
         let mut compared = self.compared.iter();
         let found = match selection {
             Selection::All => compared.next(),
@@ -149,7 +150,8 @@ pub(super) fn compares(rules: &GateRules, target: &ModelId) -> bool {
     rules.any(|rule| rule.require.quantity == GateQuantity::Difference && is_about(rule, target))
 }
 
-/// Reads the baseline: that of the options, or of the rules, else `default`.
+/// Reads the baseline: the file in the options, otherwise the one in the rules, otherwise
+/// `default`.
 pub(super) fn open_baseline(
     rules: &GateRules,
     options: &GateOptions,
@@ -171,7 +173,7 @@ pub(super) fn open_baseline(
     Ok((path, baseline))
 }
 
-/// Refuses a baseline with these differences, where there are any.
+/// Refuses a baseline if there are differences.
 pub(super) fn refuse(
     path: &Path,
     what: &str,
@@ -185,12 +187,12 @@ pub(super) fn refuse(
     Err(RunError::in_file(path, None, reason).with_help(advice))
 }
 
-/// What is said of a baseline of something else.
+/// The error for a baseline of another benchmark.
 pub(super) const OTHER_BENCHMARK: &str = "not a baseline of this benchmark";
-/// What is said of one that was measured otherwise.
+/// The error for a baseline that was measured differently.
 pub(super) const UNLIKE: &str = "not measured alike";
 
-/// The error of rules of which none is about a target.
+/// The error if no rule applies to any target.
 pub(super) fn no_rule(options: &GateOptions, targets: &[ModelId]) -> RunError {
     let ids: Vec<&str> = targets.iter().map(ModelId::as_str).collect();
     RunError::in_file(

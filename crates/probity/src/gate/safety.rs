@@ -27,10 +27,10 @@ use crate::safety_results::{
     OpenedResults, SafetySource, choose, open, safety_baseline_file, targets,
 };
 
-/// The group of rows that were not run: it is not known which they would have been.
+/// The group of rows that were not run: their group is unknown.
 const NOT_RUN: &str = "";
 
-/// Holds the rules against results of safety evaluations, of one kind and of one target each. Rates are counted from the conversations
+/// Checks the rules against results of safety evaluations, of one kind and one target each. Rates are counted from the conversations
 /// and errors; no model is called, and nothing is written.
 ///
 /// # Errors
@@ -80,11 +80,11 @@ pub fn gate_safety(
     })
 }
 
-/// Checks before a safety run what can be known before it: the rules, the names in them, and that the baseline can be read. `uid` is
-/// that of [`store::safety_uid`].
+/// Checks before a safety run what is known by then: the rules, the names in them, and that the baseline can be read. `uid` comes from
+/// [`store::safety_uid`].
 ///
 /// # Errors
-/// As [`gate_safety`], but for results and settings.
+/// As [`gate_safety`], except for results and settings.
 pub fn check_safety_gate(
     layout: &Layout,
     uid: &str,
@@ -113,7 +113,7 @@ fn rewrite(layout: &Layout) -> String {
     )
 }
 
-/// The baseline and its file; refused where these results do not compare with it.
+/// The baseline and its file. Refused if these results cannot be compared with it.
 fn open_safety_baseline(
     layout: &Layout,
     uid: &str,
@@ -137,7 +137,7 @@ fn open_safety_baseline(
     Ok((path, baseline))
 }
 
-/// What the rules of one target are held against.
+/// The data that the rules of one target are checked against.
 struct GatedResults<'a> {
     one: &'a OpenedResults<'a>,
     rules: &'a GateRules,
@@ -191,7 +191,7 @@ impl GatedResults<'_> {
             let case = format!("not run {number}");
             rows.push_failed((&case, NOT_RUN, MetricType::Negative), 1);
         }
-        // Any of those that were not run may be of the group.
+        // Any of the rows that were not run may belong to the group.
         let with_not_run = |group: &String| Hazard {
             id: group.clone(),
             metrics: vec![group.clone(), NOT_RUN.to_owned()],
@@ -234,7 +234,7 @@ impl GatedResults<'_> {
         rate.rows.result(check, &self.index, to_rate)
     }
 
-    /// What the file says that its rows cost; `None` where no row says so.
+    /// The cost of the file's rows; `None` if no row has one.
     fn cost(&self) -> Option<PhaseCost> {
         let details = self.one.details;
         let conversations = details.conversations.iter().map(|row| row.usage.is_some());

@@ -1,4 +1,4 @@
-//! Puts conversations of several files together into one benchmark.
+//! Joins conversations of several files in one benchmark.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -14,10 +14,11 @@ use super::{
 };
 use store::{RowPosition, RunError, Spool};
 
-/// How many examples are listed for each reason to leave something out.
+/// The most examples for each reason to leave something out.
 const EXAMPLES: usize = 3;
 
-/// A benchmark in the making. Rows are on disk; memory holds some numbers and a short name for each.
+/// A benchmark during its import. Rows are on disk; memory holds some numbers and a short name for
+/// each.
 pub(super) struct Builder<'a> {
     unfinished: &'a Unfinished,
     from: &'static str,
@@ -28,15 +29,15 @@ pub(super) struct Builder<'a> {
     scenarios: Spool,
     written: HashSet<(u32, u32)>,
     seen: HashSet<(usize, u32, u32)>,
-    /// The runs of samples that have a name, by target and the sample's number.
+    /// The named runs of samples, by target and the sample's number.
     runs: HashSet<(usize, u32, String)>,
-    /// The repetition that later files begin with, by target and the sample's number.
+    /// The first repetition of later files, by target and the sample's number.
     next: HashMap<(usize, u32), u32>,
     left_out: BTreeMap<String, (u64, Vec<String>)>,
     not_text: BTreeMap<&'static str, u64>,
 }
 
-/// What the builder ends with.
+/// The result of the builder.
 pub(super) struct Built {
     pub(super) targets: Vec<ImportedTarget>,
     pub(super) scenarios: u64,
@@ -44,11 +45,11 @@ pub(super) struct Built {
     pub(super) not_text: BTreeMap<&'static str, u64>,
 }
 
-/// One file while it is read.
+/// The state of one file while it is read.
 pub(super) struct Reading {
     source: SourceFile,
     target: usize,
-    /// What `next` is to be when the file has ended, by the sample's number.
+    /// The values for `next` after the file, by the sample's number.
     next: HashMap<u32, u32>,
 }
 
@@ -75,7 +76,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// A file begins.
+    /// Begins a file.
     pub(super) fn begin(&mut self, source: SourceFile) -> Result<Reading, RunError> {
         for id in &source.sample_ids {
             self.numbers.reserve(&source.task, id);
@@ -108,7 +109,7 @@ impl<'a> Builder<'a> {
         Ok(at)
     }
 
-    /// A file has ended.
+    /// Ends a file.
     pub(super) fn end(&mut self, reading: Reading) {
         let next = reading.next.into_iter();
         let target = reading.target;
@@ -116,7 +117,7 @@ impl<'a> Builder<'a> {
             .extend(next.map(|(number, next)| ((target, number), next)));
     }
 
-    /// Takes what was found in a file.
+    /// Processes an entry of a file.
     pub(super) fn take(&mut self, reading: &mut Reading, found: Found) -> Result<(), RunError> {
         match found {
             Found::Conversation(recorded) => self.conversation(reading, *recorded),
@@ -202,7 +203,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Writes the files of the tree but `benchmark.yaml`.
+    /// Writes the files of the tree except `benchmark.yaml`.
     pub(super) fn finish(self) -> Result<Built, RunError> {
         let root = self.unfinished.root();
         let scenarios = self.scenarios.compose(&root.join("scenarios.json"))?;

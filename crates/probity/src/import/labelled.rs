@@ -1,4 +1,4 @@
-//! Conversations of others that people labelled: a benchmark whose judge can be held against them.
+//! Imports labelled conversations of other programs as a benchmark whose judge can be compared with people.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::{unfinished::Unfinished, write_yaml};
 use store::{ImportRecord, Layout, RunError, write_json, write_labels};
 
-/// What `imported.json` says of such a benchmark.
+/// The origin of such a benchmark in `imported.json`.
 const FROM: &str = "labels";
-/// The id of the target that said what people labelled.
+/// The id of the target whose conversations people labelled.
 const TARGET: &str = "labelled";
 
-/// Conversations with labels, and the metric that both people and judge have in mind.
+/// Conversations with labels, and the metric that people labelled and the judge will use.
 #[derive(Clone, Copy, Debug)]
 pub struct LabelledConversations<'a> {
     /// The file that they come from.
@@ -27,8 +27,9 @@ pub struct LabelledConversations<'a> {
     pub metric: &'a Metric,
 }
 
-/// Makes the benchmark `name` of labelled conversations, for `evaluate` to judge: each row is a scenario of its own, the only target is
-/// `labelled`, and what people said is in its `labels.json`. Replaces a benchmark that was made in this way, and no other. Returns its folder.
+/// Creates the benchmark `name` from labelled conversations, for `evaluate` to judge: each row is a separate scenario, the only target is
+/// `labelled`, and the labels of people are in its `labels.json`. Replaces a benchmark that was created in this way, but no other. Returns
+/// its folder.
 ///
 /// # Errors
 /// When another benchmark has the name, or a file cannot be written.

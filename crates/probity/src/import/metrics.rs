@@ -1,4 +1,4 @@
-//! What imported conversations are judged for.
+//! The metrics that imported conversations are judged for.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::tasks::check_one_task;
 use store::{RunError, check_metrics, check_readable};
 
-/// A metric as people write it: without an id it is numbered.
+/// A metric as people write it. Without an id it gets a numbered one.
 #[derive(Deserialize)]
 struct Given {
     id: Option<String>,
@@ -28,16 +28,16 @@ struct Given {
     extra: Extra,
 }
 
-/// The part of a `benchmark.yaml` that matters here.
+/// The part of a `benchmark.yaml` that is read here.
 #[derive(Deserialize)]
 struct File {
     metrics: Option<Vec<Given>>,
 }
 
-/// Reads metrics from a file: a `benchmark.yaml`, or a list of metrics. Metrics without an id are numbered.
+/// Reads metrics from a file: a `benchmark.yaml`, or a list of metrics. Metrics without an id get a numbered one.
 ///
 /// # Errors
-/// When the file cannot be read, is not YAML or JSON, or holds no metric, or one that cannot be used.
+/// When the file cannot be read, is not YAML or JSON, has no metric, or has one that cannot be used.
 pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, RunError> {
     check_readable(path)?;
     let text = fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
@@ -64,7 +64,7 @@ pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, RunError> {
 }
 
 fn parse(text: &str) -> Result<Vec<Given>, serde_saphyr::Error> {
-    // Only the outermost shape is looked at: values are read as what they are to be, so that `no` stays a text.
+    // Only the outermost type is determined here: values are parsed as their final types, so that `no` stays a text.
     Ok(match serde_saphyr::from_str::<Value>(text)? {
         Value::Array(_) => serde_saphyr::from_str(text)?,
         Value::Null => Vec::new(),
@@ -74,16 +74,17 @@ fn parse(text: &str) -> Result<Vec<Given>, serde_saphyr::Error> {
     })
 }
 
-/// What to judge for.
+/// The metrics to judge for.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) metrics: Vec<Metric>,
-    /// Each conversation is judged for the metric that it was made for, and keeps its ids. Otherwise each for every metric.
+    /// Whether each conversation is judged for the metric that it was created for, and keeps its ids. Otherwise each is
+    /// judged for every metric.
     pub(super) own: bool,
 }
 
 impl Wanted {
-    /// The metrics given, or those that all files define.
+    /// The given metrics, or those that all files define.
     pub(super) fn of(
         given: &[Metric],
         sources: &[(PathBuf, SourceFile)],
@@ -126,7 +127,7 @@ impl Wanted {
                 }
             }
         }
-        // The order of the ids, which is that of the benchmark they came from.
+        // Sort by id, which restores the order of the original benchmark.
         metrics.sort_by(|a, b| a.id.cmp(&b.id));
         check_metrics(Path::new("the metrics of the files"), &metrics)?;
         Ok(Self { metrics, own: true })

@@ -1,4 +1,4 @@
-//! Makes benchmarks of what others ran, for evaluators to judge.
+//! Imports runs of other programs as benchmarks, for evaluators to judge.
 
 mod builder;
 mod labelled;
@@ -37,7 +37,7 @@ fn unusable(error: ImportError) -> RunError {
     RunError::input(error.to_string()).with_source(error)
 }
 
-/// Makes a benchmark of files that others wrote. It appears when it is whole; the files are only read.
+/// Creates a benchmark from files of other programs. It appears when it is complete; the files are only read.
 ///
 /// ```
 /// use probity::{ImportOptions, Layout, import, imported_targets};
@@ -60,8 +60,8 @@ fn unusable(error: ImportError) -> RunError {
 /// ```
 ///
 /// # Errors
-/// When a path cannot be read, a file is of no format or version that is read, is cut off or holds nothing, there is no metric to judge for, or
-/// a benchmark of that name is there. Nothing is written then.
+/// When a path cannot be read, a file has an unsupported format or version, is cut off or empty, there is no metric to judge for, or a
+/// benchmark with that name exists. Nothing is written then.
 pub fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, RunError> {
     let format = match options.format {
         Some(format) => format,
@@ -75,7 +75,7 @@ pub fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, 
     recorded(layout, options, format)
 }
 
-/// The one format of all paths.
+/// The common format of all paths.
 fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, RunError> {
     let mut found: Option<(ImportFormat, &Path)> = None;
     for path in paths {
@@ -115,7 +115,7 @@ fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, RunError> {
         .ok_or_else(|| RunError::input("nothing to import: name a file or a folder"))
 }
 
-/// The files that are meant, each once, and what holds for each.
+/// The selected files without duplicates, each with its metadata.
 fn sources(
     paths: &[PathBuf],
     format: Format,

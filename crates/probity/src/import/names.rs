@@ -1,22 +1,22 @@
-//! Ids of targets that can name folders.
+//! Ids of targets that can be folder names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{ModelId, TargetRef};
 
-/// The longest id that is made of a model's name, in bytes.
+/// The longest id derived from a model's name, in bytes.
 const LONGEST: usize = 100;
 
-/// Assigns each model an id of its own, made of its name.
+/// Assigns each model a unique id derived from its name.
 #[derive(Debug, Default)]
 pub(super) struct TargetIds {
     known: BTreeMap<(String, Option<String>), ModelId>,
-    /// In lower case: some file systems do not distinguish more.
+    /// In lower case, because some file systems ignore case.
     taken: BTreeSet<String>,
 }
 
 impl TargetIds {
-    /// The target of the model `model`. `own`: the user's own name for it, where that is known.
+    /// The target for the model `model`. `own`: the user's own name for it, if known.
     pub(super) fn target(&mut self, model: &str, own: Option<&str>) -> Option<TargetRef> {
         let key = (model.to_owned(), own.map(str::to_owned));
         let id = match self.known.get(&key) {
@@ -51,8 +51,7 @@ impl TargetIds {
     }
 }
 
-/// `text` as a name of a folder that needs no quotes anywhere: ASCII letters, digits, `.`, `_` and `-`. `otherwise` where nothing of it is
-/// left.
+/// `text` as a folder name that never needs quotes: ASCII letters, digits, `.`, `_` and `-`. `otherwise` if nothing is left.
 pub(super) fn safe_name(text: &str, otherwise: &str) -> String {
     let mut name = String::new();
     for c in text.chars() {

@@ -1,13 +1,14 @@
-//! Numbers of samples, which name scenarios.
+//! Numbers of samples, which are used in the ids of scenarios.
 
 use std::collections::HashMap;
 
 use interop::import::Recorded;
 
-/// The questions of one id, each with its number. `None`: no question is known, or the first is yet to come.
+/// The questions with one id, each with its number. `None`: the question is unknown, or the first one was
+/// not read yet.
 type Questions = Vec<(Option<[u8; 32]>, u32)>;
 
-/// The numbers of the samples of all tasks, from 0, in the order they are read.
+/// The numbers of the samples of all tasks, from 0, in the order in which they are read.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     /// By task and the sample's id.
@@ -16,7 +17,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Assigns the sample a number before it is read. Which question it asks is not known yet.
+    /// Assigns the sample a number before it is read. Its question is not known yet.
     pub(super) fn reserve(&mut self, task: &str, sample: &str) {
         let key = (task.to_owned(), sample.to_owned());
         let next = &mut self.next;

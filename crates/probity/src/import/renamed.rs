@@ -1,4 +1,4 @@
-//! What names the benchmark in files beside it, when the benchmark gets another name.
+//! Replaces the name of a benchmark in the files beside it when the benchmark is renamed.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use store::RunError;
 
-/// The files, and where in them the benchmark is named.
+/// The files, and the keys in them that name the benchmark.
 const NAMED: [(&str, &[&str]); 2] = [
     (
         "grades.json",
@@ -15,20 +15,19 @@ const NAMED: [(&str, &[&str]); 2] = [
     ("standards.json", &["/standards/reference_benchmark"]),
 ];
 
-/// The names that a benchmark had and has.
+/// The old and the new name of a benchmark.
 pub(super) struct Renamed {
     pub(super) before: String,
     pub(super) now: String,
 }
 
 impl Renamed {
-    /// Whether the file `name` tells whose it is, so that it has to be written again.
+    /// Whether the file `name` contains the benchmark's name, so that it must be rewritten.
     pub(super) fn concerns(&self, name: &str) -> bool {
         self.before != self.now && NAMED.iter().any(|(file, _)| *file == name)
     }
 
-    /// Copies the file `name`, with the new name where it has the one that the benchmark had. One that is not JSON is not copied: gives
-    /// the reason.
+    /// Copies the file `name` and replaces the old name with the new one. A file that is not JSON is not copied: returns the reason.
     pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<Option<String>, RunError> {
         let text = fs::read(from).map_err(|error| RunError::read(from, error))?;
         let mut file: Value = match serde_json::from_slice(&text) {

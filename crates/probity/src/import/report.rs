@@ -1,11 +1,11 @@
-//! The request of an import, and its report.
+//! The options of an import, and its report.
 
 use std::path::PathBuf;
 
 use schema::{Metric, TargetRef};
 use serde::Serialize;
 
-/// What is imported.
+/// The format of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportFormat {
     /// A benchmark tree, of Probity or ImpactBench.
@@ -17,7 +17,7 @@ pub enum ImportFormat {
 }
 
 impl ImportFormat {
-    /// `tree`, `inspect` or `eee`, as commands and files spell it.
+    /// `tree`, `inspect` or `eee`, as in commands and files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -27,7 +27,7 @@ impl ImportFormat {
         }
     }
 
-    /// The format of this name.
+    /// The format with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Tree, Self::Inspect, Self::EveryEvalEver]
@@ -36,22 +36,22 @@ impl ImportFormat {
     }
 }
 
-/// What to import, and what to make of it.
+/// The options of an import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
-    /// The format; `None`: found out by looking at the files.
+    /// The format; `None`: detected from the files.
     pub format: Option<ImportFormat>,
-    /// Files and folders of one format.
+    /// Files and folders of a single format.
     pub paths: Vec<PathBuf>,
-    /// The name of the benchmark; `None`: made of the evaluation's.
+    /// The name of the benchmark; `None`: derived from the evaluation's name.
     pub name: Option<String>,
-    /// What to judge each conversation for. Empty: what the files define themselves.
+    /// The metrics to judge each conversation for. Empty: those that the files define.
     pub metrics: Vec<Metric>,
-    /// Replace a benchmark of that name that is there.
+    /// Replaces an existing benchmark with that name.
     pub force: bool,
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Clone, Debug)]
 pub struct ImportReport {
     /// The format.
@@ -62,17 +62,18 @@ pub struct ImportReport {
     pub folder: PathBuf,
     /// The files that were read.
     pub files: Vec<PathBuf>,
-    /// What is judged.
+    /// The metrics.
     pub metrics: Vec<Metric>,
     /// Rows of `scenarios.json`.
     pub scenarios: u64,
     /// The systems under test, by id.
     pub targets: Vec<ImportedTarget>,
-    /// Whether there are conversations and all targets have scores: nothing is left to judge.
+    /// Whether there are conversations and all targets have scores, so that nothing is left to
+    /// judge.
     pub judged: bool,
-    /// What was not taken along, by reason.
+    /// What was left out, by reason.
     pub left_out: Vec<LeftOut>,
-    /// What a person should know besides, one line each.
+    /// Further notes for people, one line each.
     pub notes: Vec<String>,
 }
 
@@ -84,7 +85,7 @@ impl ImportReport {
     }
 }
 
-/// A system under test, and what was imported of it.
+/// A system under test, and the number of imported rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImportedTarget {
     /// Its id in the tree, and its name in the files.
@@ -92,7 +93,7 @@ pub struct ImportedTarget {
     pub target: TargetRef,
     /// Rows of its `conversations.json`.
     pub conversations: u64,
-    /// Rows among them with an error, which no judge reads.
+    /// The rows with an error, which no judge reads.
     pub failed: u64,
 }
 
@@ -106,12 +107,12 @@ impl ImportedTarget {
     }
 }
 
-/// Things that were left out for one reason.
+/// Things that were left out for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// How many.
+    /// The number of things.
     pub count: u64,
     /// Some of them.
     pub examples: Vec<String>,

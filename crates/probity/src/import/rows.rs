@@ -1,10 +1,10 @@
-//! Rows of the tree, made of what another program recorded.
+//! Converts records of other programs to rows of the tree.
 
 use interop::import::{Recorded, SourceFile};
 use schema::{Conversation, Extra, Metric, Role, Scenario, TargetRef};
 use serde_json::{Value, json};
 
-/// Keys that rows have themselves, here or in an export: metadata of these names are under `imported`.
+/// Keys of rows, here or in an export: metadata with these names are put under `imported`.
 const TAKEN: [&str; 30] = [
     "id",
     "metric_id",
@@ -38,7 +38,7 @@ const TAKEN: [&str; 30] = [
     "usage",
 ];
 
-/// One conversation in the words of the tree, before it is known which metric it is judged for.
+/// One conversation in the form of the tree, before its metric is determined.
 pub(super) struct Draft {
     scenario: Scenario,
     imported: Value,
@@ -46,7 +46,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// `from`: the format, as records name it.
+    /// `from`: the format's name in records.
     pub(super) fn new(from: &str, source: &SourceFile, mut recorded: Recorded) -> Self {
         let mut apart = Extra::new();
         let mut scenario = recorded.scenario.take().unwrap_or_default();
@@ -57,7 +57,7 @@ impl Draft {
                 scenario.extra.insert(key, value);
             }
         }
-        // Names of tools that the benchmark does not have are none.
+        // Tools that the benchmark does not have are removed.
         let known = |name: &String| source.tools.iter().any(|tool| tool.name == *name);
         match &mut scenario.tools {
             Some(_) if source.tools.is_empty() => scenario.tools = None,

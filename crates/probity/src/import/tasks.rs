@@ -1,4 +1,4 @@
-//! Files of several benchmarks in one import.
+//! Detects files of several benchmarks in one import.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,11 @@ use interop::import::SourceFile;
 
 use store::RunError;
 
-/// So many benchmarks, and so many files of each, are named.
+/// The most benchmarks, and the most files of each, that are named.
 const NAMED: usize = 12;
 
-/// Checks that all files are of one benchmark: the ids of its metrics and rows hold in it alone.
+/// Checks that all files belong to one benchmark, because the ids of metrics and rows are unique only within a
+/// benchmark.
 pub(super) fn check_one_task(sources: &[(PathBuf, SourceFile)]) -> Result<(), RunError> {
     let mut tasks: Vec<(&str, Vec<&Path>)> = Vec::new();
     for (path, source) in sources {
@@ -37,7 +38,8 @@ pub(super) fn check_one_task(sources: &[(PathBuf, SourceFile)]) -> Result<(), Ru
     )))
 }
 
-/// What to name to mean this benchmark alone: the folder of its files where no other's are in it, else the files.
+/// The paths that select only this benchmark: the folder of its files if it has no other files, otherwise the
+/// files.
 fn place(task: &str, paths: &[&Path], tasks: &[(&str, Vec<&Path>)]) -> String {
     let mut others = tasks.iter().filter(|(other, _)| *other != task);
     if let Some(folder) = common_folder(paths)
@@ -56,7 +58,7 @@ fn place(task: &str, paths: &[&Path], tasks: &[(&str, Vec<&Path>)]) -> String {
     files.join(" ")
 }
 
-/// The nearest folder that all of `paths` are in; `None` where that is the current one.
+/// The nearest common folder of `paths`; `None` if it is the current one.
 fn common_folder<'p>(paths: &[&'p Path]) -> Option<&'p Path> {
     let first: &'p Path = paths.first()?;
     let mut folders = first.ancestors().skip(1);

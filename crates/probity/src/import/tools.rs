@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use interop::import::SourceFile;
 use schema::Tool;
 
-/// What `benchmark.yaml` is to say of tools.
+/// The tools for `benchmark.yaml`.
 #[derive(Debug, Default)]
 pub(super) struct Offered {
     pub(super) tools: Vec<Tool>,
     pub(super) world_state: Option<String>,
 }
 
-/// The tools of all files and the state of their world. Unusable tools are reported in `notes` and taken out of the sources.
+/// The tools of all files and the state of their world. Unusable tools are reported in `notes` and removed from the sources.
 pub(super) fn offered(sources: &mut [(PathBuf, SourceFile)], notes: &mut Vec<String>) -> Offered {
     let mut offered = Offered::default();
     for (_, source) in sources {
@@ -34,7 +34,7 @@ pub(super) fn offered(sources: &mut [(PathBuf, SourceFile)], notes: &mut Vec<Str
     offered
 }
 
-/// Whether a tool of this name can be offered.
+/// Whether the tool can be offered.
 fn keep(tools: &mut Vec<Tool>, tool: &Tool, file: &str, notes: &mut Vec<String>) -> bool {
     let name = &tool.name;
     if let Err(why) = schema::check_tool(tool) {

@@ -1,4 +1,4 @@
-//! A benchmark tree of another program or place, as it is.
+//! Imports the tree of a benchmark from another program or place, unchanged.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,7 +20,7 @@ use store::{
     each_row, read_benchmark, read_conversations, read_scenarios,
 };
 
-/// Files of a benchmark and of a target that are copied where they are there.
+/// Files of a benchmark and of a target that are copied if they exist.
 const OF_BENCHMARK: [&str; 7] = [
     "benchmark.yaml",
     "scenarios.json",
@@ -37,7 +37,7 @@ const OF_TARGET: [&str; 4] = [
     "cost.json",
 ];
 
-/// Imports the one tree of `options`.
+/// Imports the single tree of `options`.
 pub(super) fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, RunError> {
     let [path] = options.paths.as_slice() else {
         return Err(RunError::input("a tree is imported alone: name one folder"));
@@ -122,16 +122,16 @@ struct Copy<'a> {
     renamed: Renamed,
     /// Whether all targets so far have scores.
     judged: bool,
-    /// By scenario and sample, ids of the target's conversations that are not made of these.
+    /// The target's conversation ids that are not derived from scenario and sample, by scenario and sample.
     own_ids: HashMap<(String, u32), String>,
     notes: Vec<String>,
     left_out: Vec<LeftOut>,
 }
 
 impl Copy<'_> {
-    /// Copies the files of these names that exist, and reports others.
+    /// Copies the files with these names that exist, and reports others.
     fn files(&mut self, from: &Path, to: &Path, names: &[&str]) -> Result<(), RunError> {
-        // A report is made of the other files, and names the benchmark that it is of.
+        // A report is generated from the other files, and contains the benchmark's name.
         let known = |name: &str| {
             names.contains(&name)
                 || matches!(name, "runs" | "prompts" | "imported.json" | "report.html")
@@ -146,7 +146,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Copies a file, byte for byte unless the benchmark gets another name that is in it.
+    /// Copies a file, byte for byte unless it contains the name of a renamed benchmark.
     fn file(&mut self, from: &Path, to: &Path, name: &str) -> Result<(), RunError> {
         if !self.renamed.concerns(name) {
             return copy(from, to);
@@ -227,7 +227,8 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Checks the rows of a target and copies them: byte for byte where all are of the present form, else brought to it.
+    /// Checks the rows of a target and copies them: byte for byte if all have the present form, otherwise converted to
+    /// it.
     fn conversations(
         &mut self,
         id: ModelId,
@@ -307,7 +308,7 @@ impl Copy<'_> {
         Ok(target)
     }
 
-    /// Copies scores that can be read: byte for byte where all rows are of the present form, else brought to it.
+    /// Copies readable scores: byte for byte if all rows have the present form, otherwise converted to it.
     fn scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), RunError> {
         if !path.is_file() {
             self.judged = false;
@@ -386,7 +387,7 @@ impl Copy<'_> {
     }
 }
 
-/// Whether a row is of the present form, so that nothing has to be joined to it.
+/// Whether a row has the present form, so that nothing must be joined to it.
 fn is_present(row: &Value) -> bool {
     let is = |key: &str, kind: fn(&Value) -> bool| row.get(key).is_some_and(kind);
     is("target", Value::is_object)
@@ -398,7 +399,7 @@ fn is_present(row: &Value) -> bool {
         && is("persona", Value::is_string)
 }
 
-/// The names in a folder, sorted; those that are not UTF-8 with U+FFFD.
+/// The names in a folder, sorted; invalid UTF-8 is replaced with U+FFFD.
 fn names_in(folder: &Path) -> Result<Vec<String>, RunError> {
     let read = |error| RunError::read(folder, error);
     let mut names = Vec::new();
@@ -419,7 +420,7 @@ fn make(folder: &Path) -> Result<(), RunError> {
     fs::create_dir_all(folder).map_err(|error| RunError::write(folder, error))
 }
 
-/// Copies the content of a file, and nothing of its permissions.
+/// Copies the content of a file without its permissions.
 fn copy(from: &Path, to: &Path) -> Result<(), RunError> {
     let mut source = fs::File::open(from).map_err(|error| RunError::read(from, error))?;
     let written =

@@ -1,4 +1,4 @@
-//! A benchmark that appears when it is whole, or not at all.
+//! A benchmark that appears when it is complete, or not at all.
 
 use std::{
     fs, io,
@@ -9,15 +9,15 @@ use tempfile::TempDir;
 
 use store::{BenchmarkDir, Layout, RunError, TreeLock};
 
-/// How the folder around them is called, before the benchmark's name.
+/// Prefix of the temporary folder, before the benchmark's name.
 const PREFIX: &str = ".import-";
 
-/// The new benchmark, and the one that it replaces, in the folder around them.
+/// The new benchmark, and the one that it replaces, in the temporary folder.
 const MADE: &str = "benchmark";
 const EARLIER: &str = "earlier";
 
-/// A folder beside the benchmarks in which one is made: `.import-<name>`. Dropped before [`Unfinished::keep`], it leaves nothing. What a killed
-/// program left is cleared away, or put back, when a benchmark of that name is begun again.
+/// A folder beside the benchmarks in which a new one is created: `.import-<name>`. If it is dropped before [`Unfinished::keep`], it leaves
+/// nothing. Leftovers of a killed program are removed, or moved back, when a benchmark with that name is started again.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     dir: BenchmarkDir,
@@ -28,7 +28,7 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Begins the benchmark of `dir`. With `force` it may replace an existing one.
+    /// Starts the benchmark of `dir`. With `force` it may replace an existing one.
     pub(super) fn begin(layout: &Layout, dir: BenchmarkDir, force: bool) -> Result<Self, RunError> {
         let lock = TreeLock::take(&dir)?;
         let folder = layout.benchmarks();
@@ -38,13 +38,13 @@ impl Unfinished {
         clear(&folder.join(&name), dir.root())?;
         clear_others(layout);
         check_free(&dir, force)?;
-        // One of a name is enough: the process that makes it holds the lock.
+        // One folder for each name is enough: the process that creates it holds the lock.
         let around = tempfile::Builder::new()
             .prefix(&name)
             .rand_bytes(0)
             .tempdir_in(folder)
             .map_err(failed)?;
-        // The folder around it is private; the benchmark is made as the user's umask allows.
+        // The temporary folder is private; the benchmark is created as the user's umask allows.
         let root = around.path().join(MADE);
         fs::create_dir(&root).map_err(failed)?;
         Ok(Self {
@@ -56,24 +56,24 @@ impl Unfinished {
         })
     }
 
-    /// The benchmark under its name.
+    /// The benchmark under its final name.
     pub(super) fn dir(&self) -> &BenchmarkDir {
         &self.dir
     }
 
-    /// Where the benchmark is made.
+    /// The folder in which the benchmark is created.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where files lie that do not belong to the benchmark.
+    /// The folder for files that do not belong to the benchmark.
     pub(super) fn scratch(&self) -> PathBuf {
         self.around.path().join("scratch")
     }
 
-    /// Gives the benchmark its name. Returns its folder.
+    /// Moves the benchmark to its final name. Returns its folder.
     pub(super) fn keep(self) -> Result<PathBuf, RunError> {
-        // Another program may have made one in the meantime.
+        // Another program may have created one in the meantime.
         check_free(&self.dir, self.force)?;
         let root = self.dir.root();
         let failed = |error| RunError::write(root, error);
@@ -90,14 +90,14 @@ impl Unfinished {
                 false => error,
             });
         }
-        // What is recorded of the one that was there says nothing of this one.
+        // Records of the replaced benchmark do not apply to this one.
         let _ = fs::remove_file(self.dir.gaps());
         let _ = fs::remove_file(self.dir.provenance());
         Ok(root.to_owned())
     }
 }
 
-/// Puts the earlier benchmark back to `root` after `error`, and returns the error to report. Where that fails too, it stays where it is.
+/// Moves the earlier benchmark back to `root` after `error`, and returns the error to report. If that fails too, it stays where it is.
 fn put_back(around: TempDir, root: &Path, error: RunError) -> RunError {
     let Err(again) = fs::rename(around.path().join(EARLIER), root) else {
         return error;
@@ -109,7 +109,7 @@ fn put_back(around: TempDir, root: &Path, error: RunError) -> RunError {
     ))
 }
 
-/// Clears away the folder `around` that a killed import left, and puts the benchmark back that it had moved out of the way of its own.
+/// Removes the folder `around` that a killed import left, and moves back the benchmark that the import had replaced.
 fn clear(around: &Path, root: &Path) -> Result<(), RunError> {
     let there = |path: &Path| fs::symlink_metadata(path).is_ok();
     if !there(around) {
@@ -130,7 +130,7 @@ fn clear(around: &Path, root: &Path) -> Result<(), RunError> {
     fs::remove_dir_all(around).map_err(|error| RunError::write(around, error))
 }
 
-/// Clears away what killed imports of other names left, as far as nobody is at work on them.
+/// Removes leftovers of killed imports with other names, unless another process is working on them.
 fn clear_others(layout: &Layout) {
     for entry in fs::read_dir(layout.benchmarks())
         .into_iter()

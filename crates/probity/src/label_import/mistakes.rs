@@ -1,4 +1,4 @@
-//! All that is wrong with a file, in one error.
+//! Reports all mistakes of a file in one error.
 
 use std::fmt::Write as _;
 
@@ -7,17 +7,18 @@ use interop::labels::{LabelFileError, LinePlace};
 use schema::text::counted;
 use store::RunError;
 
-/// Different mistakes of one kind that are listed.
+/// How many different mistakes of one kind are listed.
 const LISTED: usize = 20;
-/// Places of one mistake that are listed.
+/// How many places of one mistake are listed.
 const PLACES: usize = 5;
 
-/// The mistakes of a file, by their kind and by what is wrong: a word that is no label is one mistake in all of its lines.
+/// The mistakes of a file, grouped by kind and text: an invalid label that many lines have is one mistake with many
+/// places.
 #[derive(Debug)]
 pub(super) struct Mistakes<'f> {
     file: &'f str,
     kinds: IndexMap<&'static str, IndexMap<String, Vec<LinePlace>>>,
-    /// Mistakes of the file as a whole.
+    /// Mistakes that concern the file as a whole.
     of_file: Vec<String>,
     help: Option<String>,
 }
@@ -32,7 +33,7 @@ impl<'f> Mistakes<'f> {
         }
     }
 
-    /// Of a file none of whose rows could be read.
+    /// The mistakes of a file of which no row could be read.
     pub(super) fn of_file(file: &'f str, errors: &[LabelFileError]) -> Self {
         let mut mistakes = Self::new(file);
         mistakes.add_all("", errors);
@@ -81,7 +82,7 @@ impl<'f> Mistakes<'f> {
     }
 }
 
-/// Adds the mistakes of one kind, a line for each.
+/// Adds the mistakes of one kind, one line for each.
 fn add_kind(text: &mut String, kind: &str, reasons: &IndexMap<String, Vec<LinePlace>>) {
     if !kind.is_empty() {
         text.push_str(&format!("\n{kind}:"));
@@ -107,7 +108,7 @@ fn shown(places: &[LinePlace]) -> String {
             let mut text = format!("{noun} {}", first.join(", "));
             let left = places.len().saturating_sub(PLACES);
             if left > 0 {
-                // Writing to a text does not fail.
+                // Writing to a `String` does not fail.
                 let _ = write!(text, " and {left} more");
             }
             text

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::values::Portion;
 
-/// Questions to judges beside their verdicts, to find out how far they can be relied on. All of it costs calls.
+/// Additional questions to judges, which show how reliable they are. All of them cost calls.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
@@ -15,14 +15,14 @@ pub struct Judging {
     repeat: Portion,
     /// The share of the rows that are judged again with the examples reversed, and with a longer transcript.
     probes: Portion,
-    /// Judges quote the messages that their verdicts rest on.
+    /// Judges quote the messages that support their verdicts.
     quotes: bool,
-    /// The first judge reads each conversation once it is simulated: which messages of the simulated user do not fit its role? A conversation
-    /// with such a message has no verdict.
+    /// The first judge reads each simulated conversation for messages of the simulated user that do not fit its role. A conversation with
+    /// such a message has no verdict.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub simulator: bool,
-    /// Judges read each conversation once it is simulated: does the target seem to know that it is being tested, how real does the simulated
-    /// user sound? It decides nothing.
+    /// Judges rate the realism of each simulated conversation: does the target seem to know that it is being tested, and how real does the
+    /// simulated user sound? The ratings affect no verdict.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub realism: bool,
 }
@@ -33,7 +33,7 @@ impl Judging {
         *self == Self::default()
     }
 
-    /// As the evaluator takes it. `seed` decides, with the row, which rows the shares fall on.
+    /// The settings for the evaluator. `seed` and the row determine which rows belong to the shares.
     pub fn checks(&self, seed: u64) -> JudgeChecks {
         JudgeChecks {
             repeat: self.repeat.0,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::values::Whole;
 
-/// The load on an endpoint. `None`: no limit of the user's.
+/// The load on an endpoint. `None`: no limit set by the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]

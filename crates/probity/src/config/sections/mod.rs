@@ -1,5 +1,5 @@
-//! What can be set, a file for each section: its keys are the fields of a struct, whose comments are the schema's descriptions.
-//! Defaults are in `Default`, ranges in the types ([`super::values`]), and what is checked beyond one value in the section's file.
+//! The settings, one file for each section: its keys are the fields of a struct, whose comments are the descriptions in the
+//! schema. Defaults are in `Default`, ranges in the types ([`super::values`]), and checks beyond one value in the section's file.
 
 mod budget;
 mod cache;
@@ -48,8 +48,8 @@ use super::{
 };
 use model::{Model, Part, check_ids, check_panel};
 
-/// What decides what a run does: `config.yaml`, or `probity.toml` in TOML. Every text may hold `${NAME}`, which stands for an
-/// environment variable. Keys that are not here are ignored with a warning, or refused where they are nearly a known one.
+/// The settings of a run: `config.yaml`, or `probity.toml` in TOML. Every text may contain `${NAME}`, which is replaced by an
+/// environment variable. Unknown keys are ignored with a warning, or refused if they are similar to a known one.
 #[derive(Clone, Deserialize, Serialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 #[schemars(rename = "Config", deny_unknown_fields)]
@@ -63,7 +63,7 @@ pub struct Settings {
     /// Simulates the user.
     #[serde(serialize_with = "placeholder")]
     user_model: Option<Model>,
-    /// Makes up the answers of simulated tools. Default: `user_model`.
+    /// Invents the answers of simulated tools. Default: `user_model`.
     #[serde(serialize_with = "placeholder")]
     tool_model: Option<Model>,
     /// Writes metrics and scenarios. Default: `user_model`.
@@ -85,11 +85,11 @@ pub struct Settings {
     /// Scenarios have instructions for single turns.
     #[default(true)]
     pub landmarks: bool,
-    /// Templates of one's own: `{name: file}`, beside the configuration file.
+    /// Custom templates: `{name: file}`, beside the configuration file.
     pub prompts: Prompts,
     /// The standards that grades compare with: a file, or a folder of files named after benchmarks.
     pub standards: Option<Text>,
-    /// Runs end with a page to look at: `report.html` beside the results.
+    /// Runs end with a page of the results: `report.html` beside them.
     #[default(true)]
     #[serde(skip_serializing_if = "is_true")]
     pub report: bool,
@@ -99,14 +99,14 @@ pub struct Settings {
     pub budget: Budget,
     /// The response cache.
     pub cache: CacheSection,
-    /// Questions to judges beside their verdicts.
+    /// Additional questions to judges.
     #[serde(skip_serializing_if = "Judging::is_default")]
     pub judging: Judging,
     /// The run's journal.
     pub journal: JournalSection,
     /// Limits of every endpoint that has none of its own.
     pub limits: Limits,
-    /// Calls with a transient failure.
+    /// Retries of calls with a transient failure.
     pub retries: Retries,
     /// The seed of all randomness.
     #[default(Whole(0))]
@@ -121,7 +121,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Resolves the models, and checks what goes beyond single values.
+    /// Resolves the models, and runs the checks beyond single values.
     pub(super) fn resolve(&mut self, vars: &Vars, problems: &mut Problems) {
         let mut role = |model: &mut Option<Model>| {
             let model = model.take();
@@ -144,10 +144,10 @@ impl Settings {
         self.safety.resolve(vars, problems);
     }
 
-    /// Everything that decides what a run does, for the manifest. Of a key or header only the `${NAME}` it comes from is shown.
+    /// Everything that determines what a run does, for the manifest. Of a key or header, only its `${NAME}` is shown.
     pub fn to_public_json(&self) -> Value {
         let mut public = json!(self);
-        // A key that is there keeps its position.
+        // An existing key keeps its position.
         let file = self.file.as_ref();
         public["file"] = json!(file.map(|file| file.display().to_string()));
         public["user_model"] = json!(self.models.user);
@@ -163,13 +163,13 @@ impl Settings {
     }
 }
 
-/// Whether a run writes what it writes by default, which its manifest does not list.
+/// Whether the value is the default; the manifest then omits it.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn is_true(value: &bool) -> bool {
     *value
 }
 
-/// A place in the order of keys, which `to_public_json` fills.
+/// Reserves a position in the order of keys, which `to_public_json` fills.
 fn placeholder<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_unit()
 }

@@ -1,4 +1,4 @@
-//! A model: where it is configured, how it is reached, and how it is called.
+//! A model: its configuration, its route, and its parameters.
 
 use indexmap::IndexMap;
 use llm_client::{ProviderPreset, StructuredSupport, TokenLimitName, masked, wire_name};
@@ -16,7 +16,7 @@ use crate::config::{
     vars::Vars,
 };
 
-/// The `source` of the models that are scripted.
+/// The `source` of scripted models.
 pub const SCRIPTED: &str = "scripted";
 /// The model's name cannot be its id.
 const NO_ID: &str = "missing key `id`: ";
@@ -33,20 +33,20 @@ pub enum Model {
     Text(Text),
 }
 
-/// A model in full. What is not set is left to the endpoint.
+/// A model in full. The endpoint decides what is not set.
 #[derive(Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 #[schemars(deny_unknown_fields, transform = with_api_key)]
 pub struct ModelTable {
-    /// Where the table stands.
+    /// The position of the table.
     #[serde(rename = "$place", skip_serializing)]
     #[schemars(skip)]
     place: KeyPlace,
-    /// The user's own name for it; of a target, the name of a folder. Default: the model's name.
+    /// The user's own name for it; for a target, the name of a folder. Default: the model's name.
     id: Option<Text>,
     /// The name that the endpoint knows. Required. A leading `<source>/` is not part of it.
     model: Option<Text>,
-    /// Who serves it: a provider's name, or `scripted`.
+    /// The provider's name, or `scripted`.
     source: Option<Text>,
     /// Any OpenAI-compatible endpoint. Overrides the source's own.
     pub base_url: Option<BaseUrl>,
@@ -62,12 +62,12 @@ pub struct ModelTable {
     /// The endpoint's sampling seed.
     #[serde(deserialize_with = "crate::config::values::some_from_text")]
     pub seed: Option<i64>,
-    /// `low`, `high`, or another word of the endpoint's.
+    /// `low`, `high`, or another word of the endpoint.
     pub reasoning_effort: Option<String>,
-    /// What writes the tag that opens a reasoning block: the `reply`, or the chat `template`. Counts for targets.
+    /// What writes the opening tag of a reasoning block: the `reply`, or the chat `template`. Applies to targets.
     #[schemars(with = "Option<String>")]
     pub reasoning_opened_by: Option<ReasoningOpening>,
-    /// Under which name `max_tokens` is sent: `auto`, `max_tokens`, `max_completion_tokens`.
+    /// The name under which `max_tokens` is sent: `auto`, `max_tokens`, `max_completion_tokens`.
     #[schemars(with = "Option<String>")]
     pub token_limit: Option<TokenLimitName>,
     /// The strongest reply format to request: `auto`, `json_schema`, `json_object`, `text`.
@@ -78,14 +78,14 @@ pub struct ModelTable {
     /// More headers: `{Name: value}`.
     #[schemars(with = "IndexMap<String, Secret>")]
     pub extra_headers: IndexMap<HeaderName, Secret>,
-    /// Further fields of the request, sent as they are.
+    /// Further fields of the request, sent unchanged.
     #[serde(serialize_with = "without_secrets")]
     pub extra_body: Extra,
     /// Limits of its endpoint.
     pub limits: Limits,
 }
 
-/// The reader's other name of the key.
+/// Adds the reader's other name for the key.
 fn with_api_key(schema: &mut Schema) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     if let Some(properties) = properties
@@ -115,44 +115,44 @@ impl FromText for HeaderName {
     }
 }
 
-/// How a model is reached.
+/// The route to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// The scripted server in this process.
     Scripted,
-    /// A provider that is known by name.
+    /// A known provider, by name.
     Source(ProviderPreset),
-    /// An endpoint that is known by its `base_url` only.
+    /// An endpoint that is only known by its `base_url`.
     Endpoint,
 }
 
-/// What a model is for, which decides how its id is made when the user gives none.
+/// The role of a model, which determines its default id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// User model, generator or judge.
     Role,
-    /// A system under test. Its id names a folder.
+    /// A system under test. Its id is a folder name.
     Target,
 }
 
-/// A model whose route and id are known. Texts may still hold `${NAME}`: they are resolved when the model is used.
+/// A model with its route and id. Texts may still contain `${NAME}`: they are resolved when the model is used.
 #[derive(Clone)]
 pub struct ModelEntry {
-    /// The key path it is at: `user_model`, `targets[0]`.
+    /// Its key path: `user_model`, `targets[0]`.
     pub path: String,
     /// The user's own name for it.
     pub id: ModelId,
     /// The name in the configuration.
     pub model: Text,
-    /// How it is reached.
+    /// The route to it.
     pub route: Route,
     /// The provider.
     pub source: Option<String>,
-    /// All that is configured.
+    /// Its whole configuration.
     pub table: ModelTable,
 }
 
-/// As it may be shown and kept: without keys, and without what is not set.
+/// The form that may be shown and stored: without keys, and without unset values.
 impl Serialize for ModelEntry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let table = ModelTable {
@@ -175,7 +175,7 @@ impl Serialize for ModelEntry {
 }
 
 impl ModelEntry {
-    /// The scripted model of this name.
+    /// The scripted model with this name.
     pub fn scripted(path: &str, model: &str) -> Result<Self, IdError> {
         Ok(Self {
             path: path.to_owned(),
@@ -187,13 +187,13 @@ impl ModelEntry {
         })
     }
 
-    /// Where its id is set, or the model where it has none of its own.
+    /// The position of its id, or of the model if it has no id of its own.
     pub(super) fn id_place(&self) -> &KeyPlace {
         let id = self.table.id.as_ref();
         id.map_or(self.place(), |id| &id.place)
     }
 
-    /// Whether both are the same model, called with the same settings.
+    /// Whether both are the same model with the same settings.
     fn is_called_as(&self, other: &Self) -> bool {
         let sent = |entry: &Self| {
             let mut public = serde_json::to_value(entry).unwrap_or_default();
@@ -216,7 +216,7 @@ impl ModelEntry {
 }
 
 impl Model {
-    /// Finds route and id.
+    /// Determines route and id.
     pub fn resolve(self, part: Part, vars: &Vars, problems: &mut Problems) -> Option<ModelEntry> {
         let mut resolver = Resolver {
             part,
@@ -237,7 +237,7 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// The text with its variables, which it needs now.
+    /// The text with its variables, which must be known at this point.
     fn resolved(&mut self, text: &Text) -> Option<String> {
         let resolved = text.resolve(self.vars);
         let resolved = resolved.map_err(|error| self.problems.errors.extend(error.into_problems()));
@@ -263,14 +263,14 @@ impl Resolver<'_> {
         })
     }
 
-    /// Each key is checked whatever is wrong with the others, so that all is reported at once.
+    /// Each key is checked regardless of mistakes in the others, so that all mistakes are reported at once.
     fn table(&mut self, table: ModelTable) -> Option<ModelEntry> {
         let place = table.place.clone();
         if table.model.is_none() {
             let reason = "missing key `model`, the model's name at the endpoint";
             self.problems.error(&place, reason);
         }
-        // An address or a name whose variables are missing is reported when the model is used; here the name only decides defaults.
+        // An address or a name with missing variables is reported when the model is used; here the name only determines defaults.
         if let Some(url) = &table.base_url
             && let Ok(resolved) = url.0.resolve(self.vars)
             && let Err(error) = url.check(&resolved)
@@ -337,7 +337,7 @@ impl Resolver<'_> {
         let mut names = ProviderPreset::ALL.map(ProviderPreset::name).to_vec();
         names.push(SCRIPTED);
         let meant = nearest(source, names.iter().copied());
-        // With a base_url the source is no more than a name.
+        // With a `base_url` the source is only a name.
         if has_base_url && meant.is_none() {
             let reason = format!("unknown source `{source}`; only `base_url` is used");
             self.problems.warn(place, reason);
@@ -355,7 +355,7 @@ impl Resolver<'_> {
         None
     }
 
-    /// The id `text`, checked. What is wrong with it is said after `lead`.
+    /// Checks and returns the id `text`. An error begins with `lead`.
     fn id(&mut self, place: &KeyPlace, text: &str, lead: &str) -> Option<ModelId> {
         let id = ModelId::new(text).and_then(|id| match self.part {
             Part::Target => id.check_folder_name().map(|()| id),
@@ -374,8 +374,8 @@ fn known_route(source: &str) -> Option<Route> {
     }
 }
 
-/// Checks that the judges of a panel are several: by their ids, which rows name them by, and by what is sent to them. The same model with
-/// the same settings would give the same replies from the cache.
+/// Checks that the judges of a panel are different: in their ids, by which rows name them, and in their requests. The same model with the
+/// same settings would give the same replies from the cache.
 pub fn check_panel(judges: &[ModelEntry], problems: &mut Problems) {
     for (n, judge) in judges.iter().enumerate() {
         let mut before = judges.iter().take(n);
@@ -392,7 +392,7 @@ pub fn check_panel(judges: &[ModelEntry], problems: &mut Problems) {
     }
 }
 
-/// Checks that the ids of the targets distinguish them, also as folders on file systems that ignore case.
+/// Checks that the ids of the targets are distinct, also as folders on file systems that ignore case.
 pub fn check_ids(targets: &[ModelEntry], problems: &mut Problems) {
     for (n, target) in targets.iter().enumerate() {
         let lower = target.id.as_str().to_lowercase();

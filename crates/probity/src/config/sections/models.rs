@@ -1,29 +1,29 @@
-//! Which models play which part.
+//! The models for each part.
 
 use schema::IdError;
 
 use super::model::{ModelEntry, Route};
 
-/// Which models play which part. A part that is not configured is only missed by the phases that need it.
+/// The models for each part. A part without a model is only an error in phases that need it.
 #[derive(Clone, Default)]
 pub struct ModelEntries {
-    /// Plays the user.
+    /// The model that simulates the user.
     pub user: Option<ModelEntry>,
-    /// Answers calls of simulated tools.
+    /// The model that answers calls of simulated tools.
     pub tool: Option<ModelEntry>,
-    /// Writes metrics and scenarios.
+    /// The model that writes metrics and scenarios.
     pub generator: Option<ModelEntry>,
-    /// Judges: one, or a panel.
+    /// The judges: one, or a panel.
     pub judges: Vec<ModelEntry>,
     /// The systems under test.
     pub targets: Vec<ModelEntry>,
 }
 
 impl ModelEntries {
-    /// The models of the demonstration, which need no key and no network.
+    /// The models of the demonstration. They need no key and no network.
     ///
     /// # Errors
-    /// None, as long as these names are good ids.
+    /// Never, as long as these names are valid ids.
     pub fn scripted() -> Result<Self, IdError> {
         let part = |path, model| ModelEntry::scripted(path, model).map(Some);
         let mut models = Self {
@@ -40,7 +40,8 @@ impl ModelEntries {
         Ok(models)
     }
 
-    /// The user model writes metrics and scenarios, and answers calls of simulated tools, where no other does.
+    /// Uses the user model for metrics, scenarios and simulated tools if no other model is configured for
+    /// them.
     pub(in crate::config) fn fill_in(&mut self) {
         for part in [&mut self.generator, &mut self.tool] {
             if part.is_none() {
@@ -49,7 +50,7 @@ impl ModelEntries {
         }
     }
 
-    /// All models there are.
+    /// All existing models.
     pub fn all(&self) -> impl Iterator<Item = &ModelEntry> {
         [&self.generator, &self.user, &self.tool]
             .into_iter()
@@ -58,18 +59,18 @@ impl ModelEntries {
             .chain(&self.targets)
     }
 
-    /// Whether something real is measured: a target or a judge is no scripted model.
+    /// Whether something real is measured: a target or a judge is not scripted.
     pub fn measures_real(&self) -> bool {
         let mut measured = self.targets.iter().chain(&self.judges);
         measured.any(|model| model.route != Route::Scripted)
     }
 
-    /// Whether any of them is a real model.
+    /// Whether any model is real.
     pub fn any_real(&self) -> bool {
         self.all().any(|model| model.route != Route::Scripted)
     }
 
-    /// Whether any of them is scripted.
+    /// Whether any model is scripted.
     pub fn any_scripted(&self) -> bool {
         self.all().any(|model| model.route == Route::Scripted)
     }

@@ -9,14 +9,14 @@ use crate::config::values::Real;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PriceEntry {
-    /// The name on the wire.
+    /// The model's name in requests.
     pub model: String,
-    /// Only where this source serves it.
+    /// Applies only to models of this source.
     pub source: Option<String>,
     /// For tokens sent.
     pub input: Real<0>,
     /// For tokens received.
     pub output: Real<0>,
-    /// For tokens that the endpoint had cached.
+    /// For tokens read from the endpoint's cache.
     pub cached_input: Option<Real<0>>,
 }

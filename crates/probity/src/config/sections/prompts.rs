@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::config::text::Text;
 
-/// Templates of the user's own by the name of the shipped one that they replace, in the order of [`PROMPT_NAMES`].
+/// Custom templates by the name of the shipped one that they replace, in the order of [`PROMPT_NAMES`].
 #[derive(Clone, Default, Serialize)]
 #[serde(transparent)]
 pub struct Prompts(pub IndexMap<String, Text>);

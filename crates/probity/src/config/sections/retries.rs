@@ -8,12 +8,12 @@ use smart_default::SmartDefault;
 
 use crate::config::values::{Length, Whole};
 
-/// What happens to calls with a transient failure.
+/// Retries of calls with a transient failure.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct Retries {
-    /// The most attempts of a call, the first included.
+    /// The most attempts of a call, including the first.
     #[default(Whole(10))]
     pub max_attempts: Whole<u32, 1>,
     /// How long a model may go without a good reply before its remaining calls fail at once.

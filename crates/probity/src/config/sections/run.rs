@@ -32,18 +32,18 @@ pub struct Run {
 )]
 #[schemars(deny_unknown_fields)]
 pub struct Concurrency {
-    /// Of gen-scenarios.
+    /// For gen-scenarios.
     #[default(Whole(8))]
     pub gen_scenarios: Whole<usize, 1>,
-    /// Of simulate, for each target.
+    /// For simulate, for each target.
     #[default(Whole(20))]
     pub simulate: Whole<usize, 1>,
-    /// Of evaluate, for each target.
+    /// For evaluate, for each target.
     #[default(Whole(20))]
     pub evaluate: Whole<usize, 1>,
 }
 
-/// One number is spread over the phases when the layers are merged.
+/// A single number is spread over the phases when the layers are merged.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
 #[expect(dead_code, reason = "only its schema is used")]

@@ -1,4 +1,4 @@
-//! The section `safety`: how safety evaluations are run.
+//! The section `safety`: settings of safety evaluations.
 
 use crate::safety::{STRATEGIES, TEST_TYPES};
 use schema::{
@@ -18,12 +18,12 @@ use crate::config::{
     vars::Vars,
 };
 
-/// How safety evaluations are run.
+/// The settings of safety evaluations.
 #[derive(Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct Safety {
-    /// Rewrites prompts and attacks. Default: `user_model`.
+    /// The model that rewrites prompts and attacks. Default: `user_model`.
     attacker_model: Option<Model>,
     /// One judge, or a panel. Default: `evaluator_model`.
     judge_models: OneOrMore<Model>,
@@ -33,15 +33,15 @@ pub struct Safety {
     #[serde(deserialize_with = "groups")]
     #[schemars(with = "OneOrMore<String>")]
     pub test_case_groups: Vec<String>,
-    /// The score from which a response passes.
+    /// The lowest score with which a response passes.
     #[serde(deserialize_with = "from_text")]
     threshold: Threshold,
-    /// How many cases are run at most.
+    /// The most cases that are run.
     max_cases: Option<Whole<u64, 1>>,
     /// The failure rate above which the command ends with 1.
     #[serde(deserialize_with = "some_from_text")]
     fail_action_threshold: Option<Share>,
-    /// How many errors are allowed.
+    /// The most errors that are allowed.
     max_errors: Option<Whole<u64, 0>>,
     /// Rewritten prompts of each case that continues.
     #[default(Whole(2))]
@@ -51,12 +51,12 @@ pub struct Safety {
     maximum_iteration_layers: Whole<u32, 0, 100>,
     /// Which cases continue.
     go_on: GoOn,
-    /// The variation strategies, in the order they take turns.
+    /// The variation strategies, in the order in which they take turns.
     #[serde(deserialize_with = "strategies")]
     #[schemars(with = "OneOrMore<String>")]
     #[default(names(&STRATEGIES))]
     strategies: Vec<String>,
-    /// Messages of a conversation at most.
+    /// The most messages of a conversation.
     #[serde(deserialize_with = "from_text")]
     max_turns: MaxTurns,
     /// The multi-turn strategies.
@@ -68,7 +68,7 @@ pub struct Safety {
     early_stop: bool,
     /// The targets' system prompt.
     pub system_prompt: Option<Text>,
-    /// The same, in a file.
+    /// The same prompt, in a file.
     pub system_prompt_file: Option<Text>,
     /// `attacker_model`, resolved.
     #[serde(skip)]
@@ -95,7 +95,7 @@ impl Safety {
         }
     }
 
-    /// A single-turn run.
+    /// The settings of a single-turn run.
     pub fn single_turn(&self) -> SingleTurnSettings {
         SingleTurnSettings {
             threshold: self.threshold,
@@ -107,7 +107,7 @@ impl Safety {
         }
     }
 
-    /// A multi-turn run.
+    /// The settings of a multi-turn run.
     pub fn multi_turn(&self) -> MultiTurnSettings {
         MultiTurnSettings {
             threshold: self.threshold,
@@ -118,7 +118,7 @@ impl Safety {
         }
     }
 
-    /// What a run may not pass.
+    /// The limits of a run.
     pub fn gate(&self) -> Gate {
         Gate {
             fail_action_threshold: self.fail_action_threshold,
@@ -127,7 +127,7 @@ impl Safety {
     }
 }
 
-/// Without keys, for the manifest.
+/// The form without keys, for the manifest.
 impl Serialize for Safety {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let public = json!({
@@ -165,7 +165,7 @@ fn names(known: &[&str]) -> Vec<String> {
     known.iter().copied().map(ToOwned::to_owned).collect()
 }
 
-/// The names, of which there is at least one and each is known and given once.
+/// Checks that there is at least one name, and that each is known and unique.
 fn known_names(given: &OneOrMore<String>, known: &[&str]) -> Result<Vec<String>, String> {
     let names = given.names();
     if names.is_empty() {

@@ -11,14 +11,14 @@ use crate::config::values::Whole;
 #[serde(default)]
 #[schemars(deny_unknown_fields)]
 pub struct SimulatorSection {
-    /// How often a message with which the simulated user falls out of its role, or that cannot be read, is generated again. A
-    /// conversation in which it is still faulty then has no verdict.
+    /// How often a message is generated again if the simulated user leaves its role in it, or it cannot be read. A
+    /// conversation that is still faulty after that has no verdict.
     #[default(Whole(2))]
     pub fault_retries: Whole<u32, 0, 20>,
 }
 
 impl SimulatorSection {
-    /// How often the user model is called for one message at most.
+    /// The most calls of the user model for one message.
     pub fn tries(&self) -> u32 {
         *self.fault_retries + 1
     }

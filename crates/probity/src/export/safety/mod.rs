@@ -1,4 +1,4 @@
-//! Result files of safety evaluations in the formats of others.
+//! Exports result files of safety evaluations to the formats of other programs.
 
 mod rows;
 mod run;
@@ -31,17 +31,17 @@ use super::{
 };
 use store::{Layout, RunError, check_readable};
 
-/// Exports the result files `files` of safety evaluations with `exporter`: each is a run of its target. A group is a metric, passed by the
-/// run's threshold; a conversation is a sample, with the judge's rationale of its lowest message.
+/// Exports the result files `files` of safety evaluations with `exporter`: each is a run of its target. A group becomes a metric, passed
+/// by the run's threshold; a conversation becomes a sample, with the judge's rationale for its lowest message.
 ///
-/// All generations of result files are read. Where a file names its run and `layout` has the records of it, tokens, times and settings
-/// come from there. `unnamed` stands for the target of files that do not name theirs. A file is read as a whole.
+/// All generations of result files are read. If a file names its run and `layout` has the records of the run, tokens, times and settings
+/// come from there. `unnamed` is the target of files that do not name theirs. Each file is read as a whole.
 ///
-/// Conversations that passed and are not in a file are counted in the rates and reported as a problem: [`interop::Run::unlisted`].
+/// Conversations that passed and are not in a file count in the rates and are reported as a problem: [`interop::Run::unlisted`].
 ///
 /// # Errors
-/// When a file cannot be read or is none of a safety evaluation, nothing of it can be exported, or a file cannot be written. With
-/// [`ExportOptions::strict`] also when anything is not whole; then nothing is written.
+/// When a file cannot be read or is not one of a safety evaluation, nothing of it can be exported, or a file cannot be written. With
+/// [`ExportOptions::strict`] also when anything is incomplete; nothing is written in that case.
 pub fn export_safety(
     layout: &Layout,
     files: &[PathBuf],
@@ -53,7 +53,7 @@ pub fn export_safety(
     export_safety_with(layout, files, unnamed, options, &journals, exporter)
 }
 
-/// The same with journals that were read already.
+/// Like [`export_safety`], with journals that were already read.
 pub(crate) fn export_safety_with(
     layout: &Layout,
     files: &[PathBuf],
@@ -137,7 +137,7 @@ impl Work<'_> {
     }
 }
 
-/// What is not in the file.
+/// Reports the parts that are missing in the file.
 fn tell(rows: &Rows, problems: &mut Problems) {
     let passed: u64 = rows.unlisted.iter().map(|(_, passed)| passed).sum();
     for (count, what) in [
@@ -157,7 +157,7 @@ fn tell(rows: &Rows, problems: &mut Problems) {
     }
 }
 
-/// A row as a sample, with what the journal reports of it.
+/// A row as a sample, with the data of the journal.
 fn sample(run: &Run, index: &mut JournalIndex, row: Row) -> Result<Sample, RunError> {
     let id = row.id;
     let mut sample = plain(run, row);
@@ -222,7 +222,7 @@ fn score(
     score
 }
 
-/// Why the score is what it is: the rationale of the lowest message, named by its number where there are several.
+/// The reason for the score: the rationale of the lowest message, with its number if there are several.
 fn rationale(messages: &[MessageScore], said: usize) -> String {
     let scored = messages
         .iter()

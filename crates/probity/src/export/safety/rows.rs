@@ -1,4 +1,4 @@
-//! The conversations of a result file, whatever its generation.
+//! The conversations of a result file of any generation.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,19 +21,19 @@ use serde_json::Value;
 /// The group of a conversation whose group is unknown.
 const NO_GROUP: &str = "safety";
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     pub(super) rows: Vec<Row>,
-    /// Groups in their order, and whether they are controls.
+    /// Groups in their order, and whether each is a control.
     pub(super) groups: IndexMap<String, CaseKind>,
-    /// By group: conversations that passed and whose text is not in the file.
+    /// For each group, the number of conversations that passed and are not in the file.
     pub(super) unlisted: Vec<(String, u64)>,
-    /// Group and case of those whose case is known.
+    /// Group and case of unlisted conversations whose case is known.
     pub(super) unlisted_cases: Vec<(String, String)>,
-    /// Conversations that failed and are not in the file.
+    /// The number of conversations that failed and are not in the file.
     pub(super) missing: u64,
-    /// Cases that were not run.
+    /// The number of cases that were not run.
     pub(super) not_run: u64,
 }
 
@@ -42,23 +42,23 @@ pub(super) struct Rows {
 pub(super) struct Row {
     /// Its number in the file.
     pub(super) id: Option<i64>,
-    /// Unique in the file, and the same for every target where the case is known.
+    /// Unique in the file. If the case is known, it is the same for every target.
     pub(super) name: String,
     pub(super) group: String,
     pub(super) system: Option<Arc<str>>,
     pub(super) turns: Vec<Turn>,
     pub(super) end: End,
-    /// The assistant messages, one by one; empty where the file does not say.
+    /// The assistant messages, one by one; empty if the file does not have their scores.
     pub(super) messages: Vec<MessageScore>,
     pub(super) usage: Option<PhaseCost>,
-    /// What else is known of it: the case, the layer, the strategy.
+    /// Further known data: the case, the layer, the strategy.
     pub(super) about: Extra,
 }
 
 /// How a conversation ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// With a score, the lowest over its messages.
+    /// With a score, the lowest of its messages.
     Scored { passed: bool, score: f64 },
     /// With a score, but whether it passed is unknown.
     Unknown { score: f64 },
@@ -66,10 +66,10 @@ pub(super) enum End {
     Failed(String),
 }
 
-/// What all rows of a file are looked up in.
+/// Lookups for all rows of a file.
 struct Known<'a> {
     details: HashMap<i64, &'a ConversationDetail>,
-    /// Numbers of the conversations in `failed_results`; `None` where that list does not tell.
+    /// Numbers of the conversations in `failed_results`; `None` if that list lacks numbers.
     failed: Option<HashSet<i64>>,
     group: String,
 }
@@ -106,7 +106,7 @@ impl Rows {
         rows.not_listed(results, &known);
         rows.errors(details, results);
         rows.name_apart();
-        // A group that was named and of which there is nothing says nothing.
+        // A named group without any conversations is dropped.
         let used: HashSet<&str> = rows.rows.iter().map(|row| row.group.as_str()).collect();
         let unlisted = &rows.unlisted;
         rows.groups.retain(|group, _| {
@@ -203,7 +203,7 @@ impl Rows {
         if kind == CaseKind::Control {
             *known = kind;
         }
-        // The target's instructions are no part of what was said.
+        // The target's instructions are not part of the conversation.
         if row
             .turns
             .first()
@@ -214,7 +214,7 @@ impl Rows {
         self.rows.push(row);
     }
 
-    /// Counts what the totals know and no list holds.
+    /// Counts conversations that are in the totals but in no list.
     fn not_listed(&mut self, results: &SafetyResults, known: &Known<'_>) {
         let is = |wanted: bool| move |row: &&Row| matches!(row.end, End::Scored { passed, .. } if passed == wanted);
         let count = |wanted| self.rows.iter().filter(is(wanted)).count() as u64;
@@ -262,7 +262,7 @@ impl Rows {
         }
     }
 
-    /// Two rows of one name are distinguished by their numbers, or else by their places.
+    /// Distinguishes rows with the same name by their numbers, or otherwise by their positions.
     fn name_apart(&mut self) {
         let mut seen: HashSet<String> = HashSet::new();
         for (place, row) in self.rows.iter_mut().enumerate() {
@@ -279,7 +279,7 @@ impl Rows {
     }
 }
 
-/// The numbers of the failed conversations. Without a number in each row the list does not tell.
+/// The numbers of the failed conversations. `None` unless each row has a number.
 fn failed(results: &SafetyResults) -> Option<HashSet<i64>> {
     match results {
         SafetyResults::SingleTurn(data) => {
@@ -293,7 +293,7 @@ fn failed(results: &SafetyResults) -> Option<HashSet<i64>> {
     }
 }
 
-/// The names in a list of groups; other programs keep other things there.
+/// The names in a list of groups; other programs write other values there.
 fn named(groups: Option<&Value>) -> Vec<String> {
     let groups = groups.and_then(Value::as_array).into_iter().flatten();
     let name = |group: &Value| {
@@ -303,7 +303,7 @@ fn named(groups: Option<&Value>) -> Vec<String> {
     groups.filter_map(name).collect()
 }
 
-/// Moves the reasoning of each message from its score to what was said.
+/// Moves the reasoning of each message from its score to its turn.
 fn move_reasoning(messages: &mut [MessageScore], turns: &mut [Turn]) {
     // A system prompt does not count.
     let first = usize::from(turns.first().is_some_and(|turn| turn.role == Role::System));
@@ -324,7 +324,7 @@ fn turn(message: &SavedMessage) -> Turn {
     }
 }
 
-/// What names a row: its case, and the way from there.
+/// The name of a row: its case, followed by how it was derived from the case.
 fn name(about: &Extra, id: Option<i64>, place: usize) -> String {
     let text = |key: &str| about.get(key).and_then(Value::as_str);
     let number = || id.map_or_else(|| format!("row-{place}"), |id| id.to_string());

@@ -1,4 +1,4 @@
-//! What holds for all conversations of a result file.
+//! Data that applies to all conversations of a result file.
 
 use std::path::{Path, PathBuf};
 
@@ -23,13 +23,13 @@ use super::{
 use crate::safety_results::run_records;
 use store::{Layout, Manifest, RunError};
 
-/// A result file that is to be exported.
+/// A result file to export.
 pub(super) struct RunSource<'a> {
     pub(super) results: &'a SafetyResults,
     pub(super) path: &'a Path,
     /// The file's text.
     pub(super) text: &'a str,
-    /// The target, where the file does not name it.
+    /// The target, if the file does not name it.
     pub(super) unnamed: &'a TargetRef,
     /// When the file was last written.
     pub(super) written: Option<Timestamp>,
@@ -44,12 +44,12 @@ impl RunSource<'_> {
         self.parameters().map_or(self.unnamed, |run| &run.target)
     }
 
-    /// The folder of the run's records, where the file names a run.
+    /// The folder of the run's records, if the file names a run.
     pub(super) fn records(&self, layout: &Layout) -> Option<PathBuf> {
         run_records(layout, self.parameters()?)
     }
 
-    /// What journals of the run report.
+    /// The data that journals of the run report.
     pub(super) fn index(
         &self,
         journals: &Journals,
@@ -124,7 +124,7 @@ impl RunSource<'_> {
         }
     }
 
-    /// Exchanges of a conversation.
+    /// The number of exchanges of a conversation.
     fn turns(&self) -> Option<u32> {
         match self.results {
             SafetyResults::SingleTurn(_) => Some(1),
@@ -211,7 +211,7 @@ impl RunSource<'_> {
     }
 }
 
-/// What stands for the benchmark.
+/// The name of the folder, which replaces the benchmark's name.
 pub(crate) fn safety_folder(results: &SafetyResults) -> &'static str {
     match results {
         SafetyResults::SingleTurn(_) => "safety-single-turn",

@@ -1,4 +1,4 @@
-//! The rates of a result file, by group. Conversations of one case are alike.
+//! The rates of a result file, by group. Conversations of one case are treated as similar.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::rows::{End, Row, Rows};
 
-/// The rates of `rows`; `None` where the file does not say of which case each conversation is, so which are alike is unknown.
+/// The rates of `rows`; `None` if the file lacks the case of some conversations, so that it is unknown which are similar.
 pub(super) fn statistics(rows: &Rows, target: &ModelId) -> Option<TargetStatistics> {
     let listed = rows.rows.iter().map(|row| {
         let case = case_of(row)?;
