@@ -1,62 +1,63 @@
-//! How many attempts may be in flight, learned from the replies of an endpoint. Pure: the caller brings the time.
+//! How many attempts may be in flight at an endpoint, learned from its replies. Pure: the caller passes the time.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The share of refusals in a window that is not a reason to slow down.
+/// The share of refusals in a window that does not cause a cut.
 const TOLERATED: f64 = 0.05;
-/// Fewer refusals than this in a window say nothing about their share.
+/// A window with fewer refusals than this is too small a sample for their share.
 const FEW: u32 = 3;
-/// A window has at least so many replies.
+/// The fewest replies in a complete window.
 const REPLIES: u32 = 10;
-/// No cut leaves less of the limit than this.
+/// A cut leaves at least this share of the limit.
 const DEEPEST_CUT: f64 = 0.5;
-/// A cut goes below what the endpoint took by this much, so that it catches up.
+/// The limit after a cut, as a share of what the endpoint accepted: the endpoint needs room to catch up.
 const BELOW_TAKEN: f64 = 0.9;
 /// The first growth after a cut, as a share of the limit. Each window without refusals doubles it.
 const FIRST_GROWTH: f64 = 0.005;
 /// How often growth doubles, at most.
 const DOUBLINGS: u32 = 7;
-/// Where a cut did not help, so many times the share of refusals is tolerated from then on.
+/// After a cut that did not help, this many times the observed share of refusals is tolerated.
 const TOLERATED_AGAIN: f64 = 2.0;
-/// What is left of that tolerance after each window without a cut.
+/// The share of that tolerance that is left after each window without a cut.
 const TOLERANCE_KEPT: f64 = 0.98;
-/// How much of a new duration goes into the average.
+/// The weight of a new duration in the average.
 const NEWEST: f64 = 0.1;
-/// How long a refused attempt keeps its place before any reply was timed.
+/// How long a refused attempt keeps its permit before any reply was timed.
 const FIRST_HOLD: Duration = Duration::from_millis(250);
-/// How long it keeps it at most.
+/// The longest time that a refused attempt keeps its permit.
 const LONGEST_HOLD: Duration = Duration::from_secs(5);
 
-/// The limit of one endpoint. It doubles per round trip until something is refused. From then on it changes once per window,
+/// The limit of one endpoint. It doubles per round trip until an attempt is refused. From then on it changes once per window,
 /// which is one round trip of an answered attempt and no shorter than [`LimitSettings::window`](crate::LimitSettings::window):
 ///
-/// - More than 5 % refused: it is cut to what the endpoint took, at most by half.
-/// - Less: it doubles up to the last level that went well, and grows slowly above it, faster with each window that goes well.
-/// - The window after a cut had as many refusals and fewer answers: refusals do not come from the load, so the cut is undone and
-///   that share of refusals is tolerated for a while.
+/// - More than 5 % refused: the limit is cut to what the endpoint accepted, at most by half.
+/// - Less: the limit doubles up to the last level without a cut, and grows slowly above it, faster with each window without a
+///   cut.
+/// - The window after a cut had as many refusals and fewer answers: the load does not cause the refusals, so the cut is undone
+///   and that share of refusals is tolerated for a while.
 #[derive(Debug)]
 pub(crate) struct AdaptiveLimit {
-    /// Between 1 and `most`. Grows by fractions.
+    /// Between 1 and `most`, and not always whole.
     limit: f64,
     most: f64,
-    /// The last level at which a window went well. The limit returns to it quickly.
+    /// The last level at which a window had no cut. The limit returns to it quickly.
     good: f64,
-    /// Whether nothing was ever cut.
+    /// True until the first cut.
     slow_start: bool,
-    /// The share of refusals that is not a reason for a cut.
+    /// The share of refusals that does not cause a cut.
     tolerated: f64,
-    /// How long an answer takes on average. `None`: there was none.
+    /// The average time to an answer. `None` before the first answer.
     round_trip: Option<Duration>,
     shortest_window: Duration,
     window: Window,
     last_cut: Option<Instant>,
-    /// Whether the window before led to a cut.
+    /// Whether the previous window led to a cut.
     was_cut: bool,
-    /// The window before the cut that the current window judges.
+    /// The window that led to the cut whose effect the current window measures.
     trial: Option<Trial>,
-    /// Windows in a row that went well while the limit was used.
+    /// Consecutive windows without a cut in which the limit was used.
     clean: u32,
 }
 
@@ -66,7 +67,7 @@ struct Window {
     began: Instant,
     answered: u32,
     refused: u32,
-    /// Whether the limit held attempts back.
+    /// Whether the limit kept attempts waiting.
     full: bool,
 }
 
@@ -82,11 +83,11 @@ struct Trial {
 /// Why the limit changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It was in use, and nothing was against more.
+    /// The limit was in use, and there was no reason for a cut.
     Grown,
-    /// The endpoint refused too many.
+    /// The endpoint refused too many attempts.
     Cut,
-    /// The cut before had not helped.
+    /// The previous cut had not helped.
     Undone,
 }
 
@@ -117,7 +118,7 @@ impl AdaptiveLimit {
         whole(self.limit)
     }
 
-    /// An attempt was answered `took` after it began. `full`: no other could have begun meanwhile.
+    /// Records an attempt that was answered `took` after it began. `full`: no other attempt could have begun meanwhile.
     pub(crate) fn answered(&mut self, took: Duration, full: bool) -> Option<Change> {
         let average = self.round_trip.map_or(took, |trip| {
             trip.mul_f64(1.0 - NEWEST) + took.mul_f64(NEWEST)
@@ -132,7 +133,8 @@ impl AdaptiveLimit {
         Some(Change::Grown)
     }
 
-    /// An attempt that began at `began` was refused. One from before the last cut says nothing about the limit of now.
+    /// Records that an attempt that began at `began` was refused. An attempt from before the last cut does not count against the
+    /// current limit.
     pub(crate) fn refused(&mut self, began: Instant, full: bool) {
         self.window.full |= full;
         if self.last_cut.is_none_or(|cut| began >= cut) {
@@ -140,8 +142,8 @@ impl AdaptiveLimit {
         }
     }
 
-    /// How long a refused attempt that took `took` keeps its place: as long as an answer takes. So refusals, which mostly come
-    /// at once, do not let others in faster than answers do, and weigh as much as these.
+    /// How long a refused attempt that took `took` keeps its permit: as long as an answer takes. Refusals mostly come at once;
+    /// without the hold they would admit new attempts faster than answers do, and weigh more than answers.
     pub(crate) fn hold(&self, took: Duration) -> Duration {
         self.round_trip
             .unwrap_or(FIRST_HOLD)
@@ -149,7 +151,7 @@ impl AdaptiveLimit {
             .saturating_sub(took)
     }
 
-    /// Reviews the limit once a window is complete. `accepted` are the attempts in flight that were not refused.
+    /// Reviews the limit once a window is complete. `accepted` is the number of attempts in flight that were not refused.
     pub(crate) fn review(&mut self, accepted: usize, now: Instant) -> Option<Change> {
         let lasted = now.duration_since(self.window.began);
         let replies = self.window.answered.saturating_add(self.window.refused);
@@ -164,7 +166,7 @@ impl AdaptiveLimit {
         let window = std::mem::replace(&mut self.window, Window::new(now));
         let seconds = lasted.as_secs_f64().max(1e-3);
         let rate = f64::from(window.answered) / seconds;
-        // After a pause refusals come first, while the answers are still on their way.
+        // After a pause the refusals arrive first, while the answers are still on their way.
         let taken = f64::from(window.answered).max(as_float(accepted));
         let refused = f64::from(window.refused) / (f64::from(window.refused) + taken).max(1.0);
         let counts = window.refused >= FEW;
@@ -196,7 +198,7 @@ impl AdaptiveLimit {
         self.limit = (taken * BELOW_TAKEN)
             .max(before * DEEPEST_CUT)
             .clamp(1.0, before);
-        // A level that was good is so no more where the window before was a reason to cut as well.
+        // After two cuts in a row, the earlier level no longer counts.
         self.good = if self.was_cut {
             self.limit
         } else {
@@ -236,7 +238,7 @@ impl AdaptiveLimit {
 }
 
 impl Trial {
-    /// Whether the cut to `limit` left the share of refusals as it was and cost more than half as many answers as places.
+    /// Whether the cut to `limit` did not lower the share of refusals, and lost more than half as many answers as permits.
     fn was_in_vain(&self, limit: f64, refused: f64, rate: f64) -> bool {
         let places_lost = 1.0 - limit / self.limit;
         refused > 0.7 * self.refused && rate < self.rate * (1.0 - 0.5 * places_lost)

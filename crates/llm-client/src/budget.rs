@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// How much a whole run may spend. What is `None` has no ceiling.
+/// How much a whole run may spend. `None` means no ceiling.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BudgetLimits {
     /// US dollars.
@@ -16,7 +16,7 @@ pub struct BudgetLimits {
     pub tokens: Option<u64>,
 }
 
-/// What a number of calls takes from the budget.
+/// The cost of some calls, as the budget counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amount {
     /// US dollars.
@@ -33,7 +33,7 @@ impl Amount {
         }
     }
 
-    /// What passes one of the limits.
+    /// Whether the amount exceeds one of the limits.
     fn passes(self, limits: &BudgetLimits) -> bool {
         limits.dollars.is_some_and(|limit| self.dollars > limit)
             || limits.tokens.is_some_and(|limit| self.tokens > limit)
@@ -42,9 +42,9 @@ impl Amount {
 
 /// The budget of one run. Clones share it.
 ///
-/// What a call may cost is reserved before it is made and settled by what it did cost. A call whose reservation fits only if
-/// calls in flight turn out cheaper than reserved waits for them; a call that cannot fit any more is refused. So the run uses
-/// its budget to the end, and passes it by no more than calls cost above their estimates.
+/// The estimated cost of a call is reserved before the call and replaced by its real cost after it. A call waits where its
+/// reservation fits only if calls in flight turn out cheaper than reserved; a call that cannot fit is refused. So a run uses
+/// its whole budget, and exceeds it only by what calls cost above their estimates.
 #[derive(Clone, Debug)]
 pub struct Budget {
     shared: Arc<Shared>,
@@ -73,7 +73,7 @@ enum Verdict {
 }
 
 impl Budget {
-    /// A budget of which nothing is spent yet.
+    /// A budget with nothing spent.
     #[must_use]
     pub fn new(limits: BudgetLimits) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Budget {
         self.shared.limits
     }
 
-    /// What is spent so far. Calls in flight are not in it.
+    /// The amount spent so far, without calls in flight.
     #[must_use]
     pub fn spent(&self) -> Amount {
         self.ledger().spent
@@ -109,20 +109,20 @@ impl Budget {
         self.ledger().refused
     }
 
-    /// Reserves `estimate`, waiting for calls in flight where only they are in the way.
+    /// Reserves `estimate`. Waits where the budget has room only once calls in flight are settled.
     ///
     /// # Errors
-    /// When what is spent and `estimate` together pass a ceiling.
+    /// When the amount spent and `estimate` together exceed a ceiling.
     pub(crate) async fn reserve(&self, estimate: Amount) -> Result<Reservation, OverBudget> {
         loop {
-            // Registered before the ledger is read, so that no settling in between is missed.
+            // Registered before the ledger is read, so that a call settled in between is noticed.
             let mut settled = std::pin::pin!(self.shared.settled.notified());
             settled.as_mut().enable();
             let verdict = self.ledger().ask(estimate, &self.shared.limits);
             match verdict {
                 Verdict::Wait => settled.await,
                 Verdict::Reserved => {
-                    // One that waits may fit beside this one.
+                    // Another waiting call may fit beside this one.
                     self.shared.settled.notify_one();
                     return Ok(Reservation {
                         budget: self.clone(),
@@ -174,7 +174,7 @@ impl Ledger {
         self.spent = self.spent.plus(actual);
         self.in_flight = self.in_flight.saturating_sub(1);
         self.reserved = if self.in_flight == 0 {
-            // Leaves no rounding error of the sums behind.
+            // Removes the rounding error of the sums.
             Amount::default()
         } else {
             Amount {
@@ -185,7 +185,8 @@ impl Ledger {
     }
 }
 
-/// A part of the budget held for one call. Dropped without being settled it counts as spent: the call may have been billed.
+/// A part of the budget that is held for one call. A reservation that is dropped without being settled counts as spent: the
+/// call may have been billed.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     budget: Budget,
@@ -194,7 +195,7 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Releases the reservation and takes what the call did cost.
+    /// Releases the reservation and adds the real cost of the call.
     pub(crate) fn settle(mut self, actual: Amount) {
         self.actual = actual;
     }

@@ -1,4 +1,4 @@
-//! The layer that keeps to the budget.
+//! The layer that enforces the budget.
 
 use async_trait::async_trait;
 use schema::{
@@ -10,15 +10,15 @@ use crate::{
     settings::{ModelSettings, Price},
 };
 
-/// Tokens that a reply is reckoned to have when the model has no `max_tokens`.
+/// Estimated tokens of a reply when the model has no `max_tokens`.
 const REPLY_TOKENS: u64 = 1024;
-/// Bytes of text to a token, and tokens around each message. Common rules of thumb; the settling corrects them.
+/// Bytes of text per token, and tokens added for each message. Common rules of thumb: the real usage replaces the estimate.
 const BYTES_PER_TOKEN: u64 = 4;
 const TOKENS_PER_MESSAGE: u64 = 4;
 
-/// Makes a call only if the run's [`Budget`] allows it, and settles what it did cost, failed attempts included.
+/// Makes a call only if the run's [`Budget`] allows it, and settles its real cost, failed attempts included.
 ///
-/// A call is reckoned at a token for four bytes of text, and `max_tokens` (or 1,024) for the reply.
+/// The estimate of a call is one token for four bytes of text, and `max_tokens` (or 1,024) for the reply.
 #[derive(Debug)]
 pub struct Budgeted<M> {
     inner: M,
@@ -27,7 +27,7 @@ pub struct Budgeted<M> {
     price: Option<Price>,
 }
 
-/// Why a budget cannot be kept with a model. Its text is made to be read by people.
+/// Why a budget cannot be enforced for a model. Its text is written for users.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the price of model {id} ({model}) is not known, so a budget in dollars cannot be kept: give the model a price in the \
@@ -39,10 +39,10 @@ pub struct UnpricedModel {
 }
 
 impl<M: ChatModel> Budgeted<M> {
-    /// Puts `budget` before `inner`, which asks the model of `settings`.
+    /// Puts `budget` before `inner`, which calls the model of `settings`.
     ///
     /// # Errors
-    /// When the budget has a ceiling in dollars and the model no known price: unknown is not free.
+    /// When the budget has a ceiling in dollars and the price of the model is unknown: unknown is not free.
     pub fn new(inner: M, budget: Budget, settings: &ModelSettings) -> Result<Self, UnpricedModel> {
         if budget.limits().dollars.is_some() && settings.price.is_none() {
             return Err(UnpricedModel {
@@ -58,7 +58,7 @@ impl<M: ChatModel> Budgeted<M> {
         })
     }
 
-    /// What `request` may cost.
+    /// The estimated cost of `request`.
     fn estimate(&self, request: &ChatRequest) -> Amount {
         let text: u64 = request
             .messages
@@ -88,8 +88,8 @@ impl<M: ChatModel> Budgeted<M> {
     }
 }
 
-/// What calls took from the budget. A call that was billed, or may have been, without telling its tokens or its price takes
-/// what was reckoned for it.
+/// The cost that the budget counts for a call. A call that was billed, or may have been, without stated tokens or price
+/// costs its estimate.
 fn actual(spend: &Spend, estimate: Amount) -> Amount {
     let unpriced = u32::try_from(spend.unpriced_calls).unwrap_or(u32::MAX);
     let tokens = spend.input_tokens.saturating_add(spend.output_tokens);

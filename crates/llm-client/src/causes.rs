@@ -4,7 +4,7 @@ use std::error::Error;
 
 use schema::error_causes;
 
-/// The text of `error` and of every error underneath. A text that is part of the text so far is left out.
+/// The text of `error` and of all its sources. A text that the result already contains is left out.
 pub(crate) fn full_text(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     for cause in error_causes(error).skip(1) {

@@ -1,4 +1,4 @@
-//! The circuit breaker of one model at one endpoint, and the record of replies that it goes by.
+//! The circuit breaker of one model at one endpoint, and the record of replies that it is based on.
 
 use std::{
     collections::BTreeMap,
@@ -18,22 +18,22 @@ use crate::{
     failure::{push_sentence, role},
 };
 
-/// Fewer failed attempts than this never open a circuit.
+/// A circuit opens after at least this many failed attempts.
 const IN_EARNEST: u32 = 3;
-/// A model that was left alone for longer than this, which is longer than any wait between two attempts, is given a new chance.
+/// A model without attempts for longer than this starts over. It is longer than any wait between two attempts.
 const LEFT_ALONE: Duration = Duration::from_secs(150);
 /// How often an attempt is let through while the circuit is open.
 const PROBE_EVERY: Duration = Duration::from_secs(30);
-/// Others do well where they are answered this many times as often as they fail.
+/// A model answers most requests if answers are at least this many times as many as failures.
 const MOSTLY: u64 = 4;
 
-/// Stops asking a model that has answered nothing well for too long. All models of the same name, base URL and key share one.
+/// Stops calls to a model that has failed for too long. All models of the same name, base URL and key share one.
 ///
-/// The circuit opens when attempts have failed for as long as it was made for, at least three of them, and none was answered. A
-/// request that the endpoint refuses for what it holds (status 400, for one) is an answer; a 5xx, a rate limit, a timeout, a lost
-/// connection and a reply that is not a completion are none. While the circuit is open, calls fail at once, those that wait for their
-/// next attempt included; every 30 seconds one attempt is let through, and an answer closes it. The journal has
-/// `circuit breaker opened` and `circuit breaker closed`.
+/// The circuit opens when attempts have failed for the time passed to [`CircuitBreaker::new`], at least three of them, and none was
+/// answered. A request that the endpoint refuses for its content (status 400, for example) is an answer; a 5xx, a rate limit, a
+/// timeout, a lost connection and a reply that is not a completion are failures. While the circuit is open, calls fail at once,
+/// including those that wait for their next attempt; every 30 seconds one attempt is let through, and an answer closes the circuit.
+/// The journal has `circuit breaker opened` and `circuit breaker closed`.
 pub struct CircuitBreaker {
     model: Arc<str>,
     endpoint: Arc<str>,
@@ -46,25 +46,25 @@ pub struct CircuitBreaker {
 #[derive(Default)]
 struct State {
     tally: Mark,
-    /// When the newest attempt began that was answered well.
+    /// When the newest attempt that was answered began.
     last_good: Option<Instant>,
     failing: Option<Failing>,
     open: Option<Open>,
     next_id: u64,
-    /// When each attempt in flight began. The first is the oldest.
+    /// When each attempt in flight began, oldest first.
     in_flight: BTreeMap<u64, Instant>,
-    /// The next attempt of each call that waits for it, and why it waits.
+    /// The next attempt of each call that waits for it, and the reason for the wait.
     waiting: BTreeMap<u64, (Instant, Arc<str>)>,
 }
 
-/// How many attempts were answered well, and how many failed in passing.
+/// How many attempts were answered, and how many failed temporarily.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mark {
     good: u64,
     failed: u64,
 }
 
-/// Attempts that failed since the last answer.
+/// The attempts that failed since the last answer.
 struct Failing {
     since: Instant,
     newest: Instant,
@@ -75,13 +75,13 @@ struct Failing {
 struct Open {
     since: Instant,
     next_probe: Instant,
-    /// Why it opened, in the same words for each call that fails because of it.
+    /// Why the circuit opened, in the same words for each call that fails because of it.
     why: String,
     last: CallFailure,
 }
 
 impl CircuitBreaker {
-    /// A closed circuit for the model that `endpoint` knows as `model`. It opens after `opens_after` without an answer.
+    /// A closed circuit for the model with the name `model` at `endpoint`. It opens after `opens_after` without an answer.
     #[must_use]
     pub fn new(
         model: impl Into<Arc<str>>,
@@ -105,7 +105,7 @@ impl CircuitBreaker {
         self.state().open.is_some()
     }
 
-    /// How the model does now.
+    /// The current state of the model.
     #[must_use]
     pub fn status(&self) -> ModelStatus {
         let now = Instant::now();
@@ -132,7 +132,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// The error of a call that is not worth an attempt now.
+    /// The error of a call that should not be attempted now; `None` when it should.
     pub(crate) fn refusal(&self, request: &ChatRequest, id: &ModelId) -> Option<ModelError> {
         let state = self.state();
         let open = state.open.as_ref()?;
@@ -140,7 +140,7 @@ impl CircuitBreaker {
         (now < open.next_probe).then(|| self.error(open, request, id))
     }
 
-    /// Begins an attempt. While the circuit is open only one now and then may.
+    /// Begins an attempt. While the circuit is open, only an occasional attempt may begin.
     pub(crate) fn begin(
         &self,
         request: &ChatRequest,
@@ -180,9 +180,9 @@ impl CircuitBreaker {
             .with_source(open.last.clone())
     }
 
-    /// Waits for the next attempt of a call that failed because of `why`, or until nothing is worth waiting for any more.
+    /// Waits for the next attempt of a call that failed because of `why`, or until the circuit opens.
     pub(crate) async fn wait(&self, until: Instant, why: String) {
-        // Made before the look at the circuit, so that none that opens in between is missed.
+        // Created before the circuit is checked, so that an opening in between is noticed.
         let opened = self.opened.notified();
         let _waiting = {
             let mut state = self.state();
@@ -202,17 +202,17 @@ impl CircuitBreaker {
         }
     }
 
-    /// What was answered and what failed so far.
+    /// The counts of answered and failed attempts so far.
     pub(crate) fn mark(&self) -> Mark {
         self.state().tally
     }
 
-    /// Whether an attempt that began after `then` was answered well.
+    /// Whether an attempt that began after `then` was answered.
     pub(crate) fn answered_since(&self, then: Instant) -> bool {
         self.state().last_good.is_some_and(|good| good > then)
     }
 
-    /// Whether most other attempts since `mark` were answered well. `own` of those that failed are not others'.
+    /// Whether most other attempts since `mark` were answered. `own` failures are the caller's own and do not count.
     pub(crate) fn mostly_answers(&self, mark: Mark, own: u64) -> bool {
         let tally = self.state().tally;
         let failed = (tally.failed - mark.failed).saturating_sub(own);
@@ -220,7 +220,7 @@ impl CircuitBreaker {
         good > 0 && good >= failed.saturating_mul(MOSTLY)
     }
 
-    /// Learns from an attempt that began at `began` and has ended.
+    /// Updates the circuit with the result of an attempt that began at `began`.
     fn learn(&self, began: Instant, result: &Result<ChatReply, ModelError>) {
         let now = Instant::now();
         let mut state = self.state();
@@ -236,7 +236,7 @@ impl CircuitBreaker {
         match error.kind() {
             ModelErrorKind::Transient | ModelErrorKind::RateLimited | ModelErrorKind::Malformed => {
             }
-            // It refuses what it was asked, so it is there.
+            // The endpoint refuses this request, so it is reachable.
             ModelErrorKind::Permanent
                 if failure.is_some_and(|failure| failure.status.is_some()) =>
             {
@@ -328,7 +328,7 @@ impl State {
         self.next_id
     }
 
-    /// An attempt that began at `began` failed.
+    /// Records the failure of an attempt that began at `began`.
     fn fail(&mut self, began: Instant, now: Instant, failure: CallFailure) {
         let is_open = self.open.is_some();
         match &mut self.failing {
@@ -360,7 +360,7 @@ impl fmt::Debug for CircuitBreaker {
     }
 }
 
-/// An attempt in flight. One that is dropped, as when a call is given up, counts neither way.
+/// An attempt in flight. An attempt that is dropped, as when a call is cancelled, counts neither as an answer nor as a failure.
 pub(crate) struct Attempt<'a> {
     breaker: &'a CircuitBreaker,
     number: u64,
@@ -392,41 +392,41 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// How a model does: what it is waited for, and since when it has failed.
+/// The state of a model: attempts in flight, waiting calls, and since when it has failed.
 #[derive(Clone, Debug)]
 pub struct ModelStatus {
-    /// The name on the wire.
+    /// The model's name on the wire.
     pub model: Arc<str>,
-    /// Its base URL, without anything secret.
+    /// The model's base URL, without secrets.
     pub endpoint: Arc<str>,
     /// Attempts in flight.
     pub in_flight: usize,
-    /// How long the oldest of them has lasted.
+    /// The age of the oldest attempt in flight.
     pub longest: Option<Duration>,
     /// Calls that wait for their next attempt.
     pub waiting: usize,
-    /// When the first of them is made, from now, and why the attempt before failed.
+    /// The time until the first of these attempts, and why the previous attempt failed.
     pub next_attempt: Option<(Duration, Arc<str>)>,
-    /// Attempts failed, and none was answered since.
+    /// The failures since the last answer; `None` when there are none.
     pub failing: Option<FailingStatus>,
-    /// When the endpoint is tried again, from now. `None`: the circuit is closed.
+    /// The time until the endpoint is tried again. `None`: the circuit is closed.
     pub next_probe: Option<Duration>,
 }
 
 /// Attempts that failed since the last answer.
 #[derive(Clone, Debug)]
 pub struct FailingStatus {
-    /// Since the first of them failed.
+    /// The time since the first of them failed.
     pub lasting: Duration,
-    /// How many.
+    /// The number of attempts.
     pub attempts: u32,
     /// Why the last one failed.
     pub last: String,
-    /// When calls begin to fail at once if nothing is answered, from now; the first failure after that decides.
+    /// The time until calls begin to fail at once if no attempt is answered; the first failure after that opens the circuit.
     pub opens_in: Duration,
 }
 
-/// The models of a run and how they do, for a display of progress. Clones share it.
+/// The models of a run and their states, for a progress display. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Health(Arc<Mutex<Vec<Arc<CircuitBreaker>>>>);
 
@@ -437,7 +437,7 @@ impl Health {
         Self::default()
     }
 
-    /// How each model does now, in the order they were made.
+    /// The state of each model, in the order in which the models were created.
     #[must_use]
     pub fn status(&self) -> Vec<ModelStatus> {
         let breakers = self.0.lock().unwrap_or_else(PoisonError::into_inner);

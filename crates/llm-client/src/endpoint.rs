@@ -1,4 +1,4 @@
-//! The address and headers of an endpoint, as async-openai asks for them.
+//! The address and headers of an endpoint, in the form that async-openai expects.
 
 use async_openai::config::Config;
 use reqwest::{
@@ -26,7 +26,7 @@ impl Endpoint {
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(wrong("it must start with http:// or https://"));
         }
-        // What hyper cannot send.
+        // Hyper rejects some URLs that the parser accepts.
         http::Uri::try_from(url.as_str()).map_err(|error| wrong(&error.to_string()))?;
         let path = url.path().trim_end_matches('/');
         let path = path.strip_suffix("/chat/completions").unwrap_or(path);

@@ -11,43 +11,45 @@ use schema::{ModelError, ModelErrorKind, Purpose, Spend, out_of_files};
 
 use crate::{scrub::Scrubber, settings::ModelSettings, unreached::Unreached, wire::Refusal};
 
-/// How much of an endpoint's words a message holds, in bytes.
+/// The most bytes of an endpoint's message that an error shows.
 const EXCERPT: usize = 300;
-/// How much of a body is looked at for them, in bytes.
+/// The most bytes of a body that are searched for the message.
 const MOST_READ: usize = 64 << 10;
 
-/// What the layers above [`OpenAi`](crate::OpenAi) need to know of a failed call. It is the source of its [`ModelError`].
+/// The details of a failed call that the layers above [`OpenAi`](crate::OpenAi) need. It is the source of the call's
+/// [`ModelError`].
 ///
-/// A model of one's own may give its errors this source as well, so that retries wait as long as its endpoint asks for.
+/// A custom model may give its errors this source as well, so that retries wait as long as its endpoint asks for.
 #[derive(Clone, Debug, Default, PartialEq, thiserror::Error)]
 #[error("{}{reason}", .status.map(|status| format!("status {status}: ")).unwrap_or_default())]
 pub struct CallFailure {
     /// The HTTP status; `None` when no reply came.
     pub status: Option<u16>,
-    /// How long the endpoint wants to be left alone.
+    /// How long the endpoint asks clients to wait.
     pub retry_after: Option<Duration>,
-    /// Stands for what the endpoint said: equal for equal bodies. `None` where nothing can be said of the next attempt.
+    /// A hash of the endpoint's message: equal for equal bodies. `None` when the failure does not predict the next
+    /// attempt.
     pub body_hash: Option<u64>,
-    /// What the endpoint said, or what went wrong on the way; short, without secrets.
+    /// The endpoint's message, or what went wrong on the way; short, without secrets.
     pub reason: String,
 }
 
 impl CallFailure {
-    /// The details of `error`, where it has some.
+    /// The details of `error`, if it has any.
     #[must_use]
     pub fn of(error: &ModelError) -> Option<&Self> {
         error.source()?.downcast_ref()
     }
 }
 
-/// A number that stands for `body`.
+/// A hash of `body`.
 pub(crate) fn body_hash(body: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);
     hasher.finish()
 }
 
-/// What a model is to the run, for messages.
+/// The role of a model in the run, for messages.
 pub(crate) fn role(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::TargetTurn => "target",
@@ -58,7 +60,7 @@ pub(crate) fn role(purpose: Purpose) -> &'static str {
     }
 }
 
-/// Makes the errors of one model.
+/// Creates the errors of one model.
 pub(crate) struct Reporter {
     model: String,
     wire_name: String,
@@ -90,7 +92,7 @@ impl Reporter {
         format!("{} {} at {}", role(purpose), self.model, self.endpoint)
     }
 
-    /// The endpoint answered with an error: a status that is no 2xx, or an error object.
+    /// The endpoint answered with an error: a status other than 2xx, or an error object.
     pub(crate) fn refused(
         &self,
         purpose: Purpose,
@@ -135,7 +137,7 @@ impl Reporter {
         mut failure: CallFailure,
         spend: Spend,
     ) -> ModelError {
-        // Much more than is shown: a secret that is cut in half would not be found.
+        // Reads much more than is shown: the scrubber would not find a secret that is cut in half.
         let body = String::from_utf8_lossy(&body[..body.len().min(MOST_READ)]);
         let body = self.scrubber.excerpt(&body, EXCERPT);
         failure.reason = self.scrubber.excerpt(reason, EXCERPT);
@@ -207,14 +209,14 @@ impl Reporter {
         };
         let failure = CallFailure {
             reason: self.scrubber.excerpt(&what.reason(), EXCERPT),
-            // A timeout is the same as the next one. A lost connection may come back at any time.
+            // The next timeout would be the same. A lost connection may come back at any time.
             body_hash: matches!(what, Unreached::Timeout).then_some(0),
             ..CallFailure::default()
         };
         ModelError::new(kind, self.scrubber.excerpt(&message, 3 * EXCERPT)).with_source(failure)
     }
 
-    /// What to do about it.
+    /// Advice for the user.
     fn advice(&self, kind: ModelErrorKind, status: Option<u16>, refusal: &Refusal) -> String {
         let key = match &self.key_name {
             Some(name) => format!("{name} (apikey in the config)"),
@@ -258,7 +260,7 @@ fn status_line(status: u16) -> String {
     }
 }
 
-/// Appends `text` with `before` between, without doubling the full stop.
+/// Appends `text` after `before`, without doubling the full stop.
 pub(crate) fn push_sentence(message: &mut String, before: &str, text: &str) {
     if text.is_empty() {
         return;

@@ -13,29 +13,29 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::{causes::full_text, room::Room};
 
-/// Most servers take about this many requests at once on one HTTP/2 connection, and a client opens one to each host.
+/// Most servers accept about this many concurrent requests on one HTTP/2 connection, and a client opens one connection to each host.
 const CALLS_PER_CLIENT: usize = 100;
-/// A connection that was not used for so long is closed.
+/// An idle connection is closed after this time.
 const IDLE: Duration = Duration::from_secs(90);
-/// A server of HTTP/2 that sends nothing for so long, with requests under way, is sent a ping.
+/// An HTTP/2 server that sends nothing for this long while requests are in flight gets a ping.
 const PING: Duration = Duration::from_secs(30);
-/// A connection whose ping is not answered for so long is closed.
+/// A connection whose ping is not answered within this time is closed.
 const NO_ANSWER: Duration = Duration::from_secs(20);
 
 /// Settings of an [`HttpClient`].
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// How many requests may be in flight at once: so many idle connections are kept for each host.
+    /// How many requests may be in flight at once. As many idle connections are kept for each host.
     pub concurrency: usize,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How many connections may be open at once, to all hosts together; calls beyond wait. A quarter at most is for the idle connections
-    /// to each host, the rest for calls under way. For processes that may open few files. Any number unless set.
+    /// How many connections may be open at once, to all hosts together; further calls wait. At most a quarter is for the idle connections
+    /// to each host, the rest for calls in flight. For processes with a low limit of open files. Unlimited by default.
     pub max_connections: usize,
-    /// Longer replies are given up, in bytes. 8 MiB unless set.
+    /// The longest reply that is read, in bytes; a longer one fails the call. 8 MiB by default.
     pub max_reply: usize,
-    /// How many bytes all replies in flight may take together; one that finds no room is read when others are done. 256 MiB unless set. One
-    /// reply at a time may pass it, so that there is always one that comes to its end.
+    /// How many bytes all replies in flight may take together; a reply without room is read when others are done. 256 MiB by default. One
+    /// reply at a time may exceed the sum, so that at least one can always finish.
     pub max_replies: usize,
 }
 
@@ -52,11 +52,10 @@ impl Default for HttpOptions {
     }
 }
 
-/// The connections that all models of a process share. Clones share them too. Make one and give it to every
-/// [`OpenAi`](crate::OpenAi).
+/// The connections that all models of a process share. Clones share them too. Create one and pass it to every [`OpenAi`](crate::OpenAi).
 ///
-/// Nothing is opened and no certificate is read before the first call that needs it. Addresses of this machine are never
-/// reached through a proxy; others are where the system's settings (`HTTPS_PROXY` and the like) say so.
+/// Nothing is opened and no certificate is read before the first call that needs it. Addresses of this machine are never reached through a
+/// proxy; for others the system's settings (`HTTPS_PROXY` and similar) apply.
 ///
 /// A connection that was idle for 90 seconds is closed.
 #[derive(Clone)]
@@ -68,25 +67,25 @@ struct Inner {
     /// One for each [`Route`].
     rings: [Ring; 3],
     room: Room,
-    /// A permit for each call that may be under way. `None`: any number.
+    /// A permit for each call that may be in flight. `None`: unlimited.
     places: Option<Semaphore>,
     /// How many idle connections a client keeps for each host.
     idle: usize,
 }
 
-/// The proxy and the certificates of a test. `None`: those of the system.
+/// The proxy and the certificates of a test. `None`: the system's.
 #[derive(Default)]
 pub(crate) struct Machine {
     pub(crate) proxy: Option<reqwest::Proxy>,
     pub(crate) certificates: Option<Arc<RootCertStore>>,
 }
 
-/// The sort of address that a host has. Each sort has its own settings for proxies and certificates.
+/// The kind of address of a host. Each kind has its own settings for proxies and certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// This machine, in the clear: no proxy, no certificates.
+    /// This machine without TLS: no proxy, no certificates.
     Local,
-    /// This machine by TLS: no proxy.
+    /// This machine with TLS: no proxy.
     LocalTls,
     /// Any other.
     Remote,
@@ -113,27 +112,27 @@ impl Route {
     }
 }
 
-/// The clients of one route. A new one is added when each has as many calls as it may.
+/// The clients of one route. A client is added when all existing ones have reached their number of calls.
 #[derive(Default)]
 struct Ring {
     clients: Mutex<Vec<(reqwest::Client, Arc<Semaphore>)>>,
     tls: OnceLock<Result<ClientConfig, String>>,
 }
 
-/// A client with room for one call, for as long as this is held.
+/// A client with room for one call, for as long as the seat is held.
 pub(crate) struct Seat {
     pub(crate) client: reqwest::Client,
     _permit: OwnedSemaphorePermit,
 }
 
 impl HttpClient {
-    /// Connections with these settings. Costs nothing yet.
+    /// Connections with these settings. Opens nothing yet.
     #[must_use]
     pub fn new(options: HttpOptions) -> Self {
         Self::on(Machine::default(), options)
     }
 
-    /// The same on a machine of this sort.
+    /// Connections with these settings on `machine`.
     pub(crate) fn on(machine: Machine, options: HttpOptions) -> Self {
         let most = options.max_connections.max(1);
         // Idle connections count as open ones.
@@ -158,13 +157,13 @@ impl HttpClient {
         &self.0.room
     }
 
-    /// Waits until one more call may be under way, to whatever host.
+    /// Waits until one more call may be in flight, to any host.
     pub(crate) async fn place(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.0.places.as_ref()?.acquire().await.ok()
     }
 
-    /// A client on `route` that has room for one more call. The first with room is taken, so that few have connections.
+    /// A client on `route` that has room for one more call. The first one with room is taken, so that few clients have connections.
     ///
     /// # Errors
     /// When no client can be made.
@@ -193,7 +192,7 @@ impl HttpClient {
 
     fn build(&self, route: Route) -> Result<reqwest::Client, String> {
         let machine = &self.0.machine;
-        // Clients share it, and with it the certificates and the sessions to resume.
+        // All clients share it, including the certificates and the sessions to resume.
         let tls = self.0.rings[route as usize]
             .tls
             .get_or_init(|| tls(machine, route).map_err(|error| full_text(&error)))
@@ -235,7 +234,7 @@ fn tls(machine: &Machine, route: Route) -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?;
     let mut tls = match (route, &machine.certificates) {
-        // Never used for TLS. Reading the system's certificates takes time, and some containers have none.
+        // Local connections do not use TLS. Reading the system's certificates takes time, and some containers have none.
         (Route::Local, _) => builder.with_root_certificates(RootCertStore::empty()),
         (_, Some(given)) => builder.with_root_certificates(Arc::clone(given)),
         (_, None) => builder.with_platform_verifier()?,

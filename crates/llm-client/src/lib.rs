@@ -1,15 +1,15 @@
 //! Language models behind OpenAI-compatible HTTP endpoints, and the layers of policy around them.
 //!
-//! [`OpenAi`] is a [`schema::ChatModel`] that makes one attempt a call. Everything else is a layer around it, and a
-//! `ChatModel` itself. From the outside in:
+//! [`OpenAi`] is a [`schema::ChatModel`] that makes one attempt per call. Everything else is a layer around it, and a `ChatModel` itself.
+//! From the outside in:
 //!
 //! | layer | what it adds |
 //! |---|---|
 //! | [`Journaled`] | every call in the run's journal, and its cost in the [`Meter`] |
 //! | [`Cached`] | replies of earlier calls, from a [`Cache`] over a [`ReplyStore`] |
-//! | [`Budgeted`] | a ceiling for the whole run, kept by a [`Budget`] |
-//! | [`Retried`] | further attempts after failures that may pass, as a [`RetryPolicy`] says |
-//! | [`Limited`] | attempts in flight and per minute, kept by a [`Limiter`] for each endpoint; a [`CircuitBreaker`] for each model there |
+//! | [`Budgeted`] | a ceiling for the whole run, enforced by a [`Budget`] |
+//! | [`Retried`] | further attempts after temporary failures, according to a [`RetryPolicy`] |
+//! | [`Limited`] | attempts in flight and per minute, limited by a [`Limiter`] for each endpoint; a [`CircuitBreaker`] for each model there |
 //! | [`OpenAi`] | one attempt, over the connections of one [`HttpClient`] |
 //!
 //! So a cached reply takes no permit and no budget, and a retry that sleeps holds no permit. [`ModelFactory`] puts all of them
@@ -40,36 +40,35 @@
 //! ```
 //!
 //! # What is never shown
-//! Keys and header values are [`SecretString`]s. They are in no error, no `Debug`, no event and no cache key, and are taken out of
-//! what an endpoint echoes, also percent-encoded, escaped as in JSON, or in base64. Nothing here reads an environment variable, but for
-//! the system's proxy settings when the first
-//! call to another machine is made.
+//! Keys and header values are [`SecretString`]s. They appear in no error, `Debug` output, event or cache key, and are removed from what an
+//! endpoint echoes, also percent-encoded, escaped as in JSON, or in base64. This crate reads no environment variable except the system's
+//! proxy settings, before the first call to another machine.
 //!
 //! # Limits
-//! - Chat completions only, answered as a whole: no streaming, no images. Of several choices the first is taken.
-//! - Tools are functions; the older `function_call` is neither sent nor read. An endpoint that knows no tools refuses the request, and nothing is
-//!   sent in their place.
-//! - Replies end at 8 MiB, and all in flight take 256 MiB together; [`HttpOptions`] has both. A reply that finds no room is read when others are
-//!   done, within its timeout.
-//! - A token count that is negative, a fraction or above 2^32 makes the usage of its call unknown.
-//! - An attempt that timed out may have been billed. Endpoints do not tell, so only attempts that came with usage count.
-//! - The limits of an endpoint are learned for all of its models together, though some providers count by model.
-//! - Tokens per minute are kept by an estimate: a token for every four characters, and the `max_tokens` that are set.
-//! - A part of a request that an endpoint refuses (a sampling setting, a response format) is left out from then on, in this
-//!   process. The journal says so; the next process starts with the settings again.
-//! - Servers cap the requests on one HTTP/2 connection, so there is one for every 100 calls at once; a server that takes fewer
-//!   makes the others wait, within their timeout. Calls that start together all connect, and use the connection that is ready first.
-//! - How many connections are open is reqwest's to decide. [`HttpOptions::max_connections`] holds the number of calls and of idle
-//!   connections down; one more connection may be open for a moment while another is given back.
-//! - The cache grows until it is pruned: replies that are too old are replaced when they are requested again, and removed by
-//!   [`SqliteStore::prune`] alone. It belongs on a local disk; SQLite's log does not work on most network file systems. A power
-//!   cut may take the last replies with it.
-//! - The system's clock decides whether a stored reply is too old.
-//! - A call made by two processes at the same moment costs twice. Each goes on with its own reply; the cache keeps the
-//!   one that is stored last.
-//! - A budget is passed by what calls cost above their estimate: a token for every four bytes, and `max_tokens` or 1,024.
-//! - Proxies are those of the system's settings, by HTTP, HTTPS or SOCKS; one of another sort is ignored.
-//! - List prices age, and do not know discounts, long-prompt surcharges or hosts that differ; see [`PriceTable`].
+//! - Chat completions only, received as a whole: no streaming, no images. Of several choices the first is used.
+//! - Tools are functions; the older `function_call` is neither sent nor read. An endpoint without support for tools refuses the request,
+//!   and nothing is sent in their place.
+//! - A reply is at most 8 MiB long, and all replies in flight take 256 MiB together; [`HttpOptions`] has both limits. A reply without room
+//!   is read when others are done, within its timeout.
+//! - A negative or fractional token count, or one above 2^32, makes the usage of its call unknown.
+//! - An attempt that timed out may have been billed. Endpoints do not report this, so only attempts with stated usage count.
+//! - The limits of an endpoint are learned for all its models together, although some providers count by model.
+//! - Tokens per minute are estimated: a token for every four characters, plus the configured `max_tokens`.
+//! - A part of a request that an endpoint refuses (a sampling setting, a response format) is left out from then on, in this process. The
+//!   journal records the change; the next process starts with the full settings again.
+//! - Servers limit the requests on one HTTP/2 connection, so there is one for every 100 concurrent calls; with a server that accepts fewer,
+//!   calls wait, within their timeout. Calls that start together all connect, and use the connection that is ready first.
+//! - reqwest decides how many connections are open. [`HttpOptions::max_connections`] limits the number of calls and of idle connections;
+//!   one more connection may be open for a moment while another is released.
+//! - The cache grows until it is pruned: expired replies are replaced when they are requested again, and removed only by
+//!   [`SqliteStore::prune`]. The cache belongs on a local disk; SQLite's log does not work on most network file systems. A power failure
+//!   may lose the last replies.
+//! - The system's clock decides whether a stored reply has expired.
+//! - A call made by two processes at the same moment costs twice. Each process continues with its own reply; the cache keeps the reply that
+//!   is stored last.
+//! - A budget is exceeded by what calls cost above their estimate: a token for every four bytes, and `max_tokens` or 1,024.
+//! - Proxies come from the system's settings: HTTP, HTTPS or SOCKS. Other kinds are ignored.
+//! - List prices age, and do not include discounts, surcharges for long prompts, or hosts with prices of their own; see [`PriceTable`].
 
 mod adaptive;
 mod budget;

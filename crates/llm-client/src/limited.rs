@@ -11,17 +11,17 @@ use crate::{
     limiter::{Limiter, Outcome},
 };
 
-/// Characters of a message that make about one token.
+/// Characters per token of a message, as an estimate.
 const CHARACTERS_PER_TOKEN: usize = 4;
 
 /// A model whose attempts go through a [`Limiter`]. A permit is held during one attempt only.
 ///
-/// Once the [`Stop`] is thrown, calls are refused with [`ModelErrorKind::Cancelled`], those that wait for a permit included;
-/// calls in flight finish.
+/// Once the [`Stop`] is thrown, calls are refused with [`ModelErrorKind::Cancelled`], including those that wait for a
+/// permit; calls in flight finish.
 pub struct Limited<M> {
     inner: M,
     limiter: Arc<Limiter>,
-    /// The most tokens of a reply, where it is known; part of the estimate.
+    /// The most tokens of a reply, if known; part of the estimate.
     max_tokens: Option<u32>,
     breaker: Option<Arc<CircuitBreaker>>,
     stop: Stop,
@@ -80,7 +80,7 @@ impl<M: ChatModel> ChatModel for Limited<M> {
         if self.stop.is_stopped() {
             return Err(cancelled(request, self.id()));
         }
-        // Mostly there is one, and nothing to wait for.
+        // Usually a permit is free, and there is nothing to wait for.
         let permit = match self.limiter.try_acquire() {
             Some(permit) => permit,
             None => tokio::select! {

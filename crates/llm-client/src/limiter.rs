@@ -25,25 +25,25 @@ use crate::{
 /// Limits of one endpoint.
 #[derive(Clone, Debug)]
 pub struct LimitSettings {
-    /// Never more attempts in flight than this. At least 1.
+    /// The most attempts in flight. At least 1.
     pub max_concurrency: usize,
-    /// How many may be in flight at first.
+    /// How many attempts may be in flight at first.
     pub initial_concurrency: usize,
-    /// The limit is reviewed once per round trip, and no more often than this, by the share of replies that refused.
+    /// The limit is reviewed once per round trip, and no more often than this, by the share of refused attempts.
     pub window: Duration,
-    /// Attempts started per minute, spread evenly with bursts of a tenth. `None`: as many as come.
+    /// Attempts started per minute, spread evenly with bursts of a tenth. `None`: unlimited.
     pub requests_per_minute: Option<NonZeroU32>,
-    /// Tokens per minute, by an estimate made before each attempt: a token for every four characters of the messages, and
-    /// the model's `max_tokens` where it is set. `None`: as many as come.
+    /// Tokens per minute, estimated before each attempt: a token for every four characters of the messages, and the model's
+    /// `max_tokens` if it is set. `None`: unlimited.
     pub tokens_per_minute: Option<NonZeroU32>,
 }
 
-/// How many may be in flight at first, at least: what most endpoints take without a word.
+/// The least number of attempts in flight at first: most endpoints accept it.
 const FIRST: usize = 64;
 
 impl LimitSettings {
-    /// At most `max` in flight; at first 64 or a quarter of it, whichever is more. Somebody who allows a thousand knows an
-    /// endpoint that takes many, and two round trips are then enough to get there. The rest is as by default.
+    /// At most `max` in flight; at first 64 or a quarter of `max`, whichever is more. A user who allows a thousand has an endpoint that
+    /// accepts many, and reaches the maximum in two round trips. Other fields have their defaults.
     #[must_use]
     pub fn up_to(max: usize) -> Self {
         Self {
@@ -69,16 +69,16 @@ impl Default for LimitSettings {
 
 /// Limits the attempts in flight at one endpoint. All models of one base URL and key share one.
 ///
-/// The limit starts at [`LimitSettings::initial_concurrency`] and doubles per round trip while it is really used. Once the endpoint
-/// refuses attempts because there are too many, the limit goes by the share of replies that do: up to 5 % change nothing; above it is
-/// cut, at most once per round trip, to what the endpoint took, and returns quickly to the last level that went well. Other failures do
-/// not change it. Cuts and doublings are journaled as `limiter changed`.
+/// The limit starts at [`LimitSettings::initial_concurrency`] and doubles per round trip while it is fully used. Once the endpoint
+/// refuses attempts because there are too many, the limit depends on the share of refusals: up to 5 % change nothing; above 5 % the
+/// limit is cut, at most once per round trip, to what the endpoint accepted, and returns quickly to the last level without a cut. Other
+/// failures do not change it. Cuts and doublings are journaled as `limiter changed`.
 pub struct Limiter {
     name: Arc<str>,
     settings: LimitSettings,
     permits: Semaphore,
     state: Mutex<State>,
-    /// Whether the limit was ever cut, so that permits may have to be taken back.
+    /// True after the first cut: permits may have to be taken back.
     was_cut: AtomicBool,
     requests: Option<Rate>,
     tokens: Option<Rate>,
@@ -87,16 +87,16 @@ pub struct Limiter {
 
 struct State {
     level: AdaptiveLimit,
-    /// Permits that exist: in flight, held or free. More than the limit for a while after a cut.
+    /// Existing permits: in flight, held or free. After a cut, temporarily more than the limit.
     permits: usize,
-    /// Permits of refused attempts that come back later.
+    /// Permits of refused attempts that are returned later.
     held: usize,
-    /// The limit that was last journaled.
+    /// The limit in the newest journal event.
     told: usize,
 }
 
 impl Limiter {
-    /// Limits for the endpoint called `name` in the journal.
+    /// Limits for the endpoint with the name `name` in the journal.
     #[must_use]
     pub fn new(
         name: impl Into<Arc<str>>,
@@ -139,7 +139,7 @@ impl Limiter {
         self.occupied(&self.state())
     }
 
-    /// Waits until an attempt of about `tokens` tokens may start. Waiters are served in the order they came.
+    /// Waits until an attempt of about `tokens` tokens may start. Waiters are served in order of arrival.
     pub(crate) async fn acquire(self: &Arc<Self>, tokens: u32) -> Permit<'_> {
         if let Some(rate) = &self.requests {
             rate.take(1).await;
@@ -147,12 +147,12 @@ impl Limiter {
         if let Some(rate) = &self.tokens {
             rate.take(tokens).await;
         }
-        // The semaphore is never closed, so there always comes a permit.
+        // The semaphore is never closed, so `acquire` does not fail.
         let permit = self.permits.acquire().await.ok();
         self.permit(permit)
     }
 
-    /// A permit for an attempt that may start at once. `None`: it has to [`acquire`](Self::acquire) one.
+    /// A permit for an attempt that may start at once. `None`: the attempt has to [`acquire`](Self::acquire) one.
     pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<Permit<'_>> {
         if self.requests.is_some() || self.tokens.is_some() {
             return None;
@@ -169,7 +169,7 @@ impl Limiter {
         }
     }
 
-    /// Whether an estimate of tokens is of any use.
+    /// Whether the limiter uses estimates of tokens.
     pub(crate) fn counts_tokens(&self) -> bool {
         self.tokens.is_some()
     }
@@ -178,13 +178,13 @@ impl Limiter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Attempts in flight, without the places that refused ones keep.
+    /// Attempts in flight, without the permits that refused attempts hold.
     fn occupied(&self, state: &State) -> usize {
         let unused = self.permits.available_permits() + state.held;
         state.permits.saturating_sub(unused)
     }
 
-    /// Learns from an attempt that began at `began` and has ended. Returns how long it keeps its place.
+    /// Updates the limit with the result of an attempt that began at `began`. Returns how long the attempt keeps its permit.
     fn learn(&self, outcome: Outcome, began: Instant) -> Duration {
         let now = Instant::now();
         let took = now.duration_since(began);
@@ -200,7 +200,7 @@ impl Limiter {
             }
             Outcome::Other => return hold,
         };
-        // This attempt is over, though it still has its place.
+        // This attempt is over, although it still has its permit.
         let others = self.occupied(&state).saturating_sub(1);
         change = state.level.review(others, now).or(change);
         if let Some(change) = change {
@@ -209,14 +209,14 @@ impl Limiter {
         hold
     }
 
-    /// Adds or removes permits, so that there are as many as the limit says.
+    /// Adds or removes permits, so that their number matches the limit.
     fn apply(&self, mut state: std::sync::MutexGuard<'_, State>, change: Change) {
         let limit = state.level.limit();
         if limit > state.permits {
             self.permits.add_permits(limit - state.permits);
             state.permits = limit;
         } else {
-            // Permits in flight are taken back as they return.
+            // Permits in flight are removed when they are returned.
             self.was_cut.store(true, Ordering::Release);
             state.permits -= self.permits.forget_permits(state.permits - limit);
         }
@@ -245,7 +245,7 @@ impl Limiter {
             .record(Event::new(EventBody::LimiterChanged(changed)));
     }
 
-    /// Whether a permit that comes back must go, because the limit was cut meanwhile.
+    /// Whether a returned permit must be removed because the limit was cut meanwhile.
     fn takes_back(&self, state: &mut State) -> bool {
         let over = state.permits > state.level.limit();
         if over {
@@ -254,7 +254,7 @@ impl Limiter {
         over
     }
 
-    /// Brings a permit back after `hold`.
+    /// Returns a permit after `hold`.
     async fn give_back_after(self: Arc<Self>, hold: Duration) {
         tokio::time::sleep(hold).await;
         let mut state = self.state();
@@ -274,18 +274,18 @@ impl fmt::Debug for Limiter {
     }
 }
 
-/// What an attempt shows about the limit.
+/// The result of an attempt, as far as the limit is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The endpoint answered.
     Answered,
-    /// The endpoint gets too many requests.
+    /// The endpoint refused the attempt because it gets too many requests.
     RateLimited,
     /// Anything else.
     Other,
 }
 
-/// The right to make one attempt. Dropped without a word, as when a call is given up, it only returns the permit.
+/// The right to make one attempt. A permit that is dropped without `finish`, as when a call is cancelled, is only returned.
 pub(crate) struct Permit<'a> {
     limiter: &'a Arc<Limiter>,
     permit: Option<SemaphorePermit<'a>>,
@@ -293,7 +293,7 @@ pub(crate) struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// Ends the attempt. The place of one that was refused is free again when an answer would have come.
+    /// Ends the attempt. The permit of a refused attempt is free again when an answer would have arrived.
     pub(crate) fn finish(mut self, outcome: Outcome) {
         let hold = self.limiter.learn(outcome, self.began);
         if hold.is_zero() {
@@ -309,7 +309,7 @@ impl Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        // Without a cut there is nothing to take back, and no lock to wait for.
+        // Without a cut no permit has to be removed, and the lock is not needed.
         let cut = self.limiter.was_cut.load(Ordering::Acquire);
         if let Some(permit) = self.permit.take()
             && cut

@@ -1,4 +1,4 @@
-//! What a run used and cost, and what the endpoints called their models.
+//! What a run used and cost, and the model names that the endpoints reported.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -9,33 +9,33 @@ use schema::{CallContext, ChatReply, ModelError, ModelId, Origin, Spend};
 
 /// Sums over the calls of a run. Clones share it.
 ///
-/// Fed by [`Journaled`](crate::Journaled), which sees every call, cached or not.
+/// [`Journaled`](crate::Journaled), which sees every call, cached or not, updates it.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     sums: Arc<Mutex<Sums>>,
 }
 
-/// Under which sums are kept.
+/// The key of a sum.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MeterKey {
     /// The phase, as [`Purpose::phase`](schema::Purpose::phase) names it.
     pub phase: &'static str,
-    /// The system under test that the calls were made for; `None` where there is none, as in generation.
+    /// The system under test that the calls were made for; `None` for calls without one, as in generation.
     pub sut: Option<Arc<str>>,
 }
 
-/// The sums of a number of calls.
+/// The sums of some calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Calls that gave a reply.
+    /// Calls with a reply.
     pub replies: u64,
-    /// Those of them that came from the cache.
+    /// Replies that came from the cache.
     pub cached_replies: u64,
     /// Calls that failed for good.
     pub failures: u64,
-    /// What all of it used and cost, cached replies as if they were new: the same in a resumed run as in a fresh one.
+    /// Usage and cost of all calls, cached replies as if they were new: the same in a resumed run as in a fresh one.
     pub spend: Spend,
-    /// What the new calls used and cost.
+    /// Usage and cost of the new calls.
     pub paid: Spend,
 }
 
@@ -50,7 +50,7 @@ impl Tally {
     }
 }
 
-/// A run has few phases, targets and models, and every call looks its own up: walking through them is faster than hashing.
+/// A run has few phases, targets and models, and every call looks up its own: a linear search is faster than hashing.
 #[derive(Debug, Default)]
 struct Sums {
     tallies: Vec<(MeterKey, Tally)>,
@@ -109,7 +109,7 @@ impl Meter {
             .collect()
     }
 
-    /// The sums of everything.
+    /// The sum over all keys.
     #[must_use]
     pub fn total(&self) -> Tally {
         let mut total = Tally::default();
@@ -119,7 +119,7 @@ impl Meter {
         total
     }
 
-    /// The names by which the endpoints called their models, by the user's own names.
+    /// The model names that the endpoints reported, by the user's own names.
     #[must_use]
     pub fn model_names(&self) -> BTreeMap<ModelId, BTreeSet<String>> {
         let sums = self.sums();
@@ -129,13 +129,13 @@ impl Meter {
             .collect()
     }
 
-    /// The models of which a reply came without a known cost.
+    /// The models with at least one reply without a known cost.
     #[must_use]
     pub fn unpriced(&self) -> BTreeSet<ModelId> {
         self.sums().unpriced.iter().cloned().collect()
     }
 
-    /// Those of them whose endpoint told no token counts, so that a price does not help.
+    /// The models in [`unpriced`](Self::unpriced) whose endpoint reported no token counts, so that a price does not help.
     #[must_use]
     pub fn untold(&self) -> BTreeSet<ModelId> {
         self.sums().untold.iter().cloned().collect()
@@ -167,7 +167,7 @@ impl Sums {
     }
 }
 
-/// The entry of `list` that is `known`, or a `new` one.
+/// The entry of `list` for which `known` is true; adds a `new` one if there is none.
 fn entry<T>(list: &mut Vec<T>, known: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
     let at = list.iter().position(known).unwrap_or_else(|| {
         list.push(new());

@@ -15,13 +15,13 @@ use crate::{
     UnpricedModel,
 };
 
-/// How long a model may answer nothing well until its circuit breaker opens, unless somebody says otherwise.
+/// How long a model may fail until its circuit breaker opens, by default.
 const CIRCUIT_BREAKER: Duration = Duration::from_secs(180);
 
-/// Hands out the models of one run. It holds what they share, and puts the layers around each:
+/// Creates the models of one run. It holds what they share, and adds the layers to each:
 /// `Journaled < Cached < Budgeted < Retried < Limited < OpenAi`, outermost first.
 ///
-/// Without further settings there is no cache, no budget and no journal, and every endpoint has the default limits and
+/// By default there is no cache, no budget and no journal, and every endpoint has the default limits and
 /// retries.
 ///
 /// ```
@@ -55,12 +55,12 @@ pub struct ModelFactory {
     limits_of: Vec<(String, LimitSettings)>,
     limiters: Mutex<Vec<(Endpoint, Arc<Limiter>)>>,
     opens_after: Duration,
-    /// By the model's name on the wire: beside a model that is down, others of the same endpoint may do well.
+    /// By the model's name on the wire: when one model is down, others of the same endpoint may work.
     breakers: Mutex<Vec<(Endpoint, String, Arc<CircuitBreaker>)>>,
     health: Health,
 }
 
-/// What shares one limiter and, model by model, one circuit breaker: providers count calls by key.
+/// The models that share one limiter and, by model, one circuit breaker: providers count calls by key.
 #[derive(Clone)]
 struct Endpoint {
     address: String,
@@ -114,14 +114,14 @@ impl ModelFactory {
         }
     }
 
-    /// Answers from `cache` what was asked before.
+    /// Answers repeated requests from `cache`.
     #[must_use]
     pub fn with_cache(mut self, cache: Cache) -> Self {
         self.cache = Some(cache);
         self
     }
 
-    /// Keeps to `budget`.
+    /// Enforces `budget`.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = Some(budget);
@@ -149,21 +149,21 @@ impl ModelFactory {
         self
     }
 
-    /// Tries failed calls again as `retries` says.
+    /// Retries failed calls according to `retries`.
     #[must_use]
     pub fn with_retries(mut self, retries: RetryPolicy) -> Self {
         self.retries = retries;
         self
     }
 
-    /// The limits of every endpoint that has none of its own.
+    /// The limits of every endpoint without limits of its own.
     #[must_use]
     pub fn with_limits(mut self, limits: LimitSettings) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The limits of one endpoint, named as [`ModelSettings::endpoint`] names it. The last word counts.
+    /// The limits of one endpoint, named as [`ModelSettings::endpoint`] names it. The last call for an endpoint counts.
     #[must_use]
     pub fn with_endpoint_limits(
         mut self,
@@ -174,27 +174,27 @@ impl ModelFactory {
         self
     }
 
-    /// Fails the calls to a model at once when it has answered nothing well for `opens_after`: see [`CircuitBreaker`]. 3 minutes
-    /// unless set.
+    /// Fails the calls to a model at once when it has answered nothing for `opens_after`: see [`CircuitBreaker`]. 3 minutes by
+    /// default.
     #[must_use]
     pub fn with_circuit_breaker(mut self, opens_after: Duration) -> Self {
         self.opens_after = opens_after;
         self
     }
 
-    /// Shows in `health` how the models do.
+    /// Reports the state of the models in `health`.
     #[must_use]
     pub fn with_health(mut self, health: Health) -> Self {
         self.health = health;
         self
     }
 
-    /// The model of `settings` with all its layers. Nothing is sent yet.
+    /// The model of `settings` with all its layers. Sends nothing.
     ///
-    /// Models of the same endpoint and key share its limits; those that are the same model there share its circuit breaker.
+    /// Models of the same endpoint and key share its limits; models with the same name there also share a circuit breaker.
     ///
     /// # Errors
-    /// When no call could be made with the settings, or there is a budget in dollars and no price.
+    /// When `settings` do not allow any call, or there is a budget in dollars and no price.
     pub fn model(&self, settings: ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError> {
         let settings = Arc::new(settings);
         let endpoint =
@@ -223,7 +223,7 @@ impl ModelFactory {
         })
     }
 
-    /// What the calls used and cost so far.
+    /// Usage and cost of the calls so far.
     #[must_use]
     pub fn meter(&self) -> &Meter {
         &self.meter
@@ -235,7 +235,7 @@ impl ModelFactory {
         &self.journal
     }
 
-    /// How the models do.
+    /// The states of the models.
     #[must_use]
     pub fn health(&self) -> &Health {
         &self.health
@@ -325,7 +325,7 @@ impl fmt::Debug for ModelFactory {
     }
 }
 
-/// Why a model cannot be used in a run. Its text names the model and says what to do.
+/// Why a model cannot be used in a run. Its text names the model and includes advice.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct SetupError(Problem);

@@ -1,11 +1,12 @@
-//! What to change in a request that an endpoint refused.
+//! Adapts a request that an endpoint refused.
 
 use crate::{
     settings::StructuredSupport,
     wire::{Body, Field, Form, Refusal},
 };
 
-/// The form in which to send `body` again, and the change in words. `None` when the refusal is about something else.
+/// The form in which to send `body` again, and a description of the change. `None` when the refusal has another
+/// reason.
 pub(crate) fn adjust(body: &Body<'_>, refusal: &Refusal) -> Option<(Form, String)> {
     token_limit(body, refusal)
         .or_else(|| response_format(body, refusal))

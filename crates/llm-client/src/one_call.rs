@@ -1,4 +1,4 @@
-//! The service underneath async-openai: sends one request and reads all of its reply.
+//! The service underneath async-openai: sends one request and reads the whole reply.
 
 use std::{
     fmt, mem,
@@ -21,11 +21,11 @@ use crate::{
     unreached::Unreached,
 };
 
-/// Room that is made before a byte has come, at most.
+/// The most bytes that are reserved before the first byte arrives.
 const FIRST_ROOM: usize = 1 << 20;
-/// Room that is made when the first bytes come, where the length of the reply is unknown.
+/// The bytes that are reserved when the first bytes arrive and the length of the reply is unknown.
 const LEAST_ROOM: usize = 16 << 10;
-/// A call that finds no free file waits for so long before it tries again.
+/// How long a call waits before it tries again when no file can be opened.
 const OUT_OF_FILES: Duration = Duration::from_millis(100);
 
 /// The reply to one call.
@@ -33,11 +33,11 @@ pub(crate) struct HttpReply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
-    /// The part of the room for replies in flight that `body` takes.
+    /// The share of the room for replies in flight that `body` takes.
     pub(crate) room: Taken,
 }
 
-/// Shows no header and nothing of the body.
+/// Prints no header and nothing of the body.
 impl fmt::Debug for HttpReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpReply")
@@ -46,14 +46,14 @@ impl fmt::Debug for HttpReply {
     }
 }
 
-/// Why async-openai gets no reply. It logs the bodies of failures and of replies that are not JSON, and reads them without a limit; so
-/// it is given good replies only.
+/// Why async-openai gets no reply. It logs the bodies of failures and of replies that are not JSON, and reads them without a limit, so
+/// it gets only successful JSON replies.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoJson {
     /// A status other than 2xx, or a body that is not JSON.
     #[error("the reply is an error or not JSON")]
     Reply(HttpReply),
-    /// No reply.
+    /// No reply arrived.
     #[error("no reply came")]
     Unreached(Unreached),
 }
@@ -70,14 +70,14 @@ impl From<NoJson> for OpenAIError {
     }
 }
 
-/// Sends one request, once. A redirect is a reply like others: to follow it would take the key to another host.
+/// Sends one request, once. A redirect is an ordinary reply: following it would send the key to another host.
 #[derive(Clone)]
 pub(crate) struct OneCall {
     http: HttpClient,
     route: Route,
     /// The time that the reply waited for room.
     waited: Arc<Waited>,
-    /// The reply whose body went to async-openai.
+    /// The reply whose body was passed to async-openai.
     reply: Arc<Mutex<Option<HttpReply>>>,
 }
 
@@ -110,13 +110,13 @@ impl OneCall {
         self.reply.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The reply whose body went to async-openai; its `body` is empty.
+    /// The reply whose body was passed to async-openai; its `body` is empty.
     pub(crate) fn take_reply(&self) -> Option<HttpReply> {
         self.reply().take()
     }
 
     async fn run(&self, factory: &HttpRequestFactory) -> Result<Response, NoJson> {
-        // Held until all of the reply is read.
+        // Held until the whole reply is read.
         let seat = self.http.seat(self.route).map_err(Unreached::Unsent)?;
         let mut response = self.send(&seat.client, factory).await?;
         let status = response.status();
@@ -152,19 +152,19 @@ impl OneCall {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            // Without a free file, names cannot be looked up either, and the resolver does not say why.
+            // Without a free file, host names cannot be resolved either, and the resolver does not report the reason.
             if !(error.is_connect() && (is_out_of_files(&error) || are_out())) {
                 return Err(Unreached::of(&error, connect_timeout));
             }
             if started.elapsed() >= connect_timeout {
                 return Err(Unreached::OutOfFiles);
             }
-            // That is not the endpoint's fault: other calls end and free theirs.
+            // This is not the endpoint's fault: other calls end and free their files.
             tokio::time::sleep(OUT_OF_FILES).await;
         }
     }
 
-    /// Reads the body of `response`, as far as it may go.
+    /// Reads the body of `response`, within the limits.
     async fn read(&self, mut response: Response) -> Result<(Vec<u8>, Taken), Unreached> {
         let room = self.http.room();
         let longest = room.longest();

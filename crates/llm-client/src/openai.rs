@@ -27,9 +27,9 @@ use crate::{
 /// A model behind an OpenAI-compatible endpoint. Every call is one attempt, without retries and limits: those are layers
 /// around it.
 ///
-/// What an endpoint does not know is negotiated: when it refuses the name of the token limit, a response format or a
-/// sampling setting, the request is sent again without it at once, and later calls go out in the new form. Each such change
-/// is journaled as `request form changed`.
+/// Unsupported parts of a request are negotiated: when the endpoint refuses the name of the token limit, a response format
+/// or a sampling setting, the request is sent again without it at once, and later calls use the new form. Each change is
+/// journaled as `request form changed`.
 pub struct OpenAi {
     settings: Arc<ModelSettings>,
     transport: Transport,
@@ -38,7 +38,7 @@ pub struct OpenAi {
     journal: Arc<dyn Journal>,
 }
 
-/// A refused request: what the endpoint said, and the error it makes where nothing can be changed.
+/// A refused request: the endpoint's message, and the error to return if the request cannot be changed.
 struct Refused {
     refusal: Option<Refusal>,
     error: ModelError,
@@ -54,10 +54,10 @@ impl From<ModelError> for Box<Refused> {
 }
 
 impl OpenAi {
-    /// The model of `settings`, reached by `http`. Nothing is sent yet.
+    /// The model of `settings`, reached through `http`. Sends nothing.
     ///
     /// # Errors
-    /// When no call could be made: the base URL is none, a header or the key cannot be sent, or `extra_body` holds
+    /// When no call could be made: the base URL is invalid, a header or the key cannot be sent, or `extra_body` holds
     /// `messages` or `stream`.
     pub fn new(
         settings: impl Into<Arc<ModelSettings>>,
@@ -153,7 +153,7 @@ impl OpenAi {
                 return Err(self.unparsed(status, *unparsed, &body, failure, context));
             }
         };
-        // Neither has line breaks.
+        // Neither contains line breaks.
         let request = self.reporter.scrubber().request(sent);
         let response = JsonText::new(body).map_err(|error| {
             let spend = self.billed(parsed.usage, parsed.cost);
@@ -176,7 +176,7 @@ impl OpenAi {
         })
     }
 
-    /// The error for a reply that is not a completion.
+    /// The error of a reply that is not a completion.
     fn unparsed(
         &self,
         status: u16,
@@ -205,7 +205,7 @@ impl OpenAi {
         }
     }
 
-    /// The error for a status that is no 2xx.
+    /// The error of a status other than 2xx.
     fn refused(&self, reply: &HttpReply, context: &CallContext) -> Box<Refused> {
         let status = reply.status.as_u16();
         let mut failure = failure(reply.status.as_u16(), &reply.headers, &reply.body);
@@ -221,12 +221,12 @@ impl OpenAi {
         })
     }
 
-    /// Dollars: as the endpoint states them, else by the price.
+    /// The cost in dollars: as the endpoint states it, else by the price.
     fn cost(&self, usage: Option<Usage>, stated: Option<f64>) -> Option<f64> {
         stated.or_else(|| Some(self.settings.price?.cost(&usage?)))
     }
 
-    /// What a reply that cannot be used was billed.
+    /// What an unusable reply was billed.
     fn billed(&self, usage: Option<Usage>, stated: Option<f64>) -> Spend {
         if usage.is_none() && stated.is_none() {
             return Spend::default();
@@ -234,7 +234,7 @@ impl OpenAi {
         Spend::of_call(usage, self.cost(usage, stated))
     }
 
-    /// Changes the form of later requests after `refusal`; false where there is nothing to change.
+    /// Changes the form of later requests after `refusal`; returns false if nothing can be changed.
     fn renegotiate(&self, body: &Body<'_>, refusal: &Refusal, context: &CallContext) -> bool {
         let Some((form, change)) = adjust(body, refusal) else {
             return false;
@@ -268,7 +268,7 @@ impl ChatModel for OpenAi {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        // One for each thing that can be given up, and the token limit's second name.
+        // One form for each part that can be left out, and the token limit's second name.
         const MOST_FORMS: u32 = 8;
         let mut forms = 0;
         let mut spend = Spend::default();
@@ -297,7 +297,7 @@ impl ChatModel for OpenAi {
     }
 }
 
-/// Makes the details of a failure from the reply and its body.
+/// The details of a failure, from the reply and its body.
 fn failure(status: u16, headers: &HeaderMap, body: &[u8]) -> CallFailure {
     CallFailure {
         status: Some(status),
@@ -307,7 +307,8 @@ fn failure(status: u16, headers: &HeaderMap, body: &[u8]) -> CallFailure {
     }
 }
 
-/// JSON text in one line, for files of one line an entry. Line breaks are between tokens only: in strings they are escaped.
+/// JSON text on one line, for files with one entry per line. Line breaks occur between tokens only: in strings they are
+/// escaped.
 fn one_line(text: String) -> String {
     if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
         text.replace(['\n', '\r'], " ")

@@ -4,13 +4,13 @@ use serde::Deserialize;
 
 use crate::settings::Price;
 
-/// The shipped list. A test reads it, so that it cannot be broken unseen.
+/// The shipped list. A test parses it.
 const SHIPPED: &str = include_str!("../../../fixtures/prices.json");
 
 /// Prices by provider and model name.
 ///
-/// A name is looked up as it is first, then without a snapshot's date or `-latest` behind it (`gpt-4o-2024-08-06` is
-/// `gpt-4o`). A longer name is never taken for a shorter one: `gpt-4o-mini` is not `gpt-4o`.
+/// A name is looked up as it is first, then without a trailing snapshot date or `-latest` (`gpt-4o-2024-08-06` is
+/// `gpt-4o`). A shorter name never matches a longer one: `gpt-4o-mini` is not `gpt-4o`.
 ///
 /// ```
 /// use llm_client::{PriceRow, PriceTable};
@@ -32,16 +32,16 @@ pub struct PriceTable {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceRow {
-    /// The provider, as `source` in the configuration names it; `None` holds for every provider.
+    /// The provider, as `source` in the configuration names it; `None` applies to every provider.
     #[serde(default)]
     pub source: Option<String>,
-    /// The model's name on the wire. With `*` at its end it stands for every name with that beginning.
+    /// The model's name on the wire. A trailing `*` matches every name with that prefix.
     pub model: String,
     /// Dollars per million tokens sent.
     pub input: f64,
     /// Dollars per million tokens received.
     pub output: f64,
-    /// Dollars per million tokens that the endpoint read from its own prompt cache; `None`: as other input.
+    /// Dollars per million tokens that the endpoint read from its own prompt cache; `None`: the price of other input.
     #[serde(default)]
     pub cached_input: Option<f64>,
 }
@@ -87,7 +87,7 @@ impl PriceRow {
     }
 }
 
-/// Why prices cannot be used. Its text is made to be read by people.
+/// Why prices cannot be used. Its text is written for users.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct PriceError(String);
@@ -104,7 +104,7 @@ impl PriceTable {
     /// Version of the file.
     pub const FORMAT: u32 = 1;
 
-    /// The list prices that come with Probity. They age: see [`PriceTable::as_of`].
+    /// The list prices that are shipped with Probity. They age: see [`PriceTable::as_of`].
     #[must_use]
     pub fn shipped() -> Self {
         Self::parse(SHIPPED).unwrap_or_default()
@@ -113,7 +113,7 @@ impl PriceTable {
     /// Reads a table from JSON: `{"format": 1, "as_of": "2026-07-01", "prices": [{"model", "input", "output"}]}`.
     ///
     /// # Errors
-    /// When the text is no such table, or a price is negative.
+    /// When the text is not a price table, or a price is negative.
     pub fn parse(text: &str) -> Result<Self, PriceError> {
         let file: PriceFile = serde_json::from_str(text)
             .map_err(|error| PriceError(format!("the price table cannot be read: {error}")))?;
@@ -132,10 +132,10 @@ impl PriceTable {
         })
     }
 
-    /// Adds prices that win over all others, earlier overrides included.
+    /// Adds prices that override all others, including earlier overrides.
     ///
     /// # Errors
-    /// When a price is negative or no number.
+    /// When a price is negative or not a number.
     pub fn with_overrides(
         mut self,
         rows: impl IntoIterator<Item = PriceRow>,
@@ -153,10 +153,10 @@ impl PriceTable {
         &self.as_of
     }
 
-    /// The price of `model` (its name on the wire) at the provider `source`; `None` when it is not known.
+    /// The price of `model` (its name on the wire) at the provider `source`; `None` when it is unknown.
     ///
-    /// Pass no source for an endpoint that is not the provider's own: a model of the same name may cost something else
-    /// there, so only rows that hold for every provider count.
+    /// Pass no source for an endpoint that is not the provider's own: a model of the same name may have another price
+    /// there, so only rows for every provider count.
     #[must_use]
     pub fn price(&self, source: Option<&str>, model: &str) -> Option<Price> {
         find(&self.overrides, source, model).or_else(|| find(&self.rows, source, model))
@@ -173,7 +173,7 @@ fn find(rows: &[PriceRow], source: Option<&str>, model: &str) -> Option<Price> {
         .map(PriceRow::price)
 }
 
-/// The row of this name, of its undated form, or of the name without Gemini's `models/`.
+/// The row with this name, with the name without its date, or with the name without Gemini's `models/`.
 fn by_name<'a>(rows: &'a [PriceRow], source: Option<&str>, model: &str) -> Option<&'a PriceRow> {
     let exact = |name: &str| {
         rows.iter()
@@ -183,7 +183,7 @@ fn by_name<'a>(rows: &'a [PriceRow], source: Option<&str>, model: &str) -> Optio
     exact(model).or_else(|| exact(undated(model)?))
 }
 
-/// The row with the longest beginning that ends in `*`.
+/// The row with the longest matching prefix, among those that end in `*`.
 fn by_beginning<'a>(
     rows: &'a [PriceRow],
     source: Option<&str>,
@@ -197,7 +197,7 @@ fn by_beginning<'a>(
         .map(|(_, row)| row)
 }
 
-/// The name without a snapshot's date (`-2024-08-06`, `-20241022`) or `-latest` behind it.
+/// The name without a trailing snapshot date (`-2024-08-06`, `-20241022`) or `-latest`.
 fn undated(model: &str) -> Option<&str> {
     if let Some(name) = model.strip_suffix("-latest") {
         return Some(name);
@@ -218,7 +218,7 @@ fn undated(model: &str) -> Option<&str> {
     without(11, &[0, 5, 8]).or_else(|| without(9, &[0]))
 }
 
-/// A model that OpenRouter resells at its vendor's list price: the vendor's source and own name for it.
+/// A model that OpenRouter resells at its vendor's list price: the vendor's source and its name for the model.
 fn resold(source: &str, model: &str) -> Option<(&'static str, String)> {
     if source != "openrouter" {
         return None;

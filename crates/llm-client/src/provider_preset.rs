@@ -6,7 +6,8 @@ use schema::{ModelId, nearest};
 
 use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
 
-/// A provider that is known by name: where its OpenAI-compatible endpoint is, and how it wants to be asked.
+/// A provider with a name of its own: the address of its OpenAI-compatible endpoint, and the request form that it
+/// supports.
 ///
 /// ```
 /// use llm_client::ProviderPreset;
@@ -21,9 +22,9 @@ use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
 pub enum ProviderPreset {
     /// OpenAI.
     OpenAi,
-    /// Anthropic, by its OpenAI-compatible endpoint.
+    /// Anthropic, through its OpenAI-compatible endpoint.
     Anthropic,
-    /// Google Gemini, by its OpenAI-compatible endpoint.
+    /// Google Gemini, through its OpenAI-compatible endpoint.
     Gemini,
     /// DeepInfra.
     DeepInfra,
@@ -54,7 +55,7 @@ struct Preset {
 }
 
 impl ProviderPreset {
-    /// All of them.
+    /// All providers.
     pub const ALL: [Self; 12] = [
         Self::OpenAi,
         Self::Anthropic,
@@ -81,7 +82,7 @@ impl ProviderPreset {
                 MaxCompletionTokens,
                 JsonSchema,
             ),
-            // Anthropic's endpoint takes response_format and ignores it.
+            // Anthropic's endpoint accepts response_format and ignores it.
             Self::Anthropic => (
                 "anthropic",
                 "https://api.anthropic.com/v1",
@@ -169,10 +170,10 @@ impl ProviderPreset {
         }
     }
 
-    /// The source of this name. Case does not matter.
+    /// The provider with this name. Case does not matter.
     ///
     /// # Errors
-    /// When there is none; the error lists the names and suggests the nearest.
+    /// When the name is unknown; the error lists the names and suggests the nearest.
     pub fn parse(name: &str) -> Result<Self, UnknownProvider> {
         let wanted = name.trim().to_ascii_lowercase();
         Self::ALL
@@ -184,19 +185,20 @@ impl ProviderPreset {
             })
     }
 
-    /// Its name in the configuration.
+    /// The provider's name in the configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.preset().name
     }
 
-    /// Where its endpoint is. For servers on this machine, their default port.
+    /// The address of the provider's endpoint. For servers on this machine, with the default port.
     #[must_use]
     pub fn base_url(self) -> &'static str {
         self.preset().base_url
     }
 
-    /// The environment variable that its key is usually kept in; `None` where no key is needed. It is not read here.
+    /// The environment variable that usually holds the provider's key; `None` if no key is needed. This function does
+    /// not read it.
     #[must_use]
     pub fn key_variable(self) -> Option<&'static str> {
         self.preset().key_variable
@@ -208,25 +210,26 @@ impl ProviderPreset {
         self.key_variable().is_some()
     }
 
-    /// Whether it is a server that people run themselves: its calls cost nothing by the token.
+    /// Whether users run the server themselves: its calls cost nothing per token.
     #[must_use]
     pub fn is_local(self) -> bool {
         matches!(self, Self::Ollama | Self::Vllm | Self::LlamaCpp)
     }
 
-    /// What [`TokenLimitName::Auto`] starts with here.
+    /// The name that [`TokenLimitName::Auto`] starts with at this provider.
     #[must_use]
     pub fn token_limit(self) -> TokenLimitName {
         self.preset().token_limit
     }
 
-    /// What [`StructuredSupport::Auto`] starts with here.
+    /// The format that [`StructuredSupport::Auto`] starts with at this provider.
     #[must_use]
     pub fn structured(self) -> StructuredSupport {
         self.preset().structured
     }
 
-    /// Settings for `model`, which may carry the source's name in front, with everything filled in that is known here.
+    /// Settings for `model`, which may begin with the provider's name, with everything filled in that the preset
+    /// knows.
     #[must_use]
     pub fn settings(self, id: ModelId, model: &str) -> ModelSettings {
         ModelSettings {
@@ -244,7 +247,7 @@ impl fmt::Display for ProviderPreset {
     }
 }
 
-/// The name that goes on the wire: `model` without a leading `<source>/`.
+/// The name that is sent: `model` without a leading `<source>/`.
 ///
 /// ```
 /// assert_eq!(llm_client::wire_name("openai", "openai/swiss-ai/x"), "swiss-ai/x");
@@ -258,7 +261,7 @@ pub fn wire_name<'a>(source: &str, model: &'a str) -> &'a str {
         .map_or(model, |(_, rest)| rest)
 }
 
-/// A name that no source has.
+/// The error of an unknown provider name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown source {name:?}{} Known sources: {}. For any other OpenAI-compatible endpoint, set base_url",

@@ -1,4 +1,4 @@
-//! So many a minute.
+//! A rate limit per minute.
 
 use std::num::NonZeroU32;
 
@@ -8,13 +8,13 @@ use governor::{
 };
 use tokio::sync::Semaphore;
 
-/// Lets so many things a minute through, in the order they came.
+/// Lets a number of units per minute through, in order of arrival.
 pub(crate) struct Rate {
     limiter: DefaultDirectRateLimiter,
     clock: DefaultClock,
     /// The most that can be taken at once.
     burst: NonZeroU32,
-    /// Only the first waiter watches the clock; the others wait for their turn.
+    /// Only the first waiter watches the clock; the others wait for this semaphore.
     turn: Semaphore,
 }
 
@@ -29,7 +29,7 @@ impl Rate {
         }
     }
 
-    /// Waits until `n` may pass. More than one burst is taken piece by piece.
+    /// Waits until `n` units may pass. More than one burst is taken in pieces.
     pub(crate) async fn take(&self, n: u32) {
         // The semaphore is never closed.
         let _turn = self.turn.acquire().await;
@@ -40,7 +40,7 @@ impl Rate {
                 Ok(Err(later)) => {
                     tokio::time::sleep(later.wait_time_from(self.clock.now())).await;
                 }
-                // A piece is never larger than the burst, so this does not happen; and if it did, nothing would be gained by waiting.
+                // A piece is never larger than the burst, so this does not happen; waiting would not help if it did.
                 Err(_) => return,
             }
         }

@@ -12,26 +12,26 @@ use tokio::time::Instant;
 
 use crate::{CallFailure, CircuitBreaker, Stop, circuit::Mark, limited::cancelled};
 
-/// The same failure this many times in a row is taken for lasting, where it is the request's own.
+/// Where the request itself is the cause, the same failure this many times in a row is treated as permanent.
 const SAME_IN_A_ROW: u32 = 3;
-/// The same failure for so long is taken for lasting, whatever it comes from. A hanging endpoint takes long over each attempt.
+/// The same failure for this long is treated as permanent, whatever its cause. A hanging endpoint takes long over each attempt.
 const SAME_FOR: Duration = Duration::from_secs(300);
 
-/// The shortest of all waits that chance may make of the longest, as a share of it.
+/// The shortest random wait, as a share of the longest.
 const SHORTEST: f64 = 0.5;
 
-/// How often and when a failed call is tried again.
+/// How often and when a failed call is retried.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
-    /// Attempts of a call that fails in passing: no connection, a timeout, a 5xx. At least 1.
+    /// Attempts of a call that fails temporarily: no connection, a timeout, a 5xx. At least 1.
     pub max_attempts: u32,
-    /// Attempts of a call that is rate limited: more, because nothing is broken. No fewer than `max_attempts`.
+    /// Attempts of a call that is rate limited: more, because nothing is broken. At least `max_attempts`.
     pub max_rate_limited: u32,
-    /// Attempts of a call that is answered with something that is not a completion.
+    /// Attempts of a call whose reply is not a completion.
     pub max_malformed: u32,
-    /// The longest wait before the second attempt, and twice the shortest. Each further wait is twice as long.
+    /// The longest wait before the second attempt. The shortest is half of it. Each further wait is twice as long.
     pub base_delay: Duration,
-    /// No wait is longer than this, unless the endpoint asks for it.
+    /// The longest wait, unless the endpoint asks for more.
     pub max_delay: Duration,
     /// The longest wait that an endpoint may ask for.
     pub max_retry_after: Duration,
@@ -39,7 +39,7 @@ pub struct RetryPolicy {
 
 impl Default for RetryPolicy {
     /// 10 attempts, 16 when rate limited, 3 when malformed; waits of up to 1, 2, 4 ... 30 seconds and at least half of that, 120 if
-    /// asked for. Ten attempts take 75 seconds at least, so that an endpoint may be away for a minute.
+    /// the endpoint asks for it. Ten attempts take at least 75 seconds, so an endpoint may be unavailable for a minute.
     fn default() -> Self {
         Self {
             max_attempts: 10,
@@ -53,7 +53,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How many attempts a failure of this kind may take in all.
+    /// The most attempts for a failure of this kind.
     fn attempts(&self, kind: ModelErrorKind) -> u32 {
         match kind {
             ModelErrorKind::Transient => self.max_attempts,
@@ -63,11 +63,11 @@ impl RetryPolicy {
         }
     }
 
-    /// How long to wait after attempt `attempt` (from 1). Random, so that calls that failed together do not return together.
+    /// How long to wait after attempt `attempt` (from 1). Random, so that calls that failed together are not retried together.
     fn delay(&self, attempt: u32, retry_after: Option<Duration>) -> Duration {
         let longest = self.longest_delay(attempt);
         match retry_after {
-            // Not before the endpoint said, and not all at once then.
+            // Not before the time that the endpoint gave, and not all at once then.
             Some(asked) => {
                 let spread = self.base_delay.min(self.max_delay);
                 asked
@@ -86,14 +86,14 @@ impl RetryPolicy {
     }
 }
 
-/// A model whose failed calls are tried again, as a [`RetryPolicy`] says.
+/// A model whose failed calls are retried according to a [`RetryPolicy`].
 ///
-/// Failures that will not go away (a bad key, an unknown model) are not tried again. Of those that may, the last attempt is the one
-/// that the policy allows, or an earlier one: where an error comes back the same three times in a row while the model answers other
-/// requests, it is this request's own; and nothing is tried for more than five minutes only to fail the same. A call also ends when
-/// the model's [`CircuitBreaker`] opens.
+/// Permanent failures (a bad key, an unknown model) are not retried. For temporary ones, the last attempt is the one that the policy
+/// allows, or an earlier one: an error that is the same three times in a row while the model answers other requests is caused by this
+/// request; and no call is retried for more than five minutes with the same failure. A call also ends when the model's
+/// [`CircuitBreaker`] opens.
 ///
-/// Every retry is journaled as `retrying call`, every call that failed for good as `model call failed`. Attempts that failed but were
+/// Every retry is journaled as `retrying call`, every call that failed for good as `model call failed`. Failed attempts that were
 /// billed are counted in the reply or the error.
 pub struct Retried<M> {
     inner: M,
@@ -104,7 +104,7 @@ pub struct Retried<M> {
 }
 
 impl<M: ChatModel> Retried<M> {
-    /// `inner` with retries. Once `stop` is thrown, nothing is tried again.
+    /// `inner` with retries. Once `stop` is thrown, no call is retried.
     #[must_use]
     pub fn new(inner: M, policy: RetryPolicy, journal: Arc<dyn Journal>, stop: Stop) -> Self {
         Self {
@@ -123,7 +123,7 @@ impl<M: ChatModel> Retried<M> {
         self
     }
 
-    /// Whether a failed call is tried again, and when.
+    /// The wait before the next attempt of a failed call; `None` if it is not retried.
     fn next_delay(&self, error: &ModelError, history: &History) -> Option<Duration> {
         if history.attempt >= self.policy.attempts(error.kind())
             || history.is_lasting(self.breaker.as_deref())
@@ -157,7 +157,7 @@ impl<M: ChatModel> Retried<M> {
     }
 }
 
-/// What happened to one call so far.
+/// The attempts of one call so far.
 #[derive(Default)]
 struct History {
     attempt: u32,
@@ -165,16 +165,16 @@ struct History {
     spend: Spend,
 }
 
-/// The same failure several times in a row: the same status and the same body.
+/// Consecutive equal failures: the same status and the same body.
 struct Streak {
     status: Option<u16>,
     body: u64,
     count: u32,
-    /// How many of these failures followed an answer to another request, which was sent after the failure before.
+    /// How many of these failures came after an answer to another request that was sent after the previous failure.
     beside_answers: u32,
     began: Instant,
     newest: Instant,
-    /// What the model had answered to others when the streak began.
+    /// The counts of the model's other answers when the streak began.
     mark: Mark,
 }
 
@@ -215,7 +215,7 @@ impl History {
         }
     }
 
-    /// Whether a further attempt would fail as well.
+    /// Whether a further attempt would also fail.
     fn is_lasting(&self, breaker: Option<&CircuitBreaker>) -> bool {
         let Some(streak) = &self.streak else {
             return false;

@@ -1,4 +1,4 @@
-//! How long an endpoint wants us to wait.
+//! How long an endpoint asks clients to wait.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -34,7 +34,7 @@ fn seconds(text: &str, unit: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number * unit).ok()
 }
 
-/// How long it is until an HTTP date; nothing for one in the past.
+/// The time until an HTTP date; `None` for a past date.
 fn until_date(text: &str, now: SystemTime) -> Option<Duration> {
     let date = httpdate::parse_http_date(text).ok()?;
     Some(date.duration_since(now).unwrap_or_default())
@@ -56,7 +56,7 @@ fn reset(text: &str, now: SystemTime) -> Option<Duration> {
     Some(point.duration_since(now).unwrap_or_default())
 }
 
-/// A duration as Go writes it: `1h2m3.5s`, `20ms`.
+/// A duration in Go's format: `1h2m3.5s`, `20ms`.
 fn duration(text: &str) -> Option<Duration> {
     let span: Span = text.parse().ok()?;
     let length = span.to_duration(SpanRelativeTo::days_are_24_hours());

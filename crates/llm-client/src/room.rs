@@ -1,4 +1,4 @@
-//! The memory that replies in flight take, all together.
+//! The memory that all replies in flight take together.
 
 use std::{
     sync::{
@@ -12,20 +12,19 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Room for the replies that are being read.
 ///
-/// A reply takes room as it grows, and one that finds none waits: its server is read from no further. So that replies which have come in
-/// part never wait for each other, one of them at a time may grow to its end beyond the sum. Everything together is never more
-/// than the sum and one reply.
+/// A reply takes room as it grows, and a reply without room waits: nothing more is read from its server. One reply at a time may exceed
+/// the sum, so that partly read replies do not wait for each other. All replies together take at most the sum plus one reply.
 #[derive(Debug)]
 pub(crate) struct Room {
     bytes: Arc<Semaphore>,
-    /// Held by the one that may grow beyond the sum.
+    /// Held by the reply that may exceed the sum.
     beyond: Arc<Semaphore>,
     sum: usize,
     longest: usize,
 }
 
 impl Room {
-    /// Room for `sum` bytes, and for no reply of more than `longest`.
+    /// Room for `sum` bytes in all, and for replies of at most `longest` bytes.
     pub(crate) fn new(sum: usize, longest: usize) -> Self {
         let sum = sum.min(Semaphore::MAX_PERMITS).min(u32::MAX as usize);
         Self {
@@ -36,18 +35,18 @@ impl Room {
         }
     }
 
-    /// How long a reply may be.
+    /// The longest reply, in bytes.
     pub(crate) fn longest(&self) -> usize {
         self.longest
     }
 
-    /// How much there is for all together.
+    /// The bytes for all replies together.
     pub(crate) fn sum(&self) -> usize {
         self.sum
     }
 }
 
-/// The room that one reply has taken. Dropping it gives all back.
+/// The room that one reply has taken. Dropping it returns the room.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     bytes: Option<OwnedSemaphorePermit>,
@@ -55,7 +54,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Takes `more` bytes, as soon as there are some.
+    /// Takes `more` bytes, as soon as they are available.
     pub(crate) async fn take(&mut self, room: &Room, more: usize, waited: &Waited) {
         if self.beyond.is_some() {
             return;
@@ -65,7 +64,7 @@ impl Taken {
             return self.add(permit);
         }
         let _counting = waited.count();
-        // Neither is ever closed.
+        // Neither semaphore is closed.
         tokio::select! {
             biased;
             Ok(permit) = Arc::clone(&room.bytes).acquire_many_owned(count) => self.add(permit),
@@ -87,12 +86,12 @@ impl Taken {
 pub(crate) struct Waited(AtomicU64);
 
 impl Waited {
-    /// All of it.
+    /// The total time.
     pub(crate) fn sum(&self) -> Duration {
         Duration::from_micros(self.0.load(Relaxed))
     }
 
-    /// Counts until it is dropped, by a timeout for one.
+    /// Measures until the returned value is dropped, for example by a timeout.
     fn count(&self) -> Counting<'_> {
         Counting(self, Instant::now())
     }
@@ -120,7 +119,7 @@ mod tests {
         let [mut first, mut second, mut third] = [0; 3].map(|_| Taken::default());
         first.take(&room, 60, &waited).await;
         second.take(&room, 40, &waited).await;
-        // Both have come in part, and nothing is left: one continues, however much it needs.
+        // Both replies are partly read, and no room is left: one continues, however much it needs.
         first.take(&room, 300, &waited).await;
         first.take(&room, 300, &waited).await;
         assert!(second.take(&room, 10, &waited).now_or_never().is_none());

@@ -1,4 +1,4 @@
-//! Taking secrets out of text that an endpoint sent.
+//! Removes secrets from text that an endpoint sent.
 
 mod forms;
 
@@ -15,19 +15,19 @@ use crate::{
     shown::{HIDDEN, looks_like_key},
 };
 
-/// Shorter secrets are not taken out of error texts: they would take words with them.
+/// Shorter secrets are not removed from error texts: words would be lost.
 const SHORTEST: usize = 4;
-/// Shorter secrets are not taken out of replies, which are data: a key such as `ollama` is no secret.
+/// Shorter secrets are not removed from replies, which are data: a key such as `ollama` is not a secret.
 const SHORTEST_IN_REPLIES: usize = 16;
-/// With letters and digits in it, a shorter one is not a word either.
+/// A shorter secret with letters and digits in it is not a word either.
 const SHORTEST_MIXED: usize = 8;
 
-/// The secrets of one model, to be taken out of what its endpoint echoes.
+/// The secrets of one model, to be removed from what its endpoint echoes.
 ///
-/// A secret is found in all forms in which it travels: as it is, percent-encoded, escaped as in JSON or HTML, and inside of base64.
+/// A secret is found in all its encodings: as it is, percent-encoded, escaped as in JSON or HTML, and inside of base64.
 #[derive(Clone, Default)]
 pub(crate) struct Scrubber {
-    /// The longest secret first, so that one inside another leaves nothing behind.
+    /// The longest secret first, so that a secret within another leaves nothing behind.
     needles: Vec<Needle>,
     /// Some of them are in the body of every request.
     in_requests: bool,
@@ -67,7 +67,7 @@ impl Scrubber {
         }
     }
 
-    /// An error text without secrets, in one line of at most `longest` bytes.
+    /// An error text without secrets, on one line of at most `longest` bytes.
     pub(crate) fn excerpt(&self, text: &str, longest: usize) -> String {
         let clean = self.clean(text, |_| true);
         let mut line = String::with_capacity(clean.len().min(longest + 8));
@@ -89,7 +89,7 @@ impl Scrubber {
         line
     }
 
-    /// A reply without the secrets that are no words.
+    /// A reply without the secrets that cannot be words.
     pub(crate) fn reply(&self, text: String) -> String {
         match self.clean(&text, Needle::is_in_replies) {
             Cow::Borrowed(_) => text,
@@ -104,7 +104,7 @@ impl Scrubber {
         }
         match self.clean(body.get(), |_| true) {
             Cow::Borrowed(_) => body,
-            // Secrets of several tokens, a number for one, may leave no JSON.
+            // Removing a secret of several tokens, such as a number, may leave invalid JSON.
             Cow::Owned(clean) => JsonText::new(clean).unwrap_or_else(|_| JsonText::of(HIDDEN)),
         }
     }
@@ -120,14 +120,14 @@ impl Scrubber {
     }
 }
 
-/// Shows none of the secrets.
+/// Prints none of the secrets.
 impl fmt::Debug for Scrubber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scrubber").finish_non_exhaustive()
     }
 }
 
-/// Whether `secret` can be taken out of replies without taking words with it.
+/// Whether `secret` can be removed from replies without removing words.
 fn is_no_word(secret: &str) -> bool {
     let has = |sort: fn(&char) -> bool| secret.chars().any(|char| sort(&char));
     secret.len() >= SHORTEST_IN_REPLIES
@@ -136,7 +136,7 @@ fn is_no_word(secret: &str) -> bool {
             && has(char::is_ascii_alphabetic))
 }
 
-/// The secrets in the value of a header: `Bearer x`, `Basic x`, or a text of any other form.
+/// The secrets in the value of a header: `Bearer x`, `Basic x`, or any other text.
 fn add_header(value: &str, secrets: &mut Vec<String>) {
     let value = value.trim();
     secrets.push(value.to_owned());
@@ -162,7 +162,7 @@ fn add_url(url: &str, secrets: &mut Vec<String>) {
     let user = plain(url.username());
     match url.password().map(plain) {
         Some(password) => {
-            // What the header is made of.
+            // The header is made of this.
             secrets.push(format!("{user}:{password}"));
             secrets.push(password);
         }
@@ -177,7 +177,7 @@ fn add_url(url: &str, secrets: &mut Vec<String>) {
             secrets.push(value.into_owned());
         }
     }
-    // A plus sign in a query is a space by the rules of forms, and itself by those of addresses.
+    // A plus sign in a query is a space by the rules of HTML forms, and a plus sign by those of URLs.
     for pair in url.query().unwrap_or_default().split('&') {
         if let Some((name, value)) = pair.split_once('=')
             && value.contains('+')
@@ -194,7 +194,7 @@ fn add_url(url: &str, secrets: &mut Vec<String>) {
     }
 }
 
-/// The texts of `body` whose names sound like secrets.
+/// The texts of `body` whose names suggest secrets.
 fn secrets_in(body: &Extra) -> Vec<String> {
     fn collect(name: &str, value: &Value, secrets: &mut Vec<String>) {
         match value {
@@ -213,7 +213,7 @@ fn secrets_in(body: &Extra) -> Vec<String> {
     secrets
 }
 
-/// `value` with `***` in the place of every text whose name sounds like a secret.
+/// `value` with every text whose name suggests a secret replaced by `***`.
 #[must_use]
 pub fn masked(value: &Value) -> Value {
     match value {
@@ -231,7 +231,7 @@ pub fn masked(value: &Value) -> Value {
     }
 }
 
-/// Whether a field of this name holds a secret, by its sound.
+/// Whether the name of a field suggests a secret.
 ///
 /// ```
 /// assert!(llm_client::is_secretive("x_api_key"));

@@ -20,51 +20,51 @@ pub struct ModelSettings {
     pub id: ModelId,
     /// The model's name on the wire.
     pub model: String,
-    /// Where the endpoint is, without `/chat/completions`: `https://api.openai.com/v1`. A slash at the end is not needed.
+    /// The address of the endpoint, without `/chat/completions`: `https://api.openai.com/v1`. A trailing slash is optional.
     pub base_url: String,
-    /// Stands for `base_url` in cache keys. For endpoints whose address changes from run to run and that answer the same.
+    /// Replaces `base_url` in cache keys. For endpoints whose address changes between runs but whose answers do not.
     pub cache_name: Option<String>,
-    /// Goes out as `Authorization: Bearer …`.
+    /// Sent as `Authorization: Bearer …`.
     pub api_key: Option<SecretString>,
-    /// Where the key comes from, for error messages: usually the name of an environment variable.
+    /// The source of the key, for error messages: usually the name of an environment variable.
     pub key_name: Option<String>,
-    /// Further headers of every call. One named `Authorization` takes the place of the key's.
+    /// Further headers of every call. A header named `Authorization` replaces the one with the key.
     pub extra_headers: Vec<(String, SecretString)>,
-    /// Further texts that are secret, such as a key in the path of `base_url`. They are not shown in the endpoint's address, and taken out of
-    /// what the endpoint echoes.
+    /// Further secret texts, such as a key in the path of `base_url`. They are hidden in the endpoint's address, and removed from what the
+    /// endpoint echoes.
     pub hidden: Vec<SecretString>,
-    /// Most tokens of a reply, thinking included on most endpoints. `None`: the endpoint decides.
+    /// The most tokens of a reply, on most endpoints including reasoning. `None`: the endpoint decides.
     pub max_tokens: Option<u32>,
     /// Sampling temperature. `None`: the endpoint decides, as for the other sampling settings.
     pub temperature: Option<f64>,
     /// Nucleus sampling, 0 to 1.
     pub top_p: Option<f64>,
-    /// Sampling seed, where the endpoint has one.
+    /// Sampling seed, for endpoints that support it.
     pub seed: Option<i64>,
-    /// How much a reasoning model should think: `low`, `medium`, `high`, or what else the endpoint knows.
+    /// How much a reasoning model should think: `low`, `medium`, `high`, or another value that the endpoint supports.
     pub reasoning_effort: Option<String>,
-    /// Who opens the reasoning block of a reply. How a reply is read, and not part of the request.
+    /// What opens the reasoning block of a reply. It decides how a reply is read, and is not part of the request.
     pub reasoning_opening: ReasoningOpening,
-    /// Further fields of the request body. A field of the same name as one of Probity's own takes its place.
+    /// Further fields of the request body. A field with the name of one of Probity's own replaces it.
     pub extra_body: Extra,
-    /// Under which name `max_tokens` goes out.
+    /// The name under which `max_tokens` is sent.
     pub token_limit: TokenLimitName,
     /// The strongest response format to request from the endpoint.
     pub structured: StructuredSupport,
-    /// How long one attempt may take, from connecting to the last byte. 300 seconds unless set.
+    /// How long one attempt may take, from connecting to the last byte. 300 seconds by default.
     pub request_timeout: Duration,
-    /// What the model costs. `None`: not known, and then no cost is invented.
+    /// The model's price. `None`: unknown, and no cost is computed.
     pub price: Option<Price>,
 }
 
 impl ModelSettings {
-    /// The key without surrounding white space; `None` where there is none or it is blank.
+    /// The key without surrounding white space; `None` if it is missing or blank.
     pub(crate) fn key(&self) -> Option<&str> {
         let key = self.api_key.as_ref()?.expose_secret().trim();
         (!key.is_empty()).then_some(key)
     }
 
-    /// Settings with nothing set but these.
+    /// Settings with these values, and defaults for all others.
     #[must_use]
     pub fn new(id: ModelId, model: impl Into<String>, base_url: impl Into<String>) -> Self {
         Self {
@@ -90,9 +90,9 @@ impl ModelSettings {
         }
     }
 
-    /// What requests ask for besides their messages, under the names on the wire: `max_tokens`, `temperature` and so on, and
-    /// the fields of `extra_body`, with `***` in place of texts whose name sounds like a secret. An endpoint that refuses one of them is
-    /// called without it.
+    /// The settings that requests send besides their messages, under their names on the wire: `max_tokens`, `temperature` and so on, and
+    /// the fields of `extra_body`, with `***` in place of texts whose name suggests a secret. A setting that an endpoint refuses is no
+    /// longer sent to it.
     ///
     /// ```
     /// use llm_client::ModelSettings;
@@ -125,7 +125,7 @@ impl ModelSettings {
         options
     }
 
-    /// `base_url` for people: without user name, password, query, fragment, slashes at the end, and what may be a key in its path.
+    /// `base_url` for display: without user name, password, query, fragment, trailing slashes, and parts of the path that look like keys.
     #[must_use]
     pub fn endpoint(&self) -> String {
         let shown = shown_url(&self.base_url);
@@ -141,8 +141,8 @@ impl ModelSettings {
         format!("{host}{path}")
     }
 
-    /// `base_url` for cache keys, and to distinguish endpoints: as [`endpoint`](Self::endpoint), with all of its path. Never written
-    /// anywhere.
+    /// `base_url` for cache keys, and to distinguish endpoints: like [`endpoint`](Self::endpoint), with the whole path. It is never written
+    /// to a file or shown.
     pub(crate) fn address(&self) -> String {
         address(&self.base_url)
     }
@@ -174,7 +174,7 @@ impl fmt::Debug for ModelSettings {
     }
 }
 
-/// A URL without user name, password, query and fragment. Replies are stored by it: it must not change.
+/// A URL without user name, password, query and fragment. It is part of the keys of stored replies, so it must not change.
 fn address(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let url = url.trim().trim_end_matches('/');
@@ -189,7 +189,7 @@ fn address(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// Under which name the token limit goes out.
+/// The name under which the token limit is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenLimitName {
@@ -202,8 +202,7 @@ pub enum TokenLimitName {
     MaxCompletionTokens,
 }
 
-/// The strongest response format to request from an endpoint. Every level falls back to the weaker ones when the endpoint
-/// refuses it.
+/// The strongest response format to request from an endpoint. When the endpoint refuses a format, the next weaker one is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StructuredSupport {
@@ -225,7 +224,7 @@ pub struct Price {
     pub input: f64,
     /// Tokens received, thinking included.
     pub output: f64,
-    /// Tokens sent that the endpoint read from its own prompt cache. `None`: as `input`.
+    /// Tokens sent that the endpoint read from its own prompt cache. `None`: the price of `input`.
     pub cached_input: Option<f64>,
 }
 

@@ -1,10 +1,11 @@
-//! Settings that no call can be made with.
+//! The error of settings that do not allow any call.
 
 use schema::ModelId;
 
 use crate::settings::ModelSettings;
 
-/// Why no call can be made with some [`ModelSettings`]. Its text names the model and the setting, and never holds a key.
+/// Why no call can be made with some [`ModelSettings`]. Its text names the model and the setting, and never contains a
+/// key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", .model.as_ref().map(|model| format!("model {model}: ")).unwrap_or_default())]
 pub struct SettingsError {

@@ -1,13 +1,13 @@
-//! What may be shown of an address, and what has the look of a key.
+//! Hides secrets in addresses, and recognises texts that look like keys.
 
-/// What is in the place of a secret.
+/// The text that replaces a secret.
 pub const HIDDEN: &str = "***";
 
-/// Shorter words are names, versions and the like.
+/// Shorter words are names, versions and similar.
 const SHORTEST_KEY: usize = 12;
 
-/// `url` without the parts that may hold a password or a key: user name, password, query, fragment, and words of the path that look like
-/// keys. The host is left out too where it cannot be distinguished from a password.
+/// `url` without the parts that may contain a password or a key: user name, password, query, fragment, and words of the path that look
+/// like keys. The host is left out too if it cannot be distinguished from a password.
 ///
 /// ```
 /// use llm_client::shown_url;
@@ -27,7 +27,7 @@ pub fn shown_url(url: &str) -> String {
     let (authority, rest) = rest.split_at(end);
     let path = rest.split(['?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or(authority);
-    // A slash or a question mark in a password ends what looks like the host.
+    // A slash or a question mark in a password ends the apparent host.
     let in_password = path
         .split('/')
         .any(|word| word.find('@').is_some_and(|at| at > 0));
@@ -56,8 +56,8 @@ fn is_host(text: &str) -> bool {
         || (port.starts_with("${") && port.ends_with('}'))
 }
 
-/// Whether `word` has the look of a key: it begins as keys do, says that it is one, or mixes letters and digits without sense.
-/// Shorter words than twelve characters never do, nor what names a variable.
+/// Whether `word` looks like a key: it has a common prefix of keys, contains a word for one, or mixes letters and digits randomly. Words
+/// of fewer than twelve characters and the names of variables never do.
 ///
 /// ```
 /// use llm_client::looks_like_key;
@@ -80,7 +80,7 @@ pub fn looks_like_key(word: &str) -> bool {
     says_so || is_random(word)
 }
 
-/// Whether `name`, where the name of a variable is expected, is rather the key itself.
+/// Whether `name`, given as the name of a variable, is probably the key itself.
 ///
 /// ```
 /// use llm_client::is_key_for_a_name;
@@ -97,7 +97,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|char: char| !char.is_ascii_alphanumeric())
 }
 
-/// Whether `word` begins as keys do, or has a part in which letters and digits are mixed without sense.
+/// Whether `word` has a common prefix of keys, or a part in which letters and digits are mixed randomly.
 fn is_random(word: &str) -> bool {
     let begins_so = [
         "sk-", "sk_", "pk-", "pk_", "hf_", "gsk_", "xai-", "AIza", "ghp_", "AKIA", "eyJ",
@@ -107,7 +107,7 @@ fn is_random(word: &str) -> bool {
     begins_so || words(word).any(is_jumble)
 }
 
-/// Whether letters and digits take turns in `word`, as in no name.
+/// Whether letters and digits alternate in `word` more than in a name.
 fn is_jumble(word: &str) -> bool {
     let turns = word
         .as_bytes()

@@ -1,4 +1,4 @@
-//! Stopping a run in order.
+//! Stopping a run gracefully.
 
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +21,7 @@ impl Stop {
         Self::default()
     }
 
-    /// Throws the switch. It cannot be taken back.
+    /// Throws the switch. It cannot be reset.
     pub fn stop(&self) {
         self.0.cancel();
     }

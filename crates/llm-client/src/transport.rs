@@ -1,4 +1,4 @@
-//! One attempt through async-openai, with status, headers and body kept for the layers above.
+//! One attempt through async-openai. Keeps status, headers and body for the layers above.
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,7 +31,7 @@ impl Transport {
     pub(crate) fn new(settings: &ModelSettings, http: &HttpClient) -> Result<Self, SettingsError> {
         let endpoint = Endpoint::new(settings)?;
         let route = endpoint.route();
-        // It only builds the requests.
+        // This client only builds the requests.
         let builder = http
             .seat(Route::Local)
             .map_err(|error| SettingsError::http(&error))?;
@@ -43,17 +43,17 @@ impl Transport {
         })
     }
 
-    /// Posts `body` and waits for all of the reply. Returns what was sent with it.
+    /// Posts `body` and waits for the whole reply. Returns the sent body with it.
     pub(crate) async fn post(&self, body: &Body<'_>) -> Result<(HttpReply, JsonText), Unreached> {
         let unsent = |error: serde_json::Error| Unreached::Unsent(error.to_string());
         let body = to_raw_value(body).map_err(unsent)?;
-        // Where there are few connections, calls wait for one before their time begins.
+        // When connections are limited, calls wait for one before their timeout starts.
         let _place = self.http.place().await;
         let waited = Arc::new(Waited::default());
         let reply = self.exchange(&body, Arc::clone(&waited));
         match tokio::time::timeout(self.timeout, reply).await {
             Ok(reply) => Ok((reply?, body.into())),
-            // The room for replies in flight took most of the time, not the endpoint.
+            // The wait for room took most of the time, not the endpoint.
             Err(_) if waited.sum() * 2 > self.timeout => {
                 Err(Unreached::NoRoom(self.http.room().sum()))
             }
@@ -76,7 +76,7 @@ impl Transport {
     }
 }
 
-/// The reply or failure that async-openai passed on as `error`.
+/// The reply or failure that async-openai returned as `error`.
 fn without_json(error: OpenAIError) -> Result<HttpReply, Unreached> {
     match error {
         OpenAIError::Boxed(error) => match error.downcast::<NoJson>() {
@@ -87,7 +87,7 @@ fn without_json(error: OpenAIError) -> Result<HttpReply, Unreached> {
             Err(error) => Err(Unreached::Unsent(full_text(&*error))),
         },
         OpenAIError::InvalidArgument(reason) => Err(Unreached::Unsent(reason)),
-        // The text of such an error may hold the reply.
+        // The text of this error may contain the reply.
         _ => Err(Unreached::Unsent(
             "async-openai did not accept the reply".to_owned(),
         )),

@@ -7,14 +7,14 @@ use schema::error_causes;
 
 use crate::causes::full_text;
 
-/// Why no reply came.
+/// Why no reply arrived.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Unreached {
     /// The reply did not come in time.
     Timeout,
-    /// No connection could be opened.
+    /// No connection could be established.
     Connect(String),
-    /// No connection could be opened within this time.
+    /// No connection could be established within this time.
     ConnectTimeout(Duration),
     /// The server does not speak TLS.
     NotTls,
@@ -22,18 +22,18 @@ pub(crate) enum Unreached {
     Certificate(String),
     /// The connection ended before the reply did.
     Broken(String),
-    /// The reply is longer than this many bytes.
+    /// The reply is longer than this many bytes, the limit.
     TooLarge(usize),
-    /// Other replies took up all the room, so many bytes.
+    /// Other replies took all the room: this many bytes.
     NoRoom(usize),
-    /// This process may open no further files or connections.
+    /// This process cannot open further files or connections.
     OutOfFiles,
     /// The request was never sent.
     Unsent(String),
 }
 
 impl Unreached {
-    /// Classifies an error of sending a request or of reading its reply. Connecting was given `connect_timeout`.
+    /// Classifies an error of sending a request or of reading its reply. `connect_timeout` is the timeout for connecting.
     pub(crate) fn of(error: &reqwest::Error, connect_timeout: Duration) -> Self {
         let tls = error_causes(error).find_map(|cause| cause.downcast_ref::<TlsError>());
         match tls {
@@ -48,7 +48,7 @@ impl Unreached {
         }
     }
 
-    /// The reason in a few words.
+    /// A short reason.
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::Timeout => "timeout".to_owned(),
@@ -67,7 +67,7 @@ impl Unreached {
     }
 }
 
-/// The text of what went wrong below reqwest. Its own errors, and that of the client in it, name the URL and the stage only.
+/// The text of the error below reqwest. The errors of reqwest and of its HTTP client name the URL and the stage only.
 fn reason(error: &reqwest::Error) -> String {
     let layers = if error.is_request() { 2 } else { 1 };
     match error_causes(error).nth(layers) {

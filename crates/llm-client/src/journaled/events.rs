@@ -87,7 +87,7 @@ fn nonzero(n: u32) -> Option<u32> {
     (n > 0).then_some(n)
 }
 
-/// Request and response as they went over the wire; for a model that has no wire, as they are.
+/// Request and response as sent over the wire; for a model without a wire format, as Probity has them.
 fn raw(request: &ChatRequest, reply: &ChatReply) -> (JsonText, JsonText) {
     match &reply.exchange {
         Some(exchange) => (exchange.request.clone(), exchange.response.clone()),
@@ -98,7 +98,7 @@ fn raw(request: &ChatRequest, reply: &ChatReply) -> (JsonText, JsonText) {
     }
 }
 
-/// The event of a call that failed for good, or was not made at all.
+/// The event of a call that failed for good, or was not made.
 pub(super) fn failure(model: &ModelId, request: &ChatRequest, error: &ModelError) -> Event {
     let context = &request.context;
     let body = match error.kind() {

@@ -1,4 +1,4 @@
-//! The outermost layer: it tells the journal and the meter of every call.
+//! The outermost layer: it reports every call to the journal and the meter.
 
 mod events;
 
@@ -9,12 +9,12 @@ use schema::{ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId};
 
 use crate::meter::Meter;
 
-/// Records an event for every call, in the item that the call belongs to or else in the run's journal, and feeds the [`Meter`].
+/// Records an event for every call, in the item of the call or else in the run's journal, and updates the [`Meter`].
 ///
-/// The messages are those of `docs/journal.md`: `fetched sut response` and `using cached sut response` for the
-/// system under test, the same with `annotator` for judges, with `user` for simulated users, and with `generator` for
-/// generation; `sut exception` and so on for calls that failed; `call not made` for those that the budget or the end of the
-/// run forbade.
+/// The messages are listed in `docs/journal.md`: `fetched sut response` and `using cached sut response` for the system under
+/// test, the same with `annotator` for judges, with `user` for simulated users, and with `generator` for generation;
+/// `sut exception` and its variants for failed calls; `call not made` for calls that the budget or the end of the run
+/// prevented.
 pub struct Journaled<M> {
     inner: M,
     journal: Arc<dyn Journal>,
@@ -22,7 +22,7 @@ pub struct Journaled<M> {
 }
 
 impl<M: ChatModel> Journaled<M> {
-    /// Puts `journal` and `meter` around `inner`.
+    /// Wraps `inner` with `journal` and `meter`.
     #[must_use]
     pub fn new(inner: M, journal: Arc<dyn Journal>, meter: Meter) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The forms in which a secret travels.
+//! The encodings of a secret.
 
 use base64::{
     Engine as _,
@@ -9,7 +9,7 @@ use memchr::memchr3;
 /// Base64 shorter than this may be a word.
 const SHORTEST_BASE64: usize = 8;
 
-/// A text to be found however its characters are escaped.
+/// A text that is found however its characters are escaped.
 #[derive(Clone)]
 pub(super) struct Needle {
     bytes: Box<[u8]>,
@@ -17,13 +17,13 @@ pub(super) struct Needle {
 }
 
 impl Needle {
-    /// What to look for so that `secret` is found: itself, and what it looks like inside of base64.
+    /// The texts to search for so that `secret` is found: the secret, and its base64 forms.
     pub(super) fn all_of(secret: &str, in_replies: bool) -> Vec<Self> {
         let mut forms = vec![secret.as_bytes().to_vec()];
         for before in 0..3 {
             let mut bytes = vec![0; before];
             bytes.extend_from_slice(secret.as_bytes());
-            // Only digits that depend on nothing but the secret: six bits each.
+            // Only base64 digits that depend on nothing but the secret: six bits each.
             let whole = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
             for text in [
                 STANDARD_NO_PAD.encode(&bytes),
@@ -43,18 +43,18 @@ impl Needle {
         forms.into_iter().map(needle).collect()
     }
 
-    /// Whether it is taken out of replies too.
+    /// Whether the needle is removed from replies too.
     pub(super) fn is_in_replies(&self) -> bool {
         self.in_replies
     }
 
-    /// `text` with `hidden` wherever this is in it. `None`: nowhere.
+    /// `text` with every occurrence replaced by `hidden`. `None` if there is no occurrence.
     pub(super) fn replace(&self, text: &str, hidden: &str) -> Option<String> {
         let mut clean = String::new();
         let (mut kept, mut from) = (0, 0);
         let bytes = text.as_bytes();
         while let Some((start, end)) = self.find(bytes, from) {
-            // A secret begins and ends between characters, so this is never `None`.
+            // A secret begins and ends at a character boundary, so this is never `None`.
             clean.push_str(text.get(kept..start).unwrap_or_default());
             clean.push_str(hidden);
             (kept, from) = (end, end);
@@ -66,7 +66,7 @@ impl Needle {
         Some(clean)
     }
 
-    /// Where it is first in `text`, not before `from`.
+    /// The first occurrence in `text` at or after `from`.
     fn find(&self, text: &[u8], mut from: usize) -> Option<(usize, usize)> {
         let first = *self.bytes.first()?;
         loop {
@@ -87,7 +87,7 @@ impl Needle {
     }
 }
 
-/// How much of the beginning of `text` stands for all of `needle`.
+/// The length of the beginning of `text` that encodes all of `needle`.
 fn matched(text: &[u8], needle: &[u8]) -> Option<usize> {
     let is_plain = |byte: &u8| !matches!(byte, b'%' | b'\\' | b'+' | b'&');
     let same = text
@@ -118,7 +118,7 @@ fn matched(text: &[u8], needle: &[u8]) -> Option<usize> {
     escaped.or_else(|| (first == wanted).then(|| then(1, 1)).flatten())
 }
 
-/// How long the percent-encoded `wanted` is that `text` begins with; encoded several times, for all that.
+/// The length of the percent-encoded `wanted` at the beginning of `text`, also when it is encoded several times.
 fn percent(text: &[u8], wanted: u8) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -134,8 +134,8 @@ fn percent(text: &[u8], wanted: u8) -> Option<usize> {
     }
 }
 
-/// How long the escape is that `text` begins with, and how much of `needle` it stands for. Several backslashes are those of text within
-/// text.
+/// The length of the escape at the beginning of `text`, and how many bytes of `needle` it encodes. Several backslashes occur in text
+/// within text.
 fn backslash(text: &[u8], needle: &[u8]) -> Option<(usize, usize)> {
     let run = |text: &[u8]| text.iter().take_while(|byte| **byte == b'\\').count();
     let slashes = run(text);
@@ -161,7 +161,7 @@ fn backslash(text: &[u8], needle: &[u8]) -> Option<(usize, usize)> {
     (own > 0 && slashes >= own).then_some((slashes, own))
 }
 
-/// What HTML writes for a character.
+/// The HTML entities of a character.
 fn entity(char: u8) -> Option<&'static [&'static str]> {
     Some(match char {
         b'&' => &["&amp;", "&#38;", "&#x26;"],
@@ -173,14 +173,14 @@ fn entity(char: u8) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The number of these hexadecimal digits.
+/// The value of these hexadecimal digits.
 fn number(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |number, digit| {
         Some(number * 16 + char::from(*digit).to_digit(16)?)
     })
 }
 
-/// The text that `base64` stands for.
+/// The text that `base64` encodes.
 pub(super) fn decode_base64(base64: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(base64).ok()?).ok()
 }

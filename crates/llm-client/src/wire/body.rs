@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::calls::Offered;
 use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
 
-/// A field that an endpoint may refuse and that can be left out.
+/// An optional field that an endpoint may refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Temperature,
@@ -41,21 +41,21 @@ impl Field {
     }
 }
 
-/// In which form an endpoint wants its requests: what is left of the settings after the endpoint refused some.
+/// The form in which an endpoint accepts requests: the settings that remain after it refused some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
-    /// Whether the token limit goes out under its newer name.
+    /// Whether the token limit is sent under its newer name.
     pub(crate) max_completion_tokens: bool,
     /// Whether the endpoint refused the other name before.
     pub(crate) token_limit_switched: bool,
     /// The strongest response format, never `Auto`.
     pub(crate) structured: StructuredSupport,
-    /// Fields that are left out, a bit each.
+    /// Fields that are left out, one bit for each.
     left_out: u8,
 }
 
 impl Form {
-    /// What the settings ask for.
+    /// The form that the settings request.
     pub(crate) fn of(settings: &ModelSettings) -> Self {
         let openai = settings
             .endpoint()
@@ -76,7 +76,7 @@ impl Form {
         }
     }
 
-    /// The name under which the token limit goes out.
+    /// The name under which the token limit is sent.
     pub(crate) fn token_limit(self) -> &'static str {
         if self.max_completion_tokens {
             "max_completion_tokens"
@@ -93,7 +93,7 @@ impl Form {
         self.left_out & field.bit() != 0
     }
 
-    /// Takes over what another call learned.
+    /// Merges what another call learned.
     pub(crate) fn merge(&mut self, other: Self) {
         if other.token_limit_switched && !self.token_limit_switched {
             self.token_limit_switched = true;
@@ -114,7 +114,7 @@ fn weaker(a: StructuredSupport, b: StructuredSupport) -> StructuredSupport {
     }
 }
 
-/// One request body, with its fields in a fixed order, the extra ones last.
+/// One request body, with its fields in a fixed order, `extra_body` last.
 pub(crate) struct Body<'a> {
     pub(crate) settings: &'a ModelSettings,
     pub(crate) request: &'a ChatRequest,
@@ -122,12 +122,12 @@ pub(crate) struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// Whether `name` goes out as Probity's own field.
+    /// Whether `name` is sent as Probity's own field.
     fn is_ours(&self, name: &str) -> bool {
         self.settings.extra_body.is_empty() || !self.settings.extra_body.contains_key(name)
     }
 
-    /// Whether the body holds `field` because the settings ask for it.
+    /// Whether the body contains `field` because the settings request it.
     pub(crate) fn sends(&self, field: Field) -> bool {
         let set = match field {
             Field::Temperature => self.settings.temperature.is_some(),
@@ -138,12 +138,12 @@ impl Body<'_> {
         set && !self.form.leaves_out(field) && self.is_ours(field.name())
     }
 
-    /// Whether the body holds a token limit because the settings ask for it.
+    /// Whether the body contains a token limit because the settings request it.
     pub(crate) fn sends_token_limit(&self) -> bool {
         self.settings.max_tokens.is_some() && self.is_ours(self.form.token_limit())
     }
 
-    /// The response format that goes out, if any.
+    /// The response format that is sent, if any.
     pub(crate) fn response_format(&self) -> Option<Format<'_>> {
         if !self.is_ours("response_format") {
             return None;
@@ -200,7 +200,7 @@ impl Serialize for Body<'_> {
     }
 }
 
-/// A response format that goes out.
+/// A response format that is sent.
 pub(crate) enum Format<'a> {
     JsonObject,
     JsonSchema {

@@ -1,4 +1,4 @@
-//! Tools on the wire: those that are offered, and those that are called.
+//! Tools on the wire: offered tools, and tool calls.
 
 use schema::{ToolCall, ToolSpec};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeSeq};
@@ -39,8 +39,8 @@ impl Serialize for Offered<'_> {
     }
 }
 
-/// Reads `tool_calls` of a reply. An entry that is no call becomes one of a tool without a name, its text as the arguments: the
-/// model asked for something, and the answer can say what was wrong.
+/// Reads `tool_calls` of a reply. An invalid entry becomes a call of a tool without a name, with the entry's text as arguments:
+/// the answer to the model can then report the error.
 pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ToolCall>, D::Error> {
     let Value::Array(entries) = Value::deserialize(deserializer)? else {
         return Ok(Vec::new());

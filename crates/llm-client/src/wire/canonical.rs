@@ -1,19 +1,19 @@
-//! What a cache key is made of.
+//! The canonical form of requests, for cache keys.
 
 use schema::{ChatRequest, ResponseFormat, ToolChoice};
 use serde::Serialize;
 
 use crate::settings::{ModelSettings, StructuredSupport};
 
-/// Raise it whenever the same settings and request give other bytes or another meaning.
+/// Must be raised whenever the same settings and request give other bytes or another meaning.
 const VERSION: u32 = 1;
 
-/// Writes the canonical form of requests to one model: bytes that are equal exactly when the requests ask the same.
+/// Writes the canonical form of requests to one model: its bytes are equal exactly when the requests are equivalent.
 ///
-/// They depend on what the user set, not on what was negotiated with the endpoint, and on no key, header, price or
-/// timeout. The context of a call (row, sample, turn) is not in them.
+/// The form depends on the user's settings, not on what was negotiated with the endpoint, and on no key, header, price or timeout.
+/// The context of a call (row, sample, turn) is not part of it.
 ///
-/// The part that is the same for all requests to the model is made once.
+/// The part that all requests to the model share is computed once.
 #[derive(Clone, Debug)]
 pub struct Canonical {
     prefix: Vec<u8>,
@@ -83,10 +83,10 @@ impl Canonical {
     }
 }
 
-/// `value` as a line of JSON. No JSON text of one line holds a line break.
+/// `value` as a line of JSON. JSON text on one line contains no line break.
 ///
-/// Writing into memory cannot fail, and none of the types written has a way to refuse. If one did, a mark would keep the line apart
-/// from others.
+/// Writing into memory cannot fail, and none of the types written can return an error. If one did, a mark would distinguish the
+/// line from others.
 fn line(value: &(impl Serialize + ?Sized)) -> Vec<u8> {
     let mut line = Vec::new();
     if serde_json::to_writer(&mut line, value).is_err() {
@@ -115,7 +115,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// Stored replies are found by it: whatever changes it must raise [`VERSION`].
+    /// The keys of stored replies depend on this text: a change must raise [`VERSION`].
     #[test]
     fn the_text_is_this() {
         let mut settings = settings();

@@ -1,4 +1,4 @@
-//! What goes over the wire, and what comes back.
+//! Requests and replies on the wire.
 
 mod body;
 mod calls;

@@ -1,32 +1,32 @@
-//! Reading what an endpoint says when it does not answer.
+//! Reads the error bodies of endpoints.
 
 use std::time::Duration;
 
 use schema::ModelErrorKind;
 use serde_json::Value;
 
-/// How much of a body is looked at for a message, in bytes.
+/// The most bytes of a body that are searched for a message.
 const READ: usize = 64 * 1024;
 
-/// What an endpoint said when it did not answer.
+/// The content of an error body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Refusal {
-    /// Its words; the start of the body where there is no message in it. Not scrubbed.
+    /// The endpoint's message; the start of the body if it contains no message. Not scrubbed.
     pub(crate) message: String,
-    /// Its `code`, `type` and `status`, in lower case.
+    /// The error's `code`, `type` and `status`, in lower case.
     marks: Vec<String>,
-    /// Whether it says which input a moderation flagged, as OpenRouter does.
+    /// Whether the error names the input that a moderation flagged, as OpenRouter does.
     is_flagged: bool,
-    /// The field of the request that it names.
+    /// The field of the request that the error names.
     param: Option<String>,
     /// A status in the body: some endpoints answer 200 and put the real status there.
     pub(crate) status: Option<u16>,
-    /// How long to wait, where the body says so.
+    /// How long to wait, if the body says so.
     pub(crate) retry_after: Option<Duration>,
 }
 
 impl Refusal {
-    /// Reads the body of a reply that is no 2xx.
+    /// Reads the body of a reply with a status other than 2xx.
     pub(crate) fn read(body: &[u8]) -> Self {
         let json = (body.len() <= READ)
             .then(|| serde_json::from_slice::<Value>(body).ok())
@@ -40,7 +40,7 @@ impl Refusal {
         }
     }
 
-    /// Reads a body, or the error object in one.
+    /// Reads a body, or the error object in a body.
     pub(crate) fn of_json(json: &Value) -> Self {
         // Gemini wraps its error in a list.
         let json = json
@@ -73,7 +73,7 @@ impl Refusal {
         }
     }
 
-    /// Of what sort the failure is.
+    /// The kind of the failure.
     pub(crate) fn kind(&self, status: Option<u16>, retry_after: bool) -> ModelErrorKind {
         if self.is_out_of_money() {
             return ModelErrorKind::Permanent;
@@ -89,7 +89,7 @@ impl Refusal {
         }
     }
 
-    /// Of what sort an error object in a 200 is that holds no status.
+    /// The kind of an error object in a 200 that has no status of its own.
     fn kind_of_marks(&self) -> ModelErrorKind {
         let any = |words: &[&str]| {
             self.marks
@@ -141,7 +141,7 @@ impl Refusal {
             || WORDS.iter().any(|word| message.contains(word))
     }
 
-    /// Whether a filter refused the request for what is in it, by the mark of the endpoint or of the provider behind it.
+    /// Whether a filter refused the content of the request, by the marks of the endpoint or of the provider behind it.
     pub(crate) fn is_for_content(&self) -> bool {
         const MARKS: [&str; 3] = ["content_filter", "content_policy", "responsibleaipolicy"];
         let marked = |mark: &String| MARKS.iter().any(|known| mark.contains(known));
@@ -158,7 +158,7 @@ impl Refusal {
             || message.contains("context window")
     }
 
-    /// Whether the message or the named field holds `word`.
+    /// Whether the message or the named field contains `word`.
     pub(crate) fn names(&self, word: &str) -> bool {
         self.message.to_ascii_lowercase().contains(word)
             || self
@@ -167,7 +167,7 @@ impl Refusal {
                 .is_some_and(|param| param.contains(word))
     }
 
-    /// Whether it says that something is not known or not allowed, as opposed to out of range.
+    /// Whether the message says that something is unknown or not allowed, as opposed to out of range.
     pub(crate) fn says_unsupported(&self) -> bool {
         const WORDS: [&str; 13] = [
             "unsupported",
@@ -205,7 +205,7 @@ fn message(error: &Value, json: &Value) -> String {
         })
         .filter(|text| !text.trim().is_empty())
         .unwrap_or_else(|| json.to_string());
-    // OpenRouter keeps the words of the provider behind it here.
+    // OpenRouter keeps the message of the provider behind it here.
     match error.pointer("/metadata/raw").and_then(text) {
         Some(raw) if !found.contains(&raw) => format!("{found}: {raw}"),
         _ => found,
@@ -223,7 +223,7 @@ fn retry_delay(error: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The title of a web page, or the text as it is.
+/// The title of a web page, or the text unchanged.
 fn plain_text(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     if let Some(start) = lower.find("<title>")

@@ -1,4 +1,4 @@
-//! Reading a reply. Generous in what it takes for a completion, strict in what it calls one.
+//! Reads a reply. Lenient about the form of a completion, strict about what counts as one.
 
 use std::{borrow::Cow, fmt};
 
@@ -24,16 +24,16 @@ pub(crate) struct Parsed {
     pub(crate) finish: FinishReason,
     pub(crate) model: Option<String>,
     pub(crate) usage: Option<Usage>,
-    /// Dollars, where the endpoint states them.
+    /// The cost in dollars, if the endpoint states it.
     pub(crate) cost: Option<f64>,
 }
 
-/// What of the text of a reply is reasoning.
+/// Which parts of a reply's text are reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocks {
-    /// Of a system under test: the block that opens the reply, and no other. What it said is not shortened.
+    /// For a system under test: the block that opens the reply, and no other. Its reply is not shortened.
     Opening(ReasoningOpening),
-    /// Of a helper: every block, and all that stands before a closing tag that nothing opened.
+    /// For a helper: every block, and all text before a closing tag without an opening one.
     All,
 }
 
@@ -47,7 +47,7 @@ impl Blocks {
     }
 }
 
-/// Why a reply is no completion, and what it was billed all the same.
+/// Why a reply is not a completion, and what it was billed nevertheless.
 #[derive(Debug)]
 pub(crate) struct Unparsed {
     pub(crate) reason: Reason,
@@ -55,12 +55,12 @@ pub(crate) struct Unparsed {
     pub(crate) cost: Option<f64>,
 }
 
-/// Why a reply is no completion.
+/// Why a reply is not a completion.
 #[derive(Debug)]
 pub(crate) enum Reason {
-    /// Its form is wrong, in these words.
+    /// Its form is wrong; the text says how.
     Form(String),
-    /// It holds an error object.
+    /// It contains an error object.
     Error(Value),
 }
 
@@ -80,7 +80,7 @@ struct Completion<'a> {
 struct Choice<'a> {
     #[serde(default)]
     message: Option<Said>,
-    /// Of endpoints that answer in the older completions form.
+    /// For endpoints that answer in the older completions form.
     #[serde(default)]
     text: Option<Text>,
     #[serde(borrow, default)]
@@ -89,11 +89,11 @@ struct Choice<'a> {
     error: Option<Value>,
 }
 
-/// Text that is borrowed where it holds no escapes. (In an `Option` of its own, a `Cow` is always owned.)
+/// Text that is borrowed if it contains no escapes. (A `Cow` directly in an `Option` is always owned.)
 #[derive(Deserialize)]
 struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The first of a list of choices. The others are read all the same, so that a damaged reply is known as one.
+/// The first of a list of choices. The others are parsed too, so that a damaged reply is detected.
 struct First<'a>(Option<Choice<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
@@ -177,7 +177,7 @@ pub(crate) fn parse(body: &str, blocks: Blocks) -> Result<Parsed, Box<Unparsed>>
     })
 }
 
-/// The model's name, if it is text.
+/// The model's name, if it is a string.
 fn model_name(raw: &RawValue) -> Option<String> {
     serde_json::from_str::<Word<'_>>(raw.get())
         .ok()
@@ -186,13 +186,13 @@ fn model_name(raw: &RawValue) -> Option<String> {
 
 fn completion(body: &str) -> Result<Completion<'_>, String> {
     if body.trim_start().starts_with('[') {
-        // A list would be taken for the fields in their order.
+        // serde would read a list as the fields in their order.
         return Err("the reply is a list, no chat completion".to_owned());
     }
     serde_json::from_str(body).map_err(|error| wrong_form(body, &error))
 }
 
-/// What was said, what was thought, and what is to be called.
+/// The text, the reasoning and the tool calls of a message.
 struct Heard {
     content: String,
     reasoning: Option<String>,
@@ -213,7 +213,7 @@ fn said(message: Option<Said>, text: Option<Text>, blocks: Blocks, cut_off: bool
     };
     let mut content = message.content.0;
     if content.is_empty() {
-        // A refusal is what the model says, in a field of its own.
+        // A refusal is the model's answer in a field of its own.
         content = message.refusal.0;
     }
     let mut reasoning = message.reasoning_content.0;
@@ -236,9 +236,9 @@ fn said(message: Option<Said>, text: Option<Text>, blocks: Blocks, cut_off: bool
     })
 }
 
-/// What was said and what was thought; `None` where all of it was said.
+/// The text and the reasoning in `content`; `None` if it contains no reasoning.
 fn apart(content: &str, blocks: Blocks, cut_off: bool) -> Option<(String, Option<String>)> {
-    // Most replies hold no angle bracket, and one byte is found much faster than two words.
+    // Most replies contain no angle bracket, and one byte is found much faster than two words.
     let tagged = memchr::memchr(b'<', content.as_bytes()).is_some()
         && (content.contains("<think") || content.contains("</think"));
     match blocks {
@@ -255,7 +255,7 @@ fn apart(content: &str, blocks: Blocks, cut_off: bool) -> Option<(String, Option
     }
 }
 
-/// Whether an `error` field says nothing.
+/// Whether an `error` field is empty.
 fn is_blank(error: &Value) -> bool {
     match error {
         Value::Null | Value::Bool(false) => true,
@@ -265,7 +265,7 @@ fn is_blank(error: &Value) -> bool {
     }
 }
 
-/// Why `body` is no JSON, or not the right one.
+/// Why `body` is not JSON, or not a completion.
 fn wrong_form(body: &str, error: &serde_json::Error) -> String {
     let start = body.trim_start();
     if start.is_empty() {

@@ -1,4 +1,4 @@
-//! Text that endpoints send in several shapes.
+//! Text that endpoints send in several forms.
 
 use serde::Deserialize;
 

@@ -1,21 +1,21 @@
-//! The tokens and the cost of a reply, as it states them.
+//! The tokens and the cost of a reply, as the endpoint states them.
 
 use schema::Usage;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
-/// `usage` in its common shapes: OpenAI's, and those with `input_tokens` and `output_tokens`. Anything else is unknown, and is no
-/// error.
+/// `usage` in its common forms: OpenAI's, and forms with `input_tokens` and `output_tokens`. Any other form is unknown, and not
+/// an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Billed {
     pub(super) usage: Option<Usage>,
-    /// Dollars, where the endpoint states them.
+    /// The cost in dollars, if the endpoint states it.
     pub(super) cost: Option<f64>,
 }
 
 impl<'de> Deserialize<'de> for Billed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Of what cannot be read, a number beyond all sizes for one, nothing is known.
+        // A value that cannot be parsed, such as a number that is too large, counts as unknown.
         let raw = <&RawValue>::deserialize(deserializer)?;
         let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         Ok(Self {
@@ -25,7 +25,7 @@ impl<'de> Deserialize<'de> for Billed {
     }
 }
 
-/// Dollars, as a number or as a text that holds one.
+/// The cost in dollars, from a number or a string with one.
 fn cost(value: &Value) -> Option<f64> {
     let cost = match value {
         Value::String(text) => text.trim().parse().ok()?,
@@ -37,7 +37,7 @@ fn cost(value: &Value) -> Option<f64> {
 /// A number that is not a count of tokens.
 struct NoCount;
 
-/// The tokens of `usage`. With one count that is no count, nothing is known of them.
+/// The tokens of `usage`. An invalid count makes all of them unknown.
 fn tokens(usage: &Value) -> Option<Usage> {
     read_tokens(usage).unwrap_or_default()
 }
@@ -54,7 +54,7 @@ fn read_tokens(usage: &Value) -> Result<Option<Usage>, NoCount> {
         .or(detail("input_tokens_details", "cached_tokens")?)
         .or(of("prompt_cache_hit_tokens")?)
         .or(cache_read);
-    // Anthropic counts what it read from or wrote to its cache beside the other input, not among it.
+    // Anthropic does not include the tokens read from or written to its cache in the other input.
     let beside = cache_read.unwrap_or(0) + cache_written;
     let input = match (of("prompt_tokens")?, of("input_tokens")?) {
         (Some(prompt), _) => Some(prompt),
@@ -68,17 +68,17 @@ fn read_tokens(usage: &Value) -> Result<Option<Usage>, NoCount> {
     Ok(Some(Usage {
         input_tokens,
         cached_input_tokens,
-        // Never more than the input that was not read from the cache.
+        // At most the input that was not read from the cache.
         cache_write_tokens: cache_written.min(input_tokens - cached_input_tokens),
         output_tokens: output.unwrap_or(0),
         reasoning_tokens: reasoning.unwrap_or(0),
     }))
 }
 
-/// More tokens are in no call. The sum over as many calls as anybody makes stays a number.
+/// No call has more tokens. With this limit the sum over any realistic number of calls does not overflow.
 const MOST_TOKENS: f64 = u32::MAX as f64;
 
-/// A count of tokens: a whole number, which some endpoints write as a float. `None`: no number.
+/// A count of tokens: a whole number, which some endpoints write as a float. `None`: not a number.
 fn count(value: &Value) -> Result<Option<u64>, NoCount> {
     let Some(number) = value.as_f64() else {
         return Ok(None);
@@ -189,7 +189,7 @@ mod tests {
                 tokens(u64::from(u32::MAX), 0, 0, 0),
                 None,
             ),
-            // What is no count of tokens is not taken for another number, nor for none.
+            // An invalid count of tokens is neither read as another number nor as zero.
             (
                 json!({"prompt_tokens": u64::MAX, "completion_tokens": 5, "cost": 0.5}),
                 None,

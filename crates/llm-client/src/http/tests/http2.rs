@@ -1,4 +1,4 @@
-//! Calls to servers of HTTP/2.
+//! Calls to HTTP/2 servers.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -12,15 +12,15 @@ use super::*;
 type Connection = h2::server::Connection<TlsStream<TcpStream>, bytes::Bytes>;
 type Respond = SendResponse<bytes::Bytes>;
 
-/// A server of HTTP/2 by TLS, and a model behind it.
+/// An HTTP/2 server over TLS, and a model behind it.
 struct Server {
     model: OpenAi,
-    /// The number of the connection that each request came over.
+    /// The number of the connection on which each request arrived.
     seen: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Server {
-    /// The first `silent` connections hang before TLS is agreed on. `answer` gets every request of the others, with its number.
+    /// The first `silent` connections hang before the TLS handshake. `answer` gets every request of the others, with its number.
     async fn start<F, A>(silent: usize, answer: A) -> Self
     where
         A: Fn(&mut Connection, usize, Respond) -> F + Clone + Send + 'static,
@@ -41,7 +41,7 @@ impl Server {
                 let (acceptor, seen) = (acceptor.clone(), Arc::clone(&also_seen));
                 let answer = answer.clone();
                 tokio::spawn(async move {
-                    // A client that has another connection by now goes away.
+                    // A client that has another connection by now closes this one.
                     let Ok(stream) = acceptor.accept(stream).await else {
                         return;
                     };
@@ -86,7 +86,8 @@ fn complete(mut respond: Respond) {
     body.send_data(COMPLETION.into(), true).unwrap();
 }
 
-/// Calls that start together all connect, and some may have connected when the first connection is ready. Later calls open no other.
+/// Calls that start together all connect, and some may have connected when the first connection is ready. Later calls open no other
+/// connection.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_at_once_share_one_connection() {
     for _ in 0..5 {
@@ -109,7 +110,7 @@ async fn calls_at_once_share_one_connection() {
 #[tokio::test]
 async fn a_connect_that_hangs_holds_up_no_other_call() {
     let server = Server::answering(1).await;
-    // It would take 10 seconds to give up.
+    // The connection that hangs times out after 10 seconds.
     let both = async { tokio::join!(server.ask(), server.ask()) };
     tokio::time::timeout(Duration::from_secs(5), both)
         .await
@@ -117,8 +118,8 @@ async fn a_connect_that_hangs_holds_up_no_other_call() {
     assert_eq!(server.seen(), [1, 1]);
 }
 
-/// A server that takes 100 requests on each connection gets no more on any, so none waits for another: all are answered only once
-/// all have come in.
+/// A server that accepts 100 requests per connection gets no more on any connection, so no request waits for another: the server
+/// answers only once all requests have arrived.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_calls_at_once_are_answered_once_each() {
     const CALLS: usize = 1000;
@@ -159,7 +160,7 @@ async fn a_server_that_says_goodbye_gets_every_request_once() {
     assert!(seen.contains(&0) && !seen.ends_with(&[0, 0]), "{seen:?}");
 }
 
-/// Such a request was not processed (RFC 9113, section 8.7).
+/// A refused request was not processed (RFC 9113, section 8.7).
 #[tokio::test]
 async fn a_refused_request_is_sent_again_and_answered_once() {
     for (refused, sent) in [(2, 3), (usize::MAX, 3)] {
@@ -194,7 +195,7 @@ async fn a_refused_request_is_sent_again_and_answered_once() {
     }
 }
 
-/// A server may have billed a request that it gave up for any other reason.
+/// A server may have billed a request that it aborted for any other reason.
 #[tokio::test]
 async fn a_request_that_may_have_been_processed_is_sent_once() {
     for reason in [

@@ -1,4 +1,4 @@
-//! Calls to servers that tests can see into, by TLS and through proxies.
+//! Calls to test servers over TLS and through proxies.
 
 mod http2;
 mod proxy;
@@ -21,7 +21,7 @@ use crate::{ModelSettings, OpenAi};
 
 const COMPLETION: &str = r#"{"choices":[{"message":{"content":"hi"}}]}"#;
 
-/// [`COMPLETION`] by HTTP/1.1.
+/// [`COMPLETION`] as an HTTP/1.1 response.
 fn completion() -> String {
     let length = COMPLETION.len();
     format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{COMPLETION}")
@@ -33,7 +33,7 @@ async fn listen() -> (TcpListener, u16) {
     (listener, port)
 }
 
-/// Reads the head of a request in lower case, and drops its body.
+/// Reads the head of a request in lower case, and discards its body.
 async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

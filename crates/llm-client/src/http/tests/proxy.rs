@@ -1,4 +1,4 @@
-//! Calls through proxies, and past them.
+//! Calls through proxies, and around them.
 
 use reqwest::NoProxy;
 use tokio::{
@@ -8,15 +8,15 @@ use tokio::{
 
 use super::*;
 
-/// A proxy that writes down the heads it gets.
+/// A proxy that records the heads of its requests.
 struct Proxy {
     port: u16,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Proxy {
-    /// Answers `answer` to the first request of every connection. With a port to pass on to, passes on the bytes that follow;
-    /// without, answers the same to every further request.
+    /// Sends `answer` to the first request of every connection. With a port in `to`, forwards the bytes that follow to it;
+    /// without one, sends the same answer to every further request.
     async fn start(answer: String, to: Option<u16>) -> Self {
         let (listener, port) = listen().await;
         let heads = Arc::new(Mutex::new(Vec::new()));
@@ -41,7 +41,7 @@ impl Proxy {
         Self { port, heads }
     }
 
-    /// Connections to anywhere through this proxy, but to hosts in `not`.
+    /// A machine that connects through this proxy, except to the hosts in `not`.
     fn machine(&self, not: &str) -> Machine {
         let url = format!("http://us%40er:hidden@127.0.0.1:{}", self.port);
         let proxy = reqwest::Proxy::all(url).unwrap();
@@ -59,7 +59,7 @@ impl Proxy {
 /// `us@er:hidden`, in lower case as heads are read.
 const PROXY_KEY: &str = "proxy-authorization: basic dxnazxi6aglkzgvu\r\n";
 
-/// Serves one completion by TLS on each connection. Writes down the version and the head of each request, in lower case.
+/// Serves one completion over TLS on each connection. Records the version and the head of each request, in lower case.
 async fn serve(tls: TlsAcceptor) -> (u16, Arc<Mutex<Vec<String>>>) {
     let (listener, port) = listen().await;
     let heads = Arc::new(Mutex::new(Vec::new()));
@@ -138,14 +138,14 @@ async fn a_proxy_reads_requests_in_the_clear() {
     );
 }
 
-/// This machine is reached without a proxy whatever the settings say, and so are the hosts that they name.
+/// This machine and the hosts excluded by the settings are reached without a proxy.
 #[tokio::test]
 async fn some_hosts_are_reached_without_a_proxy() {
     let refusal = "HTTP/1.1 502 No\r\ncontent-length: 0\r\n\r\n".to_owned();
     let proxy = Proxy::start(refusal, None).await;
-    // It stands for any endpoint: it answers, and writes down the requests.
+    // Stands for any endpoint: it answers, and records the requests.
     let endpoint = Proxy::start(completion(), None).await;
-    // By the second address a Unix system reaches itself as it would reach another.
+    // The second address reaches this machine on Unix the way another machine is reached.
     let hosts: &[&str] = if cfg!(unix) {
         &["127.0.0.1", "0.0.0.0"]
     } else {
@@ -184,7 +184,7 @@ async fn the_error_of_a_proxy_that_refuses_holds_no_key() {
     }
 }
 
-/// By SOCKS5 (RFC 1928), without a key.
+/// Over SOCKS5 (RFC 1928), without a key.
 #[tokio::test]
 async fn calls_go_through_a_socks_proxy() {
     let (listener, port) = listen().await;
@@ -198,7 +198,7 @@ async fn calls_go_through_a_socks_proxy() {
             .await
             .unwrap();
         stream.write_all(&[5, 0]).await.unwrap();
-        // Connect, to a name of so many bytes.
+        // A connect request to a host name, preceded by its length in bytes.
         let mut connect = [0; 5];
         stream.read_exact(&mut connect).await.unwrap();
         assert_eq!(connect[..4], [5, 1, 0, 3]);
