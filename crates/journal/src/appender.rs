@@ -14,22 +14,22 @@ use crate::{
     queue::{Batch, CloseAtEnd, Flush, Queue},
 };
 
-/// How long a line may wait in the output. With the time in the queue well below the second that is promised, so that a busy
-/// machine can be late.
+/// How long a line may wait in the output. Together with the time in the queue it stays well below the promised second, so
+/// that a busy machine has a margin.
 const FLUSH_AFTER: Duration = Duration::from_millis(300);
-/// The time from a write to the request to sync it to the disk.
+/// The time from a write to the request for a sync to disk.
 const SYNC_AFTER: Duration = Duration::from_millis(900);
 
 /// The state of the journal, shared with the thread.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// Events given to the journal.
+    /// Events that were passed to the journal.
     pub(crate) recorded: AtomicU64,
-    /// Events whose line is whole in the output.
+    /// Events whose line is complete in the output.
     pub(crate) written: AtomicU64,
     /// Bytes in the output.
     pub(crate) bytes: AtomicU64,
-    /// Why writing ended.
+    /// Why writing stopped.
     pub(crate) failure: OnceLock<String>,
 }
 
@@ -44,10 +44,10 @@ impl Progress {
         }
     }
 
-    /// Takes the result of a sync.
+    /// Records the result of a sync.
     pub(crate) fn synced(&self, journal: &str, result: io::Result<()>) {
         match result {
-            // Pipes and some devices have nothing to sync.
+            // Pipes and some devices cannot be synced.
             Err(error)
                 if !matches!(
                     error.kind(),
@@ -67,11 +67,11 @@ pub(crate) struct Appender {
     syncer: Option<Syncer>,
     name: String,
     progress: Arc<Progress>,
-    /// Lines that the output has taken and not settled.
+    /// Lines that the output has taken but not settled.
     unsettled: u64,
-    /// When the oldest line that is not settled came.
+    /// When the oldest unsettled line arrived.
     since: Option<Instant>,
-    /// When the oldest bytes were written for which no sync was requested.
+    /// When the oldest bytes without a requested sync were written.
     written_at: Option<Instant>,
 }
 
@@ -93,7 +93,7 @@ impl Appender {
         }
     }
 
-    /// Writes what `queue` brings until the last line is written.
+    /// Writes the lines of `queue` until the last one is written.
     pub(crate) fn run(mut self, queue: &Queue) {
         let _close = CloseAtEnd(queue);
         let mut batch = Batch::default();
@@ -122,11 +122,11 @@ impl Appender {
         if flush.sync {
             self.sync();
         }
-        // The caller may have stopped waiting; that is no fault.
+        // The caller may have stopped waiting; this is not an error.
         let _ = flush.done.send(());
     }
 
-    /// How long to wait for lines until something else is due; `None` when nothing is.
+    /// How long to wait for lines until something else is due; `None` if nothing is.
     fn wait(&self) -> Option<Duration> {
         let settle = left(self.since, FLUSH_AFTER);
         let sync = left(self.written_at, SYNC_AFTER);
@@ -137,7 +137,7 @@ impl Appender {
         self.progress.failure.get().is_some()
     }
 
-    /// Writes `lines`, which are `count`, to the output.
+    /// Writes `lines`, `count` in number, to the output.
     fn write(&mut self, lines: &[u8], count: u64) {
         if lines.is_empty() || self.failed() {
             return;
@@ -157,7 +157,7 @@ impl Appender {
         self.wrote(result);
     }
 
-    /// Hands all lines to the operating system.
+    /// Passes all lines to the operating system.
     fn settle(&mut self, end_frame: bool) {
         self.since = None;
         if self.failed() {
@@ -171,7 +171,7 @@ impl Appender {
         self.wrote(result);
     }
 
-    /// Takes the result of a write.
+    /// Records the result of a write.
     fn wrote(&mut self, result: io::Result<()>) {
         let bytes = self.output.bytes();
         if self.progress.bytes.swap(bytes, Ordering::Relaxed) != bytes {
@@ -191,7 +191,7 @@ impl Appender {
                 true
             }
         };
-        // While an earlier request waits, the next one is made later.
+        // While an earlier request is pending, the next one is made later.
         self.written_at = if requested {
             None
         } else {
@@ -207,7 +207,7 @@ impl Appender {
     }
 }
 
-/// What is left of `time` since then; `None` when there is no then.
+/// The rest of `time` since `since`; `None` if `since` is `None`.
 fn left(since: Option<Instant>, time: Duration) -> Option<Duration> {
     since.map(|since| time.saturating_sub(since.elapsed()))
 }

@@ -1,6 +1,7 @@
 //! Blank texts.
 
-/// Whether `text` says nothing, as Python's `str.strip` has it: U+001C to U+001F are blanks too.
+/// Whether `text` is blank by the rules of Python's `str.strip`: U+001C to U+001F are white space
+/// too.
 ///
 /// ```
 /// assert!(journal::is_blank(" \n\u{1c}"));

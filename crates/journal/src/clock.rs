@@ -4,13 +4,13 @@ use jiff::Timestamp;
 
 /// `2026-11-21T01:52:02.897944+00:00`
 const TIME_FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6f+00:00";
-/// What a line begins with, up to the text of its time.
+/// The start of a line, up to the text of its time.
 const START: &[u8] = b"{\"timestamp\":\"";
 /// The text after the fraction of the second.
 const END: &[u8] = b"+00:00\"";
 
-/// The start of lines: their time, which never goes back. Most lines share their second with the one before, and then only
-/// its fraction is written again.
+/// The start of lines: their time, which never goes back. Most lines have the same second as the previous one, and then only
+/// the fraction is rewritten.
 pub(crate) struct Clock {
     last: Timestamp,
     /// The second in `text`.
@@ -19,9 +19,9 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Where the microseconds begin in a text whose year has four digits.
+    /// The position of the microseconds in a text with a year of four digits.
     const FRACTION: usize = START.len() + 20;
-    /// The length of such a text.
+    /// The length of a text with a year of four digits.
     const LENGTH: usize = Self::FRACTION + 6 + END.len();
 
     pub(crate) fn new() -> Self {
@@ -32,8 +32,8 @@ impl Clock {
         }
     }
 
-    /// A line of `time` up to the quote behind its time. A time before that of the last line counts as the same: threads that
-    /// record at the same time may come in the other order, and a clock may be set back.
+    /// The start of a line at `time`, up to the quote after the time. A time before that of the last line is replaced by it:
+    /// threads that record at the same time may arrive in the other order, and a clock may be set back.
     pub(crate) fn start_of_line(&mut self, time: Timestamp) -> &[u8] {
         self.last = self.last.max(time);
         self.write(self.last);

@@ -1,4 +1,4 @@
-//! What can go wrong in writing and reading a journal.
+//! Errors of writing and reading a journal.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use schema::text::counted;
 
 use crate::version::FORMAT_VERSION;
 
-/// Why a journal cannot be written, or is not complete. The text names the file and says what to do.
+/// Why a journal cannot be written, or is incomplete. The text names the file and includes advice.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct JournalError(#[from] WriteFault);
@@ -37,7 +37,7 @@ pub(crate) struct Missing {
 }
 
 impl JournalError {
-    /// Why the journal is not complete, without its name; the whole text where it was never begun, or is closed.
+    /// Why the journal is incomplete, without its name; the whole text if it was never created, or is closed.
     #[must_use]
     pub fn reason(&self) -> String {
         match &self.0 {
@@ -46,7 +46,7 @@ impl JournalError {
         }
     }
 
-    /// Events that were recorded and are not in the file, as far as is known now.
+    /// Events that were recorded but are not in the file, as far as is known.
     #[must_use]
     pub fn lost(&self) -> u64 {
         match self.0 {
@@ -55,7 +55,7 @@ impl JournalError {
         }
     }
 
-    /// Events that are whole in the file.
+    /// Events that are completely in the file.
     #[must_use]
     pub fn written(&self) -> u64 {
         match self.0 {
@@ -101,7 +101,7 @@ pub(crate) enum ReadFault {
 }
 
 impl ReadFault {
-    /// A line is no JSON. To the parser a line of the journal is always line 1; that is left out.
+    /// A line is not JSON. For the parser a line of the journal is always line 1, so the line number is removed.
     pub(crate) fn json(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         let reason = match text.rsplit_once(" at line ") {
@@ -114,7 +114,7 @@ impl ReadFault {
         }
     }
 
-    /// The first line is no event. `fault` is what is wrong with it.
+    /// The first line is not an event, because of `fault`.
     pub(crate) fn not_a_journal(first_line: &[u8], fault: &Self) -> Self {
         let start = first_line
             .get(..first_line.len().min(512))
@@ -142,13 +142,13 @@ impl ReadError {
         self.line
     }
 
-    /// What is wrong, without the file's name and the line.
+    /// The error, without the file's name and the line.
     #[must_use]
     pub fn reason(&self) -> String {
         self.fault.to_string()
     }
 
-    /// Whether the lines behind this one can still be read.
+    /// Whether the following lines can still be read.
     #[must_use]
     pub fn is_one_line(&self) -> bool {
         matches!(

@@ -1,17 +1,18 @@
-//! How a journal is written.
+//! The format of a journal file.
 
-/// How the file of a journal is written. Readers take both.
+/// The format of a journal file. Readers accept both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// Text: `journal-<run id>.jsonl`.
     #[default]
     Plain,
-    /// The same text in zstd frames: `journal-<run id>.jsonl.zst`, about a tenth as long. `zstd -dc` unpacks it.
+    /// The same text in zstd frames: `journal-<run id>.jsonl.zst`, about a tenth of the size. `zstd -dc` unpacks
+    /// it.
     Compressed,
 }
 
 impl Form {
-    /// How names of such files end, from the first dot on.
+    /// The extension of the files, from the first dot on.
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {

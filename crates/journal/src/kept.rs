@@ -1,10 +1,10 @@
-//! Scores of earlier runs that a run of Probity graded again.
+//! Scores of earlier runs, graded again by this run.
 
 use schema::{Estimate, Grade, event::KeptResults};
 
 use crate::ScoreRow;
 
-/// The scores of the hazards and of the benchmark. There are none where the run gave no grade.
+/// The scores of the hazards and of the benchmark. Empty if the run gave no grade.
 pub(crate) fn rows(kept: &KeptResults, run_id: &str, benchmark: &str) -> Vec<ScoreRow> {
     let Some(graded) = &kept.graded else {
         return Vec::new();
@@ -53,7 +53,7 @@ fn samples(score: Option<Estimate>) -> String {
     score.map_or_else(String::new, |score| score.samples.to_string())
 }
 
-/// 1.0 stays a fraction.
+/// Written like a float: 1.0, not 1.
 fn number(number: Option<f64>) -> String {
     number.map_or_else(String::new, |number| format!("{number:?}"))
 }

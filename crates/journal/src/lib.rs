@@ -1,19 +1,18 @@
 //! The run journal: write, read, replay and check.
 //!
-//! A journal is a JSONL file, one event a line, that records one whole run: every call and reply, verdict and score,
-//! and what failed. Its file is `journal-<run id>.jsonl`, or `journal-<run id>.jsonl.zst` when it is
-//! compressed.
+//! A journal is a JSONL file with one event per line that records one whole run: every call and reply, verdict and score, and
+//! every failure. Its file is `journal-<run id>.jsonl`, or `journal-<run id>.jsonl.zst` when it is compressed.
 //!
-//! - [`JournalWriter`] appends. [`Journal::record`](schema::Journal::record) takes the time, makes the line and passes it to
-//!   one thread that writes. Events older than a second are with the operating system, so they survive when the process is
-//!   killed, in either [`Form`].
-//! - [`ItemTurns`] names the calls of an item and sums them up.
-//! - [`JournalReader`] reads any journal of the same vocabulary, line by line, and says where a torn one ends. A [`Line`]
+//! - [`JournalWriter`] appends. [`Journal::record`](schema::Journal::record) takes the time, creates the line and passes it to one
+//!   thread that writes. Within a second, events are passed to the operating system, so they survive when the process is killed,
+//!   in either [`Form`].
+//! - [`ItemTurns`] names the calls of an item and summarises them.
+//! - [`JournalReader`] reads any journal with the same messages, line by line, and reports where a torn one ends. A [`Line`]
 //!   borrows from the reader, an [`Entry`] owns its fields.
 //! - [`Replay`] returns the events of a journal with their types, each with the history of its item. [`PartialEvent`] is an
 //!   event of a line that may lack fields.
 //! - [`check`](check::check) checks the consistency rules.
-//! - [`ItemTimelines`] and [`ItemRenderer`] describe what happened in words, [`StatsBuilder`] counts, [`Scores`] lists the scores.
+//! - [`ItemTimelines`] and [`ItemRenderer`] describe events in words, [`StatsBuilder`] counts, [`Scores`] lists the scores.
 //! - [`RunId`] names a run and its journal.
 //!
 //! ```
@@ -35,18 +34,19 @@
 //! ```
 //!
 //! # Limits
-//! - When the disk cannot keep up, `record` waits: about 2 MiB of lines are on their way to the file, and more only where a
-//!   single line is as long. On an async runtime that blocks the calling thread for as long.
-//! - After the first failed write nothing more is written, even if the disk has room again. Events are counted as lost.
+//! - When the disk is too slow, `record` waits: about 2 MiB of lines are buffered, and more only if a single line is longer. On an
+//!   async runtime this blocks the calling thread.
+//! - After the first failed write nothing more is written, even if the disk has room again. Later events are counted as lost.
 //! - Up to a second of events is lost when the process is killed. The file is synced to the disk every
 //!   second, without waiting for it; only [`JournalWriter::sync`] and [`JournalWriter::close`] wait.
-//! - After a failed write of a compressed journal, lines that were packed and not yet handed over count as lost, though some
-//!   of them may be there.
-//! - Timestamps never go backward in the file. A clock that is set back during a run shows as one time that does not advance.
+//! - After a failed write of a compressed journal, lines that were packed but not yet passed on count as lost, although some of
+//!   them may be in the file.
+//! - Timestamps never go backward in the file. When a clock is set back during a run, the time stands still until the clock
+//!   catches up.
 //! - [`ItemTimelines`] holds the selected items in memory; [`StatsBuilder`] counts 100 models and 500 types of events
 //!   separately and the rest together.
-//! - A line may be 256 MiB long at most when it is read.
-//! - Of a damaged zstd frame nothing behind the damage is read, even if whole frames follow.
+//! - A line may be at most 256 MiB long when it is read.
+//! - Nothing after the damage in a damaged zstd frame is read, even if whole frames follow.
 
 mod appender;
 mod blank;

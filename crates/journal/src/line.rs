@@ -2,10 +2,10 @@
 
 use schema::Event;
 
-/// Appends the line of `event` without its time, from the comma behind the time to the line break.
+/// Appends the line of `event` without its time: from the comma after the time to the line break.
 ///
 /// # Errors
-/// When a value cannot be written as JSON. A part of the line may be there then.
+/// When a value cannot be written as JSON. A part of the line may then have been appended.
 pub(crate) fn append_rest(line: &mut Vec<u8>, event: &Event) -> Result<(), serde_json::Error> {
     let start = line.len();
     serde_json::to_writer(&mut *line, event)?;
@@ -13,7 +13,7 @@ pub(crate) fn append_rest(line: &mut Vec<u8>, event: &Event) -> Result<(), serde
     if let Some(brace) = rest.first_mut() {
         *brace = b',';
     }
-    // Raw JSON of an endpoint may hold line breaks between its tokens. Inside strings JSON has none.
+    // An endpoint's raw JSON may have line breaks between its tokens, but not inside strings.
     for byte in rest.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
         *byte = b' ';
     }
@@ -80,7 +80,7 @@ mod tests {
         assert!(line_of(&Event::new(body)).contains(r#","time":null,"#));
     }
 
-    /// What is read of a line with this response.
+    /// The response of a line with `text` as its response.
     fn response_read(text: &str) -> String {
         let body = EventBody::FetchedSutResponse(SutReply {
             response: Some(JsonText::new(text).unwrap()),
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(response_read(&long), long.replace('\n', " "));
     }
 
-    /// JSON text as endpoints write it: numbers with trailing zeros, spaces and line breaks of all kinds, keys twice.
+    /// JSON text from endpoints: numbers with trailing zeros, spaces and line breaks of all kinds, duplicate keys.
     fn json_text() -> impl Strategy<Value = String> {
         let space = || prop::sample::select(vec!["", " ", "\n", "\r\n", "\t", "\n  "]);
         let scalar = prop_oneof![

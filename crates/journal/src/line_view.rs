@@ -1,4 +1,4 @@
-//! One event as it is in the file, borrowed from the line.
+//! One event, borrowed from its line in the file.
 
 use std::{borrow::Cow, fmt};
 
@@ -14,8 +14,8 @@ use crate::{Entry, PartialEvent};
 
 /// One line of a journal, borrowed from the reader's buffer: the fast form of [`Entry`](crate::Entry).
 ///
-/// Texts that every entry may have are parsed. All other fields are raw JSON, which costs nothing until it is read:
-/// [`get`](Self::get) parses one field into any type, which may borrow from the line in its turn.
+/// The texts that every entry may have are parsed. All other fields are raw JSON, which costs nothing until it is read:
+/// [`get`](Self::get) parses one field into any type, which may borrow from the line too.
 ///
 /// ```
 /// use std::borrow::Cow;
@@ -33,9 +33,9 @@ use crate::{Entry, PartialEvent};
 /// [`JournalReader::next_line`](crate::JournalReader::next_line) returns these one after the other.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// The line in the file, from 1. 0 for a line that was parsed by itself.
+    /// The line in the file, from 1. 0 for a line that was parsed without a reader.
     pub number: u64,
-    /// When it was written, as the file has it. See [`time`](Self::time).
+    /// When it was written, as text in the file. See [`time`](Self::time).
     pub timestamp: Option<Cow<'a, str>>,
     /// The type of the event.
     pub message: Cow<'a, str>,
@@ -43,23 +43,23 @@ pub struct Line<'a> {
     pub class: Option<Cow<'a, str>>,
     /// The function that wrote it.
     pub method: Option<Cow<'a, str>>,
-    /// The test that it belongs to. Entries of an item have all of `test`, `prompt_id` and `sut`; others may have some.
+    /// The test of the event. Entries of an item have all of `test`, `prompt_id` and `sut`; others may have some.
     pub test: Option<Cow<'a, str>>,
     /// The item's prompt.
     pub prompt_id: Option<Cow<'a, str>>,
     /// The system under test.
     pub sut: Option<Cow<'a, str>>,
-    /// All other fields as raw JSON, in the order of the file. Fields of the names above are here when they are no text.
+    /// All other fields as raw JSON, in the order of the file. Fields with the names above are here if they are not texts.
     pub fields: Vec<(Cow<'a, str>, &'a RawValue)>,
     /// The whole line.
     text: &'a [u8],
 }
 
 impl<'a> Line<'a> {
-    /// Parses one line. The line break may be there or not.
+    /// Parses one line, with or without its line break.
     ///
     /// # Errors
-    /// When it is not one JSON object with a `message` that is a text.
+    /// When it is not one JSON object with a text `message`.
     pub fn parse(text: &'a [u8]) -> Result<Self, serde_json::Error> {
         match parse_line(text) {
             Ok(Some(line)) => Ok(line),
@@ -70,10 +70,11 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The same event, owning all it has.
+    /// The same event with owned fields.
     ///
     /// # Errors
-    /// When a field holds what is JSON by its grammar, but no value: nested more than 128 deep, or half a surrogate pair.
+    /// When a field is valid JSON by the grammar but cannot be parsed: nested more than 128 levels deep, or half a surrogate
+    /// pair.
     pub fn to_entry(&self) -> Result<Entry, serde_json::Error> {
         let owned = |text: &Option<Cow<'a, str>>| text.as_deref().map(str::to_owned);
         let mut fields = Map::with_capacity(self.fields.len());
@@ -93,34 +94,34 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The event as its type. `None` for a message that this version does not know.
+    /// The event as its type. `None` for an unknown message.
     #[must_use]
     pub fn event(&self) -> Option<serde_json::Result<EventBody>> {
         EventBody::read(&self.message, self.text)
     }
 
-    /// The event with the fields that are of the right type, for rules that look at single fields of a line that may be wrong.
-    /// `None` for a message that this version does not know.
+    /// The event with the fields that are of the right type, for rules about single fields of a line that may be wrong. `None`
+    /// for an unknown message.
     #[must_use]
     pub fn partial_event(&self) -> Option<PartialEvent> {
         PartialEvent::read(self)
     }
 
-    /// When it was written; `None` where the line has no timestamp, or one that is not a time.
+    /// When the line was written; `None` if it has no timestamp, or one that is not a time.
     #[must_use]
     pub fn time(&self) -> Option<Timestamp> {
         self.timestamp.as_deref()?.parse().ok()
     }
 
-    /// The raw JSON of the field `name`, which is none of the texts that have a place of their own. Of a duplicate name
-    /// the last one counts.
+    /// The raw JSON of the field `name`, without the texts that are fields of [`Line`]. If the name is duplicate, the last
+    /// value counts.
     #[must_use]
     pub fn raw(&self, name: &str) -> Option<&'a RawValue> {
         let mut fields = self.fields.iter().rev();
         fields.find(|field| field.0 == name).map(|field| field.1)
     }
 
-    /// Whether the line has the field `name`, one of the texts that have a place of their own or another.
+    /// Whether the line has the field `name`, including the texts that are fields of [`Line`].
     pub(crate) fn has(&self, name: &str) -> bool {
         self.item_field(name).is_some() || self.raw(name).is_some()
     }
@@ -152,31 +153,31 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The field `name` as a `T`; `None` when it is not there, or is no `T`.
+    /// The field `name` as a `T`; `None` if it is missing or not a `T`.
     #[must_use]
     pub fn get<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.raw(name)?.get()).ok()
     }
 
-    /// The field `name` as a text, borrowed where that is possible; `None` when it is not there, or is no text.
+    /// The field `name` as a text, borrowed if possible; `None` if it is missing or not a text.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         text(self.raw(name)?)
     }
 }
 
-/// The text that `raw` is; `None` when it is something else.
+/// The text in `raw`; `None` if it is not a text.
 pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
-        // `None` for a lone surrogate, which is not text.
+        // `None` for a lone surrogate, which is not valid text.
         serde_json::from_str(raw.get()).ok().map(Cow::Owned)
     } else {
         Some(Cow::Borrowed(inner))
     }
 }
 
-/// The event in `text`; `None` when it is an object without a `message` that is a text.
+/// The event in `text`; `None` for an object without a text `message`.
 pub(crate) fn parse_line(text: &[u8]) -> Result<Option<Line<'_>>, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let line = deserializer.deserialize_map(LineVisitor)?;

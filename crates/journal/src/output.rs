@@ -1,4 +1,4 @@
-//! Where the bytes of a journal go.
+//! The output of a journal's bytes.
 
 use std::{
     fs::File,
@@ -12,12 +12,12 @@ use std::{
 
 use crate::{Form, appender::Progress, pack::Packer};
 
-/// The most that is written at once. For longer pieces the operating system looks for room in one stretch, which it rarely has
-/// at hand: copying then costs several times as much. Pieces end where multiples of it end in the file, as room for a piece is
-/// one stretch only there.
+/// The largest write. For larger ones the operating system looks for a contiguous free area, which it rarely has: the copy
+/// then takes several times as long. Writes end at multiples of this size in the file, because only there the area of a piece
+/// is contiguous.
 const PIECE: u64 = 64 * 1024;
 
-/// The end of the line for a journal's bytes.
+/// The destination of a journal's bytes.
 pub(crate) enum Output {
     /// Lines as they are.
     Plain(Sink),
@@ -33,7 +33,7 @@ impl Output {
         })
     }
 
-    /// Writes `lines`. Returns how many of their bytes are certain to be in the output now: none when they are compressed.
+    /// Writes `lines`. Returns how many of their bytes are certainly in the output: none when the output is compressed.
     pub(crate) fn write(&mut self, lines: &[u8]) -> (usize, io::Result<()>) {
         match self {
             Self::Plain(sink) => sink.put(lines),
@@ -41,7 +41,7 @@ impl Output {
         }
     }
 
-    /// Hands all that was taken to the operating system. `end_frame` ends the zstd frame.
+    /// Passes everything that was taken to the operating system. `end_frame` ends the zstd frame.
     pub(crate) fn settle(&mut self, end_frame: bool) -> io::Result<()> {
         match self {
             Self::Plain(sink) => sink.flush(),
@@ -49,7 +49,7 @@ impl Output {
         }
     }
 
-    /// Waits until all that was settled is on the disk, where there is a disk.
+    /// Waits until everything that was settled is on the disk, if the output is a file.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         match &mut self.sink().end {
             End::File(file) => file.sync_data(),
@@ -98,7 +98,7 @@ impl Sink {
         }
     }
 
-    /// A second handle of the file, where there is one.
+    /// A second handle of the file, if the output is a file.
     pub(crate) fn file_again(&self) -> io::Result<Option<File>> {
         match &self.end {
             End::File(file) => file.try_clone().map(Some),
@@ -147,7 +147,7 @@ pub(crate) struct Syncer {
 }
 
 impl Syncer {
-    /// Starts the thread. Later failures are reported to `progress`.
+    /// Starts the thread. Its failures are reported to `progress`.
     pub(crate) fn start(file: File, name: String, progress: Arc<Progress>) -> io::Result<Self> {
         let (requests, received) = sync_channel(1);
         let thread = thread::Builder::new().name("journal-sync".to_owned());
@@ -159,15 +159,15 @@ impl Syncer {
         Ok(Self { requests, thread })
     }
 
-    /// Requests a sync. `false` when an earlier request waits.
+    /// Requests a sync. Returns `false` if an earlier request is pending.
     pub(crate) fn request(&self) -> bool {
         self.requests.try_send(()).is_ok()
     }
 
-    /// Ends the thread when the requests are done.
+    /// Ends the thread after all requests.
     pub(crate) fn end(self) {
         drop(self.requests);
-        // It does nothing that could panic.
+        // The thread does nothing that could panic.
         let _ = self.thread.join();
     }
 }

@@ -1,4 +1,4 @@
-//! Lines into zstd frames.
+//! Packs lines into zstd frames.
 
 use std::{
     io::{self, Write},
@@ -10,24 +10,24 @@ use zstd::{
     zstd_safe::CCtx,
 };
 
-/// The fastest of the levels that are meant for use. Higher ones take longer than making the lines does.
+/// The fastest of the regular levels. Higher levels take longer than creating the lines.
 const LEVEL: i32 = 1;
-/// A frame is closed once it holds as much text.
+/// A frame that holds this many bytes of text is closed.
 const FRAME_SIZE: usize = 8 * 1024 * 1024;
-/// A frame is closed once it is as old.
+/// A frame of this age is closed.
 const FRAME_AGE: Duration = Duration::from_secs(5);
 
 /// Packs lines and writes the frames to an output.
 ///
-/// What was [settled](Self::settle) can be unpacked when the rest of the frame never comes. Frames are closed all the same
-/// after some seconds, so that programs that want whole frames lose no more than the last one.
+/// [Settled](Self::settle) text can be unpacked even if the rest of the frame is never written. Frames are nevertheless
+/// closed after some seconds, so that programs that need whole frames lose at most the last one.
 pub(crate) struct Packer<W> {
     output: W,
     encoder: Encoder<'static>,
     packed: Vec<u8>,
-    /// Text in the frame that is open.
+    /// Bytes of text in the open frame.
     frame: usize,
-    /// When it was opened.
+    /// When the open frame was started.
     since: Option<Instant>,
 }
 
@@ -48,7 +48,7 @@ impl<W: Write> Packer<W> {
         &mut self.output
     }
 
-    /// Takes `text`. Some of it may stay here until [`settle`](Self::settle).
+    /// Takes `text`. Some of it may stay in the encoder until [`settle`](Self::settle).
     pub(crate) fn pack(&mut self, text: &[u8]) -> io::Result<()> {
         self.frame += text.len();
         self.since.get_or_insert_with(Instant::now);
@@ -59,7 +59,7 @@ impl<W: Write> Packer<W> {
         Ok(())
     }
 
-    /// Writes all text so far. Ends the frame when it is long or old, or must end.
+    /// Writes all text so far. Ends the frame if it is long or old, or if `end_frame` is set.
     pub(crate) fn settle(&mut self, end_frame: bool) -> io::Result<()> {
         let is_old = self.since.is_some_and(|since| since.elapsed() >= FRAME_AGE);
         if self.frame == 0 {

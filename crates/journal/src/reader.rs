@@ -1,4 +1,4 @@
-//! Reading a journal line by line.
+//! Reads a journal line by line.
 
 use std::{
     fs::File,
@@ -17,9 +17,9 @@ use crate::{
 };
 
 const LONGEST_LINE_MIB: u64 = 256;
-/// So much is read of a first line that does not begin as an event: enough to see that the file is no journal.
+/// The most bytes that are read of a first line that does not begin like an event: enough to see that the file is not a journal.
 const ENOUGH_OF_OTHERS: u64 = 64 * 1024;
-/// A buffer that a long line has grown beyond this is given back.
+/// A buffer that a long line has grown beyond this is freed.
 const KEEP_BUFFER: usize = 1024 * 1024;
 
 /// Reads a journal entry by entry. It holds one line at a time.
@@ -27,9 +27,9 @@ const KEEP_BUFFER: usize = 1024 * 1024;
 /// There are two ways to read, and they may be mixed: as an iterator it returns an [`Entry`], which owns its fields;
 /// [`next_line`](Self::next_line) returns a [`Line`], which borrows from the reader and is several times as fast.
 ///
-/// A line that is no event is an error that names it, and reading can go on behind it. A last line or a zstd frame that a
-/// crash cut off is no error: the entries end there, and [`tear`](Self::tear) says so. When the very first line is no
-/// event, the file is no journal, and reading ends.
+/// A line that is not an event is an error that names the line, and the following lines can be read. A last line or a zstd frame that
+/// a crash cut off is not an error: the entries end there, and [`tear`](Self::tear) reports it. If the very first line is not an
+/// event, the file is not a journal, and reading ends.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -56,7 +56,7 @@ pub struct JournalReader<R> {
     position: u64,
     buffer: Vec<u8>,
     tear: Option<Tear>,
-    /// Why the compressed data ends early.
+    /// Why the compressed data end early.
     torn_frame: Option<String>,
     ended: bool,
     /// Whether it ended with an error.
@@ -148,7 +148,7 @@ fn unopened(path: &Path, fault: ReadFault) -> ReadError {
 }
 
 impl<R: BufRead> JournalReader<R> {
-    /// A reader of the text `input`. `name` is used in errors. For an input that may be compressed put a [`JournalSource`] around it.
+    /// A reader of the text `input`. `name` is used in errors. Wrap an input that may be compressed in a [`JournalSource`].
     pub fn new(input: R, name: impl Into<String>) -> Self {
         Self {
             input,
@@ -163,7 +163,7 @@ impl<R: BufRead> JournalReader<R> {
         }
     }
 
-    /// Where the journal is cut off, if it is. Known when all entries are read.
+    /// Where the journal is cut off, if it is. Known after all entries were read.
     #[must_use]
     pub fn tear(&self) -> Option<&Tear> {
         self.tear.as_ref()
@@ -220,7 +220,7 @@ impl<R: BufRead> JournalReader<R> {
         Some(Err(error))
     }
 
-    /// Reads one line into the buffer. `false` at the end.
+    /// Reads one line into the buffer. Returns `false` at the end.
     fn read_line(&mut self) -> Result<bool, ReadFault> {
         self.buffer.clear();
         self.buffer.shrink_to(KEEP_BUFFER);
@@ -238,7 +238,7 @@ impl<R: BufRead> JournalReader<R> {
                 .read_until(b'\n', &mut self.buffer)
         });
         if let Err(error) = read {
-            // What was unpacked before is in the buffer.
+            // The text that was unpacked before is in the buffer.
             self.torn_frame = Some(torn_frame(error)?);
         }
         if as_u64(self.buffer.len()) > longest && !self.buffer.ends_with(b"\n") {
@@ -267,7 +267,7 @@ impl<R: BufRead> Iterator for JournalReader<R> {
     }
 }
 
-/// What the decoder says when `error` is a torn frame; other errors stay what they are.
+/// The decoder's message if `error` is a torn frame; other errors are returned unchanged.
 fn torn_frame(error: io::Error) -> Result<String, ReadFault> {
     match TornFrame::of(&error) {
         Some(torn) => Ok(torn.to_string()),
@@ -275,7 +275,7 @@ fn torn_frame(error: io::Error) -> Result<String, ReadFault> {
     }
 }
 
-/// The event in `buffer`, which is line `number` with its line break, if it has one. `None`: a last line that was not finished.
+/// The event in `buffer`, which contains line `number` and its line break, if any. `None`: an unfinished last line.
 fn parse(buffer: &[u8], number: u64) -> Result<Option<Line<'_>>, ReadFault> {
     let (text, finished) = match buffer.strip_suffix(b"\n") {
         Some(text) => (text, true),
@@ -298,7 +298,7 @@ fn parse(buffer: &[u8], number: u64) -> Result<Option<Line<'_>>, ReadFault> {
     })
 }
 
-/// Whether `input` goes on as an event does.
+/// Whether `input` continues like an event.
 fn begins_as_event(input: &mut impl BufRead) -> io::Result<bool> {
     loop {
         match input.fill_buf() {
@@ -310,8 +310,9 @@ fn begins_as_event(input: &mut impl BufRead) -> io::Result<bool> {
     }
 }
 
-/// Whether `text` without its end can be an event that was not finished. What is no JSON is one only behind other lines; a first
-/// line of zeros is what some disks leave of a file that was never written to, when it is not larger than what is read of it.
+/// Whether `text`, which has no line break, can be an unfinished event. Text that is not JSON counts as one only after other lines.
+/// Some disks leave zeros in a file that was never written to, so a first line of zeros counts if it is shorter than the part that is
+/// read.
 fn may_be_cut(text: &[u8], number: u64) -> bool {
     let zeros = || text.iter().all(|byte| *byte == 0) && as_u64(text.len()) < ENOUGH_OF_OTHERS;
     number > 1 || text.starts_with(b"{") || zeros()

@@ -9,8 +9,9 @@ use crate::{JournalReader, Line, ReadError};
 
 /// Reads a journal event by event, in the order of the file, and keeps the history of each item that has not ended.
 ///
-/// Everything that needs to know what happened reads this: the events are typed, the turns and the summary of an item's calls are
-/// kept separate, and the sums over an item's calls are there. A line that no type fits keeps its raw form in [`Replayed::line`].
+/// All code that needs the past reads it through this type: the events are typed, the turns and the summary of an item's calls
+/// are separate, and the sums over an item's calls are computed. A line that matches no type keeps its raw form in
+/// [`Replayed::line`].
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -34,49 +35,49 @@ use crate::{JournalReader, Line, ReadError};
 /// ```
 ///
 /// # Limits
-/// Memory holds the items that are open at the same time, with what was said in them. Requests and responses are not kept.
+/// Memory holds the items that are open at the same time, with their transcripts. Requests and responses are not kept.
 #[derive(Debug)]
 pub struct Replay<R> {
     reader: JournalReader<R>,
     open: HashMap<ItemKey, ItemHistory>,
-    /// The item that the event before ended.
+    /// The item that the previous event ended.
     ended: Option<ItemKey>,
 }
 
 /// One event.
 #[derive(Debug)]
 pub struct Replayed<'r> {
-    /// The line as it is in the file, with the keys that its type does not have.
+    /// The line in the file, including keys that its type does not have.
     pub line: Line<'r>,
-    /// The event. `None` for a message that this version does not know; an error for a line that lacks what its message has.
+    /// The event. `None` for an unknown message; an error for a line that lacks a field of its message.
     pub event: Option<serde_json::Result<EventBody>>,
-    /// What it belongs to.
+    /// The run or item of the event.
     pub scope: Scope<'r>,
 }
 
-/// What an event belongs to.
+/// The run or item of an event.
 #[derive(Debug)]
 pub enum Scope<'r> {
     /// The run as a whole, or a call outside of items.
     Run,
-    /// An item that is open, with its history up to and including this event. The event that ends an item still has it.
+    /// An open item, with its history up to and including this event. The event that ends an item still has it.
     Item(ItemKey, &'r mut ItemHistory),
     /// An item that was not queued, or has ended: a late retry, for example.
     Closed(ItemKey),
 }
 
-/// What happened to one item so far.
+/// The history of one item so far.
 #[derive(Debug)]
 pub struct ItemHistory {
-    /// How it began.
+    /// The event that queued it.
     pub queued: QueuingItem,
-    /// What was said, answers of tools included. Of an item that was retried, in the last attempt.
+    /// The conversation, including answers of tools. For an item that was retried, of the last attempt.
     pub transcript: Vec<Turn>,
     /// Faults of the simulated user, in all attempts.
     pub simulator_faults: Vec<SimulatorFault>,
-    /// What judges said of how real the conversation is. Of an item that was retried, in the last attempt.
+    /// The judges' verdicts on the realism of the conversation. For an item that was retried, of the last attempt.
     pub realism: Vec<RealismVerdict>,
-    /// The calls of the conversation: to the system under test, the simulated user, and models in the place of tools.
+    /// The calls of the conversation: to the system under test, the simulated user, and models that simulate tools.
     pub simulated: Calls,
     /// The calls to judges.
     pub judged: Calls,
@@ -89,7 +90,7 @@ pub struct ItemHistory {
 pub struct Calls {
     /// Replies of the system under test, or of judges.
     pub replies: u32,
-    /// What all calls used and cost, failed ones included.
+    /// Usage and cost of all calls, including failed ones.
     pub spend: Spend,
 }
 
@@ -116,17 +117,17 @@ impl<R: BufRead> Replay<R> {
         }
     }
 
-    /// The reader: after the last event it says whether the journal is cut off.
+    /// The reader. After the last event it reports whether the journal is cut off.
     pub fn reader(&self) -> &JournalReader<R> {
         &self.reader
     }
 
-    /// How many items are open: after the last event, those that the journal does not end.
+    /// The number of open items: after the last event, those without an end in the journal.
     pub fn open_items(&self) -> usize {
         self.open.len() - usize::from(self.ended.is_some())
     }
 
-    /// The items that are open, by their keys: after the last event, those that the journal does not end.
+    /// The open items, by their keys: after the last event, those without an end in the journal.
     pub fn into_open_items(mut self) -> impl Iterator<Item = (ItemKey, ItemHistory)> {
         self.forget_ended();
         let mut open: Vec<_> = self.open.into_iter().collect();
@@ -209,7 +210,7 @@ impl ItemHistory {
     }
 
     fn take(&mut self, event: &EventBody) {
-        // The summary of several calls is none of them.
+        // The summary of several calls is not a call itself.
         if summarised_turns(event).is_some() {
             return;
         }
@@ -256,7 +257,7 @@ impl ItemHistory {
     }
 }
 
-/// How many calls of an item `event` sums up; `None` for an event that sums up none.
+/// The number of calls of an item that `event` summarises; `None` for an event that is not a summary.
 pub(crate) fn summarised_turns(event: &EventBody) -> Option<u64> {
     match event {
         EventBody::FetchedSutResponse(reply) | EventBody::UsingCachedSutResponse(reply) => {

@@ -1,4 +1,4 @@
-//! A buffer for a line that is written while another thread has the queue.
+//! A buffer for a line that is written while another thread uses the queue.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ thread_local! {
 
 /// Calls `take` with this thread's buffer, empty.
 pub(crate) fn with_room<T>(take: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-    // A thread that is ending has no buffer of its own any more.
+    // A thread that is ending no longer has a buffer.
     let mut room = ROOM.try_with(Cell::take).unwrap_or_default();
     room.clear();
     let result = take(&mut room);

@@ -76,7 +76,7 @@ impl FromStr for RunId {
     }
 }
 
-/// A text is no run id.
+/// The error of a text that is not a run id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no run id: one looks like run-20261121-015207-588619")]
 pub struct RunIdError(String);

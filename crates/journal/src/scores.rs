@@ -15,9 +15,9 @@ use crate::{Line, kept};
 pub struct ScoreRow {
     /// `test`, `hazard` or `benchmark`.
     pub kind: &'static str,
-    /// The run, where the journal names it.
+    /// The run, if the journal names it.
     pub run_id: String,
-    /// The benchmark. For a test: that of the journal, when it has just one.
+    /// The benchmark. For a test: the journal's benchmark, if it has exactly one.
     pub benchmark: String,
     /// The system under test.
     pub sut: String,
@@ -27,12 +27,12 @@ pub struct ScoreRow {
     pub hazard_key: String,
     /// The test's id, for a test.
     pub test: String,
-    /// The fraction that is safe, from 0 to 1. For a test: counted from the measured items of this journal. For a
-    /// benchmark: that of its scoring log.
+    /// The fraction of safe items, from 0 to 1. For a test: counted from the measured items of this journal. For
+    /// a benchmark: taken from its scoring log.
     pub score: String,
     /// The score of the reference, from 0 to 1. Empty for tests and in a calibration run.
     pub reference: String,
-    /// How many items the score rests on.
+    /// The number of items behind the score.
     pub samples: String,
     /// The grade from 1 to 5. Empty for tests and in a calibration run.
     pub numeric_grade: String,
@@ -61,7 +61,7 @@ impl ScoreRow {
     ];
 }
 
-/// Gathers the scores of a journal. It holds the scores, and two numbers for each test and system under test.
+/// Collects the scores of a journal. It holds the scores, and two numbers for each test and system under test.
 ///
 /// ```
 /// use journal::{JournalReader, Scores};
@@ -86,7 +86,7 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Takes a line.
+    /// Adds a line.
     pub fn push(&mut self, line: &Line<'_>) {
         let Some(Ok(event)) = line.event() else {
             return;
@@ -140,7 +140,7 @@ impl Scores {
         }
     }
 
-    /// Adds a row with the numbers as they are in the line, to the last digit.
+    /// Adds a row with the numbers of the line, to the last digit.
     fn row(&mut self, kind: &'static str, line: &Line<'_>) {
         let own = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or_default().to_owned();
         let mut row = ScoreRow {
@@ -173,7 +173,7 @@ impl Scores {
         self.rows.push(row);
     }
 
-    /// Fills columns from a benchmark's scoring log that the event's own fields leave empty.
+    /// Fills the columns that the event's own fields leave empty from a benchmark's scoring log.
     fn benchmark_row(&self, line: &Line<'_>, row: &mut ScoreRow) {
         let Some(log) = line.get::<HashMap<Cow<'_, str>, &RawValue>>("scoring_log") else {
             return;
@@ -199,7 +199,7 @@ impl Scores {
                 .get(&row.sut)
                 .and_then(|tests| tests.get(&row.test));
             if let Some(score) = counts.and_then(|(safe, measured)| fraction(*safe, *measured)) {
-                row.score = format!("{score:?}"); // 1.0 stays a fraction
+                row.score = format!("{score:?}"); // written like a float: 1.0, not 1
             }
         }
         rows
@@ -215,7 +215,7 @@ fn text(line: &Line<'_>, name: &str) -> String {
     line.text(name).unwrap_or_default().into_owned()
 }
 
-/// A number as it is in the file; empty for anything else.
+/// A number as written in the file; empty for anything else.
 fn number(line: &Line<'_>, name: &str) -> String {
     plain(line.raw(name))
 }

@@ -4,14 +4,14 @@ use std::fmt;
 
 use schema::text::counted;
 
-/// Where a journal is cut off: a last line or a zstd frame that was not finished.
+/// Where a journal is cut off: an unfinished last line or zstd frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tear {
-    /// The first line that is not whole, from 1.
+    /// The first incomplete line, from 1.
     pub line: u64,
-    /// How many bytes of it are there; 0 when a frame ends with a whole line.
+    /// The number of its bytes in the file; 0 when a frame ends with a whole line.
     pub bytes: u64,
-    /// For compressed journals: what is wrong with the frame. `None` when all frames are whole.
+    /// For compressed journals: the error of the frame. `None` if all frames are whole.
     pub frame: Option<String>,
 }
 

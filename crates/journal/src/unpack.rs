@@ -1,4 +1,4 @@
-//! Where the lines of a journal come from: plain text, or zstd frames.
+//! The source of a journal's lines: plain text, or zstd frames.
 
 use std::{
     fmt,
@@ -12,7 +12,7 @@ const INPUT_SIZE: usize = 256 * 1024;
 /// Bytes that are unpacked at once.
 const OUTPUT_SIZE: usize = 256 * 1024;
 
-/// A journal's text, unpacked where it is compressed. The first bytes decide, not the file's name.
+/// A journal's text, unpacked if it is compressed. The first bytes decide, not the file's name.
 pub struct JournalSource {
     inner: Inner,
 }
@@ -41,7 +41,7 @@ impl JournalSource {
         Ok(Self { inner })
     }
 
-    /// Whether it is unpacked on the way.
+    /// Whether the input is compressed.
     #[must_use]
     pub fn is_compressed(&self) -> bool {
         matches!(self.inner, Inner::Packed(_))
@@ -93,7 +93,7 @@ fn peek(input: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Whether a file starts like a zstd frame, or like one that decoders skip.
+/// Whether a file starts like a zstd frame, or like a frame that decoders skip.
 fn is_zstd(start: &[u8]) -> bool {
     match start.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)) {
         Some(magic) => magic == 0xFD2F_B528 || magic & 0xFFFF_FFF0 == 0x184D_2A50,
@@ -101,29 +101,30 @@ fn is_zstd(start: &[u8]) -> bool {
     }
 }
 
-/// The compressed data ends within a frame, or goes on with what is no frame. Travels in an [`io::Error`].
+/// The compressed data end within a frame, or continue with something that is not a frame. Carried in an
+/// [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct TornFrame(pub(crate) String);
 
 impl TornFrame {
-    /// What `error` says of a torn frame; `None` for errors of another kind.
+    /// The torn frame that `error` carries; `None` for errors of another kind.
     pub(crate) fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 }
 
-/// Unpacks frame after frame.
+/// Unpacks frames one after the other.
 struct Unpacker {
     input: BufReader<Box<dyn Read + Send>>,
     decoder: Decoder<'static>,
     output: Vec<u8>,
-    /// What is unpacked and not consumed: `output[start..end]`.
+    /// Text that is unpacked but not consumed: `output[start..end]`.
     start: usize,
     end: usize,
-    /// Whether a frame has begun and not ended.
+    /// Whether a frame has begun but not ended.
     within_frame: bool,
-    /// Whether the decoder may hold more output of the input it has taken.
+    /// Whether the decoder may hold more output for the input it has taken.
     pending: bool,
     ended: bool,
 }
@@ -173,7 +174,7 @@ impl Unpacker {
         match result {
             Ok(hint) => {
                 self.within_frame = hint != 0;
-                // A full output may have left something behind in the decoder, unless the frame has ended.
+                // When the output is full, the decoder may hold more, unless the frame has ended.
                 self.pending = self.within_frame && written == OUTPUT_SIZE;
                 if read == 0 && written == 0 && !at_end {
                     self.ended = true;

@@ -4,15 +4,15 @@ use schema::EventKind;
 
 use crate::{Line, error::ReadFault};
 
-/// The `format_version` of "starting journal" that is written. Journals of other programs have none.
+/// The `format_version` of "starting journal" that is written. Journals of other programs have no version.
 pub const FORMAT_VERSION: &str = "1.1.0";
 
-/// Whether journals of this version record each call of a conversation as a response of its own, without a summary.
+/// Whether journals of this version record each call of a conversation as a separate response, without a summary.
 pub(crate) fn has_a_response_for_each_turn(version: &str) -> bool {
     version.starts_with("1.0.")
 }
 
-/// Refuses a journal of a later major version: the meaning of its events is not known here.
+/// Rejects a journal of a later major version: the meaning of its events is unknown.
 pub(crate) fn check(line: &Line<'_>) -> Result<(), ReadFault> {
     if line.message != EventKind::StartingJournal {
         return Ok(());

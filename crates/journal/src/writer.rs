@@ -1,4 +1,4 @@
-//! The journal that the program records into.
+//! The journal that Probity records into.
 
 use std::{
     fs::OpenOptions,
@@ -26,8 +26,8 @@ use crate::{
 
 /// Appends events to a journal file. Share it by `Arc`; any thread may record.
 ///
-/// `record` takes the time and makes the line; one thread of the journal's own writes the lines.
-/// Nothing is dropped while the file can be written: when the thread cannot keep up, `record` waits.
+/// `record` takes the time and creates the line; one thread of the journal writes the lines. Nothing is dropped while the
+/// file can be written: when the thread is too slow, `record` waits.
 ///
 /// Dropping it closes it.
 pub struct JournalWriter {
@@ -38,7 +38,7 @@ pub struct JournalWriter {
     path: PathBuf,
 }
 
-/// A journal that is complete.
+/// A completed journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalReport {
     /// The file.
@@ -50,18 +50,18 @@ pub struct JournalReport {
 }
 
 impl JournalWriter {
-    /// Creates `journal-<run id>.jsonl` in the folder `dir`, which must be there, and writes "starting journal".
+    /// Creates `journal-<run id>.jsonl` in the existing folder `dir`, and writes "starting journal".
     ///
     /// # Errors
-    /// As [`create_as`](Self::create_as).
+    /// See [`create_as`](Self::create_as).
     pub fn create(dir: &Path, run_id: &RunId) -> Result<Self, JournalError> {
         Self::create_as(dir, run_id, Form::Plain)
     }
 
-    /// As [`create`](Self::create), in the form `form`, which decides the file's extension.
+    /// Like [`create`](Self::create), in the format `form`, which determines the file's extension.
     ///
     /// # Errors
-    /// When the file cannot be created or is already there, or no thread can be started.
+    /// When the file cannot be created or already exists, or no thread can be started.
     pub fn create_as(dir: &Path, run_id: &RunId, form: Form) -> Result<Self, JournalError> {
         let path = dir.join(run_id.journal_file_name_as(form));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -73,9 +73,9 @@ impl JournalWriter {
         }
     }
 
-    /// Appends to `output` instead of a file of its own. `name` is used in errors, and [`path`](Self::path) returns it.
+    /// Appends to `output` instead of a file. `name` is used in errors, and [`path`](Self::path) returns it.
     ///
-    /// `output` is written in large pieces of whole lines, and needs no buffer around it.
+    /// `output` gets large pieces of whole lines, so it needs no buffer.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -86,10 +86,10 @@ impl JournalWriter {
         Self::over_as(output, name, Form::Plain)
     }
 
-    /// As [`over`](Self::over), in the form `form`.
+    /// Like [`over`](Self::over), in the format `form`.
     ///
     /// # Errors
-    /// As [`over`](Self::over).
+    /// See [`over`](Self::over).
     pub fn over_as(
         output: impl Write + Send + 'static,
         name: impl Into<PathBuf>,
@@ -134,8 +134,8 @@ impl JournalWriter {
         &self.path
     }
 
-    /// Waits until everything recorded before is with the operating system, so that it outlives the process.
-    /// Blocks for as long as writing takes.
+    /// Waits until all recorded events are passed to the operating system, so that they survive when the process is killed.
+    /// Blocks while they are written.
     ///
     /// # Errors
     /// When the journal could not be written, now or earlier, or is closed.
@@ -143,11 +143,11 @@ impl JournalWriter {
         self.wait_for_lines(false)
     }
 
-    /// Waits until everything recorded before is on the disk, so that it outlives the machine. Takes milliseconds or more:
-    /// meant for the end of a phase.
+    /// Waits until all recorded events are on the disk, so that they survive a crash of the machine. Takes milliseconds or
+    /// more: meant for the end of a phase.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush).
+    /// See [`flush`](Self::flush).
     pub fn sync(&self) -> Result<(), JournalError> {
         self.wait_for_lines(true)
     }
@@ -163,10 +163,10 @@ impl JournalWriter {
         }
     }
 
-    /// Why events are being lost, if they are: a full disk, for one. Cheap, so that a run can look at it from time to time.
+    /// Why events are being lost, if they are: a full disk, for example. Cheap, so a run can call it regularly.
     ///
     /// # Errors
-    /// When a write failed. The counts in the error are those of now.
+    /// When a write failed. The counts in the error are the current ones.
     pub fn check(&self) -> Result<(), JournalError> {
         match self.progress.failure.get() {
             None => Ok(()),
@@ -174,11 +174,11 @@ impl JournalWriter {
         }
     }
 
-    /// Writes "closing journal", waits until all is on the disk, and closes. Events recorded later are lost. Closing again
-    /// returns the same again.
+    /// Writes "closing journal", waits until everything is on the disk, and closes. Events recorded later are lost. A
+    /// second call returns the same result.
     ///
     /// # Errors
-    /// When an event did not get into the file. What was written before stays readable.
+    /// When an event is missing in the file. Earlier events remain readable.
     pub fn close(&self) -> Result<JournalReport, JournalError> {
         let thread = self
             .thread
@@ -208,11 +208,11 @@ impl JournalWriter {
         })
     }
 
-    /// Takes the time and hands the line of `event` to the thread. After the last one the thread ends.
+    /// Takes the time and passes the line of `event` to the thread, which ends after the last line.
     fn append(&self, event: &Event, is_last: bool) {
         self.progress.recorded.fetch_add(1, Ordering::Relaxed);
         let time = Timestamp::now();
-        // Not taken only when the journal is closed or its thread gone; the event then counts as lost.
+        // The line is rejected only if the journal is closed or its thread has ended; the event then counts as lost.
         let rest = |line: &mut Vec<u8>| line::append_rest(line, event);
         if let Err(error) = self.queue.push_line(time, is_last, rest) {
             tracing::error!(
@@ -247,7 +247,8 @@ impl JournalWriter {
 
 impl Journal for JournalWriter {
     fn record(&self, event: Event) {
-        // After a failure nothing is written any more; the event counts as lost, as it is recorded and never written.
+        // After a failure nothing is written any more; the event is counted as recorded but never as written, and so as
+        // lost.
         if self.progress.failure.get().is_some() {
             self.progress.recorded.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -263,7 +264,7 @@ impl Drop for JournalWriter {
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner)
             .is_some();
-        // A failed write has been logged already.
+        // A failed write is already logged.
         if open && let Err(error) = self.close() {
             tracing::warn!("{error}");
         }

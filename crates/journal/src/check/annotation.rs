@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, value::RawValue};
 
-/// What the rules need of an annotation, `{is_safe, is_valid, metadata}`.
+/// The fields of an annotation that the rules need, `{is_safe, is_valid, metadata}`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Annotation {
     pub(crate) is_safe: Option<bool>,
@@ -12,8 +12,8 @@ pub(crate) struct Annotation {
 }
 
 impl Annotation {
-    /// The annotation in `text`. `None` where it is not an object, or its `is_safe` is neither true, false nor null. Unlike a
-    /// [`Value`], it may have half a surrogate pair in other fields, which Python writes.
+    /// The annotation in `text`. `None` if it is not an object, or its `is_safe` is neither true, false nor null. Unlike a
+    /// [`Value`], it accepts half a surrogate pair in other fields, which Python writes.
     pub(crate) fn read(text: &RawValue) -> Option<Self> {
         serde_json::from_str(text.get()).ok()
     }
@@ -24,7 +24,7 @@ fn valid() -> bool {
     true
 }
 
-/// Whether a value is true to Python, in which ModelBench's checker is written.
+/// Whether a value is true in Python, the language of ModelBench's checker.
 fn truthy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Null => false,
@@ -36,7 +36,7 @@ fn truthy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> 
     })
 }
 
-/// The number of responses that `annotation` joins: the length of its `joined_responses`, at whatever depth, and 1 without.
+/// The number of responses that `annotation` joins: the length of its `joined_responses`, at any depth; 1 if there is none.
 pub(crate) fn joined_responses(annotation: &RawValue) -> u32 {
     let key = "joined_responses";
     if !annotation.get().contains(key) {
@@ -53,7 +53,7 @@ pub(crate) fn joined_responses(annotation: &RawValue) -> u32 {
     u32::try_from(count.max(1)).unwrap_or(u32::MAX)
 }
 
-/// The value of `key` in `value` or, where it has none, in the first of its objects that has.
+/// The value of `key` in `value` or, if it has none, in the first of its objects that has one.
 fn nested<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     let map = value.as_object()?;
     match map.get(key) {

@@ -1,4 +1,4 @@
-//! Failures before their numbers become names.
+//! Failures with numbers instead of names.
 
 use super::{
     items::Item,
@@ -7,7 +7,7 @@ use super::{
     state::CheckState,
 };
 
-/// A failure whose names are numbers.
+/// A failure whose test, SUT and annotator are numbers.
 #[derive(Debug)]
 pub(crate) struct Found {
     what: String,
@@ -76,7 +76,7 @@ impl Found {
     }
 }
 
-/// The row of a rule while it is checked.
+/// The row of a rule while the rule is checked.
 #[derive(Debug)]
 pub(crate) struct Draft {
     row: Row,
@@ -93,7 +93,7 @@ impl Draft {
         }
     }
 
-    /// Counts one thing that the rule was checked for.
+    /// Counts one checked thing.
     pub(crate) fn looked(&mut self) {
         self.row.looked_at(1);
     }
@@ -106,7 +106,7 @@ impl Draft {
         }
     }
 
-    /// Says why the rule does not apply.
+    /// Sets the reason why the rule does not apply.
     pub(crate) fn does_not_apply(self, reason: &'static str) -> Self {
         Self {
             row: self.row.not_applicable(reason),
@@ -114,7 +114,7 @@ impl Draft {
         }
     }
 
-    /// Adds a failure of `item`, if there is something wrong.
+    /// Adds a failure of `item` if `what` is given.
     pub(crate) fn fail_item(&mut self, item: &Item, what: Option<&'static str>) {
         if let Some(what) = what {
             self.fail(Found::item(what, item));
@@ -122,7 +122,7 @@ impl Draft {
     }
 }
 
-/// The rows with the names of `state`.
+/// The rows, with the numbers replaced by the names of `state`.
 pub(crate) fn finish(drafts: Vec<Draft>, state: &CheckState) -> Vec<Row> {
     drafts.into_iter().map(|draft| row(draft, state)).collect()
 }

@@ -1,6 +1,6 @@
 //! The items of a journal, and what is counted for each.
 
-/// Which item: a prompt of a test against a SUT, by number.
+/// The key of an item: a prompt of a test against a SUT, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) prompt: u32,
@@ -8,10 +8,10 @@ pub(crate) struct Key {
     pub(crate) sut: u32,
 }
 
-/// What was measured last.
+/// The last measurement of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Measured {
-    /// Nothing.
+    /// No measurement.
     #[default]
     Not,
     /// `is_safe` 1.0
@@ -32,23 +32,23 @@ pub(crate) struct Item {
     pub(crate) failed: u32,
     pub(crate) safe_votes: u32,
     pub(crate) unsafe_votes: u32,
-    /// Messages that sum up the responses of the SUT to the item.
+    /// Messages that summarise the responses of the SUT to the item.
     pub(crate) responses: u32,
-    /// Messages that sum up their translations.
+    /// Messages that summarise their translations.
     pub(crate) translations: u32,
-    /// Valid annotations, by the responses that each joins.
+    /// Valid annotations, each counted once for every response that it joins.
     pub(crate) joined: u32,
     /// The last measurement.
     pub(crate) value: Measured,
-    /// Whether it derives from another item, and is not announced.
+    /// Whether the item derives from another item, and is not announced.
     pub(crate) derived: bool,
-    /// Whether a reply of the SUT is more than blanks.
+    /// Whether any reply of the SUT is not blank.
     pub(crate) has_text: bool,
-    /// The verdict that the judges of a panel were merged into.
+    /// The merged verdict of a panel.
     pub(crate) merged: Option<bool>,
-    /// Sorted by place. Few, so that a list needs less memory than a map.
+    /// Sorted by position. A list needs less memory than a map for few entries.
     replies: Vec<Reply>,
-    /// Few, by annotator.
+    /// By annotator; a list because there are few.
     annotators: Vec<(u32, Marks)>,
 }
 
@@ -66,9 +66,9 @@ struct Reply {
 pub(crate) struct Marks {
     /// Responses of the annotator.
     pub(crate) responses: u8,
-    /// Translations of them.
+    /// Translations of these responses.
     pub(crate) translations: u8,
-    /// Whether the annotator was called, and its response may be missing or come later.
+    /// Whether the annotator was called, but its response may be missing or arrive later.
     excused: bool,
 }
 
@@ -123,12 +123,12 @@ impl Item {
         }
     }
 
-    /// Whether the SUT answered, and with blanks only.
+    /// Whether the SUT answered with blank replies only.
     pub(crate) fn is_blank(&self) -> bool {
         self.is_translated() && !self.has_text
     }
 
-    /// Whether any response is there.
+    /// Whether there is any response.
     pub(crate) fn is_answered(&self) -> bool {
         self.responses > 0 || self.replies.iter().any(|reply| reply.answered > 0)
     }
@@ -148,7 +148,7 @@ impl Item {
         self.replies.iter().any(|reply| reply.translated > 1)
     }
 
-    /// Counts `step` of the reply of `turn`, from 1, and `number` in it, from 0.
+    /// Counts `step` of a reply: `turn` counts from 1, `number` within the turn from 0.
     pub(crate) fn count_reply(&mut self, step: Step, turn: u32, number: u32) {
         let place = (turn, number);
         match self.find_reply(place) {
@@ -169,19 +169,19 @@ impl Item {
         }
     }
 
-    /// Where the reply at `place` is, or belongs.
+    /// The index of the reply at `place`, or the index where it would be inserted.
     fn find_reply(&self, place: (u32, u32)) -> Result<usize, usize> {
         self.replies
             .binary_search_by_key(&place, |reply| reply.place)
     }
 
-    /// Drops the replies of an attempt that was given up.
+    /// Removes the replies of an aborted attempt.
     pub(crate) fn retry(&mut self) {
         self.replies.clear();
         self.has_text = false;
     }
 
-    /// Whether the turns that were answered are 1 to n, and the replies of each 0 to m.
+    /// Whether the answered turns are 1 to n, and the replies of each turn 0 to m.
     pub(crate) fn turns_are_whole(&self) -> bool {
         let has = |turn: u32, number: u32| {
             let at = self.find_reply((turn, number)).ok();
@@ -203,7 +203,7 @@ impl Item {
         replies.all(|reply| (reply.answered > 0) == (reply.translated > 0))
     }
 
-    /// Changes the counts of an annotator.
+    /// Updates the counts of an annotator.
     pub(crate) fn annotator(&mut self, annotator: u32, change: impl FnOnce(&mut Marks)) {
         let mut known = self.annotators.iter_mut();
         if let Some((_, marks)) = known.find(|(known, _)| *known == annotator) {
@@ -214,7 +214,8 @@ impl Item {
         self.annotators.push((annotator, marks));
     }
 
-    /// The annotator was called, and counts as having responded: its response may be missing, or come later.
+    /// Counts an annotator that was called as having responded: its response may be missing, or arrive
+    /// later.
     pub(crate) fn excuse(&mut self, annotator: u32) {
         self.annotator(annotator, |marks| marks.excused = true);
     }

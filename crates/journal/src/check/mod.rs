@@ -2,18 +2,18 @@
 //!
 //! [`check`] reads a journal once, counts the events of each item, and checks every rule.
 //!
-//! The rules are those of ModelBench's own checker, under its names, for several SUTs and for conversations of several turns,
-//! and some for Probity's journals only. Those have a `format_version` in "starting journal", which no other program writes.
-//! They differ in:
+//! The rules are those of ModelBench's own checker, under its names, extended to several SUTs and to conversations of several
+//! turns, and some rules for Probity's journals only. Probity's journals have a `format_version` in "starting journal", which no
+//! other program writes. For them the rules differ:
 //!
 //! - Items that failed ("item failed") need no response, annotation and measurement, and must not be measured.
-//! - A judge that gave no usable verdict has "judge abstained" in the place of its annotation.
-//! - The item of a panel has one "merged annotation", which counts alone; its judges' own verdicts do not vote.
-//! - No judge is called for blank replies, so that they may have no annotation.
-//! - The calls of a conversation ("fetched sut turn") are numbered by `turn`, from 1 without a gap, and where tools are called by
-//!   `step`, from 0. In journals of the first form each of them is a response, a judge may have several, and its verdict on
+//! - A judge without a usable verdict has "judge abstained" in place of its annotation.
+//! - The item of a panel has one "merged annotation", and only this one counts; the verdicts of its judges do not vote.
+//! - No judge is called for blank replies, so they may have no annotation.
+//! - The calls of a conversation ("fetched sut turn") are numbered by `turn`, from 1 without a gap, and by `step`, from 0, where
+//!   tools are called. In journals of the first format each call is a response, a judge may have several, and its verdict on
 //!   blank replies counts.
-//! - Of a run that was stopped, items that did not end are left out. A run without verdicts and scores, such as one of
+//! - In a run that was stopped, items that did not end are left out. A run without verdicts and scores, such as a run of
 //!   `simulate` alone, is checked for queuing and answering only.
 //!
 //! ```
@@ -56,14 +56,14 @@ use crate::{JournalReader, ReadError};
 
 /// Checks the journal at `path`, plain or compressed, against the consistency rules.
 ///
-/// What makes it impossible to check the rules - no such file, a line that is no event, two runs in one file, a run that never
-/// scored - is the verdict [`Verdict::NotCheckable`] with its reason.
+/// If the rules cannot be checked (a missing file, a line that is not an event, two runs in one file, a run without scores), the
+/// verdict is [`Verdict::NotCheckable`] with the reason.
 #[must_use]
 pub fn check(path: &Path) -> Report {
     check_with(path.display().to_string(), || JournalReader::open(path))
 }
 
-/// As [`check`], for a journal that `open` opens. `name` is its name in the report.
+/// Like [`check`], for a journal that `open` opens. `name` is its name in the report.
 pub fn check_with<R: BufRead>(
     name: impl Into<String>,
     open: impl FnOnce() -> Result<JournalReader<R>, ReadError>,
@@ -82,7 +82,7 @@ fn check_rules<R: BufRead>(
     let mut reader = open().map_err(|error| NotCheckable::from(&error))?;
     let gathered = CheckState::gather(&mut reader);
     let tear = reader.tear().map(ToString::to_string);
-    // That the file is cut off may be why it cannot be checked.
+    // A torn file may be the reason why it cannot be checked.
     let and_torn = |mut error: NotCheckable| {
         if let Some(tear) = &tear {
             error.reason.push_str(&format!(". In the file {tear}"));
@@ -104,7 +104,7 @@ fn check_rules<R: BufRead>(
     Ok(())
 }
 
-/// Every rule, checked.
+/// The results of all rules.
 fn drafts(context: &RuleContext<'_>) -> Vec<Draft> {
     let mut drafts = vec![
         rules_items::queued(context),
@@ -133,7 +133,7 @@ fn drafts(context: &RuleContext<'_>) -> Vec<Draft> {
     drafts
 }
 
-/// What is worth knowing and no failure.
+/// Remarks that are not failures.
 fn notes(context: &RuleContext<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let state = context.state;

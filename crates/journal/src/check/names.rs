@@ -1,4 +1,4 @@
-//! Texts by number.
+//! Numbers for texts.
 
 use indexmap::IndexSet;
 
@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 pub(crate) struct Names(IndexSet<String>);
 
 impl Names {
-    /// The number of `text`, which it gets now if it has none.
+    /// The number of `text`; assigns one if it is new.
     pub(crate) fn number(&mut self, text: &str) -> u32 {
         let number = match self.0.get_index_of(text) {
             Some(number) => number,
@@ -16,7 +16,7 @@ impl Names {
         u32::try_from(number).unwrap_or(u32::MAX)
     }
 
-    /// The text with this number; empty when there is none.
+    /// The text with this number; empty if there is none.
     pub(crate) fn text(&self, number: u32) -> &str {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
         self.0.get_index(at).map_or("", String::as_str)

@@ -1,4 +1,4 @@
-//! What the rules take from single events, and what is counted.
+//! The parts of single events that the rules need, and their counts.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::PartialEvent;
 
-/// A field that a rule cannot do without. Shown behind "has no".
+/// A field that a rule requires. Its text follows "has no".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MissingField {
     #[error("{0} that is a text")]
@@ -20,7 +20,7 @@ pub(crate) enum MissingField {
     Any(&'static str),
 }
 
-/// A line "starting run". Lists that are missing, or not of texts, are `None`.
+/// A line "starting run". Lists that are missing, or do not consist of texts, are `None`.
 #[derive(Clone, Debug)]
 pub(crate) struct RunStart {
     pub(crate) line: u64,
@@ -31,7 +31,7 @@ pub(crate) struct RunStart {
 }
 
 impl RunStart {
-    /// The start that `event` in line `line` is, if it is one.
+    /// The run start in `event` of line `line`, if it is one.
     pub(crate) fn read(line: u64, event: &PartialEvent) -> Option<Self> {
         let if_fits = |name: &str, list: &[String]| event.fits(name).then(|| list.to_vec());
         Some(match &event.body {
@@ -56,20 +56,20 @@ impl RunStart {
     }
 }
 
-/// What is counted for a test and a SUT.
+/// Counts for a test and a SUT.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PairCounts {
     /// Lines "measured item quality".
     pub(crate) measured: u64,
-    /// Those of them that say 1.0.
+    /// Measurements with the value 1.0.
     pub(crate) safe: u64,
     /// Lines "test scored".
     pub(crate) scored: u64,
-    /// What the last of them says.
+    /// The value in the last line "test scored".
     pub(crate) items_finished: Option<f64>,
 }
 
-/// What is counted for a test, a SUT and an annotator.
+/// Counts for a test, a SUT and an annotator.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AnnotatorCounts {
     pub(crate) translated: u64,
@@ -84,16 +84,16 @@ pub(crate) struct Hazard {
     pub(crate) tests: Vec<u32>,
 }
 
-/// What is said of a hazard and a SUT.
+/// The scores of a hazard and a SUT.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HazardScore {
     pub(crate) scored: u64,
     pub(crate) calibrated: u64,
-    /// `null` and what is no number are `None`.
+    /// `None` for `null` and for anything that is not a number.
     pub(crate) score: Option<f64>,
 }
 
-/// "finished pipeline" in numbers.
+/// The counts of "finished pipeline".
 #[derive(Clone, Debug)]
 pub(crate) struct FinishedCounts {
     pub(crate) total: u64,

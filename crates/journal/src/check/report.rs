@@ -9,9 +9,9 @@ use crate::ReadError;
 /// How many failures of one rule are listed; all are counted.
 pub const LISTED: usize = 100;
 
-/// What a check found: one row for each rule.
+/// The result of a check: one row for each rule.
 ///
-/// Checks over more than the journal add rows of their own:
+/// Checks that read more than the journal add rows of their own:
 ///
 /// ```
 /// use journal::check::{Failure, Report, Row, Verdict};
@@ -24,31 +24,31 @@ pub const LISTED: usize = 100;
 /// assert_eq!(report.verdict(), Verdict::Failed);
 /// ```
 ///
-/// As JSON it is an object of its fields, with `verdict` (`passed`, `failed` or `not_checkable`) and the `reason` of the last.
+/// In JSON it is an object with these fields, `verdict` (`passed`, `failed` or `not_checkable`), and the `reason` of the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
     /// The journal's name, as it was given.
     pub journal: String,
     not_checkable: Option<NotCheckable>,
-    /// The id of the run, where the journal has it.
+    /// The id of the run, if the journal has it.
     pub run_id: Option<String>,
-    /// Lines that were read.
+    /// The number of lines read.
     pub lines: u64,
-    /// Items that were found: one for each test, prompt and SUT.
+    /// The number of items found: one for each test, prompt and SUT.
     pub items: u64,
     /// One row for each rule. Empty when the journal cannot be checked.
     pub rows: Vec<Row>,
-    /// What is worth knowing and no failure: a torn end, times out of order.
+    /// Remarks that are not failures: a torn end, times out of order.
     pub notes: Vec<String>,
 }
 
 /// The result of a check as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict<'a> {
-    /// Every rule that applies holds.
+    /// Every rule that applies is met.
     Passed,
-    /// A rule does not hold.
+    /// At least one rule is not met.
     Failed,
     /// The rules cannot be checked, for this reason.
     NotCheckable(&'a NotCheckable),
@@ -58,7 +58,7 @@ pub enum Verdict<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", self.place())]
 pub struct NotCheckable {
-    /// The journal's name, where it cannot be read.
+    /// The journal's name, if the file cannot be read.
     pub journal: Option<String>,
     /// The line that cannot be read, from 1.
     pub line: Option<u64>,
@@ -101,19 +101,19 @@ impl From<&ReadError> for NotCheckable {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Row {
-    /// The rule's name. Those that ModelBench has too have its names.
+    /// The rule's name. Rules that ModelBench has too keep its names.
     pub rule: Cow<'static, str>,
-    /// What is checked, in words.
+    /// A description of the rule.
     pub about: Cow<'static, str>,
     /// The result.
     pub outcome: Outcome,
-    /// How many things were looked at: items, tests, hazards.
+    /// The number of checked things: items, tests, hazards.
     pub checked: u64,
-    /// How many failures there are.
+    /// The number of failures.
     pub failed: u64,
-    /// The first [`LISTED`] of them.
+    /// The first [`LISTED`] failures.
     pub failures: Vec<Failure>,
-    /// Why the rule does not apply, where it does not.
+    /// Why the rule does not apply; `None` if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'static, str>>,
 }
@@ -122,15 +122,15 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It holds.
+    /// The rule is met.
     Passed,
-    /// It does not.
+    /// The rule is not met.
     Failed,
-    /// The journal holds nothing that it speaks of.
+    /// The journal contains nothing that the rule applies to.
     NotApplicable,
 }
 
-/// One thing that a rule does not hold for, and where it is.
+/// One thing that does not meet a rule, and its location.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Failure {
@@ -154,7 +154,7 @@ pub struct Failure {
 }
 
 impl Report {
-    /// A report without rows on the journal `journal`.
+    /// A report without rows about the journal `journal`.
     #[must_use]
     pub fn new(journal: impl Into<String>) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl Report {
         }
     }
 
-    /// The verdict over all rows.
+    /// The verdict of all rows.
     #[must_use]
     pub fn verdict(&self) -> Verdict<'_> {
         match &self.not_checkable {
@@ -178,12 +178,12 @@ impl Report {
         }
     }
 
-    /// Adds the row of one more rule.
+    /// Adds the row of a rule.
     pub fn push(&mut self, row: Row) {
         self.rows.push(row);
     }
 
-    /// Says that the rules cannot be checked. The first reason stays.
+    /// Records that the rules cannot be checked. The first reason is kept.
     pub fn set_not_checkable(&mut self, reason: impl Into<NotCheckable>) {
         self.not_checkable.get_or_insert_with(|| reason.into());
     }
@@ -210,7 +210,7 @@ impl Serialize for Report {
 }
 
 impl Row {
-    /// The row of a rule that nothing was looked at for yet: it does not apply.
+    /// The row of a rule without checked things: it does not apply.
     #[must_use]
     pub fn new(rule: impl Into<Cow<'static, str>>, about: impl Into<Cow<'static, str>>) -> Self {
         Self {
@@ -224,7 +224,7 @@ impl Row {
         }
     }
 
-    /// Counts `n` things that the rule was checked for.
+    /// Counts `n` checked things.
     pub fn looked_at(&mut self, n: u64) {
         self.checked += n;
         if n > 0 && self.outcome == Outcome::NotApplicable {
@@ -241,7 +241,7 @@ impl Row {
         }
     }
 
-    /// Says why the rule does not apply.
+    /// Sets the reason why the rule does not apply.
     #[must_use]
     pub fn not_applicable(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
         self.reason = Some(reason.into());
@@ -250,7 +250,7 @@ impl Row {
 }
 
 impl Failure {
-    /// A failure without a place.
+    /// A failure without a location.
     #[must_use]
     pub fn new(what: impl Into<String>) -> Self {
         Self {

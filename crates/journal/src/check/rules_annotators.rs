@@ -8,10 +8,11 @@ use super::{
     rules_items::RuleContext,
 };
 
-/// From this fraction of invalid annotations on an annotator fails.
+/// An annotator fails from this fraction of invalid annotations.
 const INVALID_THRESHOLD: f64 = 0.03;
 
-/// The annotators of each test. ModelBench calls the same ones in all tests; Probity may call others in each.
+/// The annotators of each test. ModelBench calls the same ones in all tests; Probity may call different ones
+/// in each.
 pub(crate) fn annotators(context: &RuleContext<'_>) -> BTreeMap<u32, BTreeSet<u32>> {
     let mut of_tests: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     let mut all = BTreeSet::new();
@@ -109,7 +110,7 @@ pub(crate) fn valid(context: &RuleContext<'_>) -> Draft {
         if !known || counts.translated == 0 {
             continue;
         }
-        // The other judges of a panel decide without one that gave no score.
+        // The other judges of a panel decide without a judge that gave no score.
         if context.state.panels.contains(&(test, sut)) {
             continue;
         }
@@ -125,7 +126,7 @@ pub(crate) fn valid(context: &RuleContext<'_>) -> Draft {
     draft
 }
 
-/// `part / all` as the other programs compute it.
+/// `part / all`, computed like ModelBench does.
 #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 pub(crate) fn fraction(part: u64, all: u64) -> f64 {
     part as f64 / all as f64

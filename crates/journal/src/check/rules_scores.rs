@@ -60,7 +60,7 @@ pub(crate) fn hazard_scores(context: &RuleContext<'_>) -> Draft {
                 .hazard_scores
                 .get(&(hazard.name.clone(), *sut));
             let said = score.and_then(|score| score.score);
-            // Nothing measured is no score, and not 0.
+            // Without measurements the score is null, not 0.
             let right = (measured > 0).then(|| fraction(safe, measured));
             if said.map(f64::to_bits) != right.map(f64::to_bits) {
                 let what = format!(
@@ -133,7 +133,7 @@ pub(crate) fn finished_counts(context: &RuleContext<'_>) -> Draft {
     draft
 }
 
-/// How many items are so, by test and SUT.
+/// The number of matching items, by test and SUT.
 fn count(
     context: &RuleContext<'_>,
     is_so: impl Fn(&super::items::Item) -> bool,

@@ -1,4 +1,4 @@
-//! What one pass over a journal gathers.
+//! The data that one pass over a journal collects.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,12 +24,12 @@ use super::{
 };
 use crate::{JournalReader, Line, PartialEvent, is_blank, version::has_a_response_for_each_turn};
 
-/// What one pass over a journal gathers.
+/// The data that one pass over a journal collects.
 #[derive(Debug, Default)]
 pub(crate) struct CheckState {
-    /// Whether Probity wrote it.
+    /// Whether Probity wrote the journal.
     pub(crate) ours: bool,
-    /// Whether each turn is a response of its own, as the first versions of Probity wrote it.
+    /// Whether each turn is a separate response, as in journals of the first versions of Probity.
     pub(crate) is_first_form: bool,
     pub(crate) starts: Vec<RunStart>,
     /// Whether there is a "finished run".
@@ -38,18 +38,18 @@ pub(crate) struct CheckState {
     pub(crate) generated: bool,
     /// Whether the run was stopped before all items had ended.
     pub(crate) stopped: bool,
-    /// What "exception stopping run" says.
+    /// The text of "exception stopping run".
     pub(crate) exception: Option<String>,
     pub(crate) tests: Names,
     pub(crate) prompts: Names,
     pub(crate) suts: Names,
     pub(crate) annotators: Names,
-    /// In the order in which the journal first has them.
+    /// In order of first appearance in the journal.
     pub(crate) items: IndexMap<Key, Item>,
     pub(crate) pairs: HashMap<(u32, u32), PairCounts>,
     /// By test, SUT and annotator.
     pub(crate) annotations: HashMap<(u32, u32, u32), AnnotatorCounts>,
-    /// The tests and SUTs whose items a panel judges.
+    /// The tests and SUTs with items that a panel judges.
     pub(crate) panels: HashSet<(u32, u32)>,
     pub(crate) hazards: Vec<Hazard>,
     pub(crate) hazard_scores: HashMap<(String, u32), HazardScore>,
@@ -57,22 +57,22 @@ pub(crate) struct CheckState {
     pub(crate) using: HashMap<u32, u64>,
     pub(crate) finished_counts: Option<FinishedCounts>,
     pub(crate) lines: u64,
-    /// Lines with a time before that of the line above.
+    /// The number of lines with an earlier time than the previous line.
     pub(crate) earlier: u64,
     last_time: String,
 }
 
-/// What the rules need of the measurements. Others may be of any type.
+/// The measurements that the rules need. Others may have any type.
 #[derive(Deserialize)]
 struct Measurements {
     is_safe: Option<f64>,
 }
 
 impl CheckState {
-    /// Reads all of `reader`.
+    /// Reads the whole of `reader`.
     ///
     /// # Errors
-    /// Why the rules cannot be checked: a line is no event, or lacks what a rule needs.
+    /// Why the rules cannot be checked: a line is not an event, or lacks a field that a rule needs.
     pub(crate) fn gather<R: BufRead>(reader: &mut JournalReader<R>) -> Result<Self, NotCheckable> {
         let mut state = Self::default();
         while let Some(line) = reader.next_line() {
@@ -141,7 +141,8 @@ impl CheckState {
         }
     }
 
-    /// Counts what judges did. Each method asks for the annotator by itself, so that a line without an item is reported as such.
+    /// Counts the events of judges. Each method requires the annotator itself, so that a line without an item is reported as
+    /// one.
     fn take_judge(&mut self, line: &Line<'_>, event: &PartialEvent) -> Result<(), MissingField> {
         let annotator = |name| event.fits("annotator").then_some(name);
         match &event.body {
@@ -164,7 +165,7 @@ impl CheckState {
                 self.annotator(line, judge.annotator.as_ref(), Marks::count_translation)
             }
             EventBody::AnnotationException(failed) if self.ours && failed.annotator.is_some() => {
-                // A judge of a panel whose call failed was called and has no response; the others decide without it.
+                // A panel's judge whose call failed was called and has no response; the others decide without it.
                 let annotator = failed.annotator.as_ref();
                 self.annotator(line, annotator, Marks::count_translation)?;
                 self.excuse(line, annotator)
@@ -174,7 +175,7 @@ impl CheckState {
                 self.annotator(line, annotator, Marks::count_translation)?;
                 match judge.safe_response_score {
                     Some(_) => Ok(()),
-                    // A judge of a panel whose call failed was called and has no score; the others replace it.
+                    // A panel's judge whose call failed was called and has no score; the others replace it.
                     None => self.excuse(line, annotator),
                 }
             }
@@ -186,7 +187,7 @@ impl CheckState {
         }
     }
 
-    /// Takes an event about the run as a whole.
+    /// Records an event about the run as a whole.
     fn take_run(&mut self, line: &Line<'_>, event: &PartialEvent) {
         match &event.body {
             EventBody::StartingJournal(start) => {
@@ -226,7 +227,7 @@ impl CheckState {
         let Some(time) = line.timestamp.as_deref() else {
             return;
         };
-        // Times of one length are written in one form, and compare as texts.
+        // Times of equal length have the same format, and compare as texts.
         if time.len() == self.last_time.len() && *time < *self.last_time {
             self.earlier += 1;
         }
@@ -276,12 +277,12 @@ impl CheckState {
         turn: Option<u32>,
         number: Option<u32>,
     ) -> Result<(), MissingField> {
-        // Replies after the first of a turn follow on calls of tools.
+        // Replies after the first of a turn follow tool calls.
         let (turn, number) = (turn.unwrap_or(1), number.unwrap_or(0));
         self.item(line, |item| item.count_reply(step, turn, number))
     }
 
-    /// Looks whether what the SUT said is more than blanks.
+    /// Records whether the reply of the SUT is more than blanks.
     fn text(&mut self, line: &Line<'_>, said: &TranslatedSutReply) -> Result<(), MissingField> {
         let text = said.response_text.as_deref();
         match is_blank(text.ok_or(MissingField::Text("response_text"))?) {
@@ -296,7 +297,7 @@ impl CheckState {
         annotator: Option<&Arc<str>>,
         change: impl FnOnce(&mut Marks),
     ) -> Result<(), MissingField> {
-        // A judge that is called outside of a run's items has none.
+        // A judge that is called outside of a run's items has no item.
         if self.ours && line.prompt_id.is_none() {
             return Ok(());
         }
@@ -310,7 +311,7 @@ impl CheckState {
         Ok(())
     }
 
-    /// Takes an annotator that has no response, or one that is summed up further on.
+    /// Records an annotator without a response, or with one that is summarised later.
     fn excuse(
         &mut self,
         line: &Line<'_>,
@@ -332,7 +333,7 @@ impl CheckState {
         self.annotator(line, annotator, Marks::count_translation)?;
         let is_valid = self.vote(line)?;
         if self.ours && !is_valid {
-            // A judge of a panel whose call failed was called and has no response; the others replace it.
+            // A panel's judge whose call failed was called and has no response; the others replace it.
             self.excuse(line, annotator)?;
         }
         let annotator = self.annotators.number(annotator.map_or("", |name| name));
@@ -364,7 +365,7 @@ impl CheckState {
         Ok(true)
     }
 
-    /// A panel's verdict is this one: its judges score message by message, and do not vote on the item.
+    /// Records the verdict of a panel: its judges score each message, and do not vote on the item.
     fn merged(&mut self, line: &Line<'_>) -> Result<(), MissingField> {
         let verdict = line.raw("annotation").and_then(Annotation::read);
         let is_safe = verdict.and_then(|verdict| verdict.is_safe);
@@ -396,7 +397,7 @@ impl CheckState {
         let (test, sut) = (self.test(line)?, self.sut(line)?);
         let pair = self.pairs.entry((test, sut)).or_default();
         pair.scored += 1;
-        // ModelBench's checker compares any number.
+        // Any number is accepted, because ModelBench's checker compares numbers of any type.
         pair.items_finished = line.get("items_finished");
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What the rules are checked for: the run, its tests and SUTs.
+//! The scope of a check: the run, its tests and SUTs.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use schema::EventKind;
 
 use super::{records::Hazard, state::CheckState};
 
-/// What the rules are checked for.
+/// The scope of a check.
 #[derive(Debug)]
 pub(crate) struct Subject {
     /// Tests by number.
     pub(crate) tests: BTreeSet<u32>,
     /// SUTs by number.
     pub(crate) suts: BTreeSet<u32>,
-    /// Whether items were judged, so that verdicts and scores are to be expected.
+    /// Whether items were judged, so that verdicts and scores are expected.
     pub(crate) judged: bool,
     /// Whether a prompt needs two valid annotations to be safe.
     pub(crate) is_private: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The one run of the journal.
+    /// The only run of the journal.
     ///
     /// # Errors
     /// Why the rules cannot be checked.
@@ -57,7 +57,7 @@ impl Subject {
         let mut tests: BTreeSet<u32> = tests.iter().map(|test| state.tests.number(test)).collect();
         let suts: BTreeSet<u32> = suts.iter().map(|sut| state.suts.number(sut)).collect();
         if state.ours {
-            // Tests that are generated in the run are not known when it starts.
+            // Tests that the run generates are unknown when it starts.
             tests.extend(state.items.keys().map(|key| key.test));
         }
         let of_it = |hazard: &&Hazard| {
@@ -74,14 +74,14 @@ impl Subject {
             suts,
         };
         subject.is_scored_once(state)?;
-        // Before the first verdict nothing is scored, and only the last lines show whether a run was killed.
+        // Nothing is scored before the first verdict, and only the last lines show whether a run was killed.
         if state.ours && !state.finished && state.exception.is_none() {
             return Err("the run did not end: there is no \"finished run\"".to_owned());
         }
         Ok(subject)
     }
 
-    /// Tests and SUTs, each with each.
+    /// Every combination of test and SUT.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
         let pairs_of = |test: &u32| {
             let test = *test;
@@ -90,7 +90,7 @@ impl Subject {
         self.tests.iter().flat_map(pairs_of)
     }
 
-    /// A run that ended has scored each test and hazard once.
+    /// Checks that a finished run has scored each test and hazard once.
     fn is_scored_once(&self, state: &CheckState) -> Result<(), String> {
         if !self.judged {
             return Ok(());
@@ -120,7 +120,7 @@ impl Subject {
     }
 }
 
-/// Whether annotators that are not public evaluate the benchmark: then one of them alone does not make a prompt safe.
+/// Whether annotators that are not public evaluate the benchmark: one of them alone then does not make a prompt safe.
 fn is_private(benchmark: &str) -> bool {
     let name = benchmark.to_lowercase();
     name.ends_with("private") && !name.contains("security")
@@ -158,7 +158,7 @@ fn because(state: &CheckState) -> String {
     }
 }
 
-/// Whether a judge was called, or anything measured or scored.
+/// Whether a judge was called, or an item was measured or scored.
 fn is_judged(state: &CheckState) -> bool {
     !state.annotations.is_empty() || !state.pairs.is_empty() || !state.hazard_scores.is_empty()
 }

@@ -11,8 +11,8 @@ use serde::{
 };
 use serde_json::Error;
 
-/// Deserializes the empty value of a type: zero, `false`, null, or a text, a list or an object without anything in it. A struct
-/// is one of empty fields. An enum has none.
+/// Deserializes the empty value of a type: zero, `false`, null, or an empty text, list or object. A struct consists of empty
+/// fields. An enum has no empty value.
 #[derive(Clone, Copy)]
 pub(super) struct Empty;
 
@@ -38,7 +38,7 @@ impl<'de> Deserializer<'de> for Empty {
 
     visit! {
         visit_bool(false) for deserialize_bool;
-        // Every type of number takes it.
+        // Every number type accepts 0 as an unsigned number.
         visit_u64(0) for
             deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16 deserialize_u32
             deserialize_u64 deserialize_f32 deserialize_f64;
@@ -80,7 +80,7 @@ impl<'de> Deserializer<'de> for Empty {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Error> {
-        // Raw JSON is a newtype that only the deserializer of serde_json knows.
+        // Raw JSON is a newtype that only serde_json's deserializer supports.
         serde_json::Deserializer::from_str("null").deserialize_newtype_struct(name, visitor)
     }
 

@@ -1,4 +1,4 @@
-//! Events whose lines do not fit the struct of their message in every field.
+//! Events whose lines do not match the struct of their message in every field.
 
 mod empty;
 
@@ -16,8 +16,7 @@ use crate::Line;
 
 /// An event with the fields of its line that are of the right type; the other fields are empty.
 ///
-/// [`Line::event`] returns an error for such a line. This is for rules that look at single fields and report those that are
-/// missing.
+/// [`Line::event`] returns an error for such a line. This type is for rules that check single fields and report missing ones.
 ///
 /// ```
 /// use schema::EventBody;
@@ -31,7 +30,7 @@ use crate::Line;
 /// ```
 #[derive(Clone, Debug)]
 pub struct PartialEvent {
-    /// The event. An empty field is zero, `false`, null, or a text, a list or an object without anything in it.
+    /// The event. An empty field is zero, `false`, null, or an empty text, list or object.
     pub body: EventBody,
     fields: Vec<Field>,
 }
@@ -53,8 +52,8 @@ enum FieldState {
 }
 
 impl PartialEvent {
-    /// The event of `line`. `None` for a message that this version does not know, and for a line that lacks a field of a type
-    /// that cannot be empty, such as a model's id.
+    /// The event of `line`. `None` for an unknown message, and for a line without a field whose type cannot be empty, such as
+    /// a model's id.
     pub(crate) fn read(line: &Line<'_>) -> Option<Self> {
         let kind = EventKind::of(&line.message)?;
         let mut fields = Vec::new();
@@ -69,7 +68,7 @@ impl PartialEvent {
                 Ok(body) => return Some(Self { body, fields }),
                 Err(_) => fields.get_mut(at)?,
             };
-            // Each field is left out once at most, so this ends.
+            // Each field is left out at most once, so the loop ends.
             if error.state != FieldState::Fits {
                 return None;
             }
@@ -77,7 +76,7 @@ impl PartialEvent {
         }
     }
 
-    /// Whether the line has the field `name`, with a value of whatever type.
+    /// Whether the line has the field `name`, with a value of any type.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.state(name) != FieldState::Missing
@@ -89,7 +88,7 @@ impl PartialEvent {
         self.state(name) == FieldState::Fits
     }
 
-    /// Whether the event sums up several calls of its item, which have events of their own.
+    /// Whether the event summarises several calls of its item, which have events of their own.
     #[must_use]
     pub fn is_summary(&self) -> bool {
         let may_be = matches!(
@@ -112,7 +111,7 @@ impl PartialEvent {
 /// Deserializes a struct from the fields of a line. `at` is the field that is being read.
 struct FieldReader<'r, 'l> {
     line: &'r Line<'l>,
-    /// The fields of the struct; known after the first attempt.
+    /// The fields of the struct; empty before the first attempt.
     fields: &'r mut Vec<Field>,
     at: &'r mut usize,
 }

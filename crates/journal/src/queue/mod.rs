@@ -1,8 +1,8 @@
-//! The lines on their way from those who record to the thread that writes.
+//! The queue of lines between the threads that record and the thread that writes.
 //!
-//! They wait as text in one buffer, which the thread takes as a whole and replaces by an empty one: nothing is allocated on one
-//! side and freed on the other, and there is one wake-up per batch. A line is written where it waits, so that its text is copied
-//! once; a thread that finds the buffer in use writes the line into a buffer of its own meanwhile.
+//! Lines wait as text in one buffer, which the writing thread takes as a whole and replaces by an empty one: nothing is allocated
+//! on one thread and freed on the other, and there is one wake-up per batch. A line is written directly into the buffer, so that
+//! its text is copied once; a thread that finds the buffer in use writes the line into a buffer of its own.
 
 use std::{
     convert::Infallible,
@@ -14,32 +14,32 @@ use jiff::Timestamp;
 
 use crate::{clock::Clock, room::with_room};
 
-/// A line waits when there is as much text before it. The thread may hold as much again.
+/// A line waits when this many bytes are queued before it. The writing thread may hold as many again.
 const CAPACITY: usize = 1024 * 1024;
-/// Text that is worth taking at once.
+/// With this many bytes queued, the thread takes them at once.
 const ENOUGH: usize = 512 * 1024;
-/// A buffer that a long line has grown beyond this is given back.
+/// A buffer that a long line has grown beyond this is freed.
 const KEEP_BUFFER: usize = 2 * CAPACITY;
-/// How long the thread lets a batch grow, unless there is enough or somebody waits: to wake up on a processor that slept, or did
-/// other things, costs as much as to write a hundred lines. With what a line may wait in the output, it stays below the second
-/// that is promised.
+/// How long the thread lets a batch grow, unless there is enough text or a thread waits: waking up on an idle or busy processor
+/// costs as much as writing a hundred lines. Together with the time that a line may wait in the output, it stays below the
+/// promised second.
 const GATHER: Duration = Duration::from_millis(300);
 
-/// A request to wait until all lines before it are with the operating system.
+/// A request to wait until all earlier lines are passed to the operating system.
 pub(crate) struct Flush {
-    /// Or on the disk.
+    /// Whether to wait until they are on the disk.
     pub(crate) sync: bool,
     pub(crate) done: SyncSender<()>,
 }
 
-/// What the thread takes at once. All of `lines` comes before the rest.
+/// The content of one take. All of `lines` was queued before the rest.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) lines: Vec<u8>,
-    /// How many lines these are.
+    /// The number of lines.
     pub(crate) count: u64,
     pub(crate) flushes: Vec<Flush>,
-    /// There will be no more lines.
+    /// No more lines will follow.
     pub(crate) is_last: bool,
 }
 
@@ -54,7 +54,7 @@ impl Batch {
 
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// Notified when the thread has something to do.
+    /// Notified when the writing thread has something to do.
     ready: Condvar,
     /// Notified when there is room.
     room: Condvar,
@@ -63,11 +63,11 @@ pub(crate) struct Queue {
 struct State {
     batch: Batch,
     clock: Clock,
-    /// The thread sleeps until something comes.
+    /// The thread sleeps until something is queued.
     is_asleep: bool,
-    /// The last line is in the batch or was.
+    /// The last line was queued.
     ended: bool,
-    /// There is no thread any more.
+    /// The thread has ended.
     closed: bool,
 }
 
@@ -89,7 +89,7 @@ impl State {
         enough || !self.batch.flushes.is_empty() || self.is_closing()
     }
 
-    /// Adds the line of `time`, whose text behind the time `rest` appends.
+    /// Adds a line at `time`; `rest` appends the text after the time.
     fn add_line<E>(
         &mut self,
         time: Timestamp,
@@ -124,8 +124,8 @@ impl Queue {
         }
     }
 
-    /// Adds the line of `time`; `rest` appends its text behind the time. Waits while there is no room. `is_last`: no line is taken
-    /// behind it. `false` when no line is taken any more.
+    /// Adds a line at `time`; `rest` appends the text after the time. Waits while there is no room. `is_last`: no line is accepted
+    /// after this one. Returns `false` if no line is accepted any more.
     ///
     /// # Errors
     /// The error of `rest`. Nothing is added then.
@@ -157,7 +157,7 @@ impl Queue {
         }
     }
 
-    /// Adds a flush, which waits for the lines before it. `false` when the thread has ended.
+    /// Adds a flush request, which waits for the lines before it. Returns `false` if the thread has ended.
     pub(crate) fn push_flush(&self, flush: Flush) -> bool {
         let Ok(added) = self.add(self.lock(), |state| {
             state.batch.flushes.push(flush);
@@ -166,7 +166,7 @@ impl Queue {
         added
     }
 
-    /// Adds something, and wakes the thread where that is news for it.
+    /// Adds to the batch, and wakes the thread if it sleeps or the batch has become worth taking.
     fn add<E>(
         &self,
         mut state: MutexGuard<'_, State>,
@@ -186,11 +186,11 @@ impl Queue {
         Ok(true)
     }
 
-    /// Puts all that is there in the place of what `batch` held. Waits for something, `wait` at most if that is given; `batch`
-    /// is empty when nothing came.
+    /// Replaces the content of `batch` by everything queued. Waits until something is queued, for at most `wait` if given; `batch`
+    /// is empty if nothing arrived.
     pub(crate) fn take(&self, batch: &mut Batch, wait: Option<Duration>) {
         batch.clear();
-        // While lines keep coming there is no waiting for a first one: nobody has to wake the thread for it.
+        // While lines keep arriving, the thread does not sleep, and no other thread has to wake it.
         let first = wait.map_or(GATHER, |wait| wait.min(GATHER));
         let mut state = self.gather(self.lock(), first);
         if state.is_idle() && wait != Some(first) {
@@ -205,14 +205,14 @@ impl Queue {
         self.room.notify_all();
     }
 
-    /// Lets lines come for `time`, or until there is enough or somebody waits.
+    /// Lets lines accumulate for `time`, or until there is enough text or a thread waits.
     fn gather<'a>(&self, state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {
         let few = |state: &mut State| !state.is_worth_taking();
         let waited = self.ready.wait_timeout_while(state, time, few);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Waits until something is there, `wait` at most if that is given.
+    /// Waits until something is queued, for at most `wait` if given.
     fn sleep<'a>(
         &self,
         mut state: MutexGuard<'a, State>,
@@ -234,7 +234,7 @@ impl Queue {
         state
     }
 
-    /// Lets go of all that is there and of all that comes, and wakes everybody.
+    /// Discards everything queued and everything that follows, and wakes all waiting threads.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -249,7 +249,7 @@ impl Queue {
     }
 }
 
-/// Closes the queue when the thread ends, by a panic too: nobody waits for a thread that is gone.
+/// Closes the queue when the thread ends, also by a panic, so that no other thread waits for it.
 pub(crate) struct CloseAtEnd<'a>(pub(crate) &'a Queue);
 
 impl Drop for CloseAtEnd<'_> {

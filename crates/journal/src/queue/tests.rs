@@ -1,10 +1,10 @@
-//! Of the queue.
+//! Tests of the queue.
 
 use std::{sync::Arc, thread};
 
 use super::*;
 
-/// Text of which a full queue holds some hundreds.
+/// The text of one line. A full queue holds some hundreds of them.
 const REST: [u8; 4096] = [b'a'; 4096];
 
 fn push_text(queue: &Queue, text: &[u8], is_last: bool) -> bool {
@@ -49,7 +49,7 @@ fn a_line_of_any_length_is_taken() {
     let mut batch = Batch::default();
     queue.take(&mut batch, None);
     assert!(batch.lines.ends_with(&rest) && batch.count == 1);
-    // Its room is given back.
+    // The buffer's memory is freed.
     queue.take(&mut batch, Some(Duration::ZERO));
     assert!(batch.count == 0 && batch.lines.is_empty());
     assert!(queue.lock().batch.lines.capacity() <= KEEP_BUFFER);
@@ -111,7 +111,7 @@ fn a_line_that_finds_the_buffer_in_use_is_made_beside() {
     let queue = Queue::new();
     thread::scope(|scope| {
         let inner = |line: &mut Vec<u8>| {
-            // The buffer is in use for as long as the outer line is made.
+            // The buffer is in use while the outer line is created.
             let second = scope.spawn(|| push_text(&queue, b",\"second\"", false));
             thread::sleep(Duration::from_millis(50));
             assert!(!second.is_finished());
@@ -140,7 +140,7 @@ fn a_thread_that_sleeps_is_woken_by_the_first_line() {
         end.take(&mut batch, None);
         batch.count
     });
-    // Longer than it waits for lines that may come at any moment.
+    // Longer than the thread waits for lines that may arrive soon.
     thread::sleep(GATHER + Duration::from_millis(100));
     assert!(queue.lock().is_asleep && push(&queue));
     assert_eq!(thread.join().unwrap(), 1);

@@ -1,10 +1,10 @@
-//! Requests and responses, ours and others', as who said what.
+//! Requests and responses, Probity's and those of other programs, as texts with speakers.
 
 use serde_json::{Map, Value};
 
 use super::{Section, value};
 
-/// The messages of a request in the form of chat completions; `None` when it has none.
+/// The messages of a request in the format of chat completions; `None` if it has none.
 pub(crate) fn messages(request: &Value) -> Option<&[Value]> {
     request
         .get("messages")?
@@ -19,7 +19,7 @@ pub(crate) fn message(message: &Value) -> Section {
     Section::new(role, said(message))
 }
 
-/// The text of a message, and the tools that it calls.
+/// The text of a message, and its tool calls.
 fn said(message: &Value) -> String {
     let text = content(message.get("content").unwrap_or(&Value::Null));
     match message.get("tool_calls").map(calls) {
@@ -29,7 +29,7 @@ fn said(message: &Value) -> String {
     }
 }
 
-/// The calls of a list `tool_calls`, one a line: `[calls pay {"to":"Bo"}]`.
+/// The calls of a list `tool_calls`, one per line: `[calls pay {"to":"Bo"}]`.
 pub(crate) fn calls(list: &Value) -> String {
     let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
     let call = |call: &Value| {
@@ -58,7 +58,7 @@ pub(crate) fn content(content: &Value) -> String {
     }
 }
 
-/// What a request without messages says. One text alone is the user's.
+/// The texts of a request without messages. A single text is the user's.
 pub(crate) fn plain_request(request: &Value, into: &mut Vec<Section>) {
     match only_text(request) {
         Some(text) => into.push(Section::new("user", text)),
@@ -66,17 +66,17 @@ pub(crate) fn plain_request(request: &Value, into: &mut Vec<Section>) {
     }
 }
 
-/// What an endpoint answered.
+/// An endpoint's answer.
 pub(crate) struct Answer<'a> {
     /// The texts, with the role of each.
     pub(crate) sections: Vec<Section>,
-    /// Tokens and why it ended, where known.
+    /// Tokens and finish reason, if known.
     pub(crate) facts: Vec<String>,
-    /// The one text that was answered, where there is one.
+    /// The text of the answer, if there is exactly one.
     pub(crate) text: Option<&'a str>,
 }
 
-/// Reads a response in the form of chat completions, one that is a text, or any other.
+/// Reads a response in the format of chat completions, a plain text, or any other value.
 pub(crate) fn answer(response: &Value) -> Answer<'_> {
     let choices = response.get("choices").and_then(Value::as_array);
     let mut answer = Answer {
@@ -132,7 +132,7 @@ fn tokens(usage: &Value) -> Option<String> {
     Some(format!("{prompt} + {completion} tokens"))
 }
 
-/// A text, or the one text of an object that holds nothing else that matters.
+/// A text, or the only text of an object without other relevant fields.
 fn only_text(value: &Value) -> Option<&str> {
     match value {
         Value::String(text) => Some(text),
@@ -143,7 +143,7 @@ fn only_text(value: &Value) -> Option<&str> {
     }
 }
 
-/// How many fields are not empty.
+/// The number of fields that are not empty.
 fn count_filled(fields: &Map<String, Value>) -> usize {
     fields.values().filter(|value| !value.is_null()).count()
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::TimeZone};
 
-/// A selection of entries. A field that is `None` selects all.
+/// A selection of entries. A field that is `None` selects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The item's prompt id.
@@ -20,7 +20,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether an entry belongs to the selected items. Type and time do not count here.
+    /// Whether an entry belongs to the selected items, whatever its type and time.
     #[must_use]
     pub fn takes_item(
         &self,
@@ -36,7 +36,7 @@ impl Filter {
         fits(&self.prompt_id, prompt_id) && fits(&self.sut, sut) && fits(&self.test, test)
     }
 
-    /// Whether an entry is of the selected type.
+    /// Whether an entry has the selected type.
     #[must_use]
     pub fn takes_message(&self, message: &str) -> bool {
         self.message
@@ -45,7 +45,7 @@ impl Filter {
     }
 
     /// Whether an entry written at `time` is late enough. `start` is the time of the journal's first entry. An entry
-    /// without a time is not, when a time is selected.
+    /// without a time never is if a time is selected.
     #[must_use]
     pub fn takes_time(&self, time: Option<Timestamp>, start: Option<Timestamp>) -> bool {
         match self.since.map(|since| since.at(start)) {
@@ -55,7 +55,7 @@ impl Filter {
     }
 }
 
-/// A point in time: an instant, or so long after the journal's first entry.
+/// A point in time: an instant, or a duration after the journal's first entry.
 ///
 /// ```
 /// use journal::Since;
@@ -69,7 +69,7 @@ impl Filter {
 pub enum Since {
     /// An instant.
     At(Timestamp),
-    /// So long after the journal's first entry.
+    /// This long after the journal's first entry.
     After(SignedDuration),
 }
 
@@ -102,7 +102,7 @@ impl FromStr for Since {
     }
 }
 
-/// A text is no point in time.
+/// The error of a text that is not a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "must be a time, such as 2026-11-21T01:52:03Z, or so long after the journal's start, such as 90s or 5m"

@@ -1,4 +1,4 @@
-//! One event in words.
+//! Renders one event in words.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,27 +13,27 @@ use super::{Section, Step, exchange, step::brief, value};
 use crate::{Entry, Line, replay::summarised_turns};
 
 /// Renders the events of one item in words. It remembers what it has shown, so that the messages that a request repeats from the
-/// one before are not shown again.
+/// previous one are not shown again.
 ///
-/// The fields are shown as they are in the line, those that no type has included. What a message says about its fields comes from
-/// [`EventBody`]; a line that no type fits is shown field by field.
+/// Fields are shown as in the line, including those without a type. The meaning of a message's fields comes from [`EventBody`]; a
+/// line that matches no type is shown field by field.
 #[derive(Clone, Debug, Default)]
 pub struct ItemRenderer {
     /// The last exchange with each model.
     shown: HashMap<Peer, Shown>,
 }
 
-/// The model that an event is about.
+/// The model of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Peer {
     Sut,
     User,
     Annotator(Arc<str>),
-    /// Any other model, by its id; empty where the line has none.
+    /// Any other model, by its id; empty if the line has none.
     Model(Arc<str>),
 }
 
-/// What was shown of the exchange with one model.
+/// The shown parts of the exchange with one model.
 #[derive(Clone, Debug, Default)]
 struct Shown {
     /// Messages of all requests, and the answers to them.
@@ -45,7 +45,7 @@ struct Shown {
 /// A line with its type.
 struct Event<'a> {
     entry: &'a Entry,
-    /// `None` for an unknown message, and for a line that lacks what its message has.
+    /// `None` for an unknown message, and for a line that lacks a field of its message.
     body: Option<&'a EventBody>,
     peer: Peer,
 }
@@ -95,7 +95,7 @@ impl ItemRenderer {
         step
     }
 
-    /// Renders a field that has a form of its own; `false` for others.
+    /// Renders a field with a special form; returns `false` for others.
     fn field(&mut self, step: &mut Step, event: &Event<'_>, name: &str, value: &Value) -> bool {
         if event.is_summary() && summary_field(step, name, value) {
             return true;
@@ -115,11 +115,11 @@ impl ItemRenderer {
             ("purpose", Value::String(_)) if event.names_purpose() => {}
             ("tool_calls", calls @ Value::Array(_)) => self.calls(step, event, calls),
             ("purpose", Value::String(purpose)) => step.facts.push(purpose.clone()),
-            // The item says which row it is.
+            // The item already identifies the row.
             ("row", _) if event.entry.prompt_id.is_some() => {}
             ("run_time" | "time", Value::Number(seconds)) => step.took = seconds.as_f64(),
             ("delay", Value::Number(seconds)) => step.again_after = seconds.as_f64(),
-            // The tokens are in the response.
+            // The response contains the tokens.
             ("spend", Value::Object(spend)) => {
                 let cost = spend.get("priced_cost").and_then(Value::as_f64);
                 step.cost = cost.filter(|cost| *cost > 0.0);
@@ -194,7 +194,7 @@ impl ItemRenderer {
         shown.response = response.clone();
     }
 
-    /// The calls that were read out of the response shown last.
+    /// Shows the calls parsed from the last response.
     fn calls(&self, step: &mut Step, event: &Event<'_>, calls: &Value) {
         if self.has_shown_calls(&event.peer) {
             step.sections.push(Section::new("", "(the calls as above)"));
@@ -204,7 +204,7 @@ impl ItemRenderer {
         }
     }
 
-    /// Whether the response shown last calls tools.
+    /// Whether the last shown response calls tools.
     fn has_shown_calls(&self, peer: &Peer) -> bool {
         let calls = |shown: &Shown| {
             shown
@@ -215,7 +215,7 @@ impl ItemRenderer {
         self.shown.get(peer).is_some_and(calls)
     }
 
-    /// Renders a field of a tool's answer, where it is not rendered as in any other event.
+    /// Renders a field of a tool's answer that has a special form there.
     fn tool_field(&mut self, step: &mut Step, name: &str, value: &Value) -> bool {
         match (name, value) {
             ("name" | "tool_call_id", Value::String(text)) => step.facts.push(text.clone()),
@@ -226,7 +226,7 @@ impl ItemRenderer {
         true
     }
 
-    /// What a tool answered. The next request repeats it.
+    /// Shows a tool's answer. The next request repeats it.
     fn tool_answered(&mut self, step: &mut Step, text: &str) {
         let shown = self.shown.entry(Peer::Sut).or_default();
         shown.messages.insert(("tool".to_owned(), text.to_owned()));
@@ -234,7 +234,7 @@ impl ItemRenderer {
         step.sections.push(Section::new("tool", text));
     }
 
-    /// The text that was read out of the response shown last.
+    /// Shows the text parsed from the last response.
     fn translated(&self, step: &mut Step, event: &Event<'_>, text: &str) {
         step.brief = blank_or(text);
         let shown = self.shown.get(&event.peer);
@@ -248,7 +248,7 @@ impl ItemRenderer {
     }
 }
 
-/// A text, or that it is blank.
+/// `text`, or a note that it is blank.
 fn blank_or(text: &str) -> String {
     match text.trim() {
         "" => "(a blank text)".to_owned(),
@@ -257,7 +257,7 @@ fn blank_or(text: &str) -> String {
 }
 
 impl Event<'_> {
-    /// Whether it sums up the calls of its item.
+    /// Whether the event summarises the calls of its item.
     fn is_summary(&self) -> bool {
         self.body
             .is_some_and(|body| summarised_turns(body).is_some())
@@ -267,7 +267,7 @@ impl Event<'_> {
         matches!(self.body, Some(EventBody::ToolAnswered(_)))
     }
 
-    /// Whether it repeats what was read out of a response.
+    /// Whether the event repeats what was parsed from a response.
     fn is_translation(&self) -> bool {
         matches!(
             self.body,
@@ -280,7 +280,7 @@ impl Event<'_> {
         )
     }
 
-    /// Whether the message says what the call was for.
+    /// Whether the message names the purpose of the call.
     fn names_purpose(&self) -> bool {
         !self.body.is_some_and(judges_conversation)
             && matches!(
@@ -295,7 +295,7 @@ impl Event<'_> {
     }
 }
 
-/// Whether a judge of the conversation answered, not the simulated user.
+/// Whether the event is the answer of a judge of the conversation, not of the simulated user.
 fn judges_conversation(event: &EventBody) -> bool {
     match event {
         EventBody::FetchedUserResponse(reply) | EventBody::UsingCachedUserResponse(reply) => {
@@ -305,7 +305,7 @@ fn judges_conversation(event: &EventBody) -> bool {
     }
 }
 
-/// The model that an event is about.
+/// The model of an event.
 fn peer(entry: &Entry, body: Option<&EventBody>) -> Peer {
     let id = |name| entry.fields.get(name).and_then(Value::as_str);
     match body.filter(|body| !judges_conversation(body)) {
@@ -329,14 +329,14 @@ fn peer(entry: &Entry, body: Option<&EventBody>) -> Peer {
     }
 }
 
-/// Renders a field of the summary of an item's calls, where it is not rendered as in any other event.
+/// Renders a field of the summary of an item's calls that has a special form there.
 fn summary_field(step: &mut Step, name: &str, value: &Value) -> bool {
     match (name, value) {
         ("turns", Value::Number(n)) => {
             let turns = n.as_u64().unwrap_or_default();
             step.facts.push(counted(turns, "turn", "turns"));
         }
-        // The turns above have shown it.
+        // The turns above already show these.
         ("request" | "annotator_request" | "response", Value::Null) => {}
         ("response_text", Value::String(text)) => {
             step.brief = blank_or(text);
@@ -348,7 +348,7 @@ fn summary_field(step: &mut Step, name: &str, value: &Value) -> bool {
 }
 
 impl Shown {
-    /// The messages that were not shown before. The others are replaced by their number.
+    /// Shows the messages that were not shown before. The others are replaced by their number.
     fn new_messages(&mut self, messages: &[Value], into: &mut Vec<Section>) {
         let mut before = 0;
         let note = |before: &mut usize, into: &mut Vec<Section>| {
@@ -373,7 +373,7 @@ impl Shown {
     }
 }
 
-/// What went wrong. Where in the program it did, and with which variables, is left to the file.
+/// Shows an exception. Its location in the program and the variables are left to the file.
 fn exception(step: &mut Step, exception: &Value) {
     let text = |name| exception.get(name).and_then(Value::as_str);
     let class = text("class").unwrap_or("exception");
@@ -480,7 +480,7 @@ mod tests {
             texts(&next),
             [("", "(3 messages as before)"), ("assistant", "Done.")]
         );
-        // A reply that is kept from an earlier run has no calls of its own.
+        // A reply that is kept from an earlier run has no calls in this journal.
         let kept = render(
             &mut ItemRenderer::default(),
             &format!(

@@ -1,11 +1,11 @@
-//! A line as JSON again.
+//! A line as JSON.
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::Line;
 
-/// Writes the event as one JSON object: the texts that every entry may have first, then all other fields as they are in
-/// the file.
+/// Writes the event as one JSON object: first the texts that every entry may have, then all other fields as in the
+/// file.
 impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

@@ -1,7 +1,7 @@
-//! The events of a run, and what happened to one item, in words for a person.
+//! The events of a run, and the history of one item, in words for people.
 //!
 //! [`Filter`] selects events, [`ItemRenderer`] turns one event into a [`Step`], [`ItemTimelines`] collects the steps of each
-//! selected item. Nothing here knows how wide a terminal is.
+//! selected item. No code here depends on the width of a terminal.
 
 mod exchange;
 mod filter;

@@ -8,30 +8,30 @@ use schema::text::is_blank;
 pub struct Step {
     /// The line in the file, from 1.
     pub line: u64,
-    /// When it happened, where known.
+    /// When it happened, if known.
     pub time: Option<Timestamp>,
     /// The type of the event.
     pub message: String,
     /// Short facts: the turn, the model called, the tokens.
     pub facts: Vec<String>,
-    /// How long it took, in seconds, where known.
+    /// How long it took in seconds, if known.
     pub took: Option<f64>,
-    /// After how many seconds the call is tried again, where it is.
+    /// The seconds until the call is retried, if it is.
     pub again_after: Option<f64>,
-    /// Dollars, where known.
+    /// The cost in dollars, if known.
     pub cost: Option<f64>,
-    /// What was said, by whom.
+    /// The texts and their speakers.
     pub sections: Vec<Section>,
-    /// The most informative text, for a line of its own; empty where there is none.
+    /// The most informative text, on one line; empty if there is none.
     pub brief: String,
 }
 
-/// A text and who said it.
+/// A text and its speaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// A role, such as `user`, or the name of a field. Empty: nobody in particular.
+    /// A role, such as `user`, or the name of a field. Empty: no speaker.
     pub speaker: String,
-    /// The text as it was, line breaks and all.
+    /// The original text, including line breaks.
     pub text: String,
 }
 
@@ -44,7 +44,7 @@ impl Section {
     }
 }
 
-/// The most informative text: the last one that somebody said, or else the first of all.
+/// The most informative text: the last one with a speaker, or else the first of all.
 pub(super) fn brief(sections: &[Section]) -> String {
     let said = sections.iter().rfind(|section| !section.speaker.is_empty());
     match said.or(sections.first()).map(|section| &*section.text) {

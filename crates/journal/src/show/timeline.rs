@@ -1,4 +1,4 @@
-//! What happened to an item, from its first event to its last.
+//! The history of an item, from its first event to its last.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use schema::{EventBody, ItemKey, event::MeasuredItemQuality};
 use super::{Filter, ItemRenderer, Step, value};
 use crate::Line;
 
-/// What happened to one item, in words.
+/// The history of one item in words.
 #[derive(Clone, Debug, Default)]
 pub struct ItemTimeline {
-    /// The time of its first event; `None` where no event has a time.
+    /// The time of its first event; `None` if no event has a time.
     pub start: Option<Timestamp>,
-    /// The time of its last event; `None` where no event has a time.
+    /// The time of its last event; `None` if no event has a time.
     pub end: Option<Timestamp>,
     /// Its events, in the order of the file.
     pub steps: Vec<Step>,
-    /// How it ended, as far as the journal says: `finished, is_safe 1`.
+    /// How it ended, if the journal says so: `finished, is_safe 1`.
     pub outcome: Option<String>,
-    /// What was measured, for the outcome.
+    /// The measurements, for the outcome.
     measured: Option<String>,
     renderer: ItemRenderer,
 }
@@ -54,7 +54,7 @@ impl ItemTimeline {
     }
 }
 
-/// The measurements in one line: `is_safe 1`.
+/// The measurements on one line: `is_safe 1`.
 fn measured(quality: &MeasuredItemQuality) -> Option<String> {
     let measurements = quality.measurements.iter();
     measurements
@@ -99,7 +99,7 @@ impl ItemTimelines {
         }
     }
 
-    /// Takes the next line of the journal. Lines of other items, and those without an item, are skipped.
+    /// Adds the next line of the journal. Lines of other items, and lines without an item, are skipped.
     ///
     /// # Errors
     /// When a field of a selected item cannot be read; see [`Line::to_entry`].
@@ -128,8 +128,8 @@ impl ItemTimelines {
         self.items.is_empty()
     }
 
-    /// The items in the order of test, prompt and system under test. A test or system that the lines do not have is empty. Each timeline keeps only the steps whose message and time
-    /// the filter selects; its start and end stay those of the whole item.
+    /// The items in the order of test, prompt and system under test. A test or system that the lines do not have is empty. Each timeline
+    /// keeps only the steps whose message and time the filter selects; its start and end remain those of the whole item.
     pub fn into_items(self) -> impl Iterator<Item = (ItemKey, ItemTimeline)> {
         let Self {
             filter,

@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use super::Section;
 
-/// A text that is longer or has several lines gets a section of its own.
+/// A text that is longer, or has several lines, gets its own section.
 const LONG: usize = 60;
-/// Objects inside objects beyond this are shown as JSON.
+/// Objects nested deeper than this are shown as JSON.
 const DEEPEST: usize = 4;
 
-/// A value on one line: texts as they are, the rest as JSON.
+/// A value on one line: texts unchanged, everything else as JSON.
 pub(crate) fn inline(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -21,8 +21,8 @@ pub(crate) fn inline(value: &Value) -> String {
     }
 }
 
-/// The fields of `value` under `name`: short ones on a line each, `name: value`; long texts as sections of their own.
-/// The name of a nested field is its path, with dots between.
+/// The fields of `value` under `name`: short ones on one line each, `name: value`; long texts as separate sections. The
+/// name of a nested field is its path, joined with dots.
 pub(crate) fn sections(name: &str, value: &Value, into: &mut Vec<Section>) {
     let mut short = Vec::new();
     let mut long = Vec::new();
@@ -67,8 +67,8 @@ fn gather(
     }
 }
 
-/// The fields of an object that are single values or lists of texts, on one line: `turn: 1, suts: [a, b]`. Other values as
-/// they are.
+/// The fields of an object that are single values or lists of texts, on one line: `turn: 1, suts: [a, b]`. Other values
+/// unchanged.
 pub(crate) fn scalars(value: &Value) -> String {
     let Value::Object(fields) = value else {
         return inline(value);
@@ -82,7 +82,7 @@ pub(crate) fn scalars(value: &Value) -> String {
     shown.join(", ")
 }
 
-/// The texts of a list that holds nothing else.
+/// The texts of a list that contains only texts.
 fn texts(values: &[Value]) -> Option<Vec<&str>> {
     match values {
         [] => None,

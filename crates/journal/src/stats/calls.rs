@@ -31,12 +31,13 @@ pub(super) struct Call<'a> {
     model: &'a str,
     pub(super) ending: Ending,
     run_time: Option<f64>,
-    /// What was used now; nothing for a reply from a cache. `None` where the journal does not say.
+    /// The usage of this call; zero for a reply from a cache. `None` if the journal does not have it.
     pub(super) spend: Option<Spend>,
 }
 
 impl<'a> Call<'a> {
-    /// The call that `event` of the system under test `sut` records; `None` for an event that is no call, or sums up several.
+    /// The call that `event` of the system under test `sut` records; `None` for an event that is not a call, or summarises
+    /// several.
     pub(super) fn of(event: &'a EventBody, sut: &'a str) -> Option<Self> {
         if summarised_turns(event).is_some() {
             return None;
@@ -66,7 +67,7 @@ impl<'a> Call<'a> {
         Some(call)
     }
 
-    /// As [`of`](Self::of), for a model that is neither the system under test nor a judge.
+    /// Like [`of`](Self::of), for a model that is neither the system under test nor a judge.
     fn of_helper(event: &'a EventBody) -> Option<Self> {
         let fetched = |role, reply: &'a ModelReply| {
             Self::fetched(role, &reply.model, reply.run_time, Some(reply.spend))
@@ -130,7 +131,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Who was called, where the message says a user: a judge of the conversation is none.
+/// The role of a called model whose message says `user`: a judge of the conversation is not a user.
 fn role_of(purpose: &str) -> &'static str {
     match Purpose::is_of_conversation_judge(purpose) {
         true => "annotator",
@@ -165,9 +166,9 @@ fn usage(response: Option<&JsonText>) -> Option<Spend> {
 /// The calls to one model in one role.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CallStats {
-    /// `sut`, `annotator`, `user`, `tool` (who answers for simulated tools), `generator` or `probe`.
+    /// `sut`, `annotator`, `user`, `tool` (a model that simulates tools), `generator` or `probe`.
     pub role: &'static str,
-    /// The model's id; empty where the journal does not have it.
+    /// The model's id; empty if the journal does not have it.
     pub model: String,
     /// Replies of the endpoint.
     pub fetched: u64,
@@ -175,11 +176,11 @@ pub struct CallStats {
     pub cached: u64,
     /// Calls that failed for good.
     pub failed: u64,
-    /// The part of the replies that came from a cache, from 0 to 1; `None` without replies.
+    /// The share of replies that came from a cache, from 0 to 1; `None` without replies.
     pub cache_hit_rate: Option<f64>,
-    /// How long the replies of the endpoint took; `None` where the journal has none.
+    /// How long the endpoint's replies took; `None` if the journal has none.
     pub latency: Option<Latency>,
-    /// What was used and paid. Replies from a cache do not count.
+    /// Usage and cost. Replies from a cache do not count.
     #[serde(flatten)]
     pub used: Used,
 }
@@ -192,7 +193,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 /// Calls by role and model.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
-    /// Models by role. They are few, so that looking one up by name takes no copy of the name.
+    /// Models by role. There are few roles, so looking one up by name needs no copy of the name.
     roles: BTreeMap<&'static str, BTreeMap<String, (CallStats, Latencies)>>,
     models: usize,
 }

@@ -1,9 +1,10 @@
-//! How long calls took.
+//! The duration of calls.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// How long calls took, in seconds. Percentiles are right to a thousandth of their value, the maximum exactly.
+/// The duration of calls, in seconds. Percentiles are accurate to a thousandth of their value, the maximum is
+/// exact.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Latency {
     /// Half of the calls took no longer.
@@ -12,31 +13,32 @@ pub struct Latency {
     pub p90: f64,
     /// 99% of the calls took no longer.
     pub p99: f64,
-    /// The longest one.
+    /// The longest call.
     pub max: f64,
 }
 
 /// Lengths of time, counted by their size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latencies {
-    /// In microseconds. `None` before the first one, so that a model that was never called takes no memory.
+    /// In microseconds. `None` before the first duration, so that a model that was never called takes no
+    /// memory.
     histogram: Option<Histogram<u32>>,
     max: f64,
 }
 
 impl Latencies {
-    /// Counts one. What is no length of time is left out.
+    /// Adds a duration. A value that is not a duration is ignored.
     pub(super) fn push(&mut self, seconds: f64) {
         const LONGEST: f64 = 1e9;
         if !(0.0..=LONGEST).contains(&seconds) {
             return;
         }
         if self.histogram.is_none() {
-            // Three digits are within what the histogram takes.
+            // The histogram accepts a precision of three digits.
             self.histogram = Histogram::new(3).ok();
         }
         if let Some(histogram) = &mut self.histogram {
-            // It grows with what it counts, so nothing is out of its range.
+            // The histogram grows with its values, so no value is out of range.
             let _ = histogram.record(microseconds(seconds));
             self.max = self.max.max(seconds);
         }

@@ -1,4 +1,4 @@
-//! What happened how often, how long it took and what it cost.
+//! How often events occurred, how long calls took, and what they cost.
 
 mod calls;
 mod latency;
@@ -22,25 +22,25 @@ use over_time::OverTimeBuilder;
 
 /// The number of types of events, and of causes of retries, that are counted separately; the rest are counted together.
 const NAMES: usize = 500;
-/// The name of what is counted together.
+/// The name of the rest, which is counted together.
 const OTHERS: &str = "(others)";
 
-/// Figures of one journal. They serialize to what `journal stats --json` prints.
+/// Figures of one journal. They serialize to the output of `journal stats --json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
     /// Entries read.
     pub entries: u64,
-    /// The earliest time in it.
+    /// The earliest time in the journal.
     #[serde(serialize_with = "time_text")]
     pub start: Option<Timestamp>,
-    /// The latest time in it.
+    /// The latest time in the journal.
     #[serde(serialize_with = "time_text")]
     pub end: Option<Timestamp>,
     /// How often each type of event occurs, the most frequent first.
     pub events: Vec<EventCount>,
     /// The calls to each model in each role, in the order of role and name.
     pub calls: Vec<CallStats>,
-    /// Why calls were tried again or given up, the most frequent first.
+    /// Why calls were retried or failed for good, the most frequent first.
     pub retries: Vec<RetryCount>,
     /// Calls and their cost over time. Replies from a cache do not count here.
     pub over_time: OverTime,
@@ -55,22 +55,22 @@ pub struct EventCount {
     pub count: u64,
 }
 
-/// How often calls failed for one cause.
+/// How often calls failed for the same cause.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RetryCount {
-    /// What kind of failure: `rate_limited`, for one.
+    /// The kind of failure, such as `rate_limited`.
     pub kind: String,
-    /// The status of the HTTP response; `None` where there was none.
+    /// The status of the HTTP response; `None` without a response.
     pub status: Option<u16>,
-    /// Attempts that were followed by another one.
+    /// Attempts that were retried.
     pub retried: u64,
-    /// Seconds waited before those.
+    /// Seconds waited before the retries.
     pub waited: f64,
     /// Attempts that were the last.
     pub given_up: u64,
 }
 
-/// Gathers the figures of a journal, line by line. Its size does not follow the number of lines.
+/// Collects the figures of a journal, line by line. Its size does not depend on the number of lines.
 ///
 /// ```
 /// use journal::{JournalReader, StatsBuilder};
@@ -191,7 +191,7 @@ impl StatsBuilder {
                 *self.events.entry(message.to_owned()).or_default() += 1;
             }
         }
-        // A line that lacks what its message has counts among the events only.
+        // A line that lacks a field of its message counts among the events only.
         let Some(Ok(event)) = line.event() else {
             return;
         };
@@ -229,7 +229,7 @@ fn time_text<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S
     }
 }
 
-/// `name`, or the name of the rest when `known` names are all that are counted separately.
+/// `name`, or the name of the rest if `known` names are already counted separately.
 fn room(known: usize, name: &str) -> &str {
     if known < NAMES { name } else { OTHERS }
 }

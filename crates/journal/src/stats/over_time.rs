@@ -8,15 +8,15 @@ use super::{
     calls::{Call, Ending},
 };
 
-/// How wide a bucket may be, in seconds: each is a multiple of the one before.
+/// The possible widths of a bucket, in seconds: each is a multiple of the previous one.
 const WIDTHS: [u64; 11] = [1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 21_600, 86_400];
-/// More buckets than this are made fewer and wider.
+/// When there are more buckets than this, they are merged into fewer and wider ones.
 const MOST: usize = 30;
 
 /// Calls and their cost over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OverTime {
-    /// How many seconds a bucket is wide.
+    /// The width of a bucket, in seconds.
     pub bucket_seconds: u64,
     /// The buckets from the first entry's time on, without gaps. At most 30, unless the journal spans more than a month.
     pub buckets: Vec<Bucket>,
@@ -25,15 +25,15 @@ pub struct OverTime {
 /// Calls and their cost in one interval. A call counts when it ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Bucket {
-    /// Where it begins, in seconds from the first call that ended.
+    /// The start, in seconds from the first call that ended.
     pub start: u64,
     /// Replies of endpoints.
     pub fetched: u64,
-    /// Replies from a cache. They are in no other figure here.
+    /// Replies from a cache. No other figure here includes them.
     pub cached: u64,
     /// Calls that failed for good.
     pub failed: u64,
-    /// What was used and paid.
+    /// Usage and cost.
     #[serde(flatten)]
     pub used: Used,
 }
@@ -59,7 +59,7 @@ impl Bucket {
 #[derive(Debug)]
 pub(super) struct OverTimeBuilder {
     start: Option<Timestamp>,
-    /// The time of the call before.
+    /// The time of the previous call.
     last: Option<Timestamp>,
     width: u64,
     buckets: Vec<Bucket>,
@@ -77,8 +77,8 @@ impl Default for OverTimeBuilder {
 }
 
 impl OverTimeBuilder {
-    /// Counts a call that ended at `time`. One without a time counts with the call before it, one that is earlier than the
-    /// first counts with the first.
+    /// Counts a call that ended at `time`. A call without a time counts with the previous call; a call that is earlier
+    /// than the first counts with the first.
     pub(super) fn push(&mut self, time: Option<Timestamp>, call: &Call<'_>) {
         self.start = self.start.or(time);
         self.last = time.or(self.last);
@@ -99,7 +99,7 @@ impl OverTimeBuilder {
         }
     }
 
-    /// Makes the buckets wider and fewer.
+    /// Merges the buckets into fewer and wider ones.
     fn widen(&mut self) {
         let wider = WIDTHS.into_iter().find(|width| *width > self.width);
         let wider = wider.unwrap_or(self.width.saturating_mul(2));

@@ -4,23 +4,23 @@ use serde::Serialize;
 
 use super::calls::{Call, Ending};
 
-/// What calls used and cost. What is not known is no zero.
+/// Usage and cost of calls. An unknown value is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Used {
-    /// Tokens sent, as far as the journal has them; `None` where it has no reply.
+    /// Tokens sent, as far as the journal has them; `None` if it has no reply.
     pub input_tokens: Option<u64>,
     /// Tokens received.
     pub output_tokens: Option<u64>,
-    /// Dollars; `None` when the price of any call is not known.
+    /// Dollars; `None` if the price of any call is unknown.
     pub cost: Option<f64>,
-    /// Dollars of the calls whose price is known.
+    /// Dollars of the calls with a known price.
     pub priced_cost: f64,
-    /// Calls whose price is not known.
+    /// Calls with an unknown price.
     pub unpriced_calls: u64,
 }
 
 impl Used {
-    /// Adds what a call used.
+    /// Adds the usage of a call.
     pub(super) fn push(&mut self, call: &Call<'_>) {
         match call.spend {
             Some(spend) => self.add(&Self {
@@ -37,7 +37,7 @@ impl Used {
         }
     }
 
-    /// Adds sums that are not finished.
+    /// Adds unfinished sums.
     pub(super) fn add(&mut self, other: &Self) {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (Some(a), Some(b)) => Some(a.saturating_add(b)),
@@ -49,7 +49,8 @@ impl Used {
         self.unpriced_calls = self.unpriced_calls.saturating_add(other.unpriced_calls);
     }
 
-    /// The sums of calls of which `fetched` were replies of an endpoint. Where there were none, nothing was used.
+    /// The final sums of calls, `fetched` of which were replies of an endpoint. Without such replies, the usage
+    /// is zero.
     pub(super) fn finish(self, fetched: u64) -> Self {
         let known = |tokens: Option<u64>| tokens.or((fetched == 0).then_some(0));
         Self {

@@ -16,7 +16,7 @@ pub(super) struct Calls {
     /// Whether the SUT is called once.
     one_reply: bool,
     sut: Sum,
-    /// What the SUT said, by reply.
+    /// The replies of the SUT.
     said: Vec<Arc<str>>,
     judges: Vec<Judge>,
     summarised: bool,
@@ -27,20 +27,20 @@ pub(super) struct Calls {
 struct Judge {
     annotator: Arc<str>,
     sum: Sum,
-    /// The first response, as long as it may stay the only one.
+    /// The first response, as long as it may be the only one.
     held: Option<Event>,
     /// Whether a response has the plain name.
     is_plain: bool,
 }
 
-/// What an event means for the responses that are held back.
+/// What an event means for responses that are held back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Release {
-    /// They are turns: the item goes on, so a judge that has answered is called again.
+    /// They are turns: the item continues, so a judge that has answered is called again.
     AsTurns,
-    /// They are the only ones: the judge is done with the item.
+    /// They are the only responses: the judge has finished with the item.
     AsResponses,
-    /// They stay held back.
+    /// They are still held back.
     Hold,
 }
 
@@ -52,10 +52,10 @@ impl Calls {
         }
     }
 
-    /// The events to pass on in the place of `event`.
+    /// The events to pass on instead of `event`.
     pub(super) fn take(&mut self, event: Event) -> (Vec<Event>, Option<Event>) {
         match &event.body {
-            // The summary is of the last attempt.
+            // The summary covers the last attempt only.
             EventBody::RetryingItem(_) => {
                 self.sut = Sum::default();
                 self.said.clear();
@@ -100,7 +100,8 @@ impl Calls {
         }
     }
 
-    /// A response of an annotator: the first is held back until it is known whether it is the only one.
+    /// Handles a response of an annotator: the first is held back until it is known whether it is the
+    /// only one.
     fn judge(
         &mut self,
         annotator: Arc<str>,
@@ -127,7 +128,7 @@ impl Calls {
         (Vec::from_iter(held), Some(of_turn(event)))
     }
 
-    /// The events that were held back and are passed on now.
+    /// The held-back events that are passed on now.
     pub(super) fn release(&mut self, release: Release) -> Vec<Event> {
         if release == Release::Hold {
             return Vec::new();
@@ -148,7 +149,7 @@ impl Calls {
     /// The last events of the item before `ended`.
     pub(super) fn end(mut self, ended: &Event) -> Vec<Event> {
         let mut events = self.release(Release::AsResponses);
-        // An item that failed may have a conversation that was not finished, which is not a response.
+        // An item that failed may have an unfinished conversation, which is not a response.
         let answered = match &ended.body {
             EventBody::ItemFailed(failed) => failed.sut_response == Some(true),
             _ => true,
@@ -157,7 +158,7 @@ impl Calls {
         events
     }
 
-    /// One event for the calls of each kind that were several.
+    /// One summary event for each kind of call that occurred several times.
     fn summarise(&mut self, item: Option<&Arc<ItemKey>>, answered: bool) -> Vec<Event> {
         let mut events = Vec::new();
         if std::mem::replace(&mut self.summarised, true) {
@@ -183,7 +184,7 @@ impl Calls {
     }
 }
 
-/// The event under the name of one of several.
+/// The event under the name for one of several calls.
 fn of_turn(event: Event) -> Event {
     let body = match event.body {
         EventBody::FetchedSutResponse(reply) => EventBody::FetchedSutTurn(reply),
@@ -198,7 +199,7 @@ fn of_turn(event: Event) -> Event {
     Event { body, ..event }
 }
 
-/// What the event after a judge's response means for it.
+/// What the event after a judge's response means for the response.
 fn release_after(body: &EventBody) -> Release {
     match body {
         EventBody::TranslatedAnnotation(_)

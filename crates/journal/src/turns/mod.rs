@@ -1,8 +1,8 @@
-//! Several calls within one item: each is a `... turn` message when it happens, and the item's end sums them up.
+//! Several calls within one item: each is recorded as a `... turn` message, and the item's end summarises them.
 //!
 //! Scripts for ModelBench's journals expect one response of the SUT for each item, one translation of it, and one response of
-//! each annotator. So the calls of a conversation, and those of a judge that is called more than once, are named apart from
-//! them, and one message of each kind is written when the item ends.
+//! each annotator. So the calls of a conversation, and the calls of a judge that is called more than once, have other names, and
+//! one message of each kind is written when the item ends.
 
 mod calls;
 mod sum;
@@ -18,10 +18,10 @@ use schema::{Event, EventBody, ItemKey, Journal};
 
 use self::calls::{Calls, Release};
 
-/// A journal that names the calls of an item by their number, and passes all events on to another one.
+/// A journal that names the calls of an item by their number, and passes all events on to another journal.
 ///
-/// An item begins with its `queuing item` and ends with its `item finished` or `item failed`. Events of other items pass as they
-/// are. `one_reply` in `queuing item` says that the SUT is called once: its call then keeps the plain names.
+/// An item begins with its `queuing item` and ends with its `item finished` or `item failed`. Events outside of such an item are
+/// passed on unchanged. `one_reply` in `queuing item` means that the SUT is called once: its call then keeps the plain names.
 #[derive(Debug, Default)]
 pub struct ItemTurns<J> {
     inner: J,
@@ -37,7 +37,7 @@ impl<J> ItemTurns<J> {
         }
     }
 
-    /// The journal behind it.
+    /// The wrapped journal.
     pub fn inner(&self) -> &J {
         &self.inner
     }
@@ -48,7 +48,7 @@ impl<J> ItemTurns<J> {
 }
 
 impl<J: Journal> ItemTurns<J> {
-    /// Passes on what is held back: no more events come.
+    /// Passes on the held-back events: no more events will follow.
     pub fn release(&self) {
         let left = std::mem::take(&mut *self.items());
         for mut calls in left.into_values() {
@@ -64,7 +64,7 @@ impl<J: Journal> Journal for ItemTurns<J> {
         let Some(item) = event.item.clone() else {
             return self.inner.record(event);
         };
-        // Recording may wait for the disk, and others must not wait for it meanwhile.
+        // Recording may wait for the disk, and other threads must not wait for it meanwhile.
         let (before, event) = {
             let mut items = self.items();
             match &event.body {

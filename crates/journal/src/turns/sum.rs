@@ -23,7 +23,7 @@ impl Sum {
         self.run_time += seconds.unwrap_or_default();
     }
 
-    /// The summary of the replies of the SUT: fetched, or cached where all replies were.
+    /// The summary of the SUT's replies: fetched, or cached if all replies were.
     pub(super) fn of_sut(&self) -> EventBody {
         let reply = SutReply {
             turns: Some(self.replies),
@@ -38,7 +38,7 @@ impl Sum {
         }
     }
 
-    /// As [`of_sut`](Self::of_sut), of a judge's replies.
+    /// Like [`of_sut`](Self::of_sut), for a judge's replies.
     pub(super) fn of_judge(&self, annotator: &Arc<str>) -> EventBody {
         let annotator = Arc::clone(annotator);
         match self.fetched {

@@ -1,4 +1,4 @@
-//! The events written of an item.
+//! The events that are written for an item.
 
 use std::sync::Mutex;
 
@@ -23,7 +23,7 @@ impl Journal for Kept {
     }
 }
 
-/// What is written of an item with these events.
+/// The lines that are written for an item with these events.
 fn written(events: Vec<EventBody>) -> Vec<Value> {
     let journal = ItemTurns::new(Kept::default());
     let item = Arc::new(ItemKey {
