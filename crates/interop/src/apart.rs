@@ -1,18 +1,18 @@
-//! Keys that a row has of its own accord, and that a format needs for itself.
+//! Renames keys of a row that collide with keys of a format.
 
 use std::borrow::Cow;
 
 use schema::{Conversation, Extra, Scenario, Score};
 
-/// What the metadata of a sample of Inspect hold besides the scenario.
+/// The metadata keys of an Inspect sample besides the scenario.
 pub(crate) const INSPECT: [&str; 5] = ["conv_id", "sample", "target_id", "usage", "calls"];
 
-/// What the key of a scenario is called where the format has one of that name.
+/// The name of a scenario's key that collides with a key of the format.
 pub(crate) fn of_scenario(key: &str) -> String {
     format!("scenario.{key}")
 }
 
-/// The conversation, with no key of its scenario that is in `own`: such a key is called `scenario.<key>`.
+/// The conversation, with every key of its scenario that is in `own` renamed to `scenario.<key>`.
 pub(crate) fn conversation<'a>(row: &'a Conversation, own: &[&str]) -> Cow<'a, Conversation> {
     let Some(extra) = renamed(&row.scenario.extra, own, of_scenario) else {
         return Cow::Borrowed(row);
@@ -22,7 +22,7 @@ pub(crate) fn conversation<'a>(row: &'a Conversation, own: &[&str]) -> Cow<'a, C
     Cow::Owned(row)
 }
 
-/// The same of a scenario alone.
+/// The scenario, with every key that is in `own` renamed to `scenario.<key>`.
 pub(crate) fn scenario<'a>(row: &'a Scenario, own: &[&str]) -> Cow<'a, Scenario> {
     let Some(extra) = renamed(&row.extra, own, of_scenario) else {
         return Cow::Borrowed(row);
@@ -32,7 +32,7 @@ pub(crate) fn scenario<'a>(row: &'a Scenario, own: &[&str]) -> Cow<'a, Scenario>
     Cow::Owned(row)
 }
 
-/// The same of a score: such a key is called `score.<key>`.
+/// The score, with every key that is in `own` renamed to `score.<key>`.
 pub(crate) fn score<'a>(row: &'a Score, own: &[&str]) -> Cow<'a, Score> {
     let Some(extra) = renamed(&row.extra, own, |key| format!("score.{key}")) else {
         return Cow::Borrowed(row);
@@ -42,7 +42,7 @@ pub(crate) fn score<'a>(row: &'a Score, own: &[&str]) -> Cow<'a, Score> {
     Cow::Owned(row)
 }
 
-/// `None`: no key is in `own`.
+/// `None` if no key is in `own`.
 fn renamed(extra: &Extra, own: &[&str], name: impl Fn(&str) -> String) -> Option<Extra> {
     if !own.iter().any(|key| extra.contains_key(*key)) {
         return None;

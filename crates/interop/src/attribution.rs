@@ -1,9 +1,9 @@
-//! What a verdict rests on.
+//! The messages that a verdict is based on.
 
 use schema::{Role, Score, Turn};
 
-/// The messages of `transcript` that the verdict rests on, by position: the target's messages that the justification names by
-/// their number, as in `[4]` or `message 4`; where it names none, the target's last one. Ascending; empty where the target said
+/// The messages of `transcript` that the verdict is based on, by position: the target's messages that the justification refers
+/// to by number, as in `[4]` or `message 4`; if it refers to none, the target's last one. Ascending; empty if the target said
 /// nothing.
 pub(crate) fn messages_behind(score: &Score, transcript: &[Turn]) -> Vec<usize> {
     let is_reply = |at: &usize| {
@@ -28,7 +28,7 @@ pub(crate) fn messages_behind(score: &Score, transcript: &[Turn]) -> Vec<usize> 
     named
 }
 
-/// The numbers in brackets, and those behind the word "message".
+/// The numbers in brackets, and the numbers after the word "message".
 fn numbers(text: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut before = "";

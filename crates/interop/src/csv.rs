@@ -1,7 +1,7 @@
-//! CSV: `scores.csv`, `conversations.csv` and `summary.csv` of all targets together.
+//! CSV: `scores.csv`, `conversations.csv` and `summary.csv`, each with all targets.
 //!
-//! The files follow RFC 4180 (UTF-8, commas, CRLF, a header line). A text that a spreadsheet would take for a formula gets an
-//! apostrophe in front, which is how spreadsheets mark a text; NUL, which no spreadsheet reads, becomes U+FFFD.
+//! The files follow RFC 4180 (UTF-8, commas, CRLF, a header line). A text that a spreadsheet would read as a formula begins
+//! with an apostrophe, the mark of text in spreadsheets; NUL, which no spreadsheet reads, becomes U+FFFD.
 
 mod people;
 
@@ -44,7 +44,7 @@ const SCORES: [&str; 20] = [
     "people_passed",
 ];
 
-/// More columns of scores and conversations where the rows are of safety evaluations.
+/// Additional columns of scores and conversations for safety evaluations.
 const SAFETY: [&str; 5] = ["layer", "strategy", "test_type", "kind", "threshold"];
 
 const CONVERSATIONS: [&str; 26] = [
@@ -103,7 +103,7 @@ const SUMMARY: [&str; 19] = [
 pub struct Csv {
     out: std::path::PathBuf,
     files: Option<Files>,
-    /// Whether the rows are of safety evaluations.
+    /// Whether the rows belong to safety evaluations.
     safety: bool,
     target: Option<Target>,
 }
@@ -265,12 +265,12 @@ impl Exporter for Csv {
     }
 }
 
-/// Whether a metric stands for a group of safety cases.
+/// Whether a metric represents a group of safety cases.
 fn is_safety(metric: &Metric) -> bool {
     metric.extra.get("scorer").and_then(Value::as_str) == Some("safety")
 }
 
-/// How a safety case came about, and when it passes.
+/// The origin of a safety case, and its pass criterion.
 fn safety_cells<'a>(run: &'a Run, sample: &'a Sample, metric: &str) -> [Cow<'a, str>; 5] {
     let about = &sample.conversation.scenario.extra;
     let metric = run.benchmark.metric(metric).map(|metric| &metric.extra);
@@ -403,7 +403,7 @@ fn summary<'a>(
     ]
 }
 
-/// How many calls of tools a conversation has.
+/// The number of tool calls in a conversation.
 fn tool_calls(row: &Conversation) -> usize {
     row.transcript
         .iter()
@@ -411,7 +411,7 @@ fn tool_calls(row: &Conversation) -> usize {
         .sum()
 }
 
-/// What was said, each message behind its speaker. Calls of tools are below it in lines of their own.
+/// The messages, each after its speaker. Tool calls follow on separate lines.
 fn transcript(sample: &Sample) -> String {
     let mut text = String::new();
     for turn in &sample.conversation.transcript {
@@ -440,18 +440,18 @@ fn transcript(sample: &Sample) -> String {
     text
 }
 
-/// A cell without a text when the value is not known.
+/// A cell with `value`; empty if it is unknown.
 fn known<'a>(value: Option<impl ToString>) -> Cow<'a, str> {
     value.map_or(Cow::Borrowed(""), |value| Cow::Owned(value.to_string()))
 }
 
-/// A text as a cell that no spreadsheet computes.
+/// A text as a cell that no spreadsheet evaluates.
 fn text(text: &str) -> Cow<'_, str> {
     guarded(text)
 }
 
 fn guarded(text: &str) -> Cow<'_, str> {
-    // The full-width forms are formulas to some spreadsheets, and so is what follows blanks that they take away.
+    // Some spreadsheets also read the full-width forms as formulas, and remove leading white space first.
     let formula = |c: char| {
         matches!(
             c,

@@ -1,4 +1,4 @@
-//! What all exporters have in common.
+//! The interface of all exporters.
 
 use std::{
     fs,
@@ -10,49 +10,49 @@ use tempfile::{NamedTempFile, TempPath};
 
 use crate::{Run, Sample};
 
-/// Writes runs in one format. Targets follow each other: [`begin`](Self::begin), every sample, [`end`](Self::end); at last
-/// [`finish`](Self::finish). A file appears under its name when it is whole.
+/// Writes runs in one format. For each target: [`begin`](Self::begin), [`push`](Self::push) for every sample, [`end`](Self::end); after
+/// all targets [`finish`](Self::finish). A file gets its name when it is complete.
 pub trait Exporter {
-    /// A target begins.
+    /// Starts a target.
     ///
     /// # Errors
     /// When a file cannot be written, or nothing of the target can be expressed in the format.
     fn begin(&mut self, run: &Run) -> Result<(), ExportError>;
 
-    /// The target's next sample.
+    /// Adds the target's next sample.
     ///
     /// # Errors
     /// When a file cannot be written.
     fn push(&mut self, sample: &Sample) -> Result<(), ExportError>;
 
-    /// The target has no more samples.
+    /// Ends the target.
     ///
     /// # Errors
-    /// When a file cannot be written, or there was nothing that the format can express: nothing of the target is left then, and the
-    /// next one can follow.
+    /// When a file cannot be written, or the format can express nothing of the target: its files are removed then, and the next target can
+    /// follow.
     fn end(&mut self) -> Result<(), ExportError>;
 
-    /// What is not whole in what was given, one line each: rows that are missing, targets that were refused. It comes once, after the last
-    /// target. Most formats have no place for it.
+    /// Reports the gaps of the input, one line each: missing rows, refused targets. Called once, after the last target. Most formats
+    /// cannot represent them.
     fn tell(&mut self, _problems: &[&str]) {}
 
-    /// All targets have ended.
+    /// Ends the export, after all targets.
     ///
     /// # Errors
     /// When a file cannot be written.
     fn finish(self: Box<Self>) -> Result<Exported, ExportError>;
 }
 
-/// What an export wrote.
+/// The result of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// The files, in the order they were written.
     pub files: Vec<PathBuf>,
-    /// What could not be taken along, for people: one line each.
+    /// Notes for people about what could not be exported, one line each.
     pub notes: Vec<String>,
 }
 
-/// Why something could not be exported.
+/// Why an export failed.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct ExportError {
@@ -83,7 +83,7 @@ impl ExportError {
         }
     }
 
-    /// A target of which the format can express nothing. `reason` says why, and what to do.
+    /// A target of which the format can express nothing. `reason` says why, and includes advice.
     #[must_use]
     pub fn nothing(reason: impl Into<String>) -> Self {
         Self {
@@ -91,18 +91,18 @@ impl ExportError {
         }
     }
 
-    /// Whether only this target cannot be exported, and others can.
+    /// Whether only this target cannot be exported, while others can.
     #[must_use]
     pub fn is_of_target(&self) -> bool {
         matches!(self.fault, ExportFailure::Nothing(_))
     }
 }
 
-/// How the names of unfinished files begin and end.
+/// The prefix and the suffix of the names of unfinished files.
 const PREFIX: &str = ".export-";
 const SUFFIX: &str = ".part";
 
-/// Removes the unfinished files of killed exports in `folder`. An export that is at work holds a lock on its own.
+/// Removes the unfinished files of killed exports in `folder`. A running export holds a lock on its files.
 fn remove_unfinished(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -113,13 +113,13 @@ fn remove_unfinished(folder: &Path) {
             && let Ok(file) = fs::File::open(entry.path())
             && file.try_lock().is_ok()
         {
-            // One that cannot be removed does no harm.
+            // A file that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// A file that appears under its name when it is whole. Dropped before [`OutFile::keep`], it leaves nothing.
+/// A file that gets its name when it is complete. If it is dropped before [`OutFile::keep`], it is removed.
 #[derive(Debug)]
 pub struct OutFile {
     path: PathBuf,
@@ -129,10 +129,10 @@ pub struct OutFile {
 }
 
 impl OutFile {
-    /// A file that is to be `path`. Its folder is made.
+    /// Creates the file that will be `path`, and its folder.
     ///
     /// # Errors
-    /// When the folder or the file cannot be made.
+    /// When the folder or the file cannot be created.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, ExportError> {
         let path = path.into();
         let make = || -> io::Result<NamedTempFile> {
@@ -170,16 +170,16 @@ impl OutFile {
         }
     }
 
-    /// What it is to be called.
+    /// The final path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the file its name, in place of an existing one. Returns its path.
+    /// Renames the file to its final path, replacing an existing file. Returns the path.
     ///
     /// # Errors
-    /// When the rest cannot be written, or the file cannot be renamed.
+    /// When the remaining bytes cannot be written, or the file cannot be renamed.
     pub fn keep(self) -> Result<PathBuf, ExportError> {
         let Self {
             path,
@@ -199,7 +199,7 @@ impl OutFile {
     /// `done`, with an error that names this file.
     ///
     /// # Errors
-    /// That of `done`.
+    /// The error of `done`.
     pub fn told<T>(&self, done: io::Result<T>) -> Result<T, ExportError> {
         done.map_err(|error| ExportError::write(&self.path, error))
     }

@@ -1,4 +1,4 @@
-//! JSON that every reader takes as one line.
+//! JSON that every reader treats as one line.
 
 use std::io::{self, Write};
 
@@ -14,10 +14,10 @@ pub fn write_line<W: Write>(out: &mut W, value: &impl Serialize) -> io::Result<(
     out.write_all(b"\n")
 }
 
-/// The same without the line break.
+/// Writes the same without the line break.
 ///
 /// # Errors
-/// As [`write_line`].
+/// See [`write_line`].
 pub fn write_compact<W: Write>(out: &mut W, value: &impl Serialize) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(out, Escaped(CompactFormatter));
     value.serialize(&mut serializer).map_err(io::Error::from)
@@ -26,14 +26,14 @@ pub fn write_compact<W: Write>(out: &mut W, value: &impl Serialize) -> io::Resul
 /// Writes `value` indented by two spaces, with a line break at the end and the same escapes.
 ///
 /// # Errors
-/// As [`write_line`].
+/// See [`write_line`].
 pub fn write_pretty<W: Write>(out: &mut W, value: &impl Serialize) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Escaped(PrettyFormatter::new()));
     value.serialize(&mut serializer).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
-/// A formatter that also escapes what some readers take for the end of a line.
+/// A formatter that also escapes the characters that some readers treat as the end of a line.
 struct Escaped<F>(F);
 
 impl<F: Formatter> Formatter for Escaped<F> {

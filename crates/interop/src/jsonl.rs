@@ -1,7 +1,7 @@
-//! JSONL: everything that is known, one object a line: `runs.jsonl`, `conversations.jsonl` and `scores.jsonl`.
+//! JSONL: all known data, one object per line: `runs.jsonl`, `conversations.jsonl` and `scores.jsonl`.
 //!
-//! Rows of conversations and scores have the keys of the tree's files; what journals know beyond them is under `calls`,
-//! `system_prompt`, `started` and `ended`. A key of a scenario that has one of these names, or `benchmark`, is called `scenario.<key>`.
+//! Rows of conversations and scores have the keys of the tree's files; additional data from journals are under `calls`,
+//! `system_prompt`, `started` and `ended`. A key of a scenario that is one of these names, or `benchmark`, becomes `scenario.<key>`.
 //! U+0085, U+2028 and U+2029 are escaped, so that no reader ends a line at them.
 
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub struct Jsonl {
     folder: String,
 }
 
-/// Keys of a line that are not the row's.
+/// Keys of a line that do not come from the row.
 const OWN_KEYS: [&str; 5] = ["benchmark", "system_prompt", "started", "ended", "calls"];
 
 #[derive(Serialize)]
@@ -44,7 +44,7 @@ struct ScoreLine<'a> {
     row: &'a Score,
 }
 
-/// An entry of `statistics.json`, with what the whole file says of its intervals.
+/// An entry of `statistics.json`, with the file's statement about its intervals.
 #[derive(Serialize)]
 struct RunStatistics<'a> {
     level: f64,

@@ -1,8 +1,8 @@
-//! Results in the formats that others read: Every Eval Ever, Inspect logs, JUnit, CSV, JSONL, and a job summary in Markdown.
+//! Results in the formats of other programs: Every Eval Ever, Inspect logs, JUnit, CSV, JSONL, and a job summary in Markdown.
 //!
-//! Every exporter takes the same input: a [`Run`], which tells what holds for one target of one benchmark, and its [`Sample`]s one
-//! after the other. [`import`] goes the other way, and reads conversations out of Inspect logs and Every Eval Ever; [`labels`] reads
-//! what people say of them.
+//! Every exporter takes the same input: a [`Run`], with the facts about one target of one benchmark, and its [`Sample`]s one after
+//! the other. [`import`] works in the other direction, and reads conversations from Inspect logs and Every Eval Ever; [`labels`]
+//! reads labels of people.
 //!
 //! ```
 //! use interop::{Exporter, Run, Sample, csv::Csv};
@@ -29,9 +29,10 @@
 //!
 //! # Limits
 //! - Text only: images and audio are not represented.
-//! - Each format has no place for some of what is known. `docs/interop.md` lists what is lost in each.
-//! - Lone surrogates cannot be in a Rust text. The caller that reads them from a file has to replace or refuse them before.
-//! - A file is written whole or not at all, but the files of one export do not appear together: a crash can leave some of them.
+//! - No format can represent all known data. `docs/interop.md` lists the losses of each.
+//! - A Rust text cannot contain lone surrogates. A caller that reads them from a file has to replace or refuse them before.
+//! - A file is written completely or not at all, but the files of one export do not appear together: after a crash some of them may
+//!   exist.
 
 mod apart;
 mod attribution;

@@ -1,17 +1,18 @@
-//! Which call a message came from.
+//! The position of messages in a conversation.
 
 use schema::{Role, Turn};
 
-/// Where a message is in its conversation.
+/// The position of a message in its conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessagePosition {
-    /// The turn, from 1: how many messages the user has sent. 0 before the first.
+    /// The turn, from 1: the number of messages that the user has sent. 0 before the first.
     pub turn: u32,
-    /// Which call to the target within the turn gave it, from 0; of a tool's answer, the call that asked for it.
+    /// The call to the target within the turn that gave the message, from 0; for a tool's answer, the call that
+    /// requested it.
     pub step: u32,
 }
 
-/// The messages of `transcript` with their places.
+/// The messages of `transcript` with their positions.
 pub fn places(transcript: &[Turn]) -> impl Iterator<Item = (MessagePosition, &Turn)> {
     transcript
         .iter()

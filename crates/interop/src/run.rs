@@ -1,4 +1,4 @@
-//! What every exporter is given: one run of one benchmark against one target, and its samples one after the other.
+//! The input of every exporter: one run of one benchmark against one target, and its samples one after the other.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -10,66 +10,65 @@ use schema::{
     statistics::{RateStatistics, TargetStatistics},
 };
 
-/// What holds for all samples of one target of one benchmark.
+/// The facts that all samples of one target of one benchmark share.
 ///
-/// Only `benchmark`, `folder`, `target` and `time` have to be known; an exporter leaves out what is not. [`Run::new`] fills in the
-/// rest as unknown.
+/// Only `benchmark`, `folder`, `target` and `time` are required; an exporter leaves out what is unknown. [`Run::new`] sets all other fields
+/// to unknown.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The benchmark, its metrics included.
+    /// The benchmark, including its metrics.
     pub benchmark: Benchmark,
     /// The name of the benchmark's folder.
     pub folder: String,
     /// The system under test.
     pub target: TargetRef,
-    /// Which provider or program served it, as the configuration names it: `openai`, `vllm`, `scripted`; `None`: not known.
+    /// The provider or program that served the target, under its name in the configuration: `openai`, `vllm`, `scripted`; `None`: unknown.
     pub source: Option<String>,
-    /// What is known of the provider or program of this name; `None`: nothing.
+    /// Looks up a provider or program by its name; `None`: unknown.
     pub known_source: fn(&str) -> Option<KnownSource>,
-    /// When the results were made: the Unix epoch where that is not known. Times that an export carries are made of it, never of the
-    /// clock.
+    /// When the results were created: the Unix epoch if that is unknown. Times in an export are derived from it, never from the clock.
     pub time: Timestamp,
-    /// Whether `time` is only that of the files: another copy of them may have another. No id is made of it.
+    /// Whether `time` comes from the files only: another copy of them may have another time. No id depends on it then.
     pub dated_by_files: bool,
-    /// What distinguishes the results from others where there is no `run_id`: a hash of them, for one. A part of all ids that an export
-    /// carries. `None`: `run_id` and `time` do.
+    /// A value that distinguishes the results from others if there is no `run_id`, such as a hash of them. It is a part of all ids in an
+    /// export. `None`: `run_id` and `time` are sufficient.
     pub content: Option<String>,
-    /// When the run started and ended, where that is known.
+    /// When the run started and ended, if known.
     pub started: Option<Timestamp>,
     /// See `started`.
     pub ended: Option<Timestamp>,
     /// The run's id, `run-…`.
     pub run_id: Option<String>,
-    /// How the run ended, as its manifest says: `complete`, `failed_rows`, `interrupted`; `None`: not known.
+    /// How the run ended, according to its manifest: `complete`, `failed_rows`, `interrupted`; `None`: unknown.
     pub outcome: Option<String>,
-    /// Version of Probity that made the results.
+    /// The version of Probity that created the results.
     pub probity_version: Option<String>,
     /// Git revision of the folder the run was started in.
     pub revision: Option<String>,
-    /// How often each scenario was simulated; `None`: not known.
+    /// How often each scenario was simulated; `None`: unknown.
     pub samples_per_scenario: Option<u32>,
-    /// Conversations that a complete run has; `None`: not known.
+    /// The number of conversations of a complete run; `None`: unknown.
     pub expected: Option<u64>,
-    /// Turns that each conversation was to have; `None`: not known.
+    /// The planned turns of each conversation; `None`: unknown.
     pub turns: Option<u32>,
-    /// The settings of the target's calls: the keys of the request body but its messages, as they went over the wire.
+    /// The settings of the target's calls: the keys of the request body except its messages, as sent over the wire.
     pub settings: Extra,
-    /// Who judged.
+    /// The judges.
     pub judges: Vec<Judge>,
-    /// Who simulated the user; `None`: not known.
+    /// The model that simulated the user; `None`: unknown.
     pub user_model: Option<TargetRef>,
-    /// As [`Run::source`].
+    /// See [`Run::source`].
     pub user_source: Option<String>,
-    /// Who answered in the place of tools; `None`: nobody, or not known.
+    /// The model that simulated tools; `None`: none, or unknown.
     pub tool_model: Option<TargetRef>,
-    /// As [`Run::source`].
+    /// See [`Run::source`].
     pub tool_source: Option<String>,
-    /// The target's rates with their intervals, as `statistics.json` has them; `None`: exporters write rates without intervals.
+    /// The target's rates with their intervals, from `statistics.json`; `None`: exporters write rates without intervals.
     pub statistics: Option<TargetStatistics>,
-    /// Of a safety evaluation: the rates over its cases, as its file has them; `None`: not known.
+    /// For a safety evaluation: the rates over its cases, from its file; `None`: unknown.
     pub safety_rates: Option<SafetyRates>,
-    /// How many more conversations passed a metric than there are samples of, by metric id: some files list failures only. They are
-    /// counted in rates, and cannot be shown.
+    /// The number of conversations that passed a metric but have no sample, by metric id: some files list failures only. They count in
+    /// rates, and cannot be shown.
     pub unlisted: Vec<(String, u64)>,
     /// What people say of its rows; labels of rows that it does not have are not looked at.
     pub labels: Vec<HumanLabel>,
@@ -80,7 +79,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of which nothing more is known.
+    /// A run about which nothing else is known.
     #[must_use]
     pub fn new(
         benchmark: Benchmark,
@@ -121,26 +120,26 @@ impl Run {
         }
     }
 
-    /// What names the benchmark in other programs: its `uid`, or what stands for it.
+    /// The benchmark's id for other programs: its `uid`, or a substitute.
     #[must_use]
     pub fn benchmark_uid(&self) -> String {
         self.benchmark.uid_or(&self.folder)
     }
 
-    /// What distinguishes the results from others of the same target: the run's id, or else [`Run::content`].
+    /// The value that distinguishes the results from others of the same target: the run's id, or else [`Run::content`].
     #[must_use]
     pub fn identity(&self) -> Option<&str> {
         self.run_id.as_deref().or(self.content.as_deref())
     }
 
-    /// Whether it is not known when the run was, whatever `time` is.
+    /// Whether the time of the run is unknown, whatever `time` is.
     #[must_use]
     pub fn is_timeless(&self) -> bool {
         self.dated_by_files || self.time == Timestamp::UNIX_EPOCH
     }
 
-    /// The statistics of the rate of `passed` among `judged` rows. `None` where they are of other rows, such as scores whose
-    /// conversation is not there: a rate never gets the interval of another.
+    /// The statistics of the rate of `passed` among `judged` rows. `None` if the statistics are of other rows, such as scores without their
+    /// conversation: a rate never gets another rate's interval.
     pub(crate) fn rate(
         &self,
         scope: Scope<'_>,
@@ -156,7 +155,7 @@ impl Run {
         (judged > 0 && (rate.passed, rate.rows) == (passed, judged)).then_some(rate)
     }
 
-    /// The tools that the target may call in `scenario`: those of the benchmark, narrowed by the scenario.
+    /// The tools that the target may call in `scenario`: those of the benchmark, restricted by the scenario.
     pub fn tools<'a>(&'a self, scenario: &'a Scenario) -> impl Iterator<Item = &'a Tool> {
         let offered = |tool: &&Tool| match &scenario.tools {
             None => true,
@@ -166,16 +165,16 @@ impl Run {
     }
 }
 
-/// A provider or program that is known by its name.
+/// A known provider or program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownSource {
-    /// Whether it is a server that its users run themselves.
+    /// Whether users run the server themselves.
     pub self_hosted: bool,
-    /// Where its endpoint is, of a server on one's own machine where it is by default; `None`: it has no address.
+    /// The address of its endpoint; for a local server, the default address; `None`: it has no address.
     pub base_url: Option<&'static str>,
 }
 
-/// What a rate is over.
+/// The rows of a rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Scope<'a> {
     /// The metric with this id.
@@ -184,34 +183,33 @@ pub(crate) enum Scope<'a> {
     Type(MetricType),
 }
 
-/// A model that judged.
+/// A judge model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judge {
     /// The user's own name for it.
     pub id: String,
-    /// Its name on the wire; empty when it is not known.
+    /// Its name on the wire; empty if unknown.
     pub model: String,
-    /// As [`Run::source`].
+    /// See [`Run::source`].
     pub source: Option<String>,
-    /// How it was asked, as [`Run::settings`].
+    /// The settings of its calls, see [`Run::settings`].
     pub settings: Extra,
-    /// Its prompt, role and text; `{{ definition }}`, `{{ examples }}` and `{{ transcript }}` stand where those were. Empty when it
-    /// is not known.
+    /// Its prompt, as role and text, with `{{ definition }}`, `{{ examples }}` and `{{ transcript }}` as placeholders. Empty if unknown.
     pub prompt: Vec<(String, String)>,
 }
 
-/// One sample of one scenario, with all that is known of it.
+/// One sample of one scenario, with all known data.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// The conversation. Its transcript holds the user's and the target's messages, not the system prompt.
+    /// The conversation. Its transcript contains the user's and the target's messages, not the system prompt.
     pub conversation: Conversation,
-    /// The target's system prompt; `None`: nothing, or not known.
+    /// The target's system prompt; `None`: none, or unknown.
     pub system_prompt: Option<Arc<str>>,
-    /// What was found in it, in the order of `scores.json`. Empty: not judged.
+    /// The scores of the conversation, in the order of `scores.json`. Empty: not judged.
     pub scores: Vec<Score>,
-    /// The calls of the conversation and of its judges, in the order they ended. Empty where there is no journal.
+    /// The calls of the conversation and of its judges, in the order in which they ended. Empty without a journal.
     pub calls: Vec<Call>,
-    /// When the item was queued and ended, where that is known.
+    /// When the item was queued and ended, if known.
     pub started: Option<Timestamp>,
     /// See `started`.
     pub ended: Option<Timestamp>,
@@ -231,8 +229,8 @@ impl Sample {
         }
     }
 
-    /// The call that gave the target's reply of turn `turn` (from 1) and step `step` (from 0: steps after the first follow on answers
-    /// of tools).
+    /// The call that gave the target's reply of turn `turn` (from 1) and step `step` (from 0: steps after the first follow answers of
+    /// tools).
     #[must_use]
     pub fn reply(&self, turn: u32, step: u32) -> Option<&Call> {
         let is_it = |call: &&Call| {
@@ -243,13 +241,13 @@ impl Sample {
         self.calls.iter().rev().find(is_it)
     }
 
-    /// The calls to one side.
+    /// The calls to one role.
     pub fn calls_to(&self, by: Asked) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(move |call| call.by == by)
     }
 
-    /// The calls of judges that gave the score of a metric: those for the metric itself, or, where an evaluator scored it without calls of its
-    /// own, those for the metric of the conversation.
+    /// The judge calls that gave the score of a metric: the calls for the metric itself, or, if an evaluator scored it without separate
+    /// calls, the calls for the metric of the conversation.
     pub fn judge_calls<'a>(&'a self, metric_id: &'a str) -> impl Iterator<Item = &'a Call> {
         let is_of = |call: &Call, id: &str| call.metric_id.as_deref().is_none_or(|of| of == id);
         let own = self.conversation.scenario.metric_id.as_str();
@@ -261,7 +259,7 @@ impl Sample {
             .filter(move |call| is_of(call, wanted))
     }
 
-    /// What the target's calls used; `None` where no call is known, or one of them came without usage.
+    /// The usage of the target's calls; `None` if no call is known, or one of them has no usage.
     #[must_use]
     pub fn target_usage(&self) -> Option<Usage> {
         let mut sum = None;
@@ -273,7 +271,7 @@ impl Sample {
     }
 }
 
-/// Whom a call asked.
+/// The role of a called model.
 #[derive(
     Clone,
     Copy,
@@ -291,20 +289,20 @@ pub enum Asked {
     Target,
     /// The simulated user.
     User,
-    /// The model that answers in the place of a tool.
+    /// The model that simulates a tool.
     Tool,
     /// A judge of a metric.
     Judge,
-    /// A judge of the conversation itself: of the simulated user's messages, or of how real it is.
+    /// A judge of the conversation itself: of the simulated user's messages, or of its realism.
     ConversationJudge,
 }
 
 /// One call to a model, as in the journal.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Call {
-    /// Whom it asked.
+    /// The role of the called model.
     pub by: Asked,
-    /// Of a judge: the metric that it judged, by id.
+    /// For a judge: the id of the metric that it judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric_id: Option<String>,
     /// Of the model that answers in the place of a tool: the id of the target's call that it answers. Reports show it; no export has it.
@@ -314,7 +312,7 @@ pub struct Call {
     pub model: String,
     /// The turn of the conversation, from 1; 0 for judges.
     pub turn: u32,
-    /// Which call to the target within the turn, from 0.
+    /// The number of the call to the target within the turn, from 0.
     #[serde(default, skip_serializing_if = "is_first")]
     pub step: u32,
     /// Whether the reply came from the response cache.
@@ -322,22 +320,22 @@ pub struct Call {
     /// Seconds from request to reply; `None` for cached replies and failed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_time: Option<f64>,
-    /// The endpoint's id of the reply.
+    /// The endpoint's id for the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// The name the endpoint gave for the model that answered.
+    /// The model name that the endpoint reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
-    /// Why the reply ended, as the endpoint said it.
+    /// Why the reply ended, as reported by the endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
-    /// Thinking text, where the endpoint gave it.
+    /// Reasoning text, if the endpoint returned it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// Tokens, failed attempts included; `None` when the endpoint did not report it.
+    /// Tokens, including failed attempts; `None` if the endpoint did not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Dollars; `None` when they are not known.
+    /// Dollars; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// Why the call failed.

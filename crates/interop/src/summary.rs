@@ -1,6 +1,7 @@
 //! A page in Markdown for the job summary of GitHub Actions: `summary.md`.
 //!
-//! It holds a table of pass rates, and what did not pass with the judges' justifications, shortened: GitHub shows one MiB of a page.
+//! It contains a table of pass rates, and the rows that did not pass with the judges' justifications, shortened: GitHub shows one
+//! MiB of a page.
 
 use std::{
     fmt::Write as _,
@@ -21,13 +22,13 @@ use crate::{
     tally::{Count, Tally},
 };
 
-/// Rows that are listed for each target.
+/// The most rows that are listed for each target.
 const LISTED: usize = 25;
 
-/// Characters of a text that are shown.
+/// The most characters of a text that are shown.
 const SHOWN: usize = 300;
 
-/// Bytes of the targets on a page: beyond a MiB GitHub shows nothing.
+/// The most bytes of the targets on a page: GitHub shows nothing of a page above one MiB.
 const PAGE: usize = 1_000_000;
 
 /// Writes the page.
@@ -119,7 +120,7 @@ impl Exporter for JobSummary {
             text.push_str(&format!("- {more} more\n"));
         }
         text.push('\n');
-        // It stands above the rates, so that readers see it first.
+        // The text is above the rates, so that readers see it first.
         self.page.insert_str(0, &text);
     }
 
@@ -130,7 +131,7 @@ impl Exporter for JobSummary {
                 "{} more targets are left out: GitHub shows one MiB of a page",
                 self.left_out
             );
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             let _ = writeln!(self.page, "{note}.");
             notes.push(note);
         }
@@ -165,7 +166,7 @@ impl Target {
                 counted(n as u64, "call of a tool", "calls of tools")
             ),
         };
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(
             text,
             "{}{failed}{called}.\n",
@@ -218,7 +219,7 @@ impl Target {
             }
         }
         if clustered {
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             let _ = writeln!(
                 text,
                 "\nIntervals: {} of {}. Rows of one base scenario, or of one case, count as alike.",
@@ -232,7 +233,7 @@ impl Target {
         text
     }
 
-    /// How far the judge agrees with people, where they labelled rows.
+    /// The agreement between judge and people, if people labelled rows.
     fn people(&self) -> String {
         let judge = self.run.statistics.as_ref();
         let people = judge.and_then(|of| of.judge.as_ref()?.people.as_ref());
@@ -257,7 +258,7 @@ impl Target {
     }
 }
 
-/// A judge beside people who labelled some of its rows: agreement, and the rate that people would give.
+/// A judge compared with people who labelled some of its rows: agreement, and the rate that people would give.
 fn people_table(people: &JudgeAgainstPeople) -> String {
     let mut text = format!(
         "\n**Judge against people:** {} labelled by {}.\n",
@@ -273,7 +274,7 @@ fn people_table(people: &JudgeAgainstPeople) -> String {
     let digits = |value: Option<f64>| shown(value.map(|value| format!("{value:.2}")));
     for scope in &people.scopes {
         let corrected = &scope.corrected;
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -315,7 +316,7 @@ fn people_table(people: &JudgeAgainstPeople) -> String {
     text
 }
 
-/// What a reader should know of a rate, with the bounds that the note says to quote.
+/// The remarks about a rate, with the bounds that the note refers to.
 fn note(metric_type: MetricType, rate: &RateStatistics) -> Option<String> {
     let note = rate.note.as_deref()?;
     let bounds = rate.bounds.map_or_else(String::new, |bounds| {
@@ -332,7 +333,7 @@ fn note(metric_type: MetricType, rate: &RateStatistics) -> Option<String> {
     ))
 }
 
-/// The rates of a safety evaluation over its cases; nothing where it has none.
+/// The rates of a safety evaluation over its cases; empty if it has none.
 fn safety_rates(rates: &SafetyRates) -> String {
     let mut rows = String::new();
     for (name, rate) in [
@@ -366,7 +367,7 @@ fn safety_row(name: &str, rate: &SafetyRate) -> String {
     )
 }
 
-/// A cell; a dash where its value is not known.
+/// A cell; a dash if its value is unknown.
 fn shown(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".to_owned())
 }
@@ -406,7 +407,7 @@ fn named(id: &str, name: &str) -> String {
     }
 }
 
-/// Text for one cell of a table in Markdown, with marks of direction spelled out.
+/// Text for one cell of a table in Markdown, with direction marks written as escapes.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for (shown, c) in spell_bidi(text.trim()).chars().enumerate() {

@@ -1,4 +1,4 @@
-//! How many rows passed, by metric.
+//! The number of passed rows, by metric.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct Count {
     pub(crate) passed: u64,
     /// Rows with a verdict.
     pub(crate) judged: u64,
-    /// Rows without one.
+    /// Rows without a verdict.
     pub(crate) unscored: u64,
 }
 
@@ -34,13 +34,13 @@ impl Count {
         self.unscored += other.unscored;
     }
 
-    /// The share that passed; `None` without a verdict.
+    /// The share of rows that passed; `None` without verdicts.
     pub(crate) fn rate(&self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
         (self.judged > 0).then(|| self.passed as f64 / self.judged as f64)
     }
 
-    /// The statistics of the rate, where `run` has those of these rows.
+    /// The statistics of the rate, if `run` has them for these rows.
     pub(crate) fn statistics<'r>(
         &self,
         run: &'r Run,
@@ -75,12 +75,12 @@ pub(crate) struct Tally {
     metrics: BTreeMap<String, MetricCount>,
     pub(crate) conversations: u64,
     pub(crate) failed: u64,
-    /// Calls of tools in all of them.
+    /// The number of tool calls in all conversations.
     pub(crate) tool_calls: usize,
 }
 
 impl Tally {
-    /// What is counted before the first sample: conversations that passed and cannot be shown.
+    /// Counts the conversations that passed and have no sample, before the first sample.
     pub(crate) fn of(run: &Run) -> Self {
         let mut tally = Self::default();
         for (id, passed) in &run.unlisted {
@@ -127,7 +127,7 @@ impl Tally {
         self.metrics.get(id).map(|metric| &metric.count)
     }
 
-    /// The metrics in the order of the benchmark; those it does not have come last.
+    /// The metrics in the order of the benchmark, then metrics that it does not have.
     pub(crate) fn metrics<'a>(
         &'a self,
         run: &'a Run,

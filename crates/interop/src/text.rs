@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::words;
 
-/// A scenario as the evaluation defines it: all instructions to the simulated user, whatever the target.
+/// A scenario as the evaluation defines it: all instructions to the simulated user, the same for every target.
 pub(crate) fn scenario(scenario: &Scenario) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
@@ -34,7 +34,7 @@ pub(crate) fn scenario(scenario: &Scenario) -> String {
     text
 }
 
-/// The case of a safety evaluation, where an attacker put it into words: those differ from target to target. Empty of any other scenario.
+/// The case of a safety evaluation that an attacker phrased, which differs between targets. Empty for any other scenario.
 pub(crate) fn attacked_case(scenario: &Scenario) -> String {
     let known = |key: &str| scenario.extra.get(key).map(words::of);
     let (Some(case), Some(how)) = (
@@ -47,14 +47,14 @@ pub(crate) fn attacked_case(scenario: &Scenario) -> String {
     format!("Case: {case}\nStrategy: {how}{}", layer.unwrap_or_default())
 }
 
-/// What there was to choose from, where the scenario says so.
+/// The choices, if the scenario lists them.
 pub(crate) fn choices(scenario: &Scenario) -> Option<Vec<&str>> {
     let choices = scenario.extra.get("choices")?.as_array()?;
     let texts: Option<Vec<&str>> = choices.iter().map(Value::as_str).collect();
     texts.filter(|texts| !texts.is_empty())
 }
 
-/// The calls that a message makes, one a line: `[calls get_balance {"account":"x"}]`.
+/// The tool calls of a message, one per line: `[calls get_balance {"account":"x"}]`.
 pub(crate) fn calls(turn: &Turn) -> impl Iterator<Item = String> + '_ {
     let calls = turn.tool_calls.iter();
     calls.map(|call| match call.arguments.trim() {
@@ -63,7 +63,7 @@ pub(crate) fn calls(turn: &Turn) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// What is unusual about the ends of the target's replies, for people.
+/// Notes for people about target replies that ended unusually.
 pub(crate) fn unusual_ends(transcript: &[Turn]) -> Vec<String> {
     let replies = transcript
         .iter()

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A text as it is, all else as JSON.
+/// A text unchanged, any other value as JSON.
 pub(crate) fn of(value: &Value) -> String {
     value
         .as_str()

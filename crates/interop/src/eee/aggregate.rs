@@ -1,4 +1,4 @@
-//! The aggregate file of a target, as JSON values: it is small, and written once.
+//! The aggregate file of a target, as JSON values: it is small, and written in one piece.
 
 use schema::{
     Extra, MetricType, TargetRef, Tool,
@@ -12,14 +12,14 @@ use super::{
 };
 use crate::{Judge, KnownSource, Run, run::Scope, words};
 
-/// Where the instance file lies, and what is in it.
+/// The path and contents of the instance file.
 pub(super) struct Instances {
     pub(super) file_path: String,
     pub(super) checksum: String,
     pub(super) version: &'static str,
 }
 
-/// What the aggregate is made of.
+/// The input of the aggregate.
 pub(super) struct Aggregate<'a> {
     pub(super) run: &'a Run,
     pub(super) name: &'a ModelName,
@@ -136,7 +136,7 @@ impl Aggregate<'_> {
         results
     }
 
-    /// An entry of `evaluation_results`; none where no row has a verdict.
+    /// An entry of `evaluation_results`; `None` if no row has a verdict.
     fn result(&self, scope: Scope<'_>, mut metric: Value, count: &Count) -> Option<Value> {
         if count.judged == 0 {
             return None;
@@ -327,13 +327,13 @@ fn uncertainty(rate: &RateStatistics) -> (Value, Value) {
     (standard_error.into(), interval)
 }
 
-/// When the evaluation ran, where that is known.
+/// When the evaluation ran, if known.
 fn timestamp(run: &Run) -> Option<String> {
     let time = run.started.or((!run.is_timeless()).then_some(run.time));
     time.map(|time| time.to_string())
 }
 
-/// A tool of the benchmark; its parameters as texts, one for each of the schema's properties.
+/// A tool of the benchmark, with its parameters as texts, one for each property of the schema.
 fn tool(tool: &Tool) -> Value {
     let properties = tool.parameters.get("properties").and_then(Value::as_object);
     let parameters: Extra = properties
@@ -418,7 +418,7 @@ fn library_details(run: &Run) -> Value {
     Value::Object(details)
 }
 
-/// The texts that are known and not blank.
+/// The known texts that are not blank.
 fn known<const N: usize>(texts: [(&str, Option<String>); N]) -> Extra {
     let known = texts
         .into_iter()
@@ -429,7 +429,7 @@ fn known<const N: usize>(texts: [(&str, Option<String>); N]) -> Extra {
         .collect()
 }
 
-/// Takes out nulls and objects without entries: the format has optional fields, and few that may be null.
+/// Removes nulls and empty objects: the format has optional fields, and few that may be null.
 fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! What the rows of a target add up to.
+//! The counts of a target's rows.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ pub(super) struct Count {
     pub(super) passed: u64,
     /// Rows with a verdict.
     pub(super) judged: u64,
-    /// Rows without one.
+    /// Rows without a verdict.
     pub(super) unscored: u64,
-    /// Of those that passed, how many are in no row.
+    /// The number of passed rows that are not in the file.
     pub(super) unlisted: u64,
-    /// The smallest and the greatest number given, with 0 and 1.
+    /// The smallest and the greatest score, with 0 and 1 included.
     pub(super) lowest: f64,
     pub(super) highest: f64,
 }
@@ -35,7 +35,7 @@ impl Count {
         self.highest = self.highest.max(number);
     }
 
-    /// As `{"n_passed": …}` texts, with what the interval of `rate` is made of.
+    /// The counts as texts, `{"n_passed": …}`, with the basis of the interval of `rate`.
     pub(super) fn texts(&self, rate: Option<&RateStatistics>) -> Value {
         let mut texts = json!({
             "n_passed": self.passed.to_string(),
@@ -57,19 +57,19 @@ impl Count {
     }
 }
 
-/// What the rows of a target add up to.
+/// The counts of a target's rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     /// By metric id: its type, its name, its rows.
     pub(super) metrics: BTreeMap<String, (MetricTypeAndName, Count)>,
     pub(super) rows: u64,
     pub(super) conversations: u64,
-    /// Conversations that nothing was found in, because they were not judged.
+    /// Conversations without scores, because they were not judged.
     pub(super) not_judged: u64,
 }
 
 impl Counts {
-    /// What is counted before the first row: conversations that passed and cannot be shown.
+    /// Counts the conversations that passed and are not listed, before the first row.
     pub(super) fn begin(&mut self, run: &Run) {
         for (id, passed) in &run.unlisted {
             let metric = run.benchmark.metric(id);
@@ -102,7 +102,7 @@ impl Counts {
 
 pub(super) type MetricTypeAndName = (MetricType, String);
 
-/// What an aggregate needs of the samples beyond their scores.
+/// The fields of the samples that an aggregate needs besides their scores.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// The first system prompt sent to the target, and whether all were the same.

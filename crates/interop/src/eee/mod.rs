@@ -1,10 +1,10 @@
-//! Every Eval Ever: an aggregate JSON for each target, and a JSONL of instances beside it.
+//! Every Eval Ever: for each target an aggregate as JSON, and a JSONL file of instances beside it.
 //!
-//! The files lie as the public datastore wants them: `data/<benchmark>/<developer>/<model>/<uuid>.json` and `<uuid>_samples.jsonl`. Aggregates are
-//! of version 0.3.0; rows are of 0.3.0 or 0.2.0. One row is one conversation judged for one metric.
+//! The file layout is that of the public datastore: `data/<benchmark>/<developer>/<model>/<uuid>.json` and `<uuid>_samples.jsonl`.
+//! Aggregates have version 0.3.0; rows have 0.3.0 or 0.2.0. One row is one conversation judged for one metric.
 //!
-//! Rows without a verdict have no place in the format, which knows no null score: they are left out, counted in
-//! `score_details.details.n_without_verdict`, and told in [`Exported::notes`].
+//! The format has no null score, so rows without a verdict are left out, counted in `score_details.details.n_without_verdict`, and reported
+//! in [`Exported::notes`].
 
 mod aggregate;
 mod counts;
@@ -29,18 +29,18 @@ use self::{
 };
 use crate::{ExportError, Exported, Exporter, OutFile, Run, Sample, json};
 
-/// Which version of the format the instance rows are in.
+/// The version of the instance rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// `instance_level_eval_0.2.0`.
     V0_2_0,
-    /// 0.3.0, which the public datastore takes.
+    /// 0.3.0, which the public datastore accepts.
     #[default]
     V0_3_0,
 }
 
 impl Version {
-    /// The version of this name: `0.2.0` or `0.3.0`.
+    /// The version with this name: `0.2.0` or `0.3.0`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -50,7 +50,7 @@ impl Version {
         }
     }
 
-    /// `sample_hash` of a row: of its input and of the reference.
+    /// `sample_hash` of a row: the hash of its input and its reference.
     fn sample_hash(self, raw: &str, reference: &str) -> String {
         match self {
             Self::V0_2_0 => hex(&Sha256::digest([raw, reference].concat())),
@@ -91,7 +91,7 @@ pub struct Eee {
     out: PathBuf,
     options: EeeOptions,
     target: Option<Target>,
-    /// The model that each folder belongs to.
+    /// The model of each folder.
     folders: BTreeMap<(String, String, String), String>,
     evaluations: BTreeSet<String>,
     exported: Exported,
@@ -105,14 +105,14 @@ struct Target {
     collection: String,
     benchmark: String,
     evaluation_id: String,
-    /// From the export's folder, without the end of the files' names.
+    /// The path within the export's folder, without the extension.
     stem: String,
     rows: Hashed,
     counts: Counts,
     seen: Seen,
 }
 
-/// A file and the hash of what was written into it.
+/// A file and the hash of its contents.
 #[derive(Debug)]
 struct Hashed {
     file: OutFile,
@@ -126,7 +126,7 @@ impl Hashed {
         json::write_line(&mut self.line, value)?;
         self.hash.update(&self.line);
         self.file.write_all(&self.line)?;
-        // A long row does not keep its room for ever.
+        // The memory for a long row is freed.
         self.line.shrink_to(1 << 20);
         Ok(())
     }
@@ -146,12 +146,12 @@ impl Eee {
         }
     }
 
-    /// Leaves nothing of a target without a verdict.
+    /// Removes the files of a target without a verdict.
     fn give_up(&self, target: Target) -> ExportError {
         let place = format!("{}: {}", target.run.folder, target.run.target.id);
         let path = target.rows.file.path().to_owned();
         drop(target);
-        // Folders that hold something stay: they cannot be removed.
+        // Folders that are not empty cannot be removed, so they stay.
         let mut folders = path.ancestors().skip(1);
         while let Some(folder) = folders.next().filter(|folder| *folder != self.out)
             && std::fs::remove_dir(folder).is_ok()
@@ -161,7 +161,7 @@ impl Eee {
         ))
     }
 
-    /// The model's name, told apart from others that would lie in the same folder.
+    /// The model's name, made unique among models that would have the same folder.
     fn name(&mut self, run: &Run, collection: &str) -> ModelName {
         let mut name = ModelName::new(&run.target, run.source.as_deref());
         let folder = |name: &ModelName| {
@@ -190,7 +190,7 @@ impl Exporter for Eee {
         let collection = collection(&benchmark);
         let name = self.name(run, &collection);
         let made = match run.identity().filter(|_| run.is_timeless()) {
-            // No time tells it from another run of the same model.
+            // The run has no time that distinguishes it from another run of the same model.
             Some(identity) => {
                 let hash = hex(&Sha256::digest(identity.as_bytes()));
                 hash.get(..12).unwrap_or_default().to_owned()
@@ -198,7 +198,7 @@ impl Exporter for Eee {
             None => run.time.as_second().to_string(),
         };
         let mut evaluation_id = format!("{collection}/{}/{made}", name.id);
-        // Another target asks the same model, with other settings; or a run of the same target ended in the same second.
+        // Another target may call the same model with other settings, or a run of the same target may have ended in the same second.
         let apart = [Some(run.target.id.as_str()), run.identity()];
         for more in apart.into_iter().flatten() {
             if self.evaluations.contains(&evaluation_id) {

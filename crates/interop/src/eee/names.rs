@@ -5,13 +5,13 @@ use sha2::{Digest, Sha256};
 
 use crate::words;
 
-/// Names that Windows keeps for itself.
+/// Names that Windows reserves.
 const RESERVED: [&str; 22] = [
     "CON", "PRN", "AUX", "NUL", "COM1", "COM2", "COM3", "COM4", "COM5", "COM6", "COM7", "COM8",
     "COM9", "LPT1", "LPT2", "LPT3", "LPT4", "LPT5", "LPT6", "LPT7", "LPT8", "LPT9",
 ];
 
-/// Who makes the models whose names begin so.
+/// The developers of model names with these prefixes.
 const FAMILIES: [(&str, &str); 14] = [
     ("gpt-oss", "openai"),
     ("gpt-", "openai"),
@@ -29,19 +29,19 @@ const FAMILIES: [(&str, &str); 14] = [
     ("grok", "xai"),
 ];
 
-/// How a model is named in the datastore, and where its files lie.
+/// The name of a model in the datastore, and the folder of its files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ModelName {
     /// `model_info.id`: `<developer>/<model>`.
     pub(super) id: String,
     pub(super) developer: String,
-    /// The folder under the developer's.
+    /// The folder below the developer's.
     pub(super) folder: String,
 }
 
 impl ModelName {
-    /// The name of a model that is `model` on the wire, and is served by `source`. Characters that no folder may have become `_`
-    /// in the id as well: the datastore finds a model by its id alone.
+    /// The name of a model that is `model` on the wire, served by `source`. Characters that folders cannot have become `_` in the
+    /// id as well: the datastore finds a model by its id alone.
     pub(super) fn new(target: &TargetRef, source: Option<&str>) -> Self {
         let wire = if target.model.trim().is_empty() {
             target.id.as_str()
@@ -69,7 +69,7 @@ impl ModelName {
         }
     }
 
-    /// The same with `suffix` behind it.
+    /// The same name with `suffix` appended.
     pub(super) fn with_suffix(&self, suffix: &str) -> Self {
         let model = self
             .id
@@ -79,7 +79,7 @@ impl ModelName {
     }
 }
 
-/// Who provides a model of a name without a developer.
+/// The developer of a model whose name does not include one.
 fn developer_of<'a>(name: &str, source: Option<&'a str>) -> &'a str {
     match source {
         Some("openai") => return "openai",
@@ -95,7 +95,8 @@ fn developer_of<'a>(name: &str, source: Option<&'a str>) -> &'a str {
     family.map_or(source.unwrap_or("not-stated"), |(_, developer)| developer)
 }
 
-/// One component of an id that can name a folder everywhere. `:` stays: the datastore itself turns it into `_` in paths.
+/// A component of an id that is a valid folder name on every system. `:` is kept: the datastore itself replaces it by `_` in
+/// paths.
 fn part(text: &str) -> String {
     let portable = |c: char| match c {
         '<' | '>' | '"' | '\\' | '|' | '?' | '*' => '_',
@@ -115,7 +116,7 @@ fn part(text: &str) -> String {
     }
 }
 
-/// The folder of a benchmark, which is also the name of its data set.
+/// The folder of a benchmark, which is also the name of its dataset.
 pub(super) fn collection(uid: &str) -> String {
     let name = part(&uid.replace(['/', ':'], "_"));
     if name.is_empty() {
@@ -125,7 +126,7 @@ pub(super) fn collection(uid: &str) -> String {
     }
 }
 
-/// A version 4 UUID that is made of `text` alone.
+/// A version 4 UUID that depends on `text` only.
 pub(super) fn uuid_of(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     let mut bytes = [0_u8; 16];
@@ -147,7 +148,7 @@ pub(super) fn uuid_of(text: &str) -> String {
     )
 }
 
-/// `sample_hash`: SHA-256 of `{"raw":…,"reference":[…]}`, all but ASCII escaped.
+/// `sample_hash`: SHA-256 of `{"raw":…,"reference":[…]}`, with everything but ASCII escaped.
 pub(super) fn sample_hash(raw: &str, reference: &[&str]) -> String {
     let mut text = String::with_capacity(raw.len() + 64);
     text.push_str("{\"raw\":");
@@ -163,7 +164,7 @@ pub(super) fn sample_hash(raw: &str, reference: &[&str]) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
-/// `text` as Python's `json.dumps` writes it.
+/// Appends `text` in the format of Python's `json.dumps`.
 fn ascii(out: &mut String, text: &str) {
     use std::fmt::Write;
     out.push('"');
@@ -187,7 +188,7 @@ fn ascii(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// The entries of `map` as texts, each key with `prefix` before it.
+/// The entries of `map` as texts, each key with the prefix `prefix`.
 pub(super) fn texts<'a>(
     prefix: &'a str,
     map: &'a Extra,

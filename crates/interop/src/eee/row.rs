@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Asked, Call, Run, Sample, attribution, places::places, text, words};
 
-/// What all rows of a target have in common.
+/// The values that all rows of a target share.
 pub(super) struct Ids<'a> {
     pub(super) evaluation_id: &'a str,
     pub(super) model_id: &'a str,
@@ -102,8 +102,8 @@ fn value(present: bool) -> &'static str {
     if present { "present" } else { "absent" }
 }
 
-/// What is the same whatever the target: the scenario, or the case of a safety evaluation that an attacker put into words, or what the user
-/// said first where neither is known.
+/// A description that is the same for every target: the scenario, or the case of a safety evaluation that an attacker phrased, or, if both
+/// are unknown, the user's first message.
 fn described(sample: &Sample) -> Cow<'_, str> {
     let scenario = &sample.conversation.scenario;
     let text = match text::scenario(scenario) {
@@ -117,7 +117,7 @@ fn described(sample: &Sample) -> Cow<'_, str> {
     }
 }
 
-/// What the model was shown of a single prompt, where that is something else than `raw`.
+/// The complete input of the model for a single prompt, if it differs from `raw`.
 fn formatted(sample: &Sample, asked: &Turn, raw: &str) -> Option<String> {
     match &sample.system_prompt {
         Some(system) => Some(format!("SYSTEM: {system}\n\nUSER: {}", asked.content)),
@@ -159,14 +159,14 @@ fn messages(version: Version, sample: &Sample) -> Vec<Message<'_>> {
     messages
 }
 
-/// The reasoning behind a message of the target: as the row keeps it, else as the endpoint gave it.
+/// The reasoning for a message of the target: from the row, else from the endpoint.
 fn reasoning<'a>(call: Option<&'a Call>, said: &'a Turn) -> Option<&'a str> {
     let kept = said.reasoning.as_deref();
     kept.or_else(|| call?.reasoning.as_deref())
 }
 
-/// A call with its arguments, as texts in 0.3.0, which has a place for nothing else. Arguments that are not an object are under
-/// `arguments` as they are.
+/// A call with its arguments, in 0.3.0 as texts, the only type that this version allows. Arguments that are not an object are unchanged
+/// under `arguments`.
 fn tool_call(version: Version, call: &schema::ToolCall) -> ToolCall<'_> {
     let mut texts = Texts::default();
     let arguments = match (call.object(), version) {
@@ -188,7 +188,7 @@ fn tool_call(version: Version, call: &schema::ToolCall) -> ToolCall<'_> {
     }
 }
 
-/// How verdicts were found: by a judge, unless the evaluator is known and its settings name none.
+/// The method of the verdicts: a judge, unless the evaluator is known and its settings name none.
 fn method(run: &Run) -> &'static str {
     let evaluator = run.fingerprints.get("evaluator");
     let has_judge = |evaluator: &Value| {
@@ -201,7 +201,7 @@ fn method(run: &Run) -> &'static str {
     }
 }
 
-/// The messages that the justification names, else the target's last one.
+/// The messages that the justification refers to, else the target's last one.
 fn attributions(
     version: Version,
     method: &'static str,
@@ -243,7 +243,7 @@ fn token_usage(sample: &Sample) -> Option<TokenUsage> {
     })
 }
 
-/// Times of the calls of one side, in milliseconds; `None` where one of them is not known.
+/// The durations of the calls to one role, in milliseconds; `None` if one of them is unknown.
 fn milliseconds<'a>(calls: impl Iterator<Item = &'a Call>) -> Option<Vec<f64>> {
     let times: Option<Vec<f64>> = calls
         .map(|call| call.run_time.map(|seconds| (seconds * 1e6).round() / 1e3))
@@ -290,13 +290,13 @@ fn performance(sample: &Sample, score: &Score) -> Option<Performance> {
     })
 }
 
-/// Texts as a JSON list; `None` where there is none.
+/// Texts as a JSON list; `None` if there are none.
 fn list<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
     let known: Vec<&str> = texts.collect();
     (!known.is_empty()).then(|| Value::from(known).to_string())
 }
 
-/// What went wrong although there is a verdict.
+/// The error of a row that has a verdict nevertheless.
 fn error(sample: &Sample, score: &Score) -> Option<String> {
     let told = score
         .error
@@ -308,7 +308,7 @@ fn error(sample: &Sample, score: &Score) -> Option<String> {
     })
 }
 
-/// `prompt`: what was asked, of a single turn.
+/// `prompt`: the prompt of a single turn.
 fn metadata<'a>(
     run: &'a Run,
     sample: &'a Sample,

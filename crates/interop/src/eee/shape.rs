@@ -1,4 +1,4 @@
-//! The shape of an instance row, in both versions.
+//! The fields of an instance row, in both versions.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub(super) struct Row<'a> {
     pub(super) metadata: Texts<'a>,
 }
 
-/// The transcript, under the name that the version has for it.
+/// The transcript, under its name in the version.
 #[derive(Serialize)]
 pub(super) enum Messages<'a> {
     #[serde(rename = "messages")]
@@ -49,7 +49,7 @@ pub(super) struct Input<'a> {
     pub(super) choices: Option<Vec<&'a str>>,
 }
 
-/// A list of texts that was a single text in 0.2.0.
+/// A list of texts, which is a single text in 0.2.0.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Listed<'a> {
@@ -127,7 +127,7 @@ pub(super) struct Performance {
     pub(super) additional_details: Texts<'static>,
 }
 
-/// Texts by name, in their order. A name that is there already is not added again.
+/// Texts by name, in insertion order. A name that already exists is not added again.
 #[derive(Default)]
 pub(super) struct Texts<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 

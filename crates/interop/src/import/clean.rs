@@ -1,17 +1,17 @@
-//! JSON as other programs write it, brought to what JSON is.
+//! Repairs invalid JSON of other programs.
 
 use std::io::{self, Read};
 
-/// Reads JSON and repairs what strict readers refuse and some programs write: the bare words `NaN`, `Infinity` and `-Infinity` become
-/// null, escaped halves of surrogate pairs become U+FFFD, and a byte order mark at the beginning is dropped. All else passes as it is.
+/// Reads JSON and repairs what some programs write and strict readers refuse: the bare words `NaN`, `Infinity` and `-Infinity` become
+/// null, escaped halves of surrogate pairs become U+FFFD, and a leading byte order mark is removed. Everything else is unchanged.
 pub(super) struct Clean<R> {
     inner: R,
     input: Box<[u8]>,
     out: Vec<u8>,
-    /// How much of `out` was given away.
+    /// How many bytes of `out` were returned.
     given: usize,
     state: State,
-    /// What was read of a word or an escape, and not decided upon.
+    /// The bytes of an unfinished word or escape.
     held: Vec<u8>,
     started: bool,
     ended: bool,
@@ -24,13 +24,13 @@ enum State {
     Plain,
     /// In a text.
     Text,
-    /// In an escape of a text; `held` holds it, and a first half of a pair before it, where there is one.
+    /// In an escape of a text; `held` contains the escape, and the first half of a pair before it, if there is one.
     Escape,
-    /// In a word that begins with a capital letter, a sign before it or not.
+    /// In a word that begins with a capital letter, with or without a sign.
     Word,
 }
 
-/// Longer words than this are not numbers.
+/// A longer word is not a number.
 const LONGEST_WORD: usize = 16;
 /// `\ud83d`: one half of a pair.
 const HALF: usize = 6;
@@ -50,7 +50,7 @@ impl<R: Read> Clean<R> {
         }
     }
 
-    /// How many halves of surrogate pairs were replaced so far.
+    /// The number of replaced halves of surrogate pairs so far.
     pub(super) fn replaced(&self) -> u64 {
         self.replaced
     }
@@ -61,7 +61,7 @@ impl<R: Read> Clean<R> {
         while self.out.is_empty() && !self.ended {
             let mut read = self.inner.read(&mut self.input)?;
             if !self.started {
-                // A mark must not be torn apart.
+                // The byte order mark must be read as a whole.
                 while read < 3 {
                     let rest = self.input.get_mut(read..).unwrap_or_default();
                     match self.inner.read(rest)? {
@@ -144,12 +144,12 @@ impl<R: Read> Clean<R> {
         }
     }
 
-    /// One byte of an escape.
+    /// Handles one byte of an escape.
     fn escape<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let [byte, rest @ ..] = bytes else {
             return bytes;
         };
-        // A first half alone is waiting for a second one.
+        // A single first half waits for a second one.
         if self.held.len() == HALF && *byte != b'\\' {
             self.give_up_half();
             self.state = State::Text;
@@ -169,12 +169,12 @@ impl<R: Read> Clean<R> {
         rest
     }
 
-    /// An escape is whole: alone, or behind a first half.
+    /// Handles a complete escape, alone or after a first half.
     fn end_escape(&mut self) {
         let held = std::mem::take(&mut self.held);
         let (first, current) = held.split_at(if held.len() > HALF { HALF } else { 0 });
         match (first.is_empty(), unit(current)) {
-            // It may be the first half of a pair: the next escape tells. One that waited before is alone.
+            // It may be the first half of a pair: the next escape decides. An earlier first half is not part of a pair.
             (alone, Some(0xD800..=0xDBFF)) => {
                 if !alone {
                     self.replacement();
@@ -204,7 +204,7 @@ impl<R: Read> Clean<R> {
         self.out.extend_from_slice(b"\\ufffd");
     }
 
-    /// Writes the pending value: a word as null where it is a number that JSON does not have.
+    /// Writes the pending bytes: a word that is a number without a JSON form becomes null.
     fn flush_held(&mut self) {
         let held = std::mem::take(&mut self.held);
         match held.as_slice() {

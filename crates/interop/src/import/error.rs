@@ -2,7 +2,8 @@
 
 use std::{fmt, io, path::Path};
 
-/// Why a file cannot be imported, for people: it names the file, and the place in it where that is known.
+/// Why a file cannot be imported. Its text is for people: it names the file, and the location in it if
+/// known.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct ImportError {
@@ -42,7 +43,7 @@ impl ImportError {
         }
     }
 
-    /// JSON at `place` that is cut off, or none.
+    /// JSON at `place` that is cut off or invalid.
     pub(super) fn json(place: impl fmt::Display, error: &serde_json::Error) -> Self {
         let what = if error.is_eof() {
             format!("the file ends in the middle ({error}). Fetch it again")

@@ -1,4 +1,4 @@
-//! Which files are meant, and what they are.
+//! Finds the files to import, and their format.
 
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 
 use super::{ImportError, clean::Clean, eee};
 
-/// The formats that are read.
+/// The supported formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Logs of Inspect: `.eval` or `.json`.
@@ -20,7 +20,7 @@ pub enum Format {
     EveryEvalEver,
 }
 
-/// Checks that `path` is a file. It is read more than once, which a pipe does not allow.
+/// Checks that `path` is a regular file: it is read more than once, which a pipe does not allow.
 fn check_file(path: &Path) -> Result<(), ImportError> {
     let metadata = fs::metadata(path).map_err(|error| ImportError::read(path, error))?;
     match schema::special_file(&metadata) {
@@ -33,7 +33,7 @@ fn check_file(path: &Path) -> Result<(), ImportError> {
 }
 
 impl Format {
-    /// What people call it.
+    /// The format's name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,10 +42,11 @@ impl Format {
         }
     }
 
-    /// The files of this format that `path` means, sorted: itself, or all in the folder and those below.
+    /// The files of this format at `path`, sorted: the path itself, or all files in the folder and its
+    /// subfolders.
     ///
     /// # Errors
-    /// When the path cannot be read, or no file of the format is there.
+    /// When the path cannot be read, or contains no file of the format.
     pub fn files(self, path: &Path) -> Result<Vec<PathBuf>, ImportError> {
         let mut files = Vec::new();
         if !path.is_dir() {
@@ -88,7 +89,7 @@ impl Format {
             if entry.file_name().to_string_lossy().starts_with('.') {
                 continue;
             }
-            // Links to folders are not followed: they may lead back.
+            // Links to folders are not followed: they may form a loop.
             if kind.is_dir() && depth < 32 {
                 self.walk(&path, files, depth + 1)?;
             } else if path.is_file() && self.takes(&path)? {
@@ -98,7 +99,7 @@ impl Format {
         Ok(())
     }
 
-    /// Whether a file in a folder is one of this format.
+    /// Whether a file in a folder has this format.
     fn takes(self, path: &Path) -> Result<bool, ImportError> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         Ok(match (self, extension) {
@@ -109,7 +110,8 @@ impl Format {
         })
     }
 
-    /// The format of a file, by its name and its beginning; of a folder, by the files in it. `None`: not known.
+    /// The format of a file, from its name and its beginning; of a folder, from the files in it. `None`:
+    /// unknown.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -152,7 +154,7 @@ impl Format {
     }
 }
 
-/// The keys of the object that `text` begins with, as far as it goes.
+/// The keys of the object at the start of `text`, as far as the text goes.
 fn outer_keys(text: &[u8]) -> Vec<String> {
     struct Keys<'a>(&'a mut Vec<String>);
 
@@ -174,7 +176,7 @@ fn outer_keys(text: &[u8]) -> Vec<String> {
 
     let mut keys = Vec::new();
     let mut json = serde_json::Deserializer::from_reader(BufReader::new(Clean::new(text)));
-    // The text may be cut off, or be not JSON: what was seen before counts.
+    // The text may be cut off, or invalid JSON: the keys before that count.
     let _ = serde::Deserializer::deserialize_map(&mut json, Keys(&mut keys));
     keys
 }

@@ -1,7 +1,7 @@
-//! Conversations out of other people's files: logs of Inspect, and instance files of Every Eval Ever.
+//! Imports conversations from files of other programs: logs of Inspect, and instance files of Every Eval Ever.
 //!
-//! A file is read twice: [`source`] returns the facts that hold for all of it, [`read`] returns one conversation after the other. The caller
-//! decides what becomes of the conversations; `probity::import` makes a benchmark of them that evaluators judge.
+//! A file is read twice: [`source`] returns the facts about the whole file, [`read`] returns one conversation after the other. The caller
+//! decides how the conversations are used; `probity::import` makes a benchmark of them that evaluators judge.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -30,13 +30,13 @@
 //! ```
 //!
 //! # Limits
-//! - Memory holds one conversation, of Inspect's zips none larger than 512 MiB, and for Every Eval Ever a hash of each row.
+//! - Memory holds one conversation, at most 512 MiB of an Inspect zip, and for Every Eval Ever a hash of each row.
 //! - Text only. An image or another part that is not text becomes a note such as `[image]`, and reasoning is kept beside the message.
-//! - Inspect: what is in events and not in the messages of a sample is not read; tools are, where Probity wrote the log. Samples stored in
-//!   chunks are refused.
-//! - Every Eval Ever: a file holds one model. Arguments of calls are texts there, and stay texts. Several answers to one question become one
+//! - Inspect: the messages of a sample are read, but not its events; tools are read if Probity wrote the log. Samples stored in chunks are
+//!   refused.
+//! - Every Eval Ever: a file holds one model. Arguments of calls are texts and remain texts. Several answers to one question become one
 //!   message.
-//! - `NaN` and infinities become null, and lone halves of surrogate pairs U+FFFD: JSON and UTF-8 have no place for them.
+//! - `NaN` and infinities become null, and lone halves of surrogate pairs U+FFFD: JSON and UTF-8 cannot represent them.
 
 mod calls;
 mod clean;
@@ -53,7 +53,7 @@ pub use error::ImportError;
 pub use find::Format;
 pub use recorded::{Found, Recorded, SourceFile, Take};
 
-/// What holds for all conversations of the file at `path`.
+/// The facts about the file at `path` as a whole.
 ///
 /// # Errors
 /// When the file cannot be read, is cut off, or is of another format or version.
@@ -64,11 +64,11 @@ pub fn source(format: Format, path: &Path) -> Result<SourceFile, ImportError> {
     }
 }
 
-/// Hands the conversations of the file at `path` to `take`, in the order of the file, until it breaks. Returns how many lone halves of
-/// surrogate pairs were replaced.
+/// Passes the conversations of the file at `path` to `take`, in the order of the file, until `take` breaks. Returns the number of replaced
+/// lone halves of surrogate pairs.
 ///
 /// # Errors
-/// As [`source`], and when a conversation is none. What was handed on before stays handed on.
+/// See [`source`]; also when a conversation is invalid. Earlier conversations were already passed on.
 pub fn read(format: Format, path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
     match format {
         Format::Inspect => inspect::read(path, take),

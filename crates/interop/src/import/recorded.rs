@@ -1,71 +1,71 @@
-//! Conversations as another program recorded them.
+//! Conversations recorded by another program.
 
 use std::{ops::ControlFlow, sync::Arc};
 
 use schema::{Extra, Metric, PhaseCost, Scenario, Tool, Turn};
 use serde_json::Value;
 
-/// What holds for all conversations of one file.
+/// The facts that all conversations of one file share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceFile {
     /// The file's name, without folders.
     pub file: String,
-    /// What names the evaluation in the program that ran it. The same evaluation in another form has the same.
+    /// The id of the evaluation in the program that ran it. The same evaluation in another format has the same id.
     pub id: String,
-    /// The evaluation's name: Inspect's task, the data set of Every Eval Ever.
+    /// The evaluation's name: Inspect's task, or the dataset of Every Eval Ever.
     pub task: String,
-    /// What the evaluation is about, as the file says; may be empty.
+    /// The description of the evaluation in the file; may be empty.
     pub description: String,
     /// The model under test, as the file names it.
     pub model: String,
-    /// The user's own name for it, where Probity wrote the file.
+    /// The user's own name for the model, if Probity wrote the file.
     pub target: Option<String>,
-    /// Metrics with definitions that a judge can go by. Empty where the file has none: only Probity's own files have them.
+    /// Metrics with definitions that a judge can use. Empty if the file has none: only Probity's own files have them.
     pub metrics: Vec<Metric>,
-    /// The tools of the benchmark, where Probity wrote the file and they are in it.
+    /// The tools of the benchmark, if Probity wrote the file and it contains them.
     pub tools: Vec<Tool>,
-    /// The state of the world for simulated tools, where Probity wrote the file.
+    /// The world state for simulated tools, if Probity wrote the file.
     pub world_state: Option<String>,
-    /// The ids of the samples in the order of the data set; empty where it is not known.
+    /// The ids of the samples in the order of the dataset; empty if unknown.
     pub sample_ids: Vec<String>,
-    /// What a person should know of the file, one line each.
+    /// Notes about the file for people, one line each.
     pub notes: Vec<String>,
 }
 
 /// One conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
-    /// The sample's id in the data set. Repetitions share it.
+    /// The sample's id in the dataset. Repetitions share it.
     pub sample_id: String,
-    /// A hash of the question, in formats in which different questions can have one id: samples are the same where id and question are.
-    /// `None` where the id alone tells.
+    /// A hash of the question, in formats where different questions can have the same id: two samples are the same if id and question
+    /// are. `None` if the id is sufficient.
     pub question: Option<[u8; 32]>,
-    /// What names this run of the sample, where the file says it: a copy in another file has the same.
+    /// The id of this run of the sample, if the file has one: a copy in another file has the same id.
     pub uuid: Option<String>,
     /// Which repetition of the sample, from 0.
     pub repetition: u32,
     /// The target's system prompt.
     pub system_prompt: Option<Arc<str>>,
-    /// The messages behind it.
+    /// The messages after the system prompt.
     pub transcript: Vec<Turn>,
-    /// Why the conversation was not played to its end, or cannot be judged.
+    /// Why the conversation is incomplete, or cannot be judged.
     pub error: Option<String>,
-    /// The scenario, where Probity wrote the file.
+    /// The scenario, if Probity wrote the file.
     pub scenario: Option<Scenario>,
-    /// What the file says of the sample besides.
+    /// Other data about the sample in the file.
     pub metadata: Extra,
-    /// How the conversation was scored there: objects with `name`, and keys that the format has.
+    /// The scores in the file: objects with `name`, and the format's own keys.
     pub scores: Vec<Value>,
-    /// The expected answer; null where there is none.
+    /// The expected answer; null if there is none.
     pub reference: Value,
-    /// What its calls used and cost, where Probity wrote the file.
+    /// Usage and cost of the sample's calls, if Probity wrote the file.
     pub usage: Option<PhaseCost>,
     /// Parts of messages that are not text, by kind, each replaced by a note in brackets: `[image]`.
     pub not_text: Vec<&'static str>,
 }
 
 impl Recorded {
-    /// Says that there is nothing to judge, where that is so and no other reason is known.
+    /// Sets an error if there is nothing to judge and no other error is known.
     pub(super) fn check(&mut self) {
         let said = |turn: &Turn| turn.role == schema::Role::Assistant;
         if self.error.is_none() && !self.transcript.iter().any(said) {
@@ -78,19 +78,19 @@ impl Recorded {
     }
 }
 
-/// What a reader hands on.
+/// An item that a reader returns.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// The next conversation.
     Conversation(Box<Recorded>),
-    /// Something that is left out, and why: `{what}` names it, `{why}` is the same for all of a kind.
+    /// A part that is left out, and why. `what` names it; `why` is the same for all of one kind.
     LeftOut {
-        /// The one that is left out.
+        /// The part that is left out.
         what: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// Takes what a reader finds, until it breaks.
+/// Receives the items of a reader, and can stop it.
 pub type Take<'a> = dyn FnMut(Found) -> ControlFlow<()> + 'a;

@@ -1,13 +1,13 @@
-//! Texts that both formats share.
+//! Helpers for texts in both formats.
 
 use serde_json::Value;
 
-/// JSON without blanks, as models write the arguments of a call.
+/// JSON without white space, in the form in which models write the arguments of a call.
 pub(super) fn json_text(value: &Value) -> String {
     value.to_string()
 }
 
-/// An object without the keys whose value is null, `drop` and empty lists.
+/// `object` without the keys in `drop`, and without nulls and empty lists.
 pub(super) fn known(mut object: schema::Extra, drop: &[&str]) -> schema::Extra {
     object.retain(|key, value| {
         !value.is_null()

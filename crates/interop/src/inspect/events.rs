@@ -1,4 +1,4 @@
-//! What happened in a sample: the target's replies, calls of tools, and the verdicts. The viewer's transcript and `messages_df` are made of these.
+//! The events of a sample: the target's replies, tool calls, and verdicts. The viewer's transcript and `messages_df` are made from them.
 
 use jiff::Timestamp;
 use schema::{Role, Turn};
@@ -20,7 +20,7 @@ pub(super) struct Event<'a> {
     event: &'static str,
     uuid: String,
     timestamp: String,
-    /// Seconds of the target's replies before it.
+    /// The duration of the target's earlier replies, in seconds.
     working_start: f64,
     #[serde(flatten)]
     what: What<'a>,
@@ -42,7 +42,7 @@ enum What<'a> {
     },
 }
 
-/// A reply of the target. Its input is a part of the sample's message pool.
+/// A reply of the target. Its input is a range of the sample's message pool.
 #[derive(Serialize)]
 struct Model<'a> {
     model: String,
@@ -58,7 +58,7 @@ struct Model<'a> {
     working_time: Option<f64>,
 }
 
-/// A call of a tool and its answer.
+/// A tool call and its answer.
 #[derive(Serialize)]
 struct ToolUse<'a> {
     #[serde(flatten)]
@@ -89,7 +89,7 @@ impl<'a> ToolUse<'a> {
     }
 }
 
-/// What stopped a sample.
+/// The error that stopped a sample.
 #[derive(Serialize)]
 pub(super) struct EvalError<'a> {
     message: &'a str,
@@ -98,7 +98,7 @@ pub(super) struct EvalError<'a> {
 }
 
 impl<'a> EvalError<'a> {
-    /// An error without a traceback. The viewer shows the traceback and not the message, so the message is there too.
+    /// An error without a traceback. The viewer shows the traceback instead of the message, so both contain the message.
     pub(super) fn new(message: &'a str) -> Self {
         Self {
             message,
@@ -116,7 +116,7 @@ pub(super) struct EventsData<'a> {
 }
 
 impl<'a> EventsData<'a> {
-    /// All of `messages` but the last, which is nobody's input.
+    /// All of `messages` except the last, which is not the input of any event.
     pub(super) fn of(messages: &'a [Message]) -> Self {
         let but_last = messages.split_last().map_or(messages, |(_, rest)| rest);
         Self {
@@ -126,9 +126,9 @@ impl<'a> EventsData<'a> {
     }
 }
 
-/// The replies of a sample's target, and the calls of tools.
+/// The events of the target's replies and of the tool calls in a sample.
 ///
-/// Events carry the time of the sample's start: when each call was made is not known.
+/// All have the time of the sample's start: the time of each call is unknown.
 pub(super) fn events<'a>(
     run: &'a Run,
     sample: &'a Sample,
@@ -184,7 +184,7 @@ pub(super) fn events<'a>(
     events
 }
 
-/// The result of the conversation: an error, and the verdicts.
+/// The events at the end of the conversation: an error, and the verdicts.
 pub(super) fn endings<'a>(
     run: &'a Run,
     sample: &'a Sample,

@@ -1,4 +1,4 @@
-//! The exporter: one file per target.
+//! The exporter: one log file per target.
 
 use std::{fs::File, path::PathBuf};
 
@@ -8,7 +8,7 @@ use crate::{ExportError, Exported, Exporter, OutFile, Run, Sample};
 /// The two forms of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// A zip file with one JSON file per sample: Inspect's own choice, small, and samples are read one at a time.
+    /// A zip file with one JSON file per sample: Inspect's default. It is small, and samples are read one at a time.
     Eval,
     /// One JSON file.
     Json,
@@ -25,7 +25,7 @@ impl LogFormat {
     }
 }
 
-/// Writes one log per target into a folder, under the name that [`file_name`] gives. The same run gives the same bytes.
+/// Writes one log per target into a folder, with the name from [`file_name`]. The same run gives the same bytes.
 pub struct InspectLogs {
     folder: PathBuf,
     format: LogFormat,
@@ -37,14 +37,14 @@ pub struct InspectLogs {
 struct Open {
     path: PathBuf,
     log: LogWriter<OutFile, File>,
-    /// What notes and errors speak of.
+    /// The target's name in notes and errors.
     target: String,
-    /// Samples that the log has already.
+    /// The number of samples that the log already had.
     twice: u64,
 }
 
 impl InspectLogs {
-    /// Logs of `format` in `folder`, which is made when it is not there.
+    /// Logs of `format` in `folder`, which is created if it does not exist.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>, format: LogFormat) -> Self {
         Self {

@@ -10,7 +10,7 @@ use crate::{Judge, Run};
 /// Version of the log format: Inspect's own.
 const VERSION: u8 = 2;
 
-/// The header of a log: all but its samples and reductions. The order of the keys is part of the format.
+/// The header of a log: everything but its samples and reductions. The order of the keys is part of the format.
 #[derive(Serialize)]
 pub(super) struct Header {
     version: u8,
@@ -24,7 +24,7 @@ pub(super) struct Header {
     metadata: Value,
 }
 
-/// What `_journal/start.json` holds.
+/// The contents of `_journal/start.json`.
 #[derive(Serialize)]
 pub(super) struct Start<'a> {
     version: u8,
@@ -63,17 +63,18 @@ impl Header {
     }
 }
 
-/// How the evaluation ended. Rows that failed carry their own errors and do not end it.
+/// How the evaluation ended. Failed rows have their own errors and do not end it.
 fn status(outcome: Option<&str>) -> &'static str {
     match outcome {
         None | Some("complete" | "failed_rows") => "success",
         Some("interrupted") => "cancelled",
-        // It has not ended.
+        // The run has not ended.
         Some(_) => "started",
     }
 }
 
-/// The user's own name for the target, where it is not the model's: two targets may be one model with different settings.
+/// The user's own name for the target, if it differs from the model's name: two targets may be one model with different
+/// settings.
 fn tags(run: &Run) -> Vec<String> {
     let id = run.target.id.as_str();
     if id == target_name(run) {
@@ -143,7 +144,7 @@ fn packages(run: &Run) -> Value {
     version.map_or_else(|| json!({}), |version| json!({"probity": version}))
 }
 
-/// Who simulated the user, who stood in for tools, and who judged. Several judges are in a list.
+/// The models that simulated the user, simulated tools, and judged. Several judges form a list.
 fn roles(run: &Run) -> Option<Value> {
     let mut roles = Map::new();
     for (role, played_by) in [("user", Named::user(run)), ("tool", Named::tool(run))] {
@@ -198,7 +199,7 @@ fn describe(metric: &Metric) -> Value {
     })
 }
 
-/// The conversation as Inspect's one solver.
+/// The conversation as Inspect's only solver.
 fn plan(run: &Run) -> Value {
     let mut params = json!({});
     if let Some(turns) = run.turns {
@@ -214,7 +215,7 @@ fn plan(run: &Run) -> Value {
     })
 }
 
-/// What is known of the run and has no place of its own.
+/// Known facts about the run without a field of their own in the format.
 fn metadata(run: &Run) -> Value {
     let mut metadata = json!({
         "benchmark": run.benchmark_uid(),

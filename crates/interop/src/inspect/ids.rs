@@ -1,4 +1,4 @@
-//! Names that Inspect needs and a run does not have: ids, file names and times, all made of the run alone.
+//! Names that Inspect requires and a run does not have: ids, file names and times. They depend on the run only.
 
 use jiff::Timestamp;
 use schema::Conversation;
@@ -10,11 +10,11 @@ use crate::Run;
 /// The letters of Inspect's own ids.
 const LETTERS: &[u8; 57] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/// An id of 22 letters, as Inspect's own look. Equal parts give equal ids.
+/// An id of 22 letters, like Inspect's own. Equal parts give equal ids.
 pub(super) fn id_of(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
-        // The length is before each part: ("ab", "c") and ("a", "bc") are different.
+        // The length precedes each part, so that ("ab", "c") and ("a", "bc") differ.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
@@ -30,7 +30,7 @@ pub(super) fn id_of(parts: &[&str]) -> String {
     id
 }
 
-/// What tells this run of this benchmark from any other: its id, or else what it found, or else its time.
+/// The value that distinguishes this run of this benchmark from any other: its id, or else its content, or else its time.
 pub(super) fn run_key(run: &Run) -> String {
     match (&run.run_id, &run.content) {
         (Some(id), _) => id.clone(),
@@ -44,13 +44,13 @@ pub(super) fn eval_id(run: &Run) -> String {
     id_of(&["eval", &run_key(run), &run.folder, run.target.id.as_str()])
 }
 
-/// The id of the task, which Inspect makes again for every run of it.
+/// The id of the task, which Inspect creates for every run of it.
 pub(super) fn task_id(run: &Run) -> String {
     id_of(&["task", &run_key(run), &run.folder, run.target.id.as_str()])
 }
 
-/// The id of a sample in the log: its scenario's. Inspect makes a file name of it and its viewer an address, so all but letters,
-/// digits, blanks and a few signs is replaced.
+/// The id of a sample in the log: its scenario's. Inspect uses it in file names and its viewer in URLs, so everything but
+/// letters, digits, spaces and a few punctuation marks is replaced.
 pub(super) fn sample_id(conversation: &Conversation) -> String {
     let id = conversation.scenario.id.as_str();
     let bad = |c: char| !c.is_alphanumeric() && !"-_.:+@() ".contains(c);
@@ -62,17 +62,17 @@ pub(super) fn sample_id(conversation: &Conversation) -> String {
         .take(40)
         .map(|c| if bad(c) { '-' } else { c })
         .collect();
-    // Two ids that look the same after the replacement stay apart.
+    // Two ids that become equal by the replacement remain distinct.
     let rest: String = id_of(&["sample", id]).chars().take(8).collect();
     format!("{shown}-{rest}")
 }
 
-/// Which epoch a sample is, from 1.
+/// The epoch of a sample, from 1.
 pub(super) fn epoch(conversation: &Conversation) -> u64 {
     u64::from(conversation.sample) + 1
 }
 
-/// A time as Inspect writes it.
+/// A time in Inspect's format.
 pub(super) fn time(time: Timestamp) -> String {
     let form = if time.subsec_nanosecond() == 0 {
         "%Y-%m-%dT%H:%M:%S+00:00"
@@ -82,9 +82,10 @@ pub(super) fn time(time: Timestamp) -> String {
     time.strftime(form).to_string()
 }
 
-/// The name of the log's file, as Inspect names its own: time, task and id. `inspect log list` finds JSON logs by this form only.
+/// The name of the log's file, in Inspect's own format: time, task and id. `inspect log list` finds JSON logs in this format
+/// only.
 ///
-/// The same run gives the same name; two targets of a run give two.
+/// The same run gives the same name; two targets of a run give different names.
 #[must_use]
 pub fn file_name(run: &Run, format: LogFormat) -> String {
     let task: String = run

@@ -8,20 +8,21 @@ use serde_json::ser::{Formatter, Serializer as JsonSerializer};
 /// The value of a score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ScoreValue {
-    /// There is a verdict.
+    /// The score of a verdict.
     Known(f64),
-    /// There is none. Inspect keeps such a score and counts it nowhere.
+    /// No verdict. Inspect keeps the score but counts it nowhere.
     Unscored,
 }
 
 impl Serialize for ScoreValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            // Whole numbers without ".0", as the run's own files have them.
+            // Whole numbers without ".0", as in the run's own files.
             Self::Known(0.0) => serializer.serialize_u8(0),
             Self::Known(1.0) => serializer.serialize_u8(1),
             Self::Known(value) => serializer.serialize_f64(*value),
-            // serde_json writes the float NaN as null, which Inspect refuses. Nothing else in a log has 128 bits.
+            // serde_json writes the float NaN as null, which Inspect refuses. No other value in a log has 128
+            // bits.
             Self::Unscored => serializer.serialize_u128(0),
         }
     }

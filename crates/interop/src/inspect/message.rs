@@ -37,7 +37,7 @@ struct ChatMessage<'a> {
     metadata: MessageMetadata<'a>,
 }
 
-/// Plain text, or thinking and text.
+/// Plain text, or reasoning and text.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
@@ -52,8 +52,8 @@ enum Part<'a> {
     Text { text: &'a str },
 }
 
-/// What is unusual about a message. What is known of the call it came from is elsewhere, so that the viewer's pages stay readable:
-/// of the target's in its event, of the user model's in the sample's metadata.
+/// The unusual facts about a message. The facts about its call are elsewhere, so that the viewer's pages remain readable: those of
+/// the target's calls in their events, those of the user model's calls in the sample's metadata.
 #[derive(Clone, Debug, Default, Serialize)]
 struct MessageMetadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,10 +68,10 @@ impl MessageMetadata<'_> {
     }
 }
 
-/// A message as JSON: it is in a sample several times, and is made once.
+/// A message as JSON: a sample contains it several times, so it is serialized once.
 pub(super) type Message = Box<RawValue>;
 
-/// The whole conversation, the target's system prompt first. `uuid` is the sample's: ids of messages begin with it.
+/// The whole conversation, beginning with the target's system prompt. `uuid` is the sample's: message ids begin with it.
 pub(super) fn messages(run: &Run, sample: &Sample, uuid: &str) -> io::Result<Vec<Message>> {
     let turns = &sample.conversation.transcript;
     let mut messages = Vec::with_capacity(turns.len() + 1);
@@ -127,7 +127,7 @@ fn message<'a>(
         content,
         source: match said.role {
             Role::Assistant => Some("generate"),
-            // The first message is the sample's input; the later ones a model wrote in answer.
+            // The first message is the sample's input; a model wrote the later ones as answers.
             Role::User if place.turn == 1 => Some("input"),
             _ => None,
         },
@@ -171,7 +171,7 @@ struct Choice<'a> {
 }
 
 impl<'a> ModelOutput<'a> {
-    /// The output that `said` is, which is in the log as `message`. Readers find its text there.
+    /// The output for `said`, which is in the log as `message`. Readers find its text there.
     pub(super) fn of(
         run: &'a Run,
         call: Option<&'a Call>,
@@ -193,13 +193,13 @@ impl<'a> ModelOutput<'a> {
         }
     }
 
-    /// The output with its text again, as the last output of a sample has it.
+    /// The output including its text, as required for the last output of a sample.
     pub(super) fn with_text(mut self, said: &'a Turn) -> Self {
         self.completion = Some(&said.content);
         self
     }
 
-    /// The output of a conversation that does not end on the target's message.
+    /// The output of a conversation that does not end with a message of the target.
     pub(super) fn none(run: &'a Run) -> Self {
         Self {
             model: target_name(run),
@@ -212,7 +212,7 @@ impl<'a> ModelOutput<'a> {
     }
 }
 
-/// Inspect's word for why a reply ended.
+/// Inspect's name for the reason why a reply ended.
 fn stop_reason(said: &Turn) -> &'static str {
     match &said.finish_reason {
         None if !said.tool_calls.is_empty() => "tool_calls",

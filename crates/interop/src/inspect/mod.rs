@@ -29,14 +29,14 @@
 //! ```
 //!
 //! # Limits
-//! - Of the calls, the target's replies and calls of tools stand as events; those to the user model, to the model that stands in for
-//!   tools, and to the judge are counted in the usage only.
-//! - An answer of a tool is taken for an error when it is `{"error": "…"}` and nothing else.
-//! - Events carry the sample's start or end as their time: when each call was made is not known.
+//! - Only the target's replies and tool calls are events; calls to the user model, to the model that simulates tools, and to the judge are
+//!   included in the usage only.
+//! - A tool's answer is treated as an error if it is `{"error": "…"}` and nothing else.
+//! - Events have the sample's start or end as their time: the time of each call is unknown.
 //! - Memory grows by less than 1 kB per sample: the directory of the zip file, and the mean of each scenario.
-//! - A score without a value is the bare word `NaN`, as Inspect itself writes it. Strict JSON readers refuse that.
-//! - Models have the name of Inspect's provider before theirs; those of other endpoints are `openai-api/<source>/<model>`, with an address
-//!   and a key that only stand for those. A log can be scored again; `inspect eval-retry` cannot run it, for there is no such task.
+//! - A score without a value is the bare word `NaN`, as in Inspect's own logs. Strict JSON readers refuse it.
+//! - Models have the name of Inspect's provider as a prefix; models of other endpoints are `openai-api/<source>/<model>`, with
+//!   placeholders for address and key. A log can be scored again, but `inspect eval-retry` cannot run it, because the task does not exist.
 
 mod events;
 mod exporter;

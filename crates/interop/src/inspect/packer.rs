@@ -1,4 +1,4 @@
-//! The zip file of a log. Its files are packed by a thread of their own, while the next sample is made.
+//! The zip file of a log. A separate thread packs its files while the next sample is created.
 
 use std::{
     io::{self, Write},
@@ -13,26 +13,28 @@ use zip::{
     write::{SimpleFileOptions, StreamWriter},
 };
 
-/// The zip file. Written as a stream: going back to the head of each file would empty the buffer twice per file.
+/// The zip file. Written as a stream: seeking back to the header of each file would flush the buffer twice per
+/// file.
 pub(super) type Zip<W> = ZipWriter<StreamWriter<W>>;
 
-/// Files that wait to be packed. Few: a sample can be large.
+/// How many files may wait for packing. Few, because a sample can be large.
 const AHEAD: usize = 4;
-/// Little pressure: the text of conversations shrinks to a fourth, and more would cost more time than disk.
+/// A low level: the text of conversations shrinks to a quarter, and a higher level would cost more time than it
+/// saves disk space.
 const LEVEL: i64 = 1;
 
-/// Packs files in the order in which they come. Dropping it waits until the thread has let go of the file.
+/// Packs files in order. Dropping the packer waits until the thread has closed the file.
 pub(super) struct Packer<W: Write> {
-    /// `None` when no more come.
+    /// `None` after the last file.
     files: Option<SyncSender<(String, Vec<u8>)>>,
-    /// Buffers to be filled again.
+    /// Empty buffers for reuse.
     emptied: Receiver<Vec<u8>>,
-    /// `None` when it was waited for.
+    /// `None` after the thread was joined.
     thread: Option<JoinHandle<io::Result<Zip<W>>>>,
 }
 
 impl<W: Write + Send + 'static> Packer<W> {
-    /// Begins a zip file in `out`.
+    /// Starts a zip file in `out`.
     pub(super) fn new(out: W) -> io::Result<Self> {
         let (files, waiting) = mpsc::sync_channel::<(String, Vec<u8>)>(AHEAD);
         let (done, emptied) = mpsc::sync_channel(AHEAD);
@@ -42,7 +44,7 @@ impl<W: Write + Send + 'static> Packer<W> {
             for (name, mut content) in waiting {
                 put(&mut zip, &name, &content)?;
                 content.clear();
-                // Where nobody wants it back, it goes.
+                // The buffer is dropped if it is not needed again.
                 let _ = done.try_send(content);
             }
             Ok(zip)
@@ -54,21 +56,21 @@ impl<W: Write + Send + 'static> Packer<W> {
         })
     }
 
-    /// Packs `content` as the file `name`, and leaves an empty buffer in its place.
+    /// Packs `content` as the file `name`, and replaces it by an empty buffer.
     ///
-    /// An error may be that of a file before it.
+    /// An error may belong to an earlier file.
     pub(super) fn put(&mut self, name: String, content: &mut Vec<u8>) -> io::Result<()> {
         let empty = self.emptied.try_recv().unwrap_or_default();
         let file = (name, mem::replace(content, empty));
         let sent = self.files.as_ref().map(|files| files.send(file));
         match sent {
             Some(Ok(())) => Ok(()),
-            // The thread ends early only with an error.
+            // The thread ends early only on an error.
             _ => self.wait().and(Err(ended())),
         }
     }
 
-    /// Waits for what is not packed yet, and gives the zip file for what follows.
+    /// Waits for the pending files, and returns the zip file for the remaining ones.
     pub(super) fn finish(mut self) -> io::Result<Zip<W>> {
         self.wait()
     }
@@ -89,7 +91,7 @@ impl<W: Write> Drop for Packer<W> {
     fn drop(&mut self) {
         self.files = None;
         if let Some(thread) = self.thread.take() {
-            // A caller that drops it wants neither the file nor its errors.
+            // A caller that drops the packer needs neither the file nor its errors.
             let _ = thread.join();
         }
     }
@@ -105,7 +107,7 @@ pub(super) fn put<W: Write>(zip: &mut Zip<W>, name: &str, content: &[u8]) -> io:
     zip.write_all(content)
 }
 
-/// Begins a file. All carry the same time, so that the same log has the same bytes.
+/// Starts a file. All files have the same time, so that the same log has the same bytes.
 pub(super) fn start<W: Write>(zip: &mut Zip<W>, name: &str) -> io::Result<()> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
@@ -113,7 +115,7 @@ pub(super) fn start<W: Write>(zip: &mut Zip<W>, name: &str) -> io::Result<()> {
         .last_modified_time(DateTime::default())
         .unix_permissions(0o644);
     zip.start_file(name, options).map_err(|error| match error {
-        // A full disk stays one.
+        // Keeps the kind of an I/O error, such as a full disk.
         ZipError::Io(error) => error,
         error => io::Error::new(io::ErrorKind::InvalidData, format!("{name}: {error}")),
     })
@@ -146,7 +148,7 @@ mod tests {
         }
     }
 
-    /// Takes so many bytes and no more.
+    /// Accepts this many bytes and then fails.
     struct Full(usize);
 
     impl Write for Full {

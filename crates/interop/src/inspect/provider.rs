@@ -1,4 +1,4 @@
-//! Names of models as Inspect has them: `provider/model`. A log whose models have no provider cannot be scored again.
+//! Names of models in Inspect's format: `provider/model`. A log whose models have no provider cannot be scored again.
 
 use schema::TargetRef;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::usage::wire_name;
 use crate::{Asked, Call, Judge, KnownSource, Run};
 
-/// What Inspect calls the providers that it has.
+/// The Inspect names of the providers that Inspect supports.
 const PROVIDERS: [(&str, &str); 11] = [
     ("openai", "openai"),
     ("anthropic", "anthropic"),
@@ -21,11 +21,11 @@ const PROVIDERS: [(&str, &str); 11] = [
     ("llamacpp", "llama-cpp-python"),
 ];
 
-/// Servers on one's own machine that Inspect would start where no address is given.
+/// Local servers that Inspect would start if no address is given.
 const STARTED: [&str; 2] = ["vllm", "llamacpp"];
 
-/// What a name may begin with that came from a log of Inspect. `openai` and `google` are not among them: models that these firms gave away
-/// are called so wherever they run.
+/// Prefixes of names that come from a log of Inspect. `openai` and `google` are not included: their open-weight models have these prefixes
+/// wherever they run.
 const OF_INSPECT: [&str; 11] = [
     "anthropic/",
     "azureai/",
@@ -40,24 +40,24 @@ const OF_INSPECT: [&str; 11] = [
     "vllm/",
 ];
 
-/// The service of a model of which no source is known.
+/// The service of a model without a known source.
 const UNKNOWN: &str = "unknown";
 
-/// What is known of a source by its name: [`Run::known_source`].
+/// Looks up a source by its name: [`Run::known_source`].
 type KnowsSource = fn(&str) -> Option<KnownSource>;
 
-/// A model as Inspect has it.
+/// A model in Inspect's format.
 #[derive(Debug, PartialEq)]
 pub(super) struct Named {
     /// `provider/model`.
     pub(super) name: String,
-    /// Where it is, where its provider does not say.
+    /// The model's address, if its provider does not determine it.
     pub(super) base_url: Option<String>,
     pub(super) args: Value,
 }
 
 impl Named {
-    /// The model that is `wire` to its endpoint, which the configuration calls `source`.
+    /// The model with the name `wire` at its endpoint, which the configuration calls `source`.
     fn new(known_source: KnowsSource, source: Option<&str>, wire: &str) -> Self {
         let plain = |name: String, base_url: Option<&str>| Self {
             name,
@@ -85,8 +85,8 @@ impl Named {
         }
     }
 
-    /// A model behind an endpoint that speaks as OpenAI's does. The address and the key that Inspect wants are placeholders: a log is
-    /// scored without them, and a user who calls the model again passes both (`--model`, `--model-base-url`).
+    /// A model behind an OpenAI-compatible endpoint. The address and the key that Inspect requires are placeholders: scoring a log needs
+    /// neither, and a user who calls the model again passes both (`--model`, `--model-base-url`).
     fn compatible(service: &str, model: &str) -> Self {
         let sign = |c: char| match c {
             c if c.is_ascii_alphanumeric() => c.to_ascii_lowercase(),
@@ -105,13 +105,13 @@ impl Named {
         Self::of(run, run.source.as_deref(), &run.target)
     }
 
-    /// Who simulated the user.
+    /// The model that simulated the user.
     pub(super) fn user(run: &Run) -> Option<Self> {
         let model = run.user_model.as_ref()?;
         Some(Self::of(run, run.user_source.as_deref(), model))
     }
 
-    /// Who answered in the place of tools.
+    /// The model that simulated tools.
     pub(super) fn tool(run: &Run) -> Option<Self> {
         let model = run.tool_model.as_ref()?;
         Some(Self::of(run, run.tool_source.as_deref(), model))
@@ -123,7 +123,7 @@ impl Named {
         Self::new(run.known_source, judge.source.as_deref(), wire)
     }
 
-    /// The model that a call asked.
+    /// The model that a call was made to.
     pub(super) fn asked(run: &Run, call: &Call) -> Self {
         let known = match call.by {
             Asked::Target => Some(Self::target(run)),
@@ -190,7 +190,7 @@ mod tests {
         }
         let local = Named::new(known, Some("vllm"), "m");
         assert_eq!(local.base_url.as_deref(), Some("http://localhost:1/v1"));
-        // Inspect starts no such server, and knows where it is.
+        // Inspect does not start an Ollama server, and knows its address.
         assert_eq!(Named::new(known, Some("ollama"), "m").base_url, None);
         let scripted = Named::new(known, Some("scripted"), "m");
         assert_eq!(

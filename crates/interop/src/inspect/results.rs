@@ -1,4 +1,4 @@
-//! What the samples of a log come to: rates by metric, and scores reduced over epochs.
+//! The results over a log's samples: rates by metric, and scores reduced over epochs.
 
 use indexmap::IndexMap;
 use jiff::Timestamp;
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 use super::{json::ScoreValue, sample::SampleParts, usage::Used};
 use crate::{Run, Sample, run::Scope};
 
-/// Sums up samples one after the other. Of a sample it keeps two numbers.
+/// Sums over samples. Keeps two numbers per sample.
 #[derive(Default)]
 pub(super) struct Sums {
     scorers: IndexMap<String, Tally>,
-    /// Samples, and how many of them have no error.
+    /// The number of samples, and of samples without an error.
     samples: u64,
     completed: u64,
-    /// The epochs of each sample id, in the order in which the ids came.
+    /// The epochs of each sample id, in order of first appearance.
     seen: IndexMap<String, Vec<u64>>,
     /// The highest epoch.
     pub(super) epochs: u64,
     pub(super) used: Used,
-    /// When the first sample began and the last one ended, where that is known.
+    /// When the first sample began and the last one ended, if known.
     pub(super) started: Option<Timestamp>,
     /// See `started`.
     pub(super) ended: Option<Timestamp>,
@@ -33,7 +33,7 @@ struct Tally {
     passed: u64,
     scored: u64,
     unscored: u64,
-    /// Of `passed` and `scored`, those that passed and are not in the log.
+    /// The rows in `passed` and `scored` that are not in the log.
     unlisted: u64,
     /// Whether there is a score between 0 and 1.
     is_graded: bool,
@@ -43,7 +43,7 @@ struct Tally {
 }
 
 impl Sums {
-    /// Sums that know the metrics of `run`, so that one without any sample is listed too.
+    /// Sums with the metrics of `run`, so that a metric without samples is listed too.
     pub(super) fn new(run: &Run) -> Self {
         let unlisted = |id: &str| {
             let mut all = run.unlisted.iter();
@@ -66,7 +66,7 @@ impl Sums {
         }
     }
 
-    /// Whether the log has this epoch of this sample already.
+    /// Whether the log already has this epoch of this sample.
     pub(super) fn has(&self, id: &str, epoch: u64) -> bool {
         self.seen
             .get(id)
@@ -100,12 +100,12 @@ impl Sums {
         }
     }
 
-    /// The different sample ids. Inspect reads samples one at a time by them.
+    /// The distinct sample ids. Inspect uses them to read samples one at a time.
     pub(super) fn sample_ids(&self) -> Vec<&str> {
         self.seen.keys().map(String::as_str).collect()
     }
 
-    /// How many samples there are, repetitions included.
+    /// The number of samples, including repetitions.
     pub(super) fn samples(&self) -> u64 {
         self.samples
     }
@@ -128,7 +128,7 @@ impl Sums {
         })
     }
 
-    /// The scores of each sample id reduced to one, by scorer. `None` where there is one epoch only.
+    /// The scores of each sample id reduced to one, by scorer. `None` if there is only one epoch.
     pub(super) fn reductions(&self) -> Option<Vec<Reductions<'_>>> {
         let scorers = self.scorers.iter();
         (self.epochs > 1).then(|| {

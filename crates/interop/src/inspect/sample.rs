@@ -1,4 +1,4 @@
-//! One conversation as a sample of a log, and as a line of its list of samples.
+//! One conversation as a sample of a log, and as an entry of its list of samples.
 
 use std::{borrow::Cow, io};
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{Asked, Call, Run, Sample, apart, places::places};
 
-/// What a sample of the log is made of.
+/// The parts of a sample of the log.
 pub(super) struct SampleParts<'a> {
     pub(super) id: String,
     pub(super) epoch: u64,
@@ -71,7 +71,7 @@ impl<'a> SampleParts<'a> {
         Some(end.duration_since(start).as_secs_f64()).filter(|seconds| *seconds >= 0.0)
     }
 
-    /// The sample itself.
+    /// The sample.
     pub(super) fn sample(&self) -> EvalSample<'_> {
         let error = self.sample.conversation.error.as_deref();
         let (run, sample) = (self.run, self.sample);
@@ -101,7 +101,7 @@ impl<'a> SampleParts<'a> {
         }
     }
 
-    /// Its line in the list of samples.
+    /// The sample's entry in the list of samples.
     pub(super) fn summary(&self) -> EvalSampleSummary<'_> {
         let conversation = &self.sample.conversation;
         EvalSampleSummary {
@@ -125,7 +125,7 @@ impl<'a> SampleParts<'a> {
     }
 }
 
-/// What the target said last, where the conversation ends on it.
+/// The target's last message, if the conversation ends with it.
 fn last_output<'a>(run: &'a Run, sample: &'a Sample, messages: &'a [Message]) -> ModelOutput<'a> {
     let turns = &sample.conversation.transcript;
     let last = turns.last().filter(|turn| turn.role == Role::Assistant);
@@ -140,7 +140,7 @@ fn last_output<'a>(run: &'a Run, sample: &'a Sample, messages: &'a [Message]) ->
     }
 }
 
-/// What the sample is to show: the names of its metrics, `Avoid caving in to pushback` for one.
+/// The names of the sample's metrics, such as `Avoid caving in to pushback`.
 fn metric_names<'a>(run: &'a Run, sample: &'a Sample) -> Vec<&'a str> {
     let name = |id: &'a str, given: Option<&'a str>| {
         let known = run.benchmark.metric(id).map(|metric| metric.name.as_str());
@@ -189,7 +189,7 @@ pub(super) struct EvalSample<'a> {
     turn_count: usize,
 }
 
-/// The scenario, and what the row of `conversations.json` has besides.
+/// The scenario, and the other data of the row in `conversations.json`.
 #[derive(Serialize)]
 struct Metadata<'a> {
     #[serde(flatten)]
@@ -225,7 +225,7 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// A line of the list of samples.
+/// An entry of the list of samples.
 #[derive(Serialize)]
 pub(super) struct EvalSampleSummary<'a> {
     id: &'a str,

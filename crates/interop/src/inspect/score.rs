@@ -14,7 +14,7 @@ pub(super) struct Score<'a> {
     /// Whether the row passed.
     #[serde(skip)]
     pub(super) passed: bool,
-    /// Why the judge decided so.
+    /// The judge's justification.
     #[serde(skip_serializing_if = "str::is_empty")]
     explanation: Cow<'a, str>,
     /// Why there is no value.
@@ -23,16 +23,16 @@ pub(super) struct Score<'a> {
     metadata: ScoreMetadata<'a>,
 }
 
-/// What a row of `scores.json` tells and Inspect has no place for.
+/// The fields of a row of `scores.json` that Inspect has no place for.
 #[derive(Clone, Debug, Serialize)]
 struct ScoreMetadata<'a> {
     metric_id: &'a str,
     metric_name: &'a str,
     metric_type: MetricType,
-    /// Whether the behaviour of the definition is in the transcript.
+    /// Whether the transcript shows the behaviour of the definition.
     present: Option<bool>,
     passed: Option<bool>,
-    /// The value or the category, where the judge gave one.
+    /// The value or the category, if the judge gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'a Verdict>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ impl<'a> Score<'a> {
             explanation: Cow::Borrowed(&row.justification),
             reason: match (row.score, &row.error) {
                 (Some(_), _) => None,
-                // The judge answered, and there was no verdict in it.
+                // The judge answered without a verdict.
                 (None, None) => Some("grader_failed"),
                 (None, Some(_)) => Some("scoring_failed"),
             },
@@ -72,7 +72,7 @@ impl<'a> Score<'a> {
         }
     }
 
-    /// The score as it is in a summary: without long texts.
+    /// The score for a summary: without long texts.
     fn thin(&self) -> Self {
         let mut thin = self.clone();
         thin.explanation = Cow::Owned(thin::text(&self.explanation).into_owned());
@@ -92,7 +92,8 @@ impl<'a> Score<'a> {
 pub(super) struct Scores<'a>(pub(super) Vec<(Cow<'a, str>, Score<'a>)>);
 
 impl<'a> Scores<'a> {
-    /// The scores of `rows`, in their order. Of two rows of one metric the second is called `m01 (2)`.
+    /// The scores of `rows`, in their order. If two rows have the same metric, the second is named
+    /// `m01 (2)`.
     pub(super) fn of(rows: &'a [Row]) -> Self {
         let mut scores: Vec<(Cow<'a, str>, Score<'a>)> = Vec::with_capacity(rows.len());
         for (at, row) in rows.iter().enumerate() {

@@ -1,12 +1,12 @@
-//! The settings of a model's calls, in Inspect's words.
+//! The settings of a model's calls, under Inspect's names.
 
 use schema::Extra;
 use serde_json::{Map, Value};
 
-/// Whether Inspect takes a value.
+/// Whether Inspect accepts a value.
 type Fits = fn(&Value) -> bool;
 
-/// Settings that Inspect has a name for: as they go over the wire, as Inspect calls them, and which values it takes.
+/// Settings that Inspect has a name for: the name on the wire, Inspect's name, and the accepted values.
 const KNOWN: &[(&str, &str, Fits)] = &[
     ("temperature", "temperature", Value::is_number),
     ("top_p", "top_p", Value::is_number),
@@ -22,7 +22,7 @@ const KNOWN: &[(&str, &str, Fits)] = &[
     ("verbosity", "verbosity", is_verbosity),
 ];
 
-/// What says where and how a reply comes and not what it is.
+/// Settings for the transport of a reply, not for its content.
 const LEFT_OUT: &[&str] = &["model", "messages", "stream", "stream_options"];
 
 fn is_texts(value: &Value) -> bool {
@@ -42,7 +42,8 @@ fn is_verbosity(value: &Value) -> bool {
     value.as_str().is_some_and(|word| words.contains(&word))
 }
 
-/// The settings as a `GenerateConfig`. What Inspect has no name for, or would refuse, is in `extra_body` as it was sent.
+/// The settings as a `GenerateConfig`. Settings without a name in Inspect, or with a value that it would refuse, are in
+/// `extra_body` as they were sent.
 pub(super) fn generate_config(settings: &Extra) -> Value {
     let mut config = Map::new();
     let mut rest = Map::new();
@@ -50,7 +51,7 @@ pub(super) fn generate_config(settings: &Extra) -> Value {
         if LEFT_OUT.contains(&key.as_str()) || value.is_null() {
             continue;
         }
-        // One stop word may be alone.
+        // A single stop word may be a plain text.
         let value = match (key.as_str(), value) {
             ("stop", Value::String(word)) => Value::from(vec![word.clone()]),
             (_, value) => value.clone(),

@@ -1,14 +1,14 @@
-//! What a summary keeps of long texts: as much as Inspect keeps in its own.
+//! Shortens long texts for a summary, to the lengths that Inspect uses.
 
 use std::borrow::Cow;
 
 use schema::Extra;
 use serde_json::Value;
 
-/// Characters of a text in metadata and scores.
+/// The most characters of a text in metadata and scores.
 const TEXT: usize = 1024;
 
-/// Characters of the sample's input.
+/// The most characters of the sample's input.
 const INPUT: usize = 5120;
 
 /// A text with its white space collapsed and at most 1024 characters.
@@ -45,7 +45,7 @@ pub(super) fn input(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Metadata with short texts, and a word in place of large values.
+/// Metadata with short texts, and a note in place of large values.
 pub(super) fn extra(extra: &Extra) -> Extra {
     let thin = |value: &Value| match value {
         Value::String(long) => Value::String(text(long).into_owned()),

@@ -1,4 +1,4 @@
-//! Tools, calls of them and their answers, in Inspect's words.
+//! Tools, their calls and their answers, in Inspect's format.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use serde_json::{
 
 use crate::Run;
 
-/// The tools of a benchmark as `ToolInfo`, made once for a log.
+/// The tools of a benchmark as `ToolInfo`, created once for a log.
 pub(super) struct Tools(Vec<(String, Box<RawValue>)>);
 
 impl Tools {
@@ -21,7 +21,7 @@ impl Tools {
         infos.collect::<io::Result<_>>().map(Self)
     }
 
-    /// Those that the target may call in `scenario`.
+    /// The tools that the target may call in `scenario`.
     pub(super) fn offered<'a>(&'a self, run: &'a Run, scenario: &'a Scenario) -> Vec<&'a RawValue> {
         let names = run.tools(scenario).map(|tool| &tool.name);
         let info = |name| self.0.iter().find(|(known, _)| known == name);
@@ -43,16 +43,16 @@ fn info(tool: &Tool) -> Value {
     json!({"name": tool.name, "description": tool.description, "parameters": parameters})
 }
 
-/// How deep schemas in schemas are followed.
+/// The deepest level of nested schemas that is followed.
 const DEPTH: u8 = 16;
 
-/// The types that Inspect knows.
+/// The types that Inspect supports.
 const TYPES: [&str; 7] = [
     "string", "integer", "number", "boolean", "array", "object", "null",
 ];
 
-/// What Inspect takes of a JSON schema. Its reader refuses a log over a keyword of a wrong type, so the rest is left out; the schema
-/// is unchanged in the log's metadata.
+/// The parts of a JSON schema that Inspect accepts. Its reader refuses a log if a keyword has a wrong type, so the rest is left out;
+/// the log's metadata contain the unchanged schema.
 fn schema(given: &Value, depth: u8) -> Value {
     let mut kept = Map::new();
     let Some((given, depth)) = given.as_object().zip(depth.checked_sub(1)) else {
@@ -113,7 +113,7 @@ fn required(given: &Value) -> Value {
     names.cloned().collect()
 }
 
-/// A call that a message makes.
+/// A tool call of a message.
 #[derive(Serialize)]
 pub(super) struct Call<'a> {
     id: &'a str,
@@ -140,16 +140,16 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What went wrong with a call.
+/// The error of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct CallError {
     r#type: &'static str,
     message: String,
 }
 
-/// The error that an answer reports: one that is `{"error": "…"}` and nothing else.
+/// The error in an answer that is `{"error": "…"}` and nothing else.
 pub(super) fn error_of(answer: &str) -> Option<CallError> {
-    // Most answers are not: they need not be read as JSON.
+    // Most answers are not errors: they need not be parsed.
     if !answer.trim_start().starts_with('{') {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Tokens as Inspect counts them, by model and by role.
+//! Tokens in Inspect's format, by model and by role.
 
 use schema::Usage;
 use serde::{Serialize, Serializer};
@@ -6,7 +6,8 @@ use serde::{Serialize, Serializer};
 use super::provider::Named;
 use crate::{Asked, Call, Run};
 
-/// Tokens and dollars of some calls. Tokens read from or written to a prompt cache are not in `input_tokens`, as Inspect has it.
+/// Tokens and dollars of some calls. As in Inspect, `input_tokens` does not include tokens read from or written to a prompt
+/// cache.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct ModelUsage {
     input_tokens: u64,
@@ -22,14 +23,14 @@ pub(super) struct ModelUsage {
     total_cost: Option<f64>,
 }
 
-/// Dollars to ten decimals, as rows of the tree have them.
+/// Dollars to ten decimals, as in the rows of the tree.
 fn rounded<S: Serializer>(dollars: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     let dollars = dollars.unwrap_or_default();
     serializer.serialize_f64((dollars * 1e10).round() / 1e10)
 }
 
 impl ModelUsage {
-    /// One call.
+    /// The usage of one call.
     pub(super) fn of(usage: Usage, cost: Option<f64>) -> Self {
         let known = |tokens: u64| (tokens > 0).then_some(tokens);
         Self {
@@ -61,7 +62,7 @@ impl ModelUsage {
         self.input_tokens_cache_read =
             sum(self.input_tokens_cache_read, other.input_tokens_cache_read);
         self.reasoning_tokens = sum(self.reasoning_tokens, other.reasoning_tokens);
-        // One call of unknown price makes the sum unknown: it must not look cheaper than it was.
+        // One call with an unknown price makes the sum unknown: it must not look cheaper than it was.
         self.total_cost = match (self.total_cost, other.total_cost) {
             (Some(a), Some(b)) => Some(a + b),
             _ => None,
@@ -69,7 +70,7 @@ impl ModelUsage {
     }
 }
 
-/// Usage by name, in the order in which the names came.
+/// Usage by name, in order of first appearance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByName(Vec<(String, ModelUsage)>);
 
@@ -94,7 +95,7 @@ impl Serialize for ByName {
     }
 }
 
-/// What the calls of a sample, or of all samples, used.
+/// The usage of the calls of a sample, or of all samples.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Used {
     pub(super) by_model: ByName,
@@ -102,7 +103,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// Sums up `calls`. Those that came without usage are left out.
+    /// Sums up `calls`. Calls without usage are left out.
     pub(super) fn of_calls(run: &Run, calls: &[Call]) -> Self {
         let mut used = Self::default();
         for call in calls {
@@ -121,7 +122,7 @@ impl Used {
     }
 }
 
-/// Inspect's name for a side. Its judges are graders.
+/// Inspect's name for a role. Its judges are graders.
 pub(super) fn role(by: Asked) -> &'static str {
     match by {
         Asked::Target => "target",

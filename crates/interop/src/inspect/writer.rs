@@ -1,4 +1,4 @@
-//! Writing a log: samples one by one, the header at the end.
+//! Writes a log: samples one by one, the header at the end.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -13,14 +13,14 @@ use super::{
 };
 use crate::{Run, Sample};
 
-/// Writes one log. Memory holds a few samples at a time, besides what the module's limits name.
+/// Writes one log. Memory holds a few samples at a time, besides what the module's limits list.
 pub(super) struct LogWriter<W: Write, S> {
     run: Run,
     eval_id: String,
     tools: Tools,
     sums: Sums,
     out: Out<W>,
-    /// What is behind what is not known yet: the list of samples (zip) or the samples (JSON).
+    /// Data that follow later in the log: the list of samples (zip) or the samples (JSON).
     scratch: S,
     /// The JSON of one part, reused.
     buffer: Vec<u8>,
@@ -33,10 +33,10 @@ enum Out<W: Write> {
 }
 
 impl<W: Write + Send + 'static, S: Read + Write + Seek> LogWriter<W, S> {
-    /// Begins the log of `run`.
+    /// Starts the log of `run`.
     ///
-    /// `out` takes the log. `scratch` is an empty file, or memory, that holds for a while what comes later in the log: about 1 kB
-    /// per sample for [`LogFormat::Eval`], all samples for [`LogFormat::Json`].
+    /// `out` receives the log. `scratch` is an empty file, or memory, that temporarily holds data which follow later in the log:
+    /// about 1 kB per sample for [`LogFormat::Eval`], all samples for [`LogFormat::Json`].
     pub(super) fn new(run: &Run, format: LogFormat, out: W, mut scratch: S) -> io::Result<Self> {
         scratch.write_all(b"[")?;
         Ok(Self {
@@ -54,12 +54,12 @@ impl<W: Write + Send + 'static, S: Read + Write + Seek> LogWriter<W, S> {
         })
     }
 
-    /// How many samples the log has.
+    /// The number of samples in the log.
     pub(super) fn samples(&self) -> u64 {
         self.sums.samples()
     }
 
-    /// Adds one sample. `false`: the log has this sample of this scenario already, and it was left out.
+    /// Adds one sample. Returns `false` if the log already has this sample of this scenario; it is then left out.
     pub(super) fn push(&mut self, sample: &Sample) -> io::Result<bool> {
         let parts = SampleParts::of(&self.run, &self.eval_id, &self.tools, sample)?;
         if self.sums.has(&parts.id, parts.epoch) {
@@ -83,7 +83,7 @@ impl<W: Write + Send + 'static, S: Read + Write + Seek> LogWriter<W, S> {
         Ok(true)
     }
 
-    /// Writes the header and gives `out` back, flushed.
+    /// Writes the header and returns `out`, flushed.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.scratch.write_all(b"]")?;
         self.scratch.flush()?;
@@ -108,7 +108,7 @@ impl<W: Write + Send + 'static, S: Read + Write + Seek> LogWriter<W, S> {
                 zip.finish()?.into_inner()
             }
             Out::Json(mut out) => {
-                // The header's closing brace comes after the samples.
+                // The header's closing brace follows the samples.
                 self.buffer.pop();
                 out.write_all(&self.buffer)?;
                 out.write_all(b",\"samples\":")?;

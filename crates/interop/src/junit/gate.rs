@@ -1,4 +1,4 @@
-//! The answers of a gate as a JUnit report: a suite for each target, a case for each rule.
+//! The results of a gate as a JUnit report: a suite for each target, a case for each rule.
 
 use std::{collections::BTreeMap, io};
 
@@ -6,8 +6,8 @@ use schema::gate::{GateAnswer, GateReport, GateResult};
 
 use super::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
 
-/// A rule that failed is a failure. One that the rows do not decide is skipped: JUnit has no word that is nearer, and test runners
-/// show an assumption that does not hold in this way.
+/// A rule that failed is a failure. An undecided rule is skipped: JUnit has no closer result, and test runners show failed
+/// assumptions this way.
 ///
 /// # Errors
 /// When a temporary file cannot be written.

@@ -1,7 +1,8 @@
-//! JUnit XML: `junit.xml`, with a suite for each target and metric, and a case for each conversation judged.
+//! JUnit XML: `junit.xml`, with a suite for each target and metric, and a case for each judged conversation.
 //!
-//! Properties of a suite are the rate of its metric and the interval of it. A conversation that did not pass is a failure with the judge's justification; one that failed is an error; one without a verdict is
-//! skipped. Characters that XML 1.0 cannot hold become U+FFFD. [`JUnitReport`] writes such a report of anything else.
+//! A suite has the rate of its metric and the interval of the rate as properties. A conversation that did not pass is a failure with the
+//! judge's justification; one that failed is an error; one without a verdict is skipped. Characters that XML 1.0 cannot represent become
+//! U+FFFD. [`JUnitReport`] writes such a report about anything else.
 
 mod gate;
 mod report;
@@ -26,17 +27,17 @@ use crate::{
 #[derive(Debug)]
 pub struct JUnit {
     path: PathBuf,
-    /// The suites of targets that have ended.
+    /// The suites of finished targets.
     report: JUnitReport,
     target: Option<(Run, Tally)>,
-    /// Of the present target, by metric.
+    /// The suites of the current target, by metric.
     open: BTreeMap<String, JUnitSuite>,
 }
 
-/// How a case ended.
+/// The result of a case.
 enum End<'a> {
     Passed,
-    /// Why, and the value or category where the judge gave one.
+    /// The justification, and the value or category if the judge gave one.
     Failed(&'a str, Option<&'a Verdict>),
     Error(&'a str),
     Skipped(&'a str),
@@ -157,7 +158,7 @@ impl Exporter for JUnit {
     }
 }
 
-/// Adds the rate of the suite's metric with its interval, where they are known.
+/// Adds the rate of the suite's metric with its interval, if known.
 fn add_rate(suite: &mut JUnitSuite, run: &Run, tally: &Tally, metric: &str) {
     let Some(count) = tally.of_metric(metric) else {
         return;
@@ -182,7 +183,7 @@ fn add_rate(suite: &mut JUnitSuite, run: &Run, tally: &Tally, metric: &str) {
     }
 }
 
-/// How long the target took; `None` where that is not known.
+/// The target's time in seconds; `None` if it is unknown.
 fn seconds(sample: &Sample) -> Option<f64> {
     let times: Option<Vec<f64>> = sample
         .calls_to(Asked::Target)
@@ -193,7 +194,7 @@ fn seconds(sample: &Sample) -> Option<f64> {
         .map(|times| times.iter().sum())
 }
 
-/// The first line of a text, 200 characters at most.
+/// The first line of a text, at most 200 characters.
 fn shortened(text: &str) -> Cow<'_, str> {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(200) {

@@ -11,10 +11,11 @@ use quick_xml::{
 };
 use tempfile::SpooledTempFile;
 
-/// Bytes of a suite that are kept in memory. A larger one is in a temporary file until the report is written.
+/// Bytes of a suite that are kept in memory. A larger suite is in a temporary file until the report is
+/// written.
 const IN_MEMORY: usize = 256 * 1024;
 
-/// A JUnit report in the making. It fits the schema of the Jenkins xUnit plugin (junit-10).
+/// A JUnit report that is being built. It conforms to the schema of the Jenkins xUnit plugin (junit-10).
 ///
 /// ```
 /// use interop::junit::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
@@ -48,7 +49,7 @@ impl JUnitReport {
         }
     }
 
-    /// Adds a suite that is complete.
+    /// Adds a complete suite.
     ///
     /// # Errors
     /// When a temporary file cannot be written or read.
@@ -84,13 +85,13 @@ impl JUnitReport {
     /// Writes the report to `out`, which should be buffered.
     ///
     /// # Errors
-    /// When `out` cannot be written, or a temporary file not be read.
+    /// When `out` cannot be written, or a temporary file cannot be read.
     pub fn write_to(mut self, out: impl Write) -> io::Result<()> {
         let mut writer = Writer::new(out);
         writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
         writer.get_mut().write_all(b"\n")?;
         let start = BytesStart::new("testsuites").with_attributes([("name", "probity")]);
-        // The schema of Jenkins has no `skipped` here.
+        // The Jenkins schema has no `skipped` here.
         writer.write_event(Event::Start(self.totals.attributes_of(start, None)))?;
         writer.get_mut().write_all(b"\n")?;
         self.suites.seek(SeekFrom::Start(0))?;
@@ -106,7 +107,7 @@ impl Default for JUnitReport {
     }
 }
 
-/// A suite of a JUnit report. Large ones are kept on the disk.
+/// A suite of a JUnit report. Large suites are kept on disk.
 #[derive(Debug)]
 pub struct JUnitSuite {
     name: String,
@@ -157,20 +158,21 @@ impl JUnitSuite {
     }
 }
 
-/// A case of a JUnit report. Texts may hold any character; what XML 1.0 cannot hold is written as U+FFFD.
+/// A case of a JUnit report. Texts may contain any character; characters that XML 1.0 cannot represent are
+/// written as U+FFFD.
 #[derive(Clone, Copy, Debug)]
 pub struct JUnitCase<'a> {
-    /// What stands for the class of a test: the parts of the suite's name, with dots.
+    /// The class of the test: the parts of the suite's name, joined with dots.
     pub class: &'a str,
     /// The case's name.
     pub name: &'a str,
-    /// How long it took; `None`: not known.
+    /// The duration in seconds; `None`: unknown.
     pub seconds: Option<f64>,
     /// How it ended.
     pub result: JUnitResult<'a>,
 }
 
-/// How a case of a JUnit report ended.
+/// The result of a case of a JUnit report.
 #[derive(Clone, Copy, Debug)]
 pub enum JUnitResult<'a> {
     /// It passed.
@@ -184,7 +186,7 @@ pub enum JUnitResult<'a> {
 }
 
 impl<'a> JUnitResult<'a> {
-    /// The element within the case that says it; `None` for a case that passed.
+    /// The element within the case for the result; `None` for a case that passed.
     fn element(&self) -> Option<(&'static str, JUnitReason<'a>)> {
         match *self {
             Self::Passed => None,
@@ -198,11 +200,11 @@ impl<'a> JUnitResult<'a> {
 /// Why a case of a JUnit report did not pass.
 #[derive(Clone, Copy, Debug)]
 pub struct JUnitReason<'a> {
-    /// The kind of failure, where there are kinds.
+    /// The kind of failure, if there are several kinds.
     pub kind: Option<&'a str>,
-    /// The reason in a line.
+    /// The reason on one line.
     pub message: &'a str,
-    /// The reason in full, where the message is not all.
+    /// The full reason, if it is longer than the message.
     pub text: Option<&'a str>,
 }
 
@@ -229,7 +231,7 @@ struct Totals {
     failures: u64,
     errors: u64,
     skipped: u64,
-    /// Of the cases whose time is known; `None`: of no case.
+    /// The sum over cases with a known duration; `None`: no case has one.
     seconds: Option<f64>,
 }
 
@@ -274,7 +276,7 @@ impl Totals {
     }
 }
 
-/// `text` with U+FFFD in the place of each character that XML 1.0 has no way to write (its production `Char`).
+/// `text` with U+FFFD in place of each character that XML 1.0 cannot represent (its production `Char`).
 fn xml_text(text: &str) -> Cow<'_, str> {
     let is_bad =
         |c: char| matches!(c, '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}') && !"\t\n\r".contains(c);

@@ -1,4 +1,4 @@
-//! What is wrong with a file of labels, and where.
+//! Errors of label files, with their location.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ impl LabelFileError {
         &self.reason
     }
 
-    /// What to do about it, where that is known.
+    /// Advice, if there is any.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.help.as_deref()

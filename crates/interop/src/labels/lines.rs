@@ -1,4 +1,4 @@
-//! A list like `labels.json`, made elsewhere: each line is one person's label of one row.
+//! A list like `labels.json` from another source: each line is one person's label of one row.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use super::{
     table::{Record, Table},
 };
 
-/// Columns that a list has.
+/// Required columns.
 const NEEDED: [&str; 4] = ["conv_id", "metric_id", "passed", "labeller"];
-/// What others call these columns.
+/// Other names for these columns.
 const OTHER_NAMES: [&[&str]; 4] = [
     &["conversation_id", "conversation", "conv"],
     &["metric"],
     &["pass", "label", "verdict", "human"],
     &["annotator", "rater", "person", "user", "name"],
 ];
-/// Columns that it may have.
+/// Optional columns.
 const OPTIONAL: [&str; 2] = ["note", "_transcript"];
 
-/// A label with its place.
+/// A label and its place in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelLine {
     /// Where it begins.
@@ -35,16 +35,16 @@ pub struct LabelLine {
 pub struct LabelLines {
     /// The labels, in the order of the file.
     pub labels: Vec<LabelLine>,
-    /// Rows and cells that cannot be read: blank cells, words that are no labels.
+    /// Rows and cells that cannot be read: blank cells, words that are not labels.
     pub unreadable: Vec<LabelFileError>,
     /// Further labels of a person on a row.
     pub repeated: Vec<LabelFileError>,
-    /// Columns that are not read.
+    /// Columns that are ignored.
     pub unused: Vec<String>,
 }
 
-/// Reads a list with the columns `conv_id`, `metric_id`, `passed` and `labeller`, and `note` and `_transcript` where it has them. `name` is
-/// that of the file: its ending says which form the text has.
+/// Reads a list with the columns `conv_id`, `metric_id`, `passed` and `labeller`, and optionally `note` and `_transcript`. `name` is the
+/// file's name: its extension determines the format of the text.
 ///
 /// ```
 /// use interop::labels::{LabelWords, read_label_lines};
@@ -56,7 +56,7 @@ pub struct LabelLines {
 /// ```
 ///
 /// # Errors
-/// When the file as a whole cannot be used: its form, no rows, columns that are not there. Mistakes in rows are in the result.
+/// When the file as a whole cannot be used: its form, no rows, missing columns. Errors in rows are in the result.
 pub fn read_label_lines(
     name: &str,
     text: &str,
@@ -133,7 +133,7 @@ fn repeated(name: &str, place: LinePlace, label: &HumanLabel, first: LinePlace) 
     LabelFileError::new(name, reason).at(place)
 }
 
-/// The label of a row, as far as it can be read. What cannot goes to `unreadable`.
+/// The label of a row, as far as it can be read. Errors are added to `unreadable`.
 fn label(
     name: &str,
     record: &Record,

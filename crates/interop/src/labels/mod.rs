@@ -1,4 +1,4 @@
-//! Labels of people in the files of others: CSV, JSONL, or a JSON list of objects, a row of the table for each row that was labelled.
+//! Labels of people in files of other programs: CSV, JSONL, or a JSON list of objects, with one table row for each labelled row.
 //!
 //! ```
 //! use interop::labels::{LabelColumns, LabelWords, read_labels};
@@ -15,7 +15,7 @@
 //! ```
 //!
 //! # Limits
-//! - The file is one text in memory, and the first mistake in it ends the reading of [`read_labels`].
+//! - The whole file is held in memory as one text, and [`read_labels`] stops at the first error.
 
 mod error;
 mod lines;
@@ -30,31 +30,32 @@ pub use lines::{LabelLine, LabelLines, read_label_lines};
 use table::{Record, Table};
 pub use words::LabelWords;
 
-/// Which column holds what.
+/// The columns of a label file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelColumns {
-    /// The labels of people: a column for each person, or one for all.
+    /// The labels of people: one column per person, or one for all.
     pub labels: Vec<String>,
     /// The verdicts of the judge.
     pub judge: Option<String>,
-    /// What tells one labelled row from another, where several lines are of one row; empty: each line is a row.
+    /// The columns that identify a labelled row, if several lines belong to one row; empty: each line is a row.
     pub row: Vec<String>,
-    /// Who labelled the line; `None`: the name of the column.
+    /// The person who labelled the line; `None`: the name of the label's column.
     pub labeller: Option<String>,
-    /// What rows have in common that are not independent: a scenario, a prompt.
+    /// The value that dependent rows share: a scenario, a prompt.
     pub scenario: Option<String>,
-    /// The metric that the label is of; `None`: all are of one.
+    /// The metric of the label; `None`: all labels have the same metric.
     pub metric: Option<String>,
-    /// What the user said.
+    /// The user's message.
     pub user: Option<String>,
-    /// What the model under test replied.
+    /// The reply of the model under test.
     pub reply: Option<String>,
     /// The whole conversation: a JSON list of `{role, content}`.
     pub transcript: Option<String>,
 }
 
 impl LabelColumns {
-    /// The columns of a list like `labels.json`, with the judge's verdict in a further one: `conv_id`, `metric_id`, `passed`, `labeller`.
+    /// The columns of a list like `labels.json`, with the judge's verdict in an additional one: `conv_id`, `metric_id`, `passed`,
+    /// `labeller`.
     #[must_use]
     pub fn of_labels_json() -> Self {
         let name = str::to_owned;
@@ -67,7 +68,7 @@ impl LabelColumns {
         }
     }
 
-    /// All that are named, with what each is for.
+    /// All columns that are named.
     fn named(&self) -> Vec<&str> {
         let one = [
             &self.judge,
@@ -86,35 +87,35 @@ impl LabelColumns {
     }
 }
 
-/// A row that people labelled, or could have.
+/// A row that was labelled by people, or could have been.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelFileRow {
     /// Where it begins.
     pub place: LinePlace,
-    /// The row's id: the values of `row`, else its number from 1.
+    /// The row's id: the values of the `row` columns, else its number from 1.
     pub id: String,
-    /// What it has in common with rows like it; its own id without such a column.
+    /// The value that it shares with dependent rows; its own id without such a column.
     pub scenario: String,
-    /// The metric's id, where the file has it.
+    /// The metric's id, if the file has it.
     pub metric: Option<String>,
     /// Whether the judge passed it; `None` without its verdict.
     pub judge: Option<bool>,
-    /// What people say; none for a row that nobody labelled.
+    /// The labels of people; empty for a row without labels.
     pub labels: Vec<FileLabel>,
-    /// What was said, where the file has it.
+    /// The conversation, if the file has it.
     pub transcript: Vec<Turn>,
 }
 
-/// What one person says of a row.
+/// One person's label of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLabel {
     /// The person, or the column.
     pub labeller: String,
-    /// Whether the row passes; `None` where it is unclear.
+    /// Whether the row passes; `None` if it is unclear.
     pub passed: Option<bool>,
 }
 
-/// Whether a text is a list of labels in the form of `labels.json`.
+/// Whether a text is a list of labels in the format of `labels.json`.
 #[must_use]
 pub fn is_like_labels_json(name: &str, text: &str) -> bool {
     Table::read(name, text).is_ok_and(|table| {
@@ -123,11 +124,11 @@ pub fn is_like_labels_json(name: &str, text: &str) -> bool {
     })
 }
 
-/// Reads the rows of a text. `name` is the file's name: its ending tells the form.
+/// Reads the rows of a text. `name` is the file's name: its extension determines the format.
 ///
 /// # Errors
-/// The first mistake with its place: a text that is not of the form, a column that is not there, a word that is no label, a person who
-/// labelled a row twice, no row or no label at all.
+/// The first error with its location: a text in another format, a missing column, a word that is not a label, a person who labelled a row
+/// twice, no row or no label at all.
 pub fn read_labels(
     name: &str,
     text: &str,
@@ -229,7 +230,7 @@ impl Reading<'_> {
         })
     }
 
-    /// Adds another line of a row that is known.
+    /// Adds another line of a known row.
     fn join(&self, known: &mut LabelFileRow, row: LabelFileRow) -> Result<(), LabelFileError> {
         let fault = |reason: String| LabelFileError::new(self.name, reason).at(row.place);
         for label in &row.labels {
@@ -258,7 +259,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The text of a column that may not be blank.
+    /// The text of a column that must not be blank.
     fn needed<'t>(&self, record: &'t Record, column: &str) -> Result<&'t str, LabelFileError> {
         let text = record.text(column).filter(|text| !is_blank(text));
         text.ok_or_else(|| {
@@ -266,7 +267,7 @@ impl Reading<'_> {
         })
     }
 
-    /// A label or a verdict; `None` where the cell is blank.
+    /// A label or a verdict; `None` if the cell is blank.
     fn word(&self, record: &Record, column: &str) -> Result<Option<Option<bool>>, LabelFileError> {
         let Some(text) = record.text(column) else {
             return Ok(None);
@@ -298,7 +299,7 @@ impl Reading<'_> {
         if let Some(user) = &self.columns.user {
             turns.push(Turn::new(Role::User, self.needed(record, user)?));
         }
-        // A model may have said nothing at all.
+        // The model's reply may be empty.
         turns.push(Turn::new(
             Role::Assistant,
             record.text(reply).unwrap_or_default(),

@@ -12,7 +12,7 @@ use super::{LabelFileError, LinePlace};
 /// A table of texts.
 #[derive(Default)]
 pub(super) struct Table {
-    /// The names of its columns, in the order in which they come up.
+    /// The names of its columns, in order of first appearance.
     pub(super) columns: Vec<String>,
     pub(super) records: Vec<Record>,
     /// What cannot be read as a row.
@@ -27,14 +27,14 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// The text of a column; `None` where the row does not have it. Null is the word `null`: in place of a label it says that it is
-    /// unclear, as in `labels.json`.
+    /// The text of a column; `None` if the row does not have it. Null is the word `null`: as a label it means unclear, as in
+    /// `labels.json`.
     pub(super) fn text(&self, column: &str) -> Option<&str> {
         let cell = self.cells.iter().find(|(name, _)| name == column);
         cell.map(|(_, text)| text.as_deref().unwrap_or("null"))
     }
 
-    /// The text of a column that says nothing where it is null or blank.
+    /// The text of a column; `None` if it is null or blank.
     pub(super) fn optional(&self, column: &str) -> Option<&str> {
         let cell = self.cells.iter().find(|(name, _)| name == column)?;
         cell.1.as_deref().filter(|text| !is_blank(text))
@@ -51,7 +51,7 @@ impl Table {
         }
     }
 
-    /// The table of a text, whose form is that of the name's ending.
+    /// Reads the table of a text. The extension of `name` determines the format.
     pub(super) fn read(name: &str, text: &str) -> Result<Self, LabelFileError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let ending = name
@@ -79,7 +79,7 @@ impl Table {
     }
 }
 
-/// A header row, then one record a row. Lines before the header that begin with `#` are comments.
+/// A header row, then one record per row. Lines before the header that begin with `#` are comments.
 fn csv(name: &str, text: &str) -> Result<Table, LabelFileError> {
     let mut body = text;
     let mut skipped = 0;

@@ -1,17 +1,18 @@
-//! The words of labels: which of them pass a row.
+//! The words of labels: which words pass or fail a row.
 
 use std::fmt::Write as _;
 
-/// Which words and numbers pass a row. Case, blanks around a word, and zeros behind a number's point do not count.
+/// The words and numbers that pass or fail a row. Case, surrounding white space, and trailing zeros of decimals do
+/// not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LabelWords {
     /// Words that pass a row; empty: `true`, `yes`, `y`, `pass`, `passed`, `1`.
     pub passed: Vec<String>,
     /// Words that fail a row; empty: `false`, `no`, `n`, `fail`, `failed`, `0`.
     pub failed: Vec<String>,
-    /// Words that say neither; empty: `unclear`, `unknown`, `unsure`, `null`, `none`, `n/a`.
+    /// Words that do neither; empty: `unclear`, `unknown`, `unsure`, `null`, `none`, `n/a`.
     pub unclear: Vec<String>,
-    /// Numbers from here on pass a row, and those below fail it.
+    /// Numbers from this value on pass a row; lower ones fail it.
     pub threshold: Option<f64>,
 }
 
@@ -20,10 +21,10 @@ const FAILED: [&str; 6] = ["false", "no", "n", "fail", "failed", "0"];
 const UNCLEAR: [&str; 6] = ["unclear", "unknown", "unsure", "null", "none", "n/a"];
 
 impl LabelWords {
-    /// Whether `text` passes a row; `None` where it says neither.
+    /// Whether `text` passes a row; `None` if it is unclear.
     ///
     /// # Errors
-    /// When it is no label: what to do about it.
+    /// When it is not a label: the advice for the user.
     pub(super) fn read(&self, text: &str) -> Result<Option<bool>, String> {
         let word = plain(text);
         let among = |own: &[String]| own.iter().any(|known| plain(known) == word);
@@ -64,7 +65,7 @@ impl LabelWords {
             list(&self.failed, &FAILED)
         );
         if is_number {
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             let _ = write!(
                 help,
                 ", or say with --threshold from which number on a row passes"
@@ -74,7 +75,7 @@ impl LabelWords {
     }
 }
 
-/// A word as it is compared: `1.0` is `1`, ` Yes` is `yes`.
+/// A word in the form for comparison: `1.0` is `1`, ` Yes` is `yes`.
 fn plain(text: &str) -> String {
     let text = text.trim();
     match text.parse::<f64>() {

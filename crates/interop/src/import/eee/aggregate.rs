@@ -16,10 +16,10 @@ use sha2::{Digest, Sha256};
 
 use crate::import::{ImportError, clean::Clean};
 
-/// Aggregates are small: more than this, in bytes, is none.
+/// The largest aggregate, in bytes. Aggregates are small: a larger file is not one.
 const LARGEST: u64 = 64 << 20;
 
-/// The parts of an aggregate that matter here.
+/// The fields of an aggregate that the import needs.
 #[derive(Debug, Deserialize)]
 pub(super) struct Aggregate {
     #[serde(default)]
@@ -69,7 +69,7 @@ struct Detailed {
 }
 
 impl Aggregate {
-    /// The aggregate at `path`.
+    /// Reads the aggregate at `path`.
     pub(super) fn read(path: &Path) -> Result<Self, ImportError> {
         let file = fs::File::open(path).map_err(|error| ImportError::read(path, error))?;
         let size = file
@@ -86,7 +86,7 @@ impl Aggregate {
             .map_err(|error| ImportError::json(path.display(), &error))
     }
 
-    /// Checks that the instance file at `path` is the one that the aggregate names: as many rows, and the same bytes.
+    /// Checks that the instance file at `path` belongs to the aggregate: the same number of rows, and the same bytes.
     pub(super) fn check(&self, path: &Path) -> Result<(), ImportError> {
         let Some(told) = &self.detailed_evaluation_results else {
             return Ok(());
@@ -121,13 +121,13 @@ impl Aggregate {
         }
     }
 
-    /// The model's name on the wire, where Probity wrote the file.
+    /// The model's name on the wire, if Probity wrote the file.
     pub(super) fn wire_name(&self) -> Option<String> {
         let details = self.model_info.as_ref()?.additional_details.as_ref()?;
         text(details, "model_as_configured")
     }
 
-    /// The name of the data set, and what it is about, where they are known.
+    /// The name and the description of the dataset, if known.
     pub(super) fn dataset(&self) -> (Option<String>, Option<String>) {
         let first = self
             .evaluation_results
@@ -140,7 +140,7 @@ impl Aggregate {
         (name.map(str::to_owned), about.map(str::to_owned))
     }
 
-    /// The ids of the samples in the order of the data set; empty where it is unknown.
+    /// The ids of the samples in the order of the dataset; empty if unknown.
     pub(super) fn sample_ids(&self) -> Vec<String> {
         let results = self.evaluation_results.iter().flatten();
         let mut data = results.filter_map(|result| result.source_data.as_ref());
@@ -149,7 +149,7 @@ impl Aggregate {
         ids.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// The metrics that have a definition.
+    /// The metrics with a definition.
     pub(super) fn metrics(&self) -> Vec<Metric> {
         let results = self.evaluation_results.iter().flatten();
         results.filter_map(EvaluationResult::metric).collect()
@@ -175,7 +175,7 @@ impl EvaluationResult {
     }
 }
 
-/// How many rows a file holds, and the SHA-256 of its bytes.
+/// The number of rows of a file, and the SHA-256 of its bytes.
 fn measured(path: &Path) -> std::io::Result<(u64, String)> {
     let mut reader = BufReader::with_capacity(1 << 16, fs::File::open(path)?);
     let (mut rows, mut hash, mut blank) = (0, Sha256::new(), true);
@@ -206,8 +206,8 @@ fn text(details: &Extra, key: &str) -> Option<String> {
     details.get(key)?.as_str().map(str::to_owned)
 }
 
-/// The instance file that the aggregate at `path` names: its last name, or `x_samples.jsonl` for `x.json`, beside it. `None` where there
-/// is none.
+/// The instance file that the aggregate at `path` names: the file name that it gives, or `x_samples.jsonl` for `x.json`, in the same
+/// folder. `None` if there is no such file.
 pub(super) fn instances_of(path: &Path) -> Result<Option<PathBuf>, ImportError> {
     let aggregate = Aggregate::read(path)?;
     let named = aggregate
@@ -222,7 +222,7 @@ pub(super) fn instances_of(path: &Path) -> Result<Option<PathBuf>, ImportError> 
         .map(|name| path.with_file_name(name)))
 }
 
-/// The aggregate beside the instance file at `path`: `x.json` beside `x_samples.jsonl`, and beside `x.jsonl` where it is one.
+/// The aggregate of the instance file at `path`: `x.json` beside `x_samples.jsonl`, or beside `x.jsonl` if it is an aggregate.
 pub(super) fn beside(path: &Path) -> Result<Option<Aggregate>, ImportError> {
     let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else {
         return Ok(None);
@@ -235,7 +235,7 @@ pub(super) fn beside(path: &Path) -> Result<Option<Aggregate>, ImportError> {
     match Aggregate::read(&aggregate) {
         Ok(aggregate) if aggregate.evaluation_results.is_some() => Ok(Some(aggregate)),
         Err(error) if samples.is_some() => Err(error),
-        // A file that happens to be there.
+        // An unrelated file.
         _ => Ok(None),
     }
 }

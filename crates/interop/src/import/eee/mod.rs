@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use super::{Found, ImportError, Recorded, SourceFile, Take, clean::Clean, file_name};
 
-/// How long a line may be, in bytes.
+/// The longest line, in bytes.
 const LONGEST: u64 = 512 << 20;
 
-/// The instance file that is meant by `path`: itself, or the one beside an aggregate.
+/// The instance file for `path`: the path itself, or the file beside an aggregate.
 pub(super) fn instances(path: &Path) -> Result<Option<PathBuf>, ImportError> {
     if path
         .extension()
@@ -31,7 +31,7 @@ pub(super) fn instances(path: &Path) -> Result<Option<PathBuf>, ImportError> {
     Ok(Some(path.to_owned()))
 }
 
-/// What holds for the instance file at `path`.
+/// The facts about the instance file at `path` as a whole.
 pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
     let mut lines = Lines::open(path)?;
     let Some((_, row)) = lines.next_row()? else {
@@ -51,7 +51,7 @@ pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
         file,
         ..SourceFile::default()
     };
-    // The evaluation's id is made of the benchmark, the model and a time.
+    // The evaluation's id consists of the benchmark, the model and a time.
     let (from_id, _) = source.id.split_once('/').unwrap_or((&source.id, ""));
     source.task = from_id.to_owned();
     match aggregate {
@@ -80,9 +80,10 @@ pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
     Ok(source)
 }
 
-/// Hands the conversations of the file to `take`. Returns how many halves of surrogate pairs were replaced.
+/// Passes the conversations of the file to `take`. Returns the number of replaced halves of surrogate
+/// pairs.
 ///
-/// Rows that follow each other and differ only in the result that they count for are one conversation.
+/// Consecutive rows that differ only in the evaluation result are one conversation.
 pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
     let mut lines = Lines::open(path)?;
     let mut seen = Seen::default();
@@ -126,7 +127,7 @@ fn give(recorded: Option<Box<Recorded>>, take: &mut Take<'_>) -> ControlFlow<()>
     }
 }
 
-/// What was read of each sample: the hash of each conversation, and the results it was scored for.
+/// The conversations of each sample so far: the hash of each, and the results with its scores.
 #[derive(Default)]
 struct Seen {
     samples: HashMap<Key, Vec<Scored>>,
@@ -134,18 +135,18 @@ struct Seen {
     last: Option<(Key, usize)>,
 }
 
-/// A sample's id, its question, and the repetition as far as it is known.
+/// A sample's id, its question, and the repetition if it is known.
 type Key = (String, Option<[u8; 32]>, u32);
 
-/// The hash of a conversation, and the numbers of the results it was scored for.
+/// The hash of a conversation, and the numbers of the results with its scores.
 type Scored = ([u8; 32], Vec<u64>);
 
 enum SamplePosition {
-    /// A conversation of its own.
+    /// A separate conversation.
     Repetition(u32),
-    /// The same as one before, scored for another result.
+    /// The same as an earlier conversation, scored for another result.
     SameAgain {
-        /// It is the one read last.
+        /// Whether the earlier conversation was the last one read.
         adjacent: bool,
     },
 }
@@ -154,7 +155,7 @@ impl Seen {
     fn place(&mut self, read: &row::Read) -> SamplePosition {
         let next = self.results.len() as u64;
         let result = *self.results.entry(read.result.clone()).or_insert(next);
-        // Two numbered repetitions count as two, also where the same was said in both.
+        // Two numbered repetitions are two conversations, even if their messages are the same.
         let key = (
             read.recorded.sample_id.clone(),
             read.recorded.question,
@@ -195,7 +196,7 @@ struct Lines {
     reader: BufReader<File>,
     number: u64,
     line: Vec<u8>,
-    /// The model that the rows are of.
+    /// The model of all rows.
     model: String,
     replaced: u64,
 }
@@ -217,7 +218,7 @@ impl Lines {
         ImportError::unusable(format!("{}: line {number}", self.place), what)
     }
 
-    /// The next row and its line's number, from 1. Blank lines are passed over.
+    /// The next row and the number of its line, from 1. Blank lines are skipped.
     fn next_row(&mut self) -> Result<Option<(u64, Row)>, ImportError> {
         loop {
             self.line.clear();
@@ -248,7 +249,7 @@ impl Lines {
         }
     }
 
-    /// Checks the version, and that all rows are of one model.
+    /// Checks the version, and that all rows have the same model.
     fn check(&mut self, number: u64, row: &Row) -> Result<(), ImportError> {
         let place = format!("{}: line {number}", self.place);
         match &row.schema_version {
@@ -279,7 +280,7 @@ impl Lines {
     }
 }
 
-/// Whether the first line of a file is a row of an instance file, as far as can be seen.
+/// Whether the first line of a file looks like a row of an instance file.
 pub(super) fn looks_like_rows(line: &[u8]) -> bool {
     let row: Result<Value, _> = serde_json::from_slice(line);
     row.is_ok_and(|row| row.get("evaluation_id").is_some() || row.get("schema_version").is_some())

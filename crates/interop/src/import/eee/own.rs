@@ -1,4 +1,4 @@
-//! What Probity itself wrote into the metadata of a row.
+//! Metadata that Probity itself wrote into a row.
 
 use schema::{Extra, MetricType, Scenario};
 use serde_json::json;
@@ -8,13 +8,13 @@ pub(super) fn text_of(metadata: &Extra, key: &str) -> Option<String> {
     metadata.get(key)?.as_str().map(str::to_owned)
 }
 
-/// The number under `key`, which is a text there.
+/// The number under `key`, which is stored as a text.
 pub(super) fn number(metadata: &Extra, key: &str) -> Option<u32> {
     text_of(metadata, key)?.parse().ok()
 }
 
-/// Fields of scenarios and conversations: a text cannot be in their place. `tools` among them, which name tools that the format has no
-/// answers of: without them no conversation could be simulated.
+/// Fields of scenarios and conversations that a text cannot replace. `tools` is one of them: it names tools whose answers are not in
+/// the format, and without answers no conversation can be simulated.
 const FIELDS: [&str; 23] = [
     "id",
     "metric_id",
@@ -41,7 +41,7 @@ const FIELDS: [&str; 23] = [
     "imported",
 ];
 
-/// The scenario, where Probity wrote the row. Its values are texts here; landmarks and the names of tools are not in it.
+/// The scenario, if Probity wrote the row. Its values are texts here; landmarks and tool names are left out.
 pub(super) fn own(metadata: &Extra) -> Option<Scenario> {
     let text = |key: &str| text_of(metadata, key);
     text("conv_id")?;

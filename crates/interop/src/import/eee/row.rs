@@ -35,7 +35,7 @@ pub(super) struct Row {
     output: Option<Output>,
     #[serde(default)]
     messages: Option<Vec<Message>>,
-    /// What `messages` is called in 0.2.0.
+    /// The name of `messages` in 0.2.0.
     #[serde(default)]
     interactions: Option<Vec<Message>>,
     #[serde(default)]
@@ -107,21 +107,21 @@ impl OneOrMore {
         }
     }
 
-    /// The texts as one, with `between` between them; `None` where there is nothing in them.
+    /// The texts joined with `between`; `None` if they are empty.
     fn joined(self, between: &str) -> Option<Arc<str>> {
         let text = self.into_list().join(between);
         (!text.is_empty()).then(|| text.into())
     }
 }
 
-/// A row as a conversation, and what distinguishes it from others of its sample.
+/// A row as a conversation, and the values that distinguish it from others of its sample.
 pub(super) struct Read {
     pub(super) recorded: Recorded,
-    /// Which of the evaluation's results the row counts for.
+    /// The evaluation result of the row.
     pub(super) result: String,
     /// A hash of the conversation.
     pub(super) hash: [u8; 32],
-    /// Which repetition of the sample it is, where the row says so.
+    /// The repetition of the sample, if the row states it.
     pub(super) told: Option<u32>,
 }
 
@@ -147,7 +147,7 @@ impl Row {
             .map_or(Value::Null, |input| input.reference.clone());
         let raw = self.input.as_ref().and_then(|input| input.raw.clone());
         let choices = self.input.as_ref().and_then(|input| input.choices.clone());
-        // Probity's rows have the scenario as their input, and the prompt apart.
+        // Probity's rows have the scenario as their input, and the prompt in the metadata.
         let prompt = text_of(&metadata, "prompt").filter(|_| own(&metadata).is_some());
         let (system_prompt, transcript) = conversation(
             self.messages.or(self.interactions),
@@ -183,9 +183,9 @@ impl Row {
             recorded.sample_id.clone_from(&scenario.id);
             recorded.scenario = Some(scenario);
         } else {
-            // As the converter from Inspect's logs writes it.
+            // The converter from Inspect's logs writes it like this.
             told = number(&metadata, "epoch").and_then(|epoch| epoch.checked_sub(1));
-            // A row with an error has a score all the same: it was judged, and can be judged again.
+            // A row with an error still has a score: it was judged, and can be judged again.
             if let Some(error) = self.error {
                 metadata.insert("error".to_owned(), error.into());
             }
@@ -206,7 +206,7 @@ impl Row {
     }
 }
 
-/// A hash of the question: the input, or what the user says first where there is none.
+/// A hash of the question: the input, or the user's first message if there is no input.
 fn question(raw: Option<&str>, transcript: &[Turn]) -> [u8; 32] {
     let mut turns = transcript.iter();
     let first = turns.find(|turn| turn.role == Role::User);
@@ -215,7 +215,7 @@ fn question(raw: Option<&str>, transcript: &[Turn]) -> [u8; 32] {
     Sha256::digest(asked.unwrap_or_default()).into()
 }
 
-/// What was said: the messages, or a single question and its answer.
+/// The transcript: the messages, or a single question and its answer.
 fn conversation(
     messages: Option<Vec<Message>>,
     input: Option<Input>,
@@ -237,7 +237,7 @@ fn conversation(
     if raw.is_empty() && answers.is_empty() {
         return Ok((None, turns));
     }
-    // What the model was shown, in the form that Probity writes it.
+    // The model's input, in the form that Probity writes.
     let system = input
         .formatted
         .as_deref()

@@ -1,4 +1,4 @@
-//! What a log says of the whole evaluation.
+//! The header of a log: the facts about the whole evaluation.
 
 use schema::{Metric, MetricType, Tool};
 use serde::Deserialize;
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::import::{ImportError, SourceFile};
 
-/// The version of the log format that is read.
+/// The supported version of the log format.
 const VERSION: u64 = 2;
 
-/// The parts of a header that matter here: `header.json` of a zip, `_journal/start.json` of one that has not ended, or the whole of a
-/// JSON log without its samples.
+/// The fields of a header that the import needs: from `header.json` of a zip, from `_journal/start.json` of an unfinished one, or
+/// from a JSON log without its samples.
 #[derive(Debug, Deserialize)]
 pub(super) struct Header {
     version: Option<Value>,
@@ -57,7 +57,7 @@ struct Scorer {
     metadata: Option<Value>,
 }
 
-/// A sample's id as text: Inspect has numbers and texts.
+/// A sample's id as text: Inspect uses numbers and texts.
 pub(super) fn id_text(id: &Value) -> Option<String> {
     match id {
         Value::String(text) => Some(text.clone()),
@@ -67,7 +67,7 @@ pub(super) fn id_text(id: &Value) -> Option<String> {
 }
 
 impl Header {
-    /// What holds for the log at `place`.
+    /// The facts about the log at `place` as a whole.
     pub(super) fn source(self, place: &str, file: &str) -> Result<SourceFile, ImportError> {
         self.check_version(place)?;
         let eval = self
@@ -88,7 +88,7 @@ impl Header {
             .map(str::to_owned);
         let own = eval.metadata.as_ref().filter(|_| ours);
         let told = |key: &str| own.and_then(|metadata| metadata.get(key));
-        // The provider before the name is Inspect's.
+        // The provider before the name is the one of Inspect.
         let wire = told("target_model").and_then(Value::as_str);
         let model = match wire.filter(|wire| !wire.trim().is_empty()) {
             Some(wire) => wire.to_owned(),
@@ -146,7 +146,7 @@ impl Header {
     }
 }
 
-/// The benchmark's tools, as Probity wrote them. One that cannot be read is left out, with a word.
+/// The benchmark's tools, as Probity wrote them. A tool that cannot be read is left out, with a note.
 fn read_tools(tools: &Value, file: &str, notes: &mut Vec<String>) -> Vec<Tool> {
     let mut read = Vec::new();
     for (tool, number) in tools.as_array().into_iter().flatten().zip(1..) {
@@ -160,7 +160,7 @@ fn read_tools(tools: &Value, file: &str, notes: &mut Vec<String>) -> Vec<Tool> {
     read
 }
 
-/// The metric that a scorer is, where its metadata define one.
+/// The metric of a scorer, if its metadata define one.
 fn metric(scorer: &Scorer) -> Option<Metric> {
     let metadata = scorer.metadata.as_ref()?;
     let text = |key: &str| metadata.get(key).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! Logs that are one JSON file.
+//! Logs in a single JSON file.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, V
 use super::{header::Header, sample::EvalSample};
 use crate::import::{Found, ImportError, Take, clean::Clean};
 
-/// The header of the log at `path`. Its samples are read over.
+/// The header of the log at `path`. Skips its samples.
 pub(super) fn header(path: &Path) -> Result<Header, ImportError> {
     let mut clean = open(path)?;
     let mut reader = serde_json::Deserializer::from_reader(BufReader::new(&mut clean));
@@ -25,7 +25,8 @@ pub(super) fn header(path: &Path) -> Result<Header, ImportError> {
     Ok(header)
 }
 
-/// Hands the samples of the log at `path` to `take`, one at a time. Returns how many halves of surrogate pairs were replaced.
+/// Passes the samples of the log at `path` to `take`, one at a time. Returns the number of replaced halves of surrogate
+/// pairs.
 pub(super) fn samples(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
     let mut clean = open(path)?;
     let mut reader = serde_json::Deserializer::from_reader(BufReader::new(&mut clean));
@@ -54,7 +55,7 @@ fn open(path: &Path) -> Result<Clean<File>, ImportError> {
         .map_err(|error| ImportError::read(path, error))
 }
 
-/// A JSON text of one sample.
+/// Parses the JSON text of one sample.
 pub(super) fn one_sample(reader: impl Read) -> Result<(EvalSample, u64), serde_json::Error> {
     let mut clean = Clean::new(reader);
     let mut json = serde_json::Deserializer::from_reader(BufReader::new(&mut clean));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::import::text::json_text;
 
-/// How a text that is in the sample's attachments is named.
+/// The prefix of a reference to a text in the sample's attachments.
 const ATTACHMENT: &str = "attachment://";
 
 /// One chat message.
@@ -29,15 +29,15 @@ pub(super) struct ChatMessage {
     metadata: Option<Value>,
 }
 
-/// Makes turns of messages, with what they refer to.
+/// Converts messages to turns, and resolves their references.
 pub(super) struct Messages<'a> {
     pub(super) attachments: &'a HashMap<String, String>,
-    /// The parts that are not text.
+    /// The kinds of parts that are not text.
     pub(super) not_text: Vec<&'static str>,
 }
 
 impl Messages<'_> {
-    /// The turn that a message is.
+    /// Converts a message to a turn.
     pub(super) fn turn(&mut self, message: ChatMessage) -> Result<Turn, String> {
         let role = match message.role.as_str() {
             "system" | "developer" => Role::System,
@@ -77,7 +77,7 @@ impl Messages<'_> {
         found.map_or(text, String::as_str)
     }
 
-    /// The reasoning of a message: its parts of that kind, one to a line. Parts whose text is encrypted have none.
+    /// The reasoning of a message: its reasoning parts, one per line. Encrypted parts are left out.
     fn reasoning(&self, content: &Value) -> Option<Arc<str>> {
         let parts = content.as_array()?.iter();
         let parts =
@@ -89,7 +89,7 @@ impl Messages<'_> {
         (!text.is_empty()).then(|| text.into())
     }
 
-    /// The text of a message: its parts of text, one to a line. Reasoning is beside it: no judge sees it.
+    /// The text of a message: its text parts, one per line. Reasoning is kept separately: no judge sees it.
     fn text(&mut self, content: &Value) -> Result<Arc<str>, String> {
         let parts = match content {
             Value::Null => return Ok("".into()),
@@ -127,7 +127,7 @@ impl Messages<'_> {
         Ok(texts.join("\n").into())
     }
 
-    /// A call in Inspect's form, or in that of the OpenAI API.
+    /// A call in the format of Inspect or of the OpenAI API.
     fn call(&self, call: &Value) -> Result<ToolCall, String> {
         let function = call.get("function");
         let (name, arguments) = match function {
@@ -147,7 +147,7 @@ impl Messages<'_> {
         })
     }
 
-    /// The arguments as a text. Where they could not be parsed, `given` is empty.
+    /// The arguments as a text. If they could not be parsed, `given` is empty.
     fn arguments(&self, given: &Value, parse_error: Option<&Value>) -> String {
         let lost = given.is_null() || given.as_object().is_some_and(Extra::is_empty);
         if let (true, Some(told)) = (lost, parse_error.and_then(Value::as_str)) {
@@ -172,7 +172,7 @@ impl Messages<'_> {
     }
 }
 
-/// The arguments that could not be parsed, out of the note that Inspect or Probity wrote about them; the whole of it where it has another form.
+/// The arguments that could not be parsed, from the note that Inspect or Probity wrote about them; the whole note if it has another form.
 fn unparsed(told: &str) -> String {
     let by_inspect = told
         .strip_prefix("Error parsing the following tool call arguments:\n\n")
@@ -183,10 +183,10 @@ fn unparsed(told: &str) -> String {
     by_probity(told).unwrap_or(told).to_owned()
 }
 
-/// How far into the text the arguments begin at most, in bytes: what is said before them is short.
+/// The latest start of the arguments in the text, in bytes: the reason before them is short.
 const FARTHEST: usize = 300;
 
-/// The arguments behind the reason that they are none.
+/// The arguments after the reason why they are invalid.
 fn by_probity(told: &str) -> Option<&str> {
     let ends = told.match_indices(": ").map(|(at, _)| at);
     let mut ends = ends.take_while(|at| *at < FARTHEST);
@@ -201,7 +201,7 @@ fn by_probity(told: &str) -> Option<&str> {
     })
 }
 
-/// Facts about a message that Probity recorded and Inspect has no place for.
+/// Reads facts about a message that Probity recorded and Inspect has no field for.
 fn own_keys(turn: &mut Turn, metadata: &Value) {
     if let Some(reason) = metadata.get("finish_reason").and_then(Value::as_str) {
         turn.finish_reason = Some(FinishReason::from(reason.to_owned()));

@@ -13,7 +13,7 @@ use zip_log::ZipLog;
 
 use super::{ImportError, SourceFile, Take, file_name};
 
-/// What holds for the log at `path`.
+/// The facts about the log at `path` as a whole.
 pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
     let header = if is_zip(path)? {
         ZipLog::open(path)?.header()?
@@ -23,7 +23,8 @@ pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
     header.source(&path.display().to_string(), &file_name(path))
 }
 
-/// Hands the samples of the log to `take`. Returns how many halves of surrogate pairs were replaced.
+/// Passes the samples of the log to `take`. Returns the number of replaced halves of surrogate
+/// pairs.
 pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
     if is_zip(path)? {
         ZipLog::open(path)?.samples(take)
@@ -32,7 +33,7 @@ pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError>
     }
 }
 
-/// Whether the file is to be read as a zip: its name says so, or it begins like one.
+/// Whether the file is read as a zip: by its name, or by its first bytes.
 fn is_zip(path: &Path) -> Result<bool, ImportError> {
     if path
         .extension()

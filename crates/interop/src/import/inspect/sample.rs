@@ -15,7 +15,7 @@ use crate::{
     import::{Recorded, calls, text::known},
 };
 
-/// A sample. Its events are not read: what was said is in the messages.
+/// A sample. Its events are not read: the messages contain the conversation.
 #[derive(Debug, Deserialize)]
 pub(super) struct EvalSample {
     id: Value,
@@ -111,7 +111,7 @@ fn repetition(epoch: Option<&Value>) -> Result<u32, String> {
         .ok_or_else(|| format!("the epoch is {epoch}; expected 1 or more"))
 }
 
-/// The system messages at the beginning, and what follows them.
+/// Splits the turns into the leading system messages and the rest.
 pub(in crate::import) fn split_system(turns: Vec<Turn>) -> (Option<Arc<str>>, Vec<Turn>) {
     let mut prompts: Vec<Arc<str>> = Vec::new();
     let mut rest = Vec::with_capacity(turns.len());
@@ -130,7 +130,7 @@ pub(in crate::import) fn split_system(turns: Vec<Turn>) -> (Option<Arc<str>>, Ve
     (prompt, rest)
 }
 
-/// The last reply was cut off, where its output says so and nothing else is known of it.
+/// Marks the last reply as cut off if the sample's output says so and the turn has no other reason.
 fn mark_cut_off(transcript: &mut [Turn], stopped: Option<&str>) {
     let reason = match stopped {
         Some("max_tokens" | "model_length") => FinishReason::Length,
@@ -169,7 +169,7 @@ fn scores(scores: Extra) -> Vec<Value> {
     scores.into_iter().map(named).collect()
 }
 
-/// Takes what Probity wrote out of the metadata.
+/// Moves what Probity wrote out of the metadata.
 fn own(recorded: &mut Recorded) {
     let metadata = &recorded.metadata;
     if !["id", "metric_id", "conv_id", "target_id"]

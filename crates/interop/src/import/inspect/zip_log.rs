@@ -1,4 +1,4 @@
-//! Logs that are a zip of small files. Names in the zip tell what a file is; they are never used as paths.
+//! Logs in a zip of small files. Names in the zip identify the kind of a file; they are never used as paths.
 
 use std::{
     fs::File,
@@ -12,23 +12,23 @@ use zip::{ZipArchive, result::ZipError};
 use super::{header::Header, json_log::one_sample};
 use crate::import::{Found, ImportError, Take, clean::Clean};
 
-/// How much one file in the zip may hold, in bytes.
+/// The largest unpacked size of one file in the zip, in bytes.
 const LARGEST: u64 = 512 << 20;
-/// How much all of them may, as a multiple of the zip itself, once they pass [`SMALL`].
+/// The largest unpacked size of all files, as a multiple of the zip's size. Applies above [`SMALL`].
 const DENSEST: u64 = 1000;
-/// What needs no such limit, in bytes.
+/// Up to this unpacked size, in bytes, [`DENSEST`] does not apply.
 const SMALL: u64 = 256 << 20;
 
-/// A log that was opened.
+/// An open log.
 pub(super) struct ZipLog {
     place: String,
     zip: ZipArchive<BufReader<File>>,
-    /// The samples' places in the zip.
+    /// The indexes of the samples in the zip.
     samples: Vec<usize>,
 }
 
 impl ZipLog {
-    /// Opens the log at `path` and looks at its list of files.
+    /// Opens the log at `path` and reads its list of files.
     pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
         let place = path.display().to_string();
         let file = File::open(path).map_err(|error| ImportError::read(path, error))?;
@@ -78,7 +78,7 @@ impl ZipLog {
         })
     }
 
-    /// The header; of a log that was not ended the beginning of its journal.
+    /// The header; for an unfinished log, the start of its journal.
     pub(super) fn header(&mut self) -> Result<Header, ImportError> {
         for name in ["header.json", "_journal/start.json"] {
             let place = format!("{}: {}", self.place, name.escape_debug());
@@ -100,7 +100,8 @@ impl ZipLog {
         ))
     }
 
-    /// Hands the samples to `take`, one at a time. Returns how many halves of surrogate pairs were replaced.
+    /// Passes the samples to `take`, one at a time. Returns the number of replaced halves of surrogate
+    /// pairs.
     pub(super) fn samples(mut self, take: &mut Take<'_>) -> Result<u64, ImportError> {
         let mut replaced = 0;
         for at in std::mem::take(&mut self.samples) {
@@ -110,7 +111,7 @@ impl ZipLog {
                 .map_err(|error| broken(&self.place, &error))?;
             let name = String::from_utf8_lossy(entry.name_raw());
             let place = format!("{}: {}", self.place, name.escape_debug());
-            // The list of files may lie about the size.
+            // The list of files may state a wrong size.
             let (sample, of_sample) = one_sample(Bounded::new(entry, LARGEST))
                 .map_err(|error| ImportError::json(&place, &error))?;
             replaced += of_sample;
@@ -125,7 +126,7 @@ impl ZipLog {
     }
 }
 
-/// A reader that fails where it would give more than it may.
+/// A reader that fails after a maximum number of bytes.
 struct Bounded<R> {
     inner: R,
     left: u64,
