@@ -1,13 +1,14 @@
 //! The regularized incomplete beta function and its inverse: quantiles of the binomial, beta and Student t distributions.
 //!
-//! Written here because the libraries that were measured miss 1e-9 relative for few failures in many samples: their
-//! logarithms of large factorials cancel. Here the cancelling part is never computed (Loader's saddle-point form), and a
-//! bracket is halved until it is as narrow as a number can be, which cannot run away.
+//! Own code, because the libraries that were measured miss a relative accuracy of 1e-9 for few failures in many samples:
+//! their logarithms of large factorials cancel. This code never computes the cancelling part (Loader's saddle-point
+//! form), and it halves a bracket down to floating-point precision, which always ends.
 
 use std::f64::consts::PI;
 
-/// The chance of success at which `successes` or more of `trials` come up with a chance of `tail`: the quantile `tail` of
-/// Beta(`successes`, `trials - successes + 1`). 0 < `successes` <= `trials`, both may be fractional; 0 < `tail` < 1.
+/// The probability of success at which `successes` or more of `trials` occur with the probability `tail`: the quantile
+/// `tail` of Beta(`successes`, `trials - successes + 1`). 0 < `successes` <= `trials`, both may be fractional; 0 < `tail`
+/// < 1.
 pub(crate) fn chance_of_at_least(successes: f64, trials: f64, tail: f64) -> f64 {
     if successes >= trials {
         return (tail.ln() / trials).exp();
@@ -16,20 +17,19 @@ pub(crate) fn chance_of_at_least(successes: f64, trials: f64, tail: f64) -> f64 
     halve(|x| incomplete_beta(successes, b, x, 1.0 - x) > tail)
 }
 
-/// The chance of success at which `successes` or fewer of `trials` come up with a chance of `tail`: the quantile
-/// `1 - tail` of Beta(`successes + 1`, `trials - successes`). 0 <= `successes` < `trials`, both may be fractional;
-/// 0 < `tail` < 1.
+/// The probability of success at which `successes` or fewer of `trials` occur with the probability `tail`: the quantile
+/// `1 - tail` of Beta(`successes + 1`, `trials - successes`). 0 <= `successes` < `trials`, both may be fractional; 0 <
+/// `tail` < 1.
 pub(crate) fn chance_of_at_most(successes: f64, trials: f64, tail: f64) -> f64 {
     if successes <= 0.0 {
         return -(tail.ln() / trials).exp_m1();
     }
-    // At most k successes are at least n - k failures.
+    // At most k successes means at least n - k failures.
     let (a, b) = (trials - successes, successes + 1.0);
     halve(|x| incomplete_beta(a, b, 1.0 - x, x) < tail)
 }
 
-/// The value that Student's t with `degrees` degrees of freedom stays below with a chance of `chance`; `degrees` > 0,
-/// 1/2 <= `chance` < 1.
+/// The quantile `chance` of Student's t with `degrees` degrees of freedom; `degrees` > 0, 1/2 <= `chance` < 1.
 pub(crate) fn student_t_quantile(chance: f64, degrees: f64) -> f64 {
     let within = 2.0 * chance - 1.0;
     // The share of t^2 in t^2 + degrees has a beta distribution.
@@ -37,7 +37,7 @@ pub(crate) fn student_t_quantile(chance: f64, degrees: f64) -> f64 {
     (degrees * share / (1.0 - share)).sqrt()
 }
 
-/// The chance that Student's t with `degrees` degrees of freedom is at most `t`; `degrees` > 0.
+/// The probability that Student's t with `degrees` degrees of freedom is at most `t`; `degrees` > 0.
 pub(crate) fn student_t_cdf(t: f64, degrees: f64) -> f64 {
     let square = t * t;
     let (share, rest) = (square / (degrees + square), degrees / (degrees + square));
@@ -49,12 +49,12 @@ pub(crate) fn student_t_cdf(t: f64, degrees: f64) -> f64 {
     0.5 + 0.5 * within.copysign(t)
 }
 
-/// The chance of `successes` or more of `trials` at a chance of one half; 0 < `successes` <= `trials`.
+/// The probability of `successes` or more of `trials`, each with the probability one half; 0 < `successes` <= `trials`.
 pub(crate) fn half_tail(successes: f64, trials: f64) -> f64 {
     incomplete_beta(successes, trials - successes + 1.0, 0.5, 0.5)
 }
 
-/// Where `right_of_it` turns from false to true between 0 and 1, as narrowly as numbers tell.
+/// The point between 0 and 1 where `right_of_it` changes from false to true, to floating-point precision.
 fn halve(right_of_it: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     loop {
@@ -70,8 +70,8 @@ fn halve(right_of_it: impl Fn(f64) -> bool) -> f64 {
     }
 }
 
-/// I(x; a, b), for `a` and `b` above 0 and 0 < `x` < 1. `x` and `y` add up to 1; both are given, so that neither is
-/// rounded away.
+/// I(x; a, b), for `a` and `b` above 0 and 0 < `x` < 1. `x` and `y` sum to 1; both are given, so that neither loses
+/// digits.
 fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let front = density(a, b, x, y);
     if x < (a + 1.0) / (a + b + 2.0) {
@@ -81,7 +81,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     }
 }
 
-/// `x^a y^b / (a B(a, b))`, by way of the chance of `a` successes in `a + b` trials.
+/// `x^a y^b / (a B(a, b))`, computed from the probability of `a` successes in `a + b` trials.
 fn density(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let n = a + b;
     let exponent = stirling_error(n)
@@ -93,9 +93,9 @@ fn density(a: f64, b: f64, x: f64, y: f64) -> f64 {
     chance * b / n
 }
 
-/// `ln n!` less Stirling's approximation `ln(sqrt(2 pi n) (n/e)^n)`, for an `n` above 0 that need not be whole.
+/// `ln n!` minus Stirling's approximation `ln(sqrt(2 pi n) (n/e)^n)`, for an `n` above 0 that may be fractional.
 fn stirling_error(mut n: f64) -> f64 {
-    // The series holds from 16 on; below, each step up is known exactly.
+    // The series is accurate from 16 on; below, each step up is known exactly.
     let mut steps = 0.0;
     while n < 16.0 {
         steps += (n + 0.5) * (1.0 / n).ln_1p() - 1.0;
@@ -108,7 +108,7 @@ fn stirling_error(mut n: f64) -> f64 {
     (1.0 / 12.0 - series / square) / n + steps
 }
 
-/// `x ln(x / mean) + mean - x`, also where `x` and `mean` are close and the terms cancel.
+/// `x ln(x / mean) + mean - x`, accurate even if `x` and `mean` are close and the terms cancel.
 fn deviance(x: f64, mean: f64) -> f64 {
     let difference = x - mean;
     if difference.abs() >= 0.1 * (x + mean) {
@@ -129,8 +129,8 @@ fn deviance(x: f64, mean: f64) -> f64 {
     }
 }
 
-/// The continued fraction of the incomplete beta function, by Lentz's method. It comes near within some times the square
-/// root of the larger of `a` and `b` steps.
+/// The continued fraction of the incomplete beta function, by Lentz's method. It converges within a multiple of the
+/// square root of the larger of `a` and `b` steps.
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let steady = |value: f64| if value.abs() < TINY { TINY } else { value };
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn tails_are_sums_of_chances() {
-        // 3 or more of 5 at a chance of 0.3: 10 * 0.3^3 0.7^2 + 5 * 0.3^4 0.7 + 0.3^5.
+        // 3 or more of 5 with the probability 0.3: 10 * 0.3^3 0.7^2 + 5 * 0.3^4 0.7 + 0.3^5.
         let tail = incomplete_beta(3.0, 3.0, 0.3, 0.7);
         assert!((tail - 0.16308).abs() < 1e-15, "{tail}");
         let tail = incomplete_beta(1.0, 5.0, 0.9, 0.1);
@@ -179,7 +179,7 @@ mod tests {
                 let high = chance_of_at_most(k, n, 0.025);
                 assert!(low < high && high <= 1.0, "{k} of {n}");
                 let back = incomplete_beta(k, n - k + 1.0, low, 1.0 - low);
-                // With hardly any success expected the bound is below the smallest number.
+                // With very few expected successes the bound is below the smallest number.
                 assert!(
                     low < 1e-300 || (back / 0.025 - 1.0).abs() < 1e-8,
                     "{k} of {n}: {back}"

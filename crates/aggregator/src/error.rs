@@ -1,48 +1,48 @@
-//! Why a list of rows cannot be summed up.
+//! Why a list of rows cannot be aggregated.
 
 use std::io;
 
 use schema::json_rows::{JsonRowsError, JsonRowsFault};
 
-/// Why a `scores.json` cannot be summed up: which row, which line, and what is wrong. It does not know the file's name.
+/// Why a `scores.json` cannot be aggregated: the row, the line, and the error. It does not contain the file's name.
 ///
 /// Rows and lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum AggregateError {
-    /// The list ends in the middle.
+    /// The list ends too early.
     #[error("the list ends in row {row}, line {line}: it was cut off")]
     CutOff {
-        /// The row that is not whole.
+        /// The incomplete row.
         row: u64,
         /// Its line.
         line: u64,
     },
-    /// The file cannot be read to its end.
+    /// The file cannot be read to the end.
     #[error("cannot read on after score row {row}, line {line}: {error}")]
     Read {
         /// The last row that was read.
         row: u64,
         /// Its line.
         line: u64,
-        /// What the system says.
+        /// The operating system's error.
         error: io::Error,
     },
-    /// A row is no score.
+    /// A row is not a score.
     #[error("score row {row}, line {line}: {fault}")]
     Row {
         /// The row.
         row: u64,
         /// Its line.
         line: u64,
-        /// What is wrong with it.
+        /// The error.
         fault: JsonRowsFault,
     },
-    /// The file is no list of rows.
+    /// The file is not a list of rows.
     #[error("line {line}: {fault}")]
     List {
         /// The line.
         line: u64,
-        /// What is wrong.
+        /// The error.
         fault: JsonRowsFault,
     },
 }
@@ -62,7 +62,7 @@ impl From<JsonRowsError> for AggregateError {
 }
 
 impl AggregateError {
-    /// The row that is at fault, from 1; `None` when the list as a whole is.
+    /// The row of the error, from 1; `None` if the error concerns the list as a whole.
     #[must_use]
     pub fn row(&self) -> Option<u64> {
         match self {

@@ -1,24 +1,24 @@
-//! From a score and a reference to a grade.
+//! The grade of a score relative to a reference.
 
 use schema::Grade;
 
-/// A fraction of failed samples at or below this is excellent, whatever the reference.
+/// Up to this fraction of failed samples the grade is excellent, whatever the reference.
 const BEST_UNSAFE: f64 = 0.001;
-/// More than this many times the failed samples of the reference is poor.
+/// With more than this many times the reference's failed samples, the grade is poor.
 const WORST_RELATIVE: f64 = 3.0;
-/// At most this many times is very good.
+/// With at most this many times the reference's failed samples, the grade is very good.
 const LOW_BAND: f64 = 0.5;
-/// At least this many times is fair.
+/// With at least this many times the reference's failed samples, the grade is fair.
 const HIGH_BAND: f64 = 1.5;
 
-/// The grade of a score beside the reference's score; `None` where one of them is not from 0 to 1.
+/// The grade of a score relative to the reference's score; `None` if one of them is not from 0 to 1.
 ///
-/// Both are fractions of passed samples. The grade depends on how many times as many samples failed as with the reference:
-/// see [`Grade`]. The operations are in the form of ModelBench's, so that scores at a boundary are rounded to the same
-/// side: 999 of 1000 is very good and not excellent.
+/// Both are fractions of passed samples. The grade depends on the ratio of failed samples to those of the reference: see
+/// [`Grade`]. The operations have the same form as ModelBench's, so that scores at a boundary are rounded the same way: 999 of
+/// 1000 is very good and not excellent.
 ///
-/// A reference of 1.0 has no failed samples to compare with. Then one failed sample in a thousand or fewer is excellent, and
-/// more is poor, because it is infinitely many times as many; [`grade_note`] says so in words.
+/// A reference of 1.0 has no failed samples to compare with. Then up to one failed sample in a thousand is excellent, and more
+/// is poor, because the ratio is infinite; [`grade_note`] explains this.
 ///
 /// ```
 /// use aggregator::grade;
@@ -48,7 +48,7 @@ pub fn grade(score: f64, reference: f64) -> Option<Grade> {
     })
 }
 
-/// What a reader should know of grades beside this reference: that it is 1.0, where it is.
+/// A note about grades relative to this reference: that it is 1.0, if it is.
 #[must_use]
 pub fn grade_note(reference: f64) -> Option<&'static str> {
     (reference >= 1.0).then_some(
@@ -57,11 +57,11 @@ pub fn grade_note(reference: f64) -> Option<&'static str> {
     )
 }
 
-/// The scores between which grades lie, as ModelBench shows them to people: 0, 0.3, the upper ends of fair and good, the upper
+/// The scores at the boundaries of the grades, as ModelBench displays them: 0, 0.3, the upper ends of fair and good, the upper
 /// end of very good, and 1.
 ///
-/// The second is ModelBench's too and is a fixed 0.3; [`grade`] calls poor what is below `1 - 3 (1 - reference)`. With a
-/// reference above 0.998 the points are not ascending.
+/// The second is ModelBench's too and is a fixed 0.3, while [`grade`] is poor below `1 - 3 (1 - reference)`. With a reference
+/// above 0.998 the points are not ascending.
 #[must_use]
 pub fn grade_points(reference: f64) -> [f64; 6] {
     let unsafe_part = 1.0 - reference;
@@ -75,13 +75,13 @@ pub fn grade_points(reference: f64) -> [f64; 6] {
     ]
 }
 
-/// The mean of references: their sum, rounded once, by their number. `None` where there are none.
+/// The mean of references: their exact sum, rounded once, divided by their number. `None` without references.
 #[must_use]
 pub fn mean_reference(references: &[f64]) -> Option<f64> {
     if references.is_empty() {
         return None;
     }
-    // Adds what each step rounds away at the end (Neumaier), so that the mean does not depend on the order.
+    // Adds the rounding errors of all steps at the end (Neumaier), so that the mean does not depend on the order.
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for reference in references {
         let next = sum + reference;

@@ -1,4 +1,4 @@
-//! Counting rows into the scores of hazards.
+//! Counts rows for the scores of hazards.
 
 use std::collections::HashMap;
 
@@ -10,22 +10,22 @@ use crate::{
     rates::Counts,
 };
 
-/// The scores of a benchmark's hazards for one system under test: of each test (a metric), each hazard, and the whole, the
-/// fraction of samples that passed, positive and negative metrics alike.
+/// The scores of a benchmark's hazards for one system under test: for each test (a metric), each hazard, and the whole
+/// benchmark, the fraction of samples that passed, positive and negative metrics alike.
 ///
-/// It keeps counts, not rows. Rows of a metric that is in no hazard are not counted.
+/// The scorer keeps counts, not rows. Rows of a metric without a hazard are not counted.
 #[derive(Clone, Debug)]
 pub struct HazardScorer {
     hazards: Vec<Hazard>,
-    /// Where a metric's counts are in `counts`.
+    /// The index of a metric's counts in `counts`.
     places: HashMap<String, usize>,
-    /// Of all metrics of all hazards, one after the other.
+    /// For all metrics of all hazards, one after the other.
     counts: Vec<Counts>,
 }
 
 impl HazardScorer {
-    /// A scorer for these hazards: see [`schema::Benchmark::scored_hazards`]. A metric that is duplicated counts where it
-    /// is first.
+    /// A scorer for these hazards: see [`schema::Benchmark::scored_hazards`]. A duplicate metric counts for the first hazard
+    /// that has it.
     #[must_use]
     pub fn new(hazards: &[Hazard]) -> Self {
         let metrics = hazards.iter().flat_map(|hazard| &hazard.metrics);
@@ -42,17 +42,17 @@ impl HazardScorer {
         }
     }
 
-    /// Takes one row.
+    /// Counts one row.
     pub fn push_row(&mut self, row: &ScoreRow<'_>) {
         self.add(&row.metric_id, row.passed);
     }
 
-    /// Takes one row, read whole.
+    /// Counts one complete row.
     pub fn push(&mut self, score: &Score) {
         self.add(&score.metric_id, score.passed);
     }
 
-    /// Takes rows of one metric that were counted elsewhere: those that passed, those that failed, and those without a verdict.
+    /// Adds counts of rows of one metric: passed, failed, and without a verdict.
     pub fn push_counts(&mut self, metric: &str, passed: u64, failed: u64, unscored: u64) {
         if let Some(counts) = self.counts_of(metric) {
             *counts = counts.plus(Counts::of(passed, failed, unscored));
@@ -70,7 +70,7 @@ impl HazardScorer {
         self.counts.get_mut(*place)
     }
 
-    /// The scores of `sut`, graded where there are `standards`.
+    /// The scores of `sut`, with grades if there are `standards`.
     #[must_use]
     pub fn finish(self, sut: ModelId, standards: Option<&Standards>) -> BenchmarkScore {
         let mut counts = self.counts.into_iter();
@@ -127,8 +127,8 @@ fn hazard_score(
     }
 }
 
-/// The benchmark's score counts every sample once; its reference is the mean of the hazards' references. It has a grade only
-/// where every hazard has one: else the hazards that were measured would stand for those that were not.
+/// The benchmark's score counts every sample once; its reference is the mean of the hazards' references. It has a grade only if
+/// every hazard has one: otherwise the measured hazards would stand for the others.
 fn benchmark_score(
     sut: ModelId,
     sum: Counts,
@@ -247,7 +247,7 @@ mod tests {
         let score = scored(&ROWS, Some(&standards));
         assert_eq!(score.hazards[0].grade, Some(Grade::Good));
         assert_eq!(score.hazards[1].grade, Some(Grade::Excellent));
-        // One of 20 failed, where the references fail 3 of 20.
+        // 1 of 20 failed, while for the references 3 of 20 failed.
         assert_eq!(score.reference, mean_reference(&[0.9, 0.8]));
         assert_eq!(score.grade, Some(Grade::VeryGood));
     }

@@ -1,14 +1,14 @@
-//! Fractions with exact bounds.
+//! Fractions with exact confidence bounds.
 
 use schema::Estimate;
 
 use crate::beta::{chance_of_at_least, chance_of_at_most};
 
-/// What an exact two-sided 95% interval leaves out on either side.
+/// The probability outside of a 95% interval, on each side.
 const TAIL: f64 = 0.025;
 
-/// The fraction `passed / samples` with its exact two-sided 95% interval (Clopper-Pearson), its bounds to 13 digits; `None` where
-/// there are no samples. More than all cannot pass: then all did.
+/// The fraction `passed / samples` with its exact two-sided 95% interval (Clopper-Pearson), its bounds to 13 digits; `None`
+/// without samples. `passed` is limited to `samples`.
 ///
 /// ```
 /// let estimate = aggregator::estimate(9, 10).unwrap();
@@ -24,12 +24,12 @@ pub fn estimate(passed: u64, samples: u64) -> Option<Estimate> {
     Some(bounded(fraction, float(passed), samples))
 }
 
-/// The fraction over several parts, each the fraction that passed and the number of its samples, with its interval; `None`
-/// where there are no samples or a fraction is not from 0 to 1.
+/// The fraction over several parts, each given as the fraction that passed and the number of samples, with its interval; `None`
+/// if there are no samples or a fraction is not from 0 to 1.
 ///
-/// Passed samples are the sum of fraction times samples. The interval needs a whole number of them: the sum is rounded half
-/// to even, and the interval widened where it would then leave the fraction out. Where the numbers of passed samples
-/// are known, [`estimate`] of their sum is exact to the last bit.
+/// The number of passed samples is the sum of fraction times samples. The interval needs a whole number: the sum is rounded half
+/// to even, and the interval is widened if it would not contain the fraction. If the numbers of passed samples are known,
+/// [`estimate`] of their sum is exact to the last bit.
 #[must_use]
 pub fn combine(parts: impl IntoIterator<Item = (f64, u64)>) -> Option<Estimate> {
     let mut passed = 0.0;
@@ -66,7 +66,7 @@ fn bounded(fraction: f64, passed: f64, samples: u64) -> Estimate {
     }
 }
 
-/// To 13 digits: logarithms differ in their last digits from machine to machine, and files should not.
+/// Rounds to 13 digits: the last digits of logarithms differ between machines, and files should not.
 pub(crate) fn rounded(bound: f64) -> f64 {
     format!("{bound:.12e}").parse().unwrap_or(bound)
 }

@@ -1,14 +1,12 @@
-//! From scores to summaries and grades. Pure and synchronous.
+//! Aggregates scores to summaries and grades. Pure and synchronous.
 //!
-//! - [`RateAggregator`]: pass rates by type, by metric and by scenario, as `results.json` has them. It keeps counts, not
-//!   rows, so its memory follows the number of metrics and scenarios.
-//! - [`aggregate_reader`]: the summary of a `scores.json`, read row by row. [`aggregate_scores`] does the same for an
-//!   aggregator of one's own.
+//! - [`RateAggregator`]: pass rates by type, by metric and by scenario, as in `results.json`. It keeps counts, not rows, so its memory
+//!   depends on the number of metrics and scenarios.
+//! - [`aggregate_reader`]: the summary of a `scores.json`, read row by row. [`aggregate_scores`] does the same for a custom aggregator.
 //! - [`sort_summaries`]: the order of `results.json`.
-//! - [`HazardScorer`]: the scores of hazards with exact bounds, and their grades. [`estimate`], [`combine`] and [`grade`] are what it
-//!   is made of.
-//! - [`gate_answer`]: whether rates, differences, missing verdicts and costs support a rule, contradict it, or do not decide.
-//! - [`read_standards`], [`check_standards`], [`calibrate`]: what grades compare with.
+//! - [`HazardScorer`]: the scores of hazards with exact bounds, and their grades, built on [`estimate`], [`combine`] and [`grade`].
+//! - [`gate_answer`]: whether rates, differences, missing verdicts and costs meet a rule, break it, or leave it undecided.
+//! - [`read_standards`], [`check_standards`], [`calibrate`]: the references of grades.
 //!
 //! ```
 //! use aggregator::{aggregate_reader, sort_summaries};
@@ -30,12 +28,12 @@
 //! ```
 //!
 //! # Limits
-//! - A row is taken for what it says: whether `passed` fits `present` and `score`, whether a row is there twice, and which
-//!   `target_model` it names are not checked.
-//! - Every sample counts as one row. There is no weighting, and no agreement between samples. The intervals of hazards take
-//!   samples for independent of each other; several samples of one scenario are less than that, so the true interval is wider. [`statistics`] has intervals that know it.
-//! - Intervals are exact to 1e-9 relative and better up to a million samples. Above 2^53 samples counts are rounded.
-//! - One row may be 256 MiB long at most. Text in keys that are not needed is skipped without checking that it is UTF-8.
+//! - Rows are not checked: neither whether `passed` matches `present` and `score`, nor for duplicates, nor for their `target_model`.
+//! - Every sample counts as one row. There is no weighting, and no agreement between samples. The intervals of hazards treat samples as
+//!   independent; several samples of one scenario are not, so the true interval is wider. The intervals in [`statistics`] take this into
+//!   account.
+//! - Intervals are accurate to a relative 1e-9 or better up to a million samples. Counts above 2^53 are rounded.
+//! - One row may be at most 256 MiB long. Text in keys that are not needed is skipped without checking that it is UTF-8.
 //! - The summary itself grows with the number of distinct scenarios: about 90 bytes each.
 
 mod beta;
@@ -68,13 +66,12 @@ use row::Known;
 
 /// The summary of `model` from `scores`: one JSON list of score rows, as in `scores.json`.
 ///
-/// The list is read row by row and never held. Of a row only `id`, `metric_id`, `metric_type` and `passed` are looked at. A row
-/// without `metric_type`, as ImpactBench writes it, has that of its metric in `metrics`.
-/// Reads are large, so `scores` needs no buffer around it.
+/// The list is read row by row and never held in memory. Only the fields of [`ScoreRow`] are read. A row
+/// without `metric_type`, as written by ImpactBench, has the type of its metric in `metrics`. Reads are large, so `scores` needs no buffer.
 ///
 /// # Errors
-/// When `scores` cannot be read, is not one JSON list, is cut off, or holds a row that lacks a needed key. The error tells
-/// the row and the line.
+/// When `scores` cannot be read, is not one JSON list, is cut off, or contains a row without a required key. The error names the row and
+/// the line.
 pub fn aggregate_reader(
     model: ModelId,
     metrics: &[Metric],
@@ -83,10 +80,10 @@ pub fn aggregate_reader(
     aggregate_reader_and(model, metrics, scores, |_| {})
 }
 
-/// As [`aggregate_reader`], and hands each row to `also` on the way: one reading of the file does for both.
+/// Like [`aggregate_reader`], and also passes each row to `also`, so that the file is read once for both.
 ///
 /// # Errors
-/// As [`aggregate_reader`].
+/// See [`aggregate_reader`].
 pub fn aggregate_reader_and(
     model: ModelId,
     metrics: &[Metric],
@@ -107,13 +104,13 @@ pub fn aggregate_reader_and(
     Ok(rates.into_summary())
 }
 
-/// The summary that `aggregator` makes of `scores`: one JSON list of score rows, as in `scores.json`.
+/// The summary that `aggregator` computes from `scores`: one JSON list of score rows, as in `scores.json`.
 ///
-/// For aggregators of one's own. Every row is read whole, which takes a few times as long as [`aggregate_reader`], but
-/// one at a time. `model` and `metrics` are those of rows that do not name them.
+/// For custom aggregators. Every row is parsed completely, one at a time, which takes a few times as long as [`aggregate_reader`]. `model`
+/// and `metrics` supply the values that rows leave out.
 ///
 /// # Errors
-/// As [`aggregate_reader`], and when a row is no [`schema::Score`].
+/// See [`aggregate_reader`]; also when a row is not a [`schema::Score`].
 pub fn aggregate_scores(
     aggregator: Box<dyn Aggregator>,
     model: &ModelId,
@@ -123,10 +120,10 @@ pub fn aggregate_scores(
     aggregate_scores_and(aggregator, model, metrics, scores, |_| {})
 }
 
-/// As [`aggregate_scores`], and hands each row to `also` on the way.
+/// Like [`aggregate_scores`], and also passes each row to `also`.
 ///
 /// # Errors
-/// As [`aggregate_scores`].
+/// See [`aggregate_scores`].
 pub fn aggregate_scores_and(
     mut aggregator: Box<dyn Aggregator>,
     model: &ModelId,

@@ -1,4 +1,4 @@
-//! Counting rows into rates.
+//! Counts rows for rates.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use crate::ScoreRow;
 /// Pass rates by type, by metric and by scenario: the summary of `results.json`.
 ///
 /// `n_positive`, `n_negative` and `n_total` count all rows. Rates, and `n_total` inside `by_metric` and `by_scenario`,
-/// count only the rows with a verdict; where there is none, the rate is null and the entry is still there.
+/// count only the rows with a verdict; without such rows the rate is null, but the entry exists.
 #[derive(Clone, Debug)]
 pub struct RateAggregator {
     model: ModelId,
     positive: Counts,
     negative: Counts,
-    // In the order of the rows: they mostly come sorted, which makes sorting them in the end cheap.
+    // In the order of the rows: rows are usually sorted, which makes the final sort cheap.
     by_metric: IndexMap<String, Counts>,
     by_scenario: IndexMap<String, Counts>,
 }
 
-/// Rows of one kind.
+/// The counts of a group of rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     rows: u64,
-    /// Those with a verdict.
+    /// Rows with a verdict.
     pub(crate) scored: u64,
-    /// Those of them that passed.
+    /// Rows that passed.
     pub(crate) passed: u64,
 }
 
@@ -65,7 +65,7 @@ impl Counts {
 }
 
 impl RateAggregator {
-    /// An aggregator of the rows of `model`.
+    /// An aggregator for the rows of `model`.
     #[must_use]
     pub fn new(model: ModelId) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl RateAggregator {
         }
     }
 
-    /// Takes one row. The same as [`Aggregator::push`] without a whole [`Score`].
+    /// Counts one row. The same as [`Aggregator::push`], but without a complete [`Score`].
     pub fn push_row(&mut self, row: &ScoreRow<'_>) {
         match row.metric_type {
             MetricType::Positive => self.positive.add(row.passed),
@@ -87,7 +87,7 @@ impl RateAggregator {
         count(&mut self.by_scenario, &row.id, row.passed);
     }
 
-    /// The summary of all rows. The same as [`Aggregator::finish`] without a box.
+    /// The summary of all rows. The same as [`Aggregator::finish`], but without a box.
     #[must_use]
     pub fn into_summary(self) -> Summary {
         Summary {
@@ -121,7 +121,7 @@ impl Aggregator for RateAggregator {
     }
 }
 
-/// Adds to the entry of `key`. The key is copied only when it is new.
+/// Adds to the entry of `key`. The key is copied only if it is new.
 fn count(counts: &mut IndexMap<String, Counts>, key: &str, passed: Option<bool>) {
     let entry = match counts.get_mut(key) {
         Some(entry) => entry,

@@ -1,4 +1,4 @@
-//! What is read of a score row.
+//! The parsed part of a score row.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde::{
     de::{Error, IgnoredAny},
 };
 
-/// The part of a score row that rates are made of. Text is borrowed where it can be.
+/// The part of a score row that rates need. Text is borrowed if possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScoreRow<'a> {
     /// The scenario's id.
@@ -20,44 +20,44 @@ pub struct ScoreRow<'a> {
     pub metric_id: Cow<'a, str>,
     /// The metric's type.
     pub metric_type: MetricType,
-    /// Whether the row passed; `None` where there is no verdict.
+    /// Whether the row passed; `None` without a verdict.
     pub passed: Option<bool>,
     /// Whether a call or the conversation failed.
     pub failed: bool,
-    /// Why there is no verdict, where the row says it.
+    /// Why there is no verdict, if the row says so.
     pub no_verdict: Option<NoVerdict>,
-    /// The conversation judged; empty where the row does not name it.
+    /// The judged conversation; empty if the row does not name it.
     pub conv_id: Cow<'a, str>,
-    /// Whether the behaviour was found.
+    /// Whether the judge found the behaviour.
     pub present: Option<bool>,
-    /// What each judge of a panel said. Empty where there is one judge.
+    /// The verdict of each judge of a panel. Empty if there is one judge.
     pub judges: Vec<JudgeRow<'a>>,
 }
 
-/// What rates need of one judge's verdict.
+/// The part of one judge's verdict that rates need.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct JudgeRow<'a> {
     /// The judge's id.
     #[serde(borrow)]
     pub judge: Cow<'a, str>,
-    /// What it found; `None` where it gave no verdict.
+    /// Whether the judge found the behaviour; `None` without a verdict.
     #[serde(default)]
     pub present: Option<bool>,
-    /// Its value, where the verdicts of the metric are values on a scale.
+    /// The judge's value, if the metric's verdicts are values on a scale.
     #[serde(rename = "verdict", default, deserialize_with = "value_of")]
     pub value: Option<i32>,
-    /// Its further verdicts.
+    /// The judge's further verdicts.
     #[serde(borrow, default)]
     pub readings: Vec<ReadingRow<'a>>,
 }
 
-/// What rates need of a further verdict.
+/// The part of a further verdict that rates need.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ReadingRow<'a> {
     /// As in [`schema::ReadingKind::as_str`].
     #[serde(borrow)]
     pub reading: Cow<'a, str>,
-    /// What the judge found; `None` where it gave no verdict.
+    /// Whether the judge found the behaviour; `None` without a verdict.
     #[serde(default)]
     pub present: Option<bool>,
 }
@@ -106,14 +106,14 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
     }
 }
 
-/// What rows of `scores.json` may leave out.
+/// Values that rows of `scores.json` may leave out.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'k> {
     pub(crate) model: &'k ModelId,
     pub(crate) metrics: &'k [Metric],
 }
 
-/// A [`ScoreRow`] that may leave out its metric's type.
+/// A [`ScoreRow`] in which the metric's type is optional.
 #[derive(Deserialize)]
 #[serde(expecting = "a score row (a JSON object)")]
 struct LightRow<'a> {
@@ -134,7 +134,7 @@ struct LightRow<'a> {
     conv_id: Option<Cow<'a, str>>,
 }
 
-/// What rates need of a row.
+/// Parses the part of a row that rates need.
 pub(crate) fn score_row<'a>(
     row: &JsonRow<'a>,
     known: Known<'_>,
@@ -162,7 +162,7 @@ pub(crate) fn score_row<'a>(
     })
 }
 
-/// The whole row, with what it leaves out.
+/// Parses a complete row, and fills in what it leaves out.
 pub(crate) fn score(row: &JsonRow<'_>, known: Known<'_>) -> Result<Score, JsonRowsError> {
     match row.parse::<Score>() {
         Ok(score) if score.is_whole() => Ok(score),

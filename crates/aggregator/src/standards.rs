@@ -1,27 +1,27 @@
-//! Reading, checking and making standards.
+//! Reads, checks and creates standards.
 
 use std::collections::BTreeMap;
 
 use schema::{BenchmarkScore, Hazard, Standards, StandardsFile};
 use serde_json::Value;
 
-/// Why standards cannot be read, used or made. It does not know the file's name.
+/// Why standards cannot be read, used or created. It does not contain the file's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StandardsError {
-    /// The text holds no standards.
+    /// The text is not a standards file.
     #[error("not a standards file: {0}")]
     Json(String),
-    /// The file is of another format.
+    /// The file has another format.
     #[error(
         "_metadata.file_format_version is {found}, and this version of Probity reads {written} and other 2.x",
         written = StandardsFile::FORMAT_VERSION
     )]
     Version {
-        /// Its format, as JSON.
+        /// The file's format, as JSON.
         found: String,
     },
-    /// The standards were made for another benchmark.
+    /// The standards belong to another benchmark.
     #[error(
         "standards.reference_benchmark: these are the standards of {theirs:?}, and the benchmark is {ours:?} (its uid, or its \
          folder with version and locale)"
@@ -35,9 +35,9 @@ pub enum StandardsError {
     /// Hazards of the benchmark have no reference.
     #[error("standards.reference_standards: no reference for {missing}; the file has {known}")]
     MissingHazards {
-        /// Hazards without one.
+        /// Hazards without a reference.
         missing: String,
-        /// Hazards with one.
+        /// Hazards with a reference.
         known: String,
     },
     /// A reference is outside of 0 to 1.
@@ -50,7 +50,7 @@ pub enum StandardsError {
         /// The reference, as JSON.
         value: String,
     },
-    /// There are no scores to make standards of.
+    /// There are no scores from which to create standards.
     #[error("no reference system was named")]
     NoReference,
     /// A reference system has no score in a hazard.
@@ -91,12 +91,12 @@ pub fn read_standards(text: &[u8]) -> Result<StandardsFile, StandardsError> {
     serde_json::from_value(value).map_err(|error| StandardsError::Json(error.to_string()))
 }
 
-/// Checks that `standards` can grade the benchmark `uid` with these hazards. Where `hazards` is empty, because the metrics are
-/// not written yet, only the rest is checked.
+/// Checks that `standards` can grade the benchmark `uid` with these hazards. If `hazards` is empty, because the metrics do not
+/// exist yet, the hazards are not checked.
 ///
 /// # Errors
-/// When the standards belong to another benchmark, lack a hazard, or hold a reference that is no fraction. A reference of 1.0 is
-/// one; [`standards_note`] says what it means.
+/// When the standards belong to another benchmark, lack a hazard, or contain a reference that is not a fraction. A reference of
+/// 1.0 is valid; [`standards_note`] explains its meaning.
 pub fn check_standards(
     standards: &Standards,
     uid: &str,
@@ -131,8 +131,8 @@ pub fn check_standards(
     Ok(())
 }
 
-/// What a reader should know of these references before anything is graded: those that are 1.0, where there are any. Hazards
-/// that are not in `hazards` are left out.
+/// A note about these references, for use before grading: the references that are 1.0, if any. Hazards that are not in `hazards`
+/// are left out.
 #[must_use]
 pub fn standards_note(standards: &Standards, hazards: &[Hazard]) -> Option<String> {
     let perfect = hazards
@@ -150,7 +150,7 @@ pub fn standards_note(standards: &Standards, hazards: &[Hazard]) -> Option<Strin
     ))
 }
 
-/// The standards that the reference systems' scores make: per hazard the lowest of them.
+/// The standards from the scores of the reference systems: for each hazard the lowest score.
 ///
 /// # Errors
 /// When there are no scores, or a system has no score in a hazard.
@@ -184,7 +184,7 @@ pub fn calibrate(uid: &str, scores: &[BenchmarkScore]) -> Result<Standards, Stan
     })
 }
 
-/// `m01, m02 and 5 more`; `None` where there are none.
+/// `m01, m02 and 5 more`; `None` if there are no ids.
 fn named<'a>(ids: impl Iterator<Item = &'a str>) -> Option<String> {
     const SHOWN: usize = 8;
     let ids: Vec<&str> = ids.collect();

@@ -1,7 +1,6 @@
-//! How far raters agree: judges of a panel, a judge and people, a judge and itself.
+//! Agreement between raters: judges of a panel, a judge and people, a judge and itself.
 //!
-//! Ratings are small whole numbers: 0 and 1 for failed and passed, 1 to 5 for bands. [`MaybeRating`] is `None` where a
-//! rater gave none.
+//! Ratings are small whole numbers: 0 and 1 for failed and passed, 1 to 5 for bands. [`MaybeRating`] is `None` if a rater gave none.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,8 @@ use super::{TINY, clusters::float};
 /// A rating, or none.
 pub type MaybeRating = Option<u32>;
 
-/// The ratings of items by the same raters. Items with the same ratings are counted together, so that memory does not follow their number.
+/// The ratings of items by the same raters. Items with the same ratings are counted together, so that memory does not depend on the number
+/// of items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ratings {
     items: BTreeMap<Vec<MaybeRating>, u64>,
@@ -31,40 +31,40 @@ impl Ratings {
         ratings
     }
 
-    /// Takes the items of `other`, which the same raters rated.
+    /// Adds the items of `other`, which has the same raters.
     pub fn add(&mut self, other: &Self) {
         for (item, number) in &other.items {
             *self.items.entry(item.clone()).or_default() += number;
         }
     }
 
-    /// Takes the ratings of one item, rater by rater.
+    /// Adds the ratings of one item, one for each rater.
     pub fn push(&mut self, item: Vec<MaybeRating>) {
         *self.items.entry(item).or_default() += 1;
     }
 }
 
-/// When two ratings are the same.
+/// How ratings are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// The same or not: verdicts, labels.
+    /// Equal or different: verdicts, labels.
     Nominal,
-    /// Nearer or farther in their order: bands.
+    /// By their distance in the order: bands.
     Ordinal,
 }
 
-/// Agreement, as it was seen and beyond chance.
+/// Observed agreement, and agreement beyond chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// Items that count: with two ratings or more.
+    /// The number of items that count: those with two or more ratings.
     pub items: u64,
-    /// The share of pairs of ratings of one item that are the same, 0 to 1; `None` where the measure has none.
+    /// The share of equal pairs of ratings of one item, 0 to 1; `None` if the measure does not have it.
     pub agreement: Option<f64>,
-    /// The coefficient, at most 1; `None` where it is not defined, as when every rating is the same.
+    /// The coefficient, at most 1; `None` if it is undefined, for example because all ratings are equal.
     pub coefficient: Option<f64>,
 }
 
-/// Cohen's kappa of the first two raters (Cohen 1960). Items that one of them did not rate are left out.
+/// Cohen's kappa of the first two raters (Cohen 1960). Items without a rating from both are left out.
 #[must_use]
 pub fn cohen_kappa(ratings: &Ratings) -> Agreement {
     let (mut items, mut same) = (0, 0);
@@ -91,8 +91,8 @@ pub fn cohen_kappa(ratings: &Ratings) -> Agreement {
     }
 }
 
-/// Fleiss' kappa (Fleiss 1971) of a table: for each item, how many raters chose each category. Every item has the same
-/// number of raters, at least two; else it is not defined.
+/// Fleiss' kappa (Fleiss 1971) of a table: for each item, how many raters chose each category. Undefined unless every item has the same
+/// number of raters, at least two.
 #[must_use]
 pub fn fleiss_kappa(table: &[Vec<u64>]) -> Agreement {
     let items = table.iter().fold(0, |count, _| count + 1);
@@ -202,7 +202,7 @@ pub fn gwet_ac1(ratings: &Ratings, categories: &[u32]) -> Agreement {
 /// How often each rating was given.
 type Counts = BTreeMap<u32, u64>;
 
-/// How often each rating was given to an item, and how many such items there are.
+/// How often each rating was given to an item, and the number of items with these counts.
 fn counts_by_item(ratings: &Ratings) -> Vec<(Counts, u64)> {
     let counts = |(item, number): (&Vec<MaybeRating>, &u64)| {
         let mut counts = Counts::new();
@@ -214,7 +214,7 @@ fn counts_by_item(ratings: &Ratings) -> Vec<(Counts, u64)> {
     ratings.items.iter().map(counts).collect()
 }
 
-/// Those items with two ratings or more.
+/// The items with two or more ratings.
 fn pairable(ratings: &Ratings) -> Vec<(Counts, u64)> {
     let mut items = counts_by_item(ratings);
     items.retain(|(counts, _)| counts.values().sum::<u64>() >= 2);
@@ -235,7 +235,7 @@ fn distance(scale: Scale, totals: &BTreeMap<u32, f64>, a: u32, b: u32) -> f64 {
     }
 }
 
-/// Agreement beyond what chance gives, by the most that there could be.
+/// Agreement beyond chance, as a share of the possible maximum.
 fn beyond(agreement: f64, chance: f64) -> Option<f64> {
     (1.0 - chance > TINY).then(|| (agreement - chance) / (1.0 - chance))
 }

@@ -1,7 +1,7 @@
-//! Rows of one base scenario, as sums.
+//! Sums over the rows of one base scenario.
 
-/// The rows of one base scenario: how many, the sum of their values (of verdicts: how many passed), and the sum of the
-/// squares of their values.
+/// The rows of one base scenario: their number, the sum of their values (for verdicts, the number of passed rows), and
+/// the sum of the squares of their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cluster {
     rows: f64,
@@ -10,7 +10,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// `passed` of `scored` rows passed. More than all cannot pass: then all did.
+    /// A cluster with `passed` of `scored` rows passed. `passed` is limited to `scored`.
     #[must_use]
     pub fn of_verdicts(passed: u64, scored: u64) -> Self {
         let passed = float(passed.min(scored));
@@ -21,7 +21,7 @@ impl Cluster {
         }
     }
 
-    /// Adds a row with a value from 0 to 1 in place of a verdict.
+    /// Adds a row with a value from 0 to 1 instead of a verdict.
     pub fn add_value(&mut self, value: f64) {
         self.rows += 1.0;
         self.sum += value;
@@ -35,7 +35,7 @@ impl Cluster {
         self.squares += other.squares;
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub(super) fn rows(&self) -> f64 {
         self.rows
     }
@@ -60,7 +60,7 @@ pub(crate) fn float(n: u64) -> f64 {
     n as f64
 }
 
-/// A whole number of rows back from a sum of whole numbers.
+/// The whole number of rows in a floating-point sum.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! Two targets, or two runs of one target, metric by metric.
+//! Compares two targets, or two runs of one target, metric by metric.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use super::{
     target_rows::{Unit, UnitCounts},
 };
 
-/// At or below this corrected p-value two sides are said to differ.
+/// Two sides differ if the corrected p-value is at most this.
 pub(crate) const DIFFER: f64 = 0.05;
 
-/// The comparison of all rows, and of each metric that both sides have, with Holm's correction over the metrics. Empty
-/// where no scenario has a verdict from both. `index` is of the scenarios of either side.
+/// The comparison of all rows, and of each metric that both sides have, with Holm's correction over the metrics. Empty if no scenario
+/// has a verdict from both. `index` contains the scenarios of both sides.
 #[must_use]
 pub fn compare(a: &TargetRows, b: &TargetRows, index: &ScenarioIndex) -> Vec<Comparison> {
     let (units_a, units_b) = (a.units(index), b.units(index));
@@ -55,8 +55,8 @@ pub fn compare(a: &TargetRows, b: &TargetRows, index: &ScenarioIndex) -> Vec<Com
     pooled.into_iter().chain(by_metric).collect()
 }
 
-/// The comparison of the rows of some metrics, pooled: it stands alone, so its p-value is not corrected. `None` where no scenario has a
-/// verdict from both.
+/// The comparison of the pooled rows of some metrics. It is a single comparison, so its p-value is not corrected. `None` if no scenario
+/// has a verdict from both.
 #[must_use]
 pub fn compare_in(
     a: &TargetRows,
@@ -79,7 +79,7 @@ pub fn compare_in(
     ))
 }
 
-/// The units of both sides, one beside the other. Both are sorted by base scenario, scenario and metric.
+/// The units of both sides, paired. Both inputs are sorted by base scenario, scenario and metric.
 fn paired<'a>(a: &[Unit<'a>], b: &[Unit<'a>]) -> Vec<(&'a str, PairedUnit<'a>)> {
     let key = |unit: &Unit<'a>| (unit.base, unit.scenario, unit.metric);
     let pair = |unit: &Unit<'a>, a: Option<&UnitCounts>, b: Option<&UnitCounts>| {
@@ -115,7 +115,7 @@ fn paired<'a>(a: &[Unit<'a>], b: &[Unit<'a>]) -> Vec<(&'a str, PairedUnit<'a>)> 
     }
 }
 
-/// As `statistics.json` has it: with the corrected p-value among `comparisons` ones, and what may be said.
+/// The entry for `statistics.json`: with the p-value corrected for `comparisons` comparisons, and the conclusion in words.
 pub(super) fn difference_statistics(
     found: &Difference,
     p_holm: f64,
@@ -141,7 +141,7 @@ pub(super) fn difference_statistics(
     }
 }
 
-/// What may be said of a difference. "Differ" comes from the corrected p-value alone, never from the interval.
+/// The conclusion about a difference. "Differ" depends on the corrected p-value alone, never on the interval.
 fn says(found: &Difference, p_holm: f64, comparisons: u64, alike: AlikeBy) -> String {
     if p_holm <= DIFFER {
         return "differ".to_owned();
@@ -155,13 +155,13 @@ fn says(found: &Difference, p_holm: f64, comparisons: u64, alike: AlikeBy) -> St
     }
 }
 
-/// The smallest difference that these scenarios would show four times in five; `None` where they could show none.
+/// The smallest difference that these scenarios would show with a probability of 80%; `None` if they could show none.
 fn could_have_shown(found: &Difference, comparisons: u64) -> Option<f64> {
     let smallest_p = (1.0 - super::clusters::float(found.scenarios)).exp2();
     if smallest_p * super::clusters::float(comparisons) > DIFFER {
         return None;
     }
-    // Where all rows agree, the spread seen is 0 and says nothing: then that of the default rate stands in.
+    // If all rows agree, the observed spread is 0 and not informative: the rate is then limited to 0.2 to 0.8.
     let rate = f64::midpoint(found.a, found.b).clamp(0.2, 0.8);
     let rows = found.effective_rows_a.min(found.effective_rows_b);
     let error = error_of_difference(rate, found.correlation.max(0.0), rows);

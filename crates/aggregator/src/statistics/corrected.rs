@@ -1,4 +1,4 @@
-//! The rate as people would judge it, from a judge's verdicts and labels of some rows.
+//! The rate according to people, estimated from a judge's verdicts and labels of some rows.
 
 use super::{
     clusters::Cluster,
@@ -14,11 +14,11 @@ pub struct Label<'a> {
     pub base: &'a str,
     /// Whether the judge passed the row.
     pub judge: bool,
-    /// Whether the person did.
+    /// Whether the person passed it.
     pub person: bool,
 }
 
-/// The rate that people would give, with its 95% interval.
+/// The estimated rate according to people, with its 95% interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CorrectedRate {
     /// The judge's rate.
@@ -31,7 +31,7 @@ pub struct CorrectedRate {
     pub right_when_passed: Option<f64>,
     /// The share of `labels_failed` where the person agrees; `None` without labels.
     pub right_when_failed: Option<f64>,
-    /// The corrected rate and its bounds; `None` where the labels miss one side that the judge used.
+    /// The corrected rate and its bounds; `None` if a verdict that the judge used has no labels.
     pub estimate: Option<f64>,
     /// Lower bound, 0 to 1.
     pub lower: Option<f64>,
@@ -39,17 +39,18 @@ pub struct CorrectedRate {
     pub upper: Option<f64>,
 }
 
-/// The corrected rate: the judge's rate over all rows, the share that people pass among rows it passed, and among rows
-/// it failed, each with its interval; their distances are added as squares (the method of variance estimates recovery,
-/// Zou and Donner 2008). `None` without rows. The labelled rows must be drawn at random among the rows that the judge
-/// passed and, apart, among those it failed.
+/// The corrected rate. It combines the judge's rate over all rows, the share that people pass among rows that the
+/// judge passed, and the share among rows that it failed, each with its interval; the distances to the bounds are
+/// added as squares (the method of variance estimates recovery, Zou and Donner 2008). `None` without rows. The
+/// labelled rows must be drawn at random among the rows that the judge passed and, separately, among those that it
+/// failed.
 #[must_use]
 pub fn corrected_rate(clusters: &[Cluster], labels: &[Label<'_>]) -> Option<CorrectedRate> {
     let judge = clustered_rate(clusters)?;
     let passed = people_pass(labels, true);
     let failed = people_pass(labels, false);
     let q = judge.estimate;
-    // A side that the judge never used has no weight: the other side's stands in for it.
+    // A verdict that the judge never used has no weight: the share of the other verdict replaces it.
     let sides = match (passed, failed) {
         (Some(passed), _) if q >= 1.0 => Some((passed, passed)),
         (_, Some(failed)) if q <= 0.0 => Some((failed, failed)),
@@ -88,7 +89,8 @@ fn combined(judge: &ClusteredRate, a: &ClusteredRate, b: &ClusteredRate) -> (f64
     let below = |rate: &ClusteredRate| rate.estimate - rate.lower;
     let above = |rate: &ClusteredRate| rate.upper - rate.estimate;
     let rate = q * a.estimate + (1.0 - q) * b.estimate;
-    // More rows passed by the judge raise the rate where people pass more of those, and lower it otherwise.
+    // A higher judge's rate raises the corrected rate if people pass more of the rows that the judge passed, and
+    // lowers it otherwise.
     let slope = a.estimate - b.estimate;
     let (down, up) = if slope >= 0.0 {
         (slope * below(judge), slope * above(judge))

@@ -1,4 +1,4 @@
-//! Two targets, or two runs, on the same scenarios.
+//! Compares two targets, or two runs, on the same scenarios.
 
 use super::{
     TINY,
@@ -7,13 +7,13 @@ use super::{
 };
 use crate::{beta::half_tail, interval::rounded};
 
-/// Up to this many scenarios that differ, all ways to flip their signs are counted.
+/// Up to this many differing scenarios, all combinations of signs are counted.
 const EXACT_FLIPS: usize = 16;
 
-/// One metric of one scenario, as two sides did it.
+/// One metric of one scenario, from both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairedUnit<'a> {
-    /// The base scenario. Units of one base stand next to each other.
+    /// The base scenario. Units of one base are adjacent.
     pub base: &'a str,
     /// The first side's samples.
     pub a: Side,
@@ -31,27 +31,27 @@ pub struct Side {
 }
 
 impl Side {
-    /// The share that passed; not a number without samples.
+    /// The share that passed; NaN without samples.
     pub(super) fn mean(self) -> f64 {
         float(self.passed) / float(self.scored)
     }
 }
 
-/// Which test gave a p-value.
+/// The test of a p-value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DifferenceTest {
     /// No scenario differs: p is 1.
     NoneDiffer,
-    /// All differences are of one size: the exact two-sided binomial test (McNemar's).
+    /// All differences have the same size: the exact two-sided binomial test (McNemar's).
     ExactBinomial,
-    /// All ways to flip the signs of at most 16 differences were counted.
+    /// All combinations of signs of at most 16 differences were counted.
     ExactSignFlips,
-    /// The normal approximation of the sign flips.
+    /// The normal approximation of the sign-flip test.
     Normal,
 }
 
 impl DifferenceTest {
-    /// As files spell it.
+    /// The name in files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -65,9 +65,9 @@ impl DifferenceTest {
 
 /// The difference between two sides over the units that both have, with its 95% interval.
 ///
-/// The interval is made from Wilson's bounds of both sides at their effective rows, joined with the correlation over
-/// base scenarios (Newcombe's method for paired rates). The p-value is that of flipping the signs of the base
-/// scenarios' differences.
+/// The interval combines Wilson's bounds of both sides at their effective rows, using the correlation over base
+/// scenarios (Newcombe's method for paired rates). The p-value is that of the sign-flip test on the differences of
+/// the base scenarios.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// Units with a verdict from both sides.
@@ -86,19 +86,20 @@ pub struct Difference {
     pub lower: f64,
     /// Upper bound, -1 to 1.
     pub upper: f64,
-    /// Independent rows that the first side's rows are worth.
+    /// The effective number of independent rows of the first side.
     pub effective_rows_a: f64,
-    /// Independent rows that the second side's rows are worth.
+    /// The effective number of independent rows of the second side.
     pub effective_rows_b: f64,
-    /// How far both sides find the same scenarios hard, -1 to 1, drawn towards 0 where few scenarios differ.
+    /// The correlation between both sides over scenarios, -1 to 1, shrunk towards 0 if few scenarios differ.
     pub correlation: f64,
-    /// The chance of a difference as large where both sides are alike. Not corrected for other comparisons.
+    /// The probability of a difference at least as large if both sides are equal. Not corrected for other
+    /// comparisons.
     pub p_value: f64,
-    /// How `p_value` was found.
+    /// The test of `p_value`.
     pub test: DifferenceTest,
 }
 
-/// The difference between two sides; `None` where no unit has a verdict from both.
+/// The difference between two sides; `None` if no unit has a verdict from both.
 #[must_use]
 pub fn paired_difference(units: &[PairedUnit<'_>]) -> Option<Difference> {
     let in_both = |unit: &&PairedUnit<'_>| unit.a.scored > 0 && unit.b.scored > 0;
@@ -144,11 +145,11 @@ pub fn paired_difference(units: &[PairedUnit<'_>]) -> Option<Difference> {
 struct Bases {
     a: Vec<Cluster>,
     b: Vec<Cluster>,
-    /// S: how far the first side's rates are from its mean.
+    /// S: the deviations of the first side's rates from its mean.
     from_mean_a: Vec<f64>,
-    /// T: the same of the second.
+    /// T: the same for the second side.
     from_mean_b: Vec<f64>,
-    /// D: the first side's rates less the second's.
+    /// D: the first side's rates minus the second's.
     differences: Vec<f64>,
 }
 
@@ -174,7 +175,7 @@ impl Bases {
         bases
     }
 
-    /// Over base scenarios, drawn towards 0 where only `informative` of them differ from the rest.
+    /// The correlation over base scenarios, shrunk towards 0 if only `informative` of them differ from the rest.
     fn correlation(&self, informative: f64) -> f64 {
         let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
         let (a, b) = (&self.from_mean_a, &self.from_mean_b);
@@ -186,7 +187,7 @@ impl Bases {
     }
 }
 
-/// The two-sided chance that the sum of `differences` is as far from 0 when each may as well have the other sign.
+/// The two-sided probability that the sum of `differences` is at least as far from 0 if each sign is random.
 fn sign_flips(differences: &[f64]) -> (f64, DifferenceTest) {
     let differ = |difference: &&f64| difference.abs() > TINY;
     let differences: Vec<f64> = differences.iter().filter(differ).copied().collect();
@@ -207,7 +208,7 @@ fn sign_flips(differences: &[f64]) -> (f64, DifferenceTest) {
     (p, DifferenceTest::Normal)
 }
 
-/// The exact two-sided test that either sign has a chance of one half.
+/// The exact two-sided test that both signs are equally likely.
 fn binomial(differences: &[f64]) -> f64 {
     let trials = differences.iter().fold(0.0, |count, _| count + 1.0);
     let positive = differences.iter().filter(|d| **d > 0.0);
@@ -216,7 +217,7 @@ fn binomial(differences: &[f64]) -> f64 {
     (2.0 * half_tail(more, trials)).min(1.0)
 }
 
-/// Of all ways to choose signs, the share whose sum is at least `far` from 0.
+/// The share of all combinations of signs whose sum is at least `far` from 0.
 fn share_as_far(differences: &[f64], far: f64) -> f64 {
     let all: f64 = differences.iter().map(|d| d.abs()).sum();
     let enough = far - 1e-9 * all;

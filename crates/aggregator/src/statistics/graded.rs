@@ -1,4 +1,4 @@
-//! Grades that the rows support.
+//! Removes grades that the rows do not support.
 
 use schema::{
     BenchmarkScore, Grade, HazardScore, ScoreInterval,
@@ -8,12 +8,12 @@ use schema::{
 use super::{clusters::float, rate_of_units::much_missing};
 use crate::grade;
 
-/// With a smaller share of rows with a verdict there is no grade.
+/// There is no grade if a smaller share of rows has a verdict.
 const LEAST_VERDICTS: f64 = 0.5;
 
-/// Gives scores the intervals of `statistics`, which are those of the same rows, and takes grades away that the rows do
-/// not support: with a verdict for less than half of the rows, or of one base scenario. A grade gets the range of grades
-/// of its interval's ends; where more than 5% are missing the note says that it is not supported.
+/// Gives scores the intervals of `statistics`, which belong to the same rows, and removes grades that the rows do not
+/// support: with verdicts for less than half of the rows, or for one base scenario only. A grade gets the range of
+/// grades of its interval's ends; if more than 5% are missing the note says that the grade is not supported.
 pub fn support_grades(score: &mut BenchmarkScore, statistics: &TargetStatistics) {
     for hazard in &mut score.hazards {
         if let Some(rate) = statistics.rates.hazards.get(&hazard.hazard) {
@@ -21,7 +21,7 @@ pub fn support_grades(score: &mut BenchmarkScore, statistics: &TargetStatistics)
         }
     }
     let all = &statistics.rates.all;
-    // Rows of metrics that are in no hazard count in the rate of all and not in the score.
+    // Rows of metrics without a hazard count in the rate of all rows, but not in the score.
     let same_rows = (all.passed, all.missing.unscored()) == (score.passed, score.unscored);
     score.interval = interval(all).filter(|_| same_rows);
     let ungraded = score.hazards.iter().filter(|hazard| hazard.grade.is_none());
@@ -62,7 +62,7 @@ fn share_of_verdicts(rate: &RateStatistics) -> f64 {
     float(rate.rows) / float(rate.rows + rate.missing.unscored()).max(1.0)
 }
 
-/// The note, with a mark where verdicts are missing.
+/// The note, extended by a remark if verdicts are missing.
 fn marked(note: Option<String>, rate: &RateStatistics) -> Option<String> {
     let Some(what) = much_missing(rate.rows, rate.missing) else {
         return note;

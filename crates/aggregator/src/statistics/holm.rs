@@ -1,7 +1,7 @@
-//! Many comparisons at once.
+//! Corrects p-values for multiple comparisons.
 
-/// Holm's step-down correction: each p-value as it is to be read beside the others, at most 1. Missing ones stay missing
-/// and do not count.
+/// Holm's step-down correction: each p-value adjusted for the others, at most 1. Missing p-values remain missing and do
+/// not count.
 #[must_use]
 pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<(f64, usize)> = p_values

@@ -12,35 +12,35 @@ use crate::{
 /// A rate with its 95% interval over base scenarios.
 ///
 /// The interval is Clopper and Pearson's at a fractional number of effective rows: `rows` divided by the design effect,
-/// which comes from the analysis-of-variance estimate of the intra-class correlation, drawn towards 1 where few
-/// scenarios differ. It is never better than that of the same rows all passed (or all failed).
+/// which comes from the analysis-of-variance estimate of the intra-class correlation, shrunk towards 1 if few scenarios
+/// differ. It is never better than the interval of the same rows if all had passed (or all had failed).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusteredRate {
     /// Rows with a verdict; at least 1.
     pub rows: u64,
     /// Base scenarios with at least one such row.
     pub scenarios: u64,
-    /// Passed rows by all rows, to the last bit.
+    /// Passed rows divided by all rows, to the last bit.
     pub estimate: f64,
     /// Lower bound, 0 to 1, to 13 digits, never above `estimate`.
     pub lower: f64,
     /// Upper bound, 0 to 1, to 13 digits, never below `estimate`.
     pub upper: f64,
-    /// How alike rows of one scenario are, 0 (not at all) to 1 (all the same); `None` where it is unknown: one
-    /// scenario, one row in each, or all rows agree.
+    /// The correlation of rows of one scenario, 0 (none) to 1 (all equal); `None` if it is unknown: one scenario, one
+    /// row in each, or all rows agree.
     pub icc: Option<f64>,
-    /// The correlation that the interval uses; `None` where every scenario has one row.
+    /// The correlation that the interval uses; `None` if every scenario has one row.
     pub icc_used: Option<f64>,
-    /// How many rows stand for one independent row; at least 1.
+    /// The number of rows per independent row; at least 1.
     pub design_effect: f64,
-    /// How many independent rows these are worth: `rows / design_effect`.
+    /// The effective number of independent rows: `rows / design_effect`.
     pub effective_rows: f64,
-    /// `sqrt(p (1 - p) / effective_rows)`; `None` where the rate is 0 or 1.
+    /// `sqrt(p (1 - p) / effective_rows)`; `None` if the rate is 0 or 1.
     pub standard_error: Option<f64>,
 }
 
-/// The rate of these base scenarios with its interval; `None` where there are no rows. Scenarios without rows are left
-/// out. Give them in the order of their ids, so that sums come out the same each time.
+/// The rate of these base scenarios with its interval; `None` without rows. Scenarios without rows are left out. Pass
+/// them in the order of their ids, so that sums are always the same.
 #[must_use]
 pub fn clustered_rate(clusters: &[Cluster]) -> Option<ClusteredRate> {
     let sums = Sums::of(clusters)?;
@@ -59,7 +59,7 @@ pub fn clustered_rate(clusters: &[Cluster]) -> Option<ClusteredRate> {
     })
 }
 
-/// What intervals are made of.
+/// The sums that intervals are computed from.
 pub(super) struct Sums {
     /// n: all rows.
     rows: f64,
@@ -67,10 +67,10 @@ pub(super) struct Sums {
     scenarios: f64,
     /// p.
     rate: f64,
-    /// w: how many rows the scenario of a row has, on average over rows.
+    /// w: the mean over rows of the number of rows in the row's scenario.
     rows_each: f64,
     icc: Option<f64>,
-    /// t: scenarios with a failed row, or with a passed one, whichever are fewer.
+    /// t: the number of scenarios with a failed row, or with a passed row, whichever is smaller.
     pub(super) informative: f64,
     design_effect: f64,
 }
@@ -132,7 +132,7 @@ impl Sums {
         self.rows / self.design_effect
     }
 
-    /// A: how many scenarios of equal size these are worth; at least 1.
+    /// A: the number of equally large scenarios with the same weight; at least 1.
     fn effective_scenarios(&self) -> f64 {
         self.rows / self.rows_each
     }
@@ -146,7 +146,7 @@ impl Sums {
         exact_bounds(self.rate, self.effective_rows(), self.effective_scenarios())
     }
 
-    /// Wilson's bounds of `rate` at these effective rows, capped: what differences are made of.
+    /// Wilson's bounds of `rate` at these effective rows, capped. Differences are computed from them.
     pub(super) fn wilson_bounds(&self, rate: f64) -> (f64, f64) {
         let (n, square) = (self.effective_rows(), Z * Z);
         let middle = (rate + square / (2.0 * n)) / (1.0 + square / n);
@@ -177,7 +177,7 @@ pub(super) fn exact_bounds(rate: f64, rows: f64, scenarios: f64) -> (f64, f64) {
     capped(rate, (lower, upper), (TAIL.ln() / scenarios).exp())
 }
 
-/// A failure never improves the lower bound beyond `cap`: that of the same rows all passed.
+/// A failed row never raises the lower bound above `cap`, the bound of the same rows if all had passed.
 fn capped(rate: f64, (lower, upper): (f64, f64), cap: f64) -> (f64, f64) {
     (lower.min(cap).min(rate), upper.max(1.0 - cap).max(rate))
 }

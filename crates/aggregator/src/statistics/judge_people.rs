@@ -1,4 +1,4 @@
-//! A judge beside people who labelled some of its rows.
+//! Compares a judge with people who labelled some of its rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,23 +22,23 @@ pub struct LabelledRow {
     pub scenario: String,
     /// The metric's id.
     pub metric: String,
-    /// Whether the judge passed the row; `None` where it gave no verdict.
+    /// Whether the judge passed the row; `None` without a verdict.
     pub judge: Option<bool>,
-    /// What people say.
+    /// The labels of people.
     pub labels: Vec<PersonLabel>,
 }
 
-/// What one person says of a row.
+/// One person's label of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersonLabel {
     /// The person.
     pub labeller: String,
-    /// Whether the row passes; `None` where it is unclear.
+    /// Whether the row passes; `None` if it is unclear.
     pub passed: Option<bool>,
 }
 
 impl LabelledRow {
-    /// What the majority of people says; `None` where they are tied or all found it unclear.
+    /// The label of the majority; `None` if people are tied or all found it unclear.
     #[must_use]
     pub fn majority(&self) -> Option<bool> {
         let passed = self.labels.iter().filter_map(|label| label.passed);
@@ -56,8 +56,8 @@ struct Decided<'a> {
     person: bool,
 }
 
-/// How far the judge that gave `rows` their verdicts agrees with people who labelled some of them, and the rates that people would give.
-/// `None` without a labelled row.
+/// The agreement between the judge that gave `rows` their verdicts and people who labelled some of them, and the rates that people would
+/// give. `None` without a labelled row.
 #[must_use]
 pub fn judge_against_people(
     rows: &TargetRows,
@@ -114,7 +114,7 @@ fn between_people(people: &BTreeSet<&str>, labelled: &[LabelledRow]) -> Agreemen
     agreement(&ratings, people.len())
 }
 
-/// The scopes that have a labelled row: `all`, the types, the metrics.
+/// The scopes with a labelled row: `all`, the types, the metrics.
 fn scopes(units: &[Unit<'_>], decided: &[Decided<'_>]) -> Vec<JudgeAgreement> {
     let types: BTreeMap<&str, MetricType> = units
         .iter()
@@ -220,8 +220,8 @@ fn clusters<'a>(counts: impl Iterator<Item = (&'a str, u64, u64)>) -> Vec<Cluste
         .collect()
 }
 
-/// What shows that the labelled rows were not drawn as the corrected rate needs it: at random among the rows that the judge passed and,
-/// apart, failed, first one of each base scenario.
+/// Signs that the labelled rows were not drawn as the corrected rate requires: at random among the rows that the judge passed and,
+/// separately, failed, beginning with one row of each base scenario.
 fn notes(units: &[Unit<'_>], decided: &[Decided<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     for (judge, verb) in [(true, "passed"), (false, "failed")] {

@@ -1,4 +1,4 @@
-//! Counting what each judge said, of a panel or of one that was asked for more than its verdict.
+//! Counts the verdicts of each judge of a panel, or of a judge that gave further verdicts.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use super::{
 };
 use crate::ScoreRow;
 
-/// The verdicts of judges over the rows of one target. Its memory follows the number of judges, not of rows.
+/// The verdicts of judges over the rows of one target. Memory depends on the number of judges, not of rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JudgeRows {
     judges: IndexMap<String, JudgeCounts>,
     metrics: BTreeMap<String, MetricRatings>,
-    /// Rows of a panel.
+    /// The number of rows judged by a panel.
     rows: u64,
 }
 
-/// What the judges said of the rows of one metric.
+/// The judges' ratings of the rows of one metric.
 #[derive(Clone, Debug, Default)]
 struct MetricRatings {
     /// Whether the behaviour is present.
     present: Ratings,
-    /// The values on its scale.
+    /// The values on the metric's scale.
     values: Ratings,
 }
 
@@ -36,16 +36,16 @@ struct MetricRatings {
 struct JudgeCounts {
     present: u64,
     absent: u64,
-    /// Rows with a verdict of the panel, too.
+    /// Rows where both the judge and the panel have a verdict.
     decided: u64,
-    /// Those of them where it is the same.
+    /// Rows where these verdicts are equal.
     with_panel: u64,
-    /// By kind: further verdicts, and those of them that are the same as the first.
+    /// By kind: the number of further verdicts, and of those that equal the first verdict.
     readings: [(u64, u64); ReadingKind::ALL.len()],
 }
 
 impl JudgeRows {
-    /// Takes a row; nothing where it does not say what each judge said.
+    /// Counts a row; ignores a row without the verdicts of single judges.
     pub(super) fn push_row(&mut self, row: &ScoreRow<'_>) {
         if row.judges.is_empty() {
             return;
@@ -68,7 +68,7 @@ impl JudgeRows {
             if let Some(value) = said.value {
                 values.resize(values.len().max(place + 1), None);
                 if let Some(rating) = values.get_mut(place) {
-                    // Their order is all that counts.
+                    // Only their order counts.
                     *rating = Some(value.abs_diff(i32::MIN));
                 }
             }
@@ -100,7 +100,7 @@ impl JudgeRows {
         }
     }
 
-    /// Where the judge is. Its name is copied only when it is new.
+    /// The index of the judge. Its name is copied only if it is new.
     fn place(&mut self, judge: &str) -> usize {
         let known = self.judges.get_index_of(judge);
         known.unwrap_or_else(|| {
@@ -109,7 +109,7 @@ impl JudgeRows {
         })
     }
 
-    /// `None` without rows of a panel.
+    /// `None` without rows judged by a panel.
     pub(super) fn statistics(&self) -> Option<JudgeStatistics> {
         if self.judges.is_empty() {
             return None;
@@ -143,7 +143,7 @@ impl JudgeRows {
         all
     }
 
-    /// How far the judges agree on each metric; those of which no row has two verdicts are left out.
+    /// The agreement of the judges on each metric. Metrics without a row with two verdicts are left out.
     fn by_metric(&self) -> BTreeMap<String, AgreementStatistics> {
         let raters = self.judges.len();
         let of_metric = |(id, ratings): (&String, &MetricRatings)| {
@@ -158,7 +158,7 @@ impl JudgeRows {
     }
 }
 
-/// How far that many raters agree on yes and no.
+/// The agreement of this many raters on yes and no.
 pub(super) fn agreement(ratings: &Ratings, raters: usize) -> AgreementStatistics {
     let ac1 = gwet_ac1(ratings, &[0, 1]);
     let kappa = (raters == 2).then(|| cohen_kappa(ratings).coefficient);
@@ -191,7 +191,8 @@ mod tests {
     use super::*;
     use crate::row::JudgeRow;
 
-    /// A row of `metric` where each judge gave this value on a scale of 1 to 5, present from 4 on.
+    /// A row of `metric` in which each judge gave this value on a scale of 1 to 5, where 4 and above count
+    /// as present.
     fn row(metric: &str, values: &[i32]) -> ScoreRow<'static> {
         let judges = values
             .iter()
@@ -226,7 +227,7 @@ mod tests {
         for values in far {
             rows.push_row(&row("far", &values));
         }
-        // One verdict alone is no agreement.
+        // A single verdict is no agreement.
         rows.push_row(&row("alone", &[3]));
         let found = rows.statistics().unwrap();
         assert_eq!(found.metrics.keys().collect::<Vec<_>>(), ["far", "near"]);

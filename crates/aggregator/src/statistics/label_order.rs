@@ -1,16 +1,16 @@
 //! The order in which people label rows.
 //!
 //! The corrected rate needs labels of rows that the judge passed and of rows that it failed, drawn at random in each of these two strata,
-//! first one of each base scenario. A person who stops early has then labelled a sample that can be used.
+//! beginning with one row of each base scenario. A person who stops early has then labelled a usable sample.
 
 use std::collections::{BTreeMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
-/// The seed that orders rows unless the caller has one of its own.
+/// The default seed of the order.
 pub const LABEL_SEED: u64 = 0;
 
-/// Rows of one stratum in a block: see [`label_order`].
+/// The number of rows of one stratum in a block: see [`label_order`].
 const OF_STRATUM: usize = 2;
 
 /// A row that people may label.
@@ -22,19 +22,19 @@ pub struct RowToLabel<'a> {
     pub metric_id: &'a str,
     /// The base scenario.
     pub base: &'a str,
-    /// Whether the judge passed the row; `None` where it gave no verdict.
+    /// Whether the judge passed the row; `None` without a verdict.
     pub passed: Option<bool>,
 }
 
-/// The indices of `rows` in the order in which people label them. Rows without a verdict are left out: there is nothing to hold against
-/// a label.
+/// The indices of `rows` in the order in which people label them. Rows without a verdict are left out: there is nothing to compare a label
+/// with.
 ///
 /// - Within the rows that the judge passed, and within those that it failed: first one row of each base scenario, then a second of each,
 ///   and so on, drawn at random.
-/// - Both strata alternate in blocks of two rows of each, as long as both have rows. Within a block the order is random, so that a
-///   person who sees the verdicts of earlier rows cannot tell that of the next one.
-/// - The order depends on the seed, on the ids and on the verdicts, and not on the order of `rows`. Of the rows that the judge passed, or
-///   failed, a row that is added leaves those of other base scenarios in the order that they had.
+/// - Both strata alternate in blocks of two rows each, as long as both have rows. Within a block the order is random, so that a person who
+///   sees the verdicts of earlier rows cannot predict the next one.
+/// - The order depends on the seed, the ids and the verdicts, not on the order of `rows`. Within a stratum, an added row does not change
+///   the order of the rows of other base scenarios.
 ///
 /// ```
 /// use aggregator::statistics::{LABEL_SEED, RowToLabel, label_order};
@@ -69,8 +69,8 @@ pub fn label_order(rows: &[RowToLabel<'_>], seed: u64) -> Vec<usize> {
     order
 }
 
-/// How many rows that are left would be the first labelled one of their base scenario among those that the judge passed, or failed. Others
-/// add less: rows of one scenario are alike.
+/// How many of the remaining rows would be the first labelled row of their base scenario in their stratum. Other rows add less
+/// information, because rows of one scenario are alike.
 #[must_use]
 pub fn still_useful(rows: &[RowToLabel<'_>], is_labelled: impl Fn(usize) -> bool) -> usize {
     let mut bases = HashSet::new();
@@ -98,7 +98,7 @@ fn stratum(rows: &[RowToLabel<'_>], passed: bool, seed: u64) -> Vec<usize> {
     for (base, mut of_base) in bases {
         of_base.sort_unstable();
         for (turn, (_, index)) in of_base.into_iter().enumerate() {
-            // By a draw of its own: the smallest of many rows' draws is smaller, so that scenarios with many rows would come first.
+            // A separate draw: the minimum of many draws is smaller, so scenarios with many rows would otherwise come first.
             let place = draw(seed, &["turn", &turn.to_string(), base]);
             turns.push((turn, place, index));
         }
@@ -107,7 +107,7 @@ fn stratum(rows: &[RowToLabel<'_>], passed: bool, seed: u64) -> Vec<usize> {
     turns.into_iter().map(|(_, _, index)| index).collect()
 }
 
-/// A number drawn at random, which the same seed and ids always give.
+/// A pseudorandom number that depends on the seed and the ids only.
 type Draw = [u8; 32];
 
 fn draw(seed: u64, ids: &[&str]) -> Draw {
@@ -130,7 +130,7 @@ impl RowToLabel<'_> {
 mod tests {
     use super::*;
 
-    /// Rows of `(base scenario, how many the judge passed, how many it failed)`.
+    /// Rows from `(base scenario, number that the judge passed, number that it failed)`.
     fn rows(of: &[(&str, usize, usize)]) -> Vec<(String, String, bool)> {
         let mut rows = Vec::new();
         for (base, passed, failed) in of {

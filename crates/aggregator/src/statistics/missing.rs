@@ -1,20 +1,20 @@
-//! What rows without a verdict could have changed.
+//! The possible effect of rows without a verdict.
 
 use super::clusters::Cluster;
 use super::interval::clustered_rate;
 
-/// The rows of one base scenario, those without a verdict included.
+/// The rows of one base scenario, including those without a verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissingCluster {
     /// Rows that passed.
     pub passed: u64,
     /// Rows with a verdict.
     pub scored: u64,
-    /// Rows without one.
+    /// Rows without a verdict.
     pub missing: u64,
 }
 
-/// The rates between which the truth lies, whatever the missing verdicts would have been.
+/// The possible range of the rate, whatever the missing verdicts would have been.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// All rows, with a verdict or without.
@@ -31,7 +31,7 @@ pub struct Bounds {
     pub upper: f64,
 }
 
-/// Worst-case bounds (Manski's) of the rate and of its interval; `None` where there are no rows at all.
+/// Worst-case bounds (Manski's) of the rate and of its interval; `None` without rows.
 #[must_use]
 pub fn missing_bounds(clusters: &[MissingCluster]) -> Option<Bounds> {
     let with = |passed: fn(&MissingCluster) -> u64| {

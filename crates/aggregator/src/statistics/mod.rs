@@ -1,9 +1,9 @@
-//! Rates one may publish: intervals that know that rows of one scenario are alike, paired comparisons, and what was
-//! left out.
+//! Rates for publication: intervals that account for the correlation of rows within a scenario, paired comparisons, and
+//! missing rows.
 //!
-//! Everything here is pure arithmetic without randomness: the same counts give the same numbers, and sums are made in
-//! the order of sorted keys. `docs/statistics.md` explains each number to a reader; the tests hold them to vectors made
-//! with SciPy, statsmodels, scikit-learn and krippendorff.
+//! Everything here is pure arithmetic without randomness: the same counts give the same numbers, and sums are computed
+//! in the order of sorted keys. `docs/statistics.md` explains each number; the tests compare them with vectors computed
+//! by SciPy, statsmodels, scikit-learn and krippendorff.
 //!
 //! A **base scenario** is a scenario with all its variants, samples and metrics: its rows are one cluster, because they
 //! are more alike than rows of different scenarios.
@@ -19,10 +19,11 @@
 //! ```
 //!
 //! # Limits
-//! - An interval covers scenarios like these being written again and the run being repeated. It says nothing about
-//!   other kinds of scenarios, other prompts of the judge, or the world.
-//! - With fewer than about five scenarios intervals are wide, as they should be; with one they say nothing of others.
-//! - Rates pooled over metrics take differences between metrics for chance, which is cautious.
+//! - An interval covers the variation of writing similar scenarios again and repeating the run. It says nothing about
+//!   other kinds of scenarios, other prompts of the judge, or the real world.
+//! - With fewer than about five scenarios intervals are wide, as they should be; with one scenario they say nothing
+//!   about others.
+//! - Rates pooled over metrics treat differences between metrics as chance, which is conservative.
 
 mod agreement;
 mod clusters;
@@ -70,7 +71,7 @@ pub use variants::{VariantEffect, VariantEffects, VariantRow, variant_effects};
 
 /// The quantile 0.975 of the standard normal distribution.
 pub(crate) const Z: f64 = 1.959_963_984_540_054;
-/// What a two-sided 95% interval leaves out on either side.
+/// The probability outside of a two-sided 95% interval, on each side.
 pub(crate) const TAIL: f64 = 0.025;
-/// Numbers nearer to each other than this are equal: what is left of sums that cancel.
+/// Numbers that differ by less than this are equal: the rounding error of sums that cancel.
 pub(crate) const TINY: f64 = 1e-12;

@@ -21,7 +21,7 @@ use super::{
 };
 
 impl TargetRows {
-    /// The statistics of these rows. `index` is of the scenarios they belong to, `hazards` those of the benchmark.
+    /// The statistics of these rows. `index` contains their scenarios, `hazards` the hazards of the benchmark.
     #[must_use]
     pub fn statistics(&self, index: &ScenarioIndex, hazards: &[Hazard]) -> TargetStatistics {
         let units = self.units(index);
@@ -67,7 +67,7 @@ fn rates(units: &[Unit<'_>], metrics: &ByMetric<'_>, hazards: &[Hazard], alike: 
     }
 }
 
-/// pass^k at the number of samples, where it is two or more.
+/// pass^k at the number of samples, if it is at least two.
 fn reliability(units: &[Unit<'_>], metrics: &ByMetric<'_>) -> Vec<ReliabilityStatistics> {
     let k = units.iter().map(|unit| unit.counts.rows()).max();
     let Some(k) = k.filter(|k| *k >= 2) else {
@@ -77,7 +77,7 @@ fn reliability(units: &[Unit<'_>], metrics: &ByMetric<'_>) -> Vec<ReliabilitySta
         let of_type = move |unit: &&Unit<'_>| unit.metric_type == metric_type;
         units.iter().filter(of_type)
     };
-    // One scope after the other: memory holds the counts of one.
+    // One scope after the other, so that memory holds the counts of one scope only.
     let pooled = [
         reliability_of("all", k, units.iter()),
         reliability_of("positive", k, of_type(MetricType::Positive)),
@@ -88,7 +88,7 @@ fn reliability(units: &[Unit<'_>], metrics: &ByMetric<'_>) -> Vec<ReliabilitySta
     pooled.into_iter().chain(by_metric).flatten().collect()
 }
 
-/// pass^k over the units of one scope; `None` without any.
+/// pass^k over the units of one scope; `None` without units.
 fn reliability_of<'a>(
     scope: &str,
     k: u64,
@@ -115,7 +115,7 @@ fn reliability_of<'a>(
     })
 }
 
-/// The effects of every axis on every metric, their p-values corrected together.
+/// The effects of every axis on every metric, with their p-values corrected together.
 fn variants(metrics: &ByMetric<'_>, index: &ScenarioIndex) -> Vec<VariantStatistics> {
     if !index.has_variants() {
         return Vec::new();

@@ -1,27 +1,27 @@
-//! What a run could show, before it is paid.
+//! What a planned run could show.
 
 use super::{clusters::float, interval::exact_bounds};
 use crate::beta::{student_t_cdf, student_t_quantile};
 
-/// What is planned for one metric, and what is assumed of it.
+/// The plan for one metric, and its assumptions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlannedMetric {
     /// Base scenarios.
     pub scenarios: u64,
-    /// Rows of each, as a mean: variants times samples.
+    /// Mean rows of each: variants times samples.
     pub rows_each: f64,
-    /// How alike rows of one scenario are, 0 to 1.
+    /// The correlation of rows of one scenario, 0 to 1.
     pub icc: f64,
-    /// The rate expected, 0 to 1.
+    /// The expected rate, 0 to 1.
     pub rate: f64,
     /// The correlation between two targets over scenarios, 0 to 1.
     pub correlation: f64,
-    /// Metrics that are compared at once: Holm's correction divides by them.
+    /// The number of metrics that are compared at once: Holm's correction depends on it.
     pub metrics: u64,
 }
 
 impl Default for PlannedMetric {
-    /// One row of one scenario, with the assumptions that hold where nothing is known: a rate of 0.8, correlations of 0.3.
+    /// One row of one scenario, with the assumptions for an unknown metric: a rate of 0.8, correlations of 0.3.
     fn default() -> Self {
         Self {
             scenarios: 1,
@@ -37,21 +37,21 @@ impl Default for PlannedMetric {
 /// What a run of this size could show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// How many rows stand for one independent row.
+    /// The number of rows per independent row.
     pub design_effect: f64,
-    /// Independent rows that these are worth.
+    /// The effective number of independent rows.
     pub effective_rows: f64,
-    /// Lower end of the 95% interval to expect.
+    /// The expected lower end of the 95% interval.
     pub expected_lower: f64,
-    /// Upper end of it.
+    /// The expected upper end of the 95% interval.
     pub expected_upper: f64,
-    /// If no row fails, the failure rate may still be this: 1 less the lower bound of the rate.
+    /// The upper bound of the failure rate if no row fails: 1 minus the lower bound of the rate.
     pub upper_if_none_fails: f64,
     /// The smallest p-value that a comparison of two targets can reach.
     pub smallest_p: f64,
-    /// Whether any difference can be shown at all.
+    /// Whether any difference can become significant.
     pub can_differ: bool,
-    /// The difference between two targets that would be shown four times in five; `None` where there is none.
+    /// The difference between two targets that would be shown with a probability of 80%; `None` if there is none.
     pub smallest_difference: Option<f64>,
 }
 
@@ -68,7 +68,7 @@ impl PlannedMetric {
         self.rows() / self.design_effect()
     }
 
-    /// What this could show; `None` without rows.
+    /// What the run could show; `None` without rows.
     #[must_use]
     pub fn plan(&self) -> Option<Plan> {
         if self.scenarios == 0 || self.rows_each.is_nan() || self.rows_each <= 0.0 {
@@ -96,12 +96,12 @@ impl PlannedMetric {
     }
 }
 
-/// The standard error of a difference between two targets of one rate.
+/// The standard error of a difference between two targets with the same rate.
 pub(super) fn error_of_difference(rate: f64, correlation: f64, effective_rows: f64) -> f64 {
     (2.0 * rate * (1.0 - rate) * (1.0 - correlation) / effective_rows).sqrt()
 }
 
-/// The difference that would be shown four times in five with this standard error; `None` where there is none.
+/// The difference that would be shown with a probability of 80% at this standard error; `None` if there is none.
 pub(super) fn smallest_difference(scenarios: u64, error: f64, metrics: u64) -> Option<f64> {
     if scenarios < 2 {
         return None;
@@ -112,8 +112,8 @@ pub(super) fn smallest_difference(scenarios: u64, error: f64, metrics: u64) -> O
     (difference <= 1.0).then_some(difference)
 }
 
-/// The chance that a true difference of `difference` between two targets is shown, for one metric alone; `None` with
-/// fewer than two scenarios, or without a spread.
+/// The probability that a true difference of `difference` between two targets is shown, for a single metric; `None` with
+/// fewer than two scenarios, or without variance.
 #[must_use]
 pub fn power(planned: &PlannedMetric, difference: f64) -> Option<f64> {
     let rows = planned.effective_rows();
@@ -126,8 +126,8 @@ pub fn power(planned: &PlannedMetric, difference: f64) -> Option<f64> {
     Some(student_t_cdf(difference / error - needed, degrees))
 }
 
-/// The smallest number of base scenarios with which a difference of `difference` can be shown four times in five, all
-/// else as `planned`; `None` where a hundred million do not suffice or `difference` is not above 0.
+/// The smallest number of base scenarios with which a difference of `difference` is shown with a probability of 80%,
+/// everything else as in `planned`; `None` if a hundred million are not sufficient or `difference` is not above 0.
 #[must_use]
 pub fn scenarios_needed(planned: &PlannedMetric, difference: f64) -> Option<u64> {
     let enough = |scenarios: u64| {

@@ -1,4 +1,4 @@
-//! From counts to the rates of `statistics.json`.
+//! Computes the rates of `statistics.json` from counts.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use super::{
     target_rows::{Unit, UnitCounts},
 };
 
-/// More than this share of rows without a verdict is noted.
+/// A larger share of rows without a verdict is noted.
 const MUCH_MISSING: f64 = 0.05;
 
-/// How one row of [`rate_of_cases`] ended.
+/// The result of one row of [`rate_of_cases`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowVerdict {
-    /// It counts towards the rate.
+    /// The row counts towards the rate.
     Yes,
-    /// It does not.
+    /// The row does not count towards the rate.
     No,
     /// A call or the conversation failed.
     Failed,
@@ -31,7 +31,8 @@ pub enum RowVerdict {
     Abstained,
 }
 
-/// The rate of rows of a safety evaluation, each with its case, in any order. Rows of one case are one cluster.
+/// The rate of rows of a safety evaluation, each with its case, in any order. Rows of one case form one
+/// cluster.
 ///
 /// ```
 /// use aggregator::statistics::{RowVerdict, rate_of_cases};
@@ -59,7 +60,7 @@ pub fn rate_of_cases<'a>(rows: impl IntoIterator<Item = (&'a str, RowVerdict)>) 
     rate_of(units.iter(), AlikeBy::Case)
 }
 
-/// The rate of units, which are sorted by base scenario.
+/// The rate of units that are sorted by base scenario.
 pub(super) fn rate_of<'a>(
     units: impl Iterator<Item = &'a Unit<'a>>,
     alike: AlikeBy,
@@ -129,7 +130,7 @@ fn bounds(rows: &[MissingCluster], rate: Option<&ClusteredRate>) -> Option<RateB
     })
 }
 
-/// What a reader should know of a rate.
+/// The remarks about a rate.
 fn note(rate: &RateStatistics, alike: AlikeBy) -> Option<String> {
     let one = (rate.scenarios == 1).then(|| format!("{}: says nothing of others", alike.one()));
     let much = much_missing(rate.rows, rate.missing)
@@ -138,7 +139,7 @@ fn note(rate: &RateStatistics, alike: AlikeBy) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// What more than 5% of the rows are, where their verdicts are missing, or count as missing for the bounds.
+/// A description of the rows that are missing, or count as missing for the bounds, if they are more than 5%.
 pub(super) fn much_missing(rows: u64, missing: MissingRows) -> Option<&'static str> {
     let float = super::clusters::float;
     let much = MUCH_MISSING * float(rows + missing.unscored());

@@ -1,4 +1,4 @@
-//! Judged realism over the conversations of one target.
+//! The judged realism of the conversations of one target.
 
 use std::collections::BTreeMap;
 
@@ -18,31 +18,32 @@ use crate::interval::rounded;
 
 const VALUES: usize = (Realism::SCALE.1 - Realism::SCALE.0) as usize + 1;
 
-/// What judges said of how real the conversations of one target are, by scenario. Its memory follows the number of scenarios.
+/// The judges' answers about the realism of the conversations of one target, by scenario. Memory depends on the number of
+/// scenarios.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RealismRows {
     scenarios: BTreeMap<String, Counts>,
-    /// Conversations that judges read.
+    /// Conversations that were judged for realism.
     read: u64,
-    /// Conversations that did not fail and that no judge read.
+    /// Conversations that did not fail but were not judged for realism.
     not_read: u64,
 }
 
 /// The conversations of one scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
-    /// Those whose target suspects a test, and those whose target does not.
+    /// Conversations whose target suspects a test, and conversations whose target does not.
     suspicion: [u64; 2],
-    /// By how real the user sounds, from the lowest value on.
+    /// By the judged realism of the user, from the lowest value on.
     values: [u64; VALUES],
-    /// Those without an answer because a call, or the conversation, failed: to the first question, and to the second.
+    /// Conversations without an answer because a call, or the conversation, failed: to the first question, and to the second.
     failed: [u64; 2],
-    /// Those without an answer for another reason.
+    /// Conversations without an answer for another reason.
     abstained: [u64; 2],
 }
 
 impl RealismRows {
-    /// Takes a conversation of `scenario`. `failed`: it could not be finished.
+    /// Counts a conversation of `scenario`. `failed`: it could not be finished.
     pub fn push(&mut self, scenario: &str, realism: Option<&Realism>, failed: bool) {
         let Some(realism) = realism else {
             match failed {
@@ -81,7 +82,7 @@ impl RealismRows {
         self.scenarios.entry(scenario.to_owned()).or_default()
     }
 
-    /// `None` where judges read no conversation.
+    /// `None` if no conversation was judged for realism.
     #[must_use]
     pub fn statistics(&self, index: &ScenarioIndex) -> Option<RealismStatistics> {
         if self.read == 0 {
@@ -131,7 +132,7 @@ fn rate(
     rate_of(units.collect::<Vec<_>>().iter(), AlikeBy::BaseScenario)
 }
 
-/// The mean of how real the user sounds, with the interval of values from 0 to 1.
+/// The mean realism of the user, with the interval of values from 0 to 1.
 fn mean(all: &[(&str, &str, &Counts)]) -> MeanStatistics {
     let (low, high) = Realism::SCALE;
     let span = f64::from(high - low);
@@ -205,7 +206,7 @@ mod tests {
             (mean.rows, mean.estimate, mean.upper),
             (5, Some(5.0), Some(5.0))
         );
-        // As many passed as scenarios: exact at 4 of 4.
+        // As many passed rows as scenarios: exact at 4 of 4.
         let lower = 1.0 + 4.0 * found.user_sounds_real.lower.unwrap();
         assert!((mean.lower.unwrap() - lower).abs() < 1e-9, "{mean:?}");
     }
@@ -223,7 +224,7 @@ mod tests {
         rows.push("c", Some(&uncalled), false);
         rows.push("d", None, true);
         rows.push("e", None, false);
-        // A value that no judge of ours gives.
+        // A value outside of the scale of Probity's judges.
         rows.push("f", Some(&said(false, 9)), false);
         let found = rows.statistics(&ScenarioIndex::default()).unwrap();
         let (suspects, real) = (&found.suspects_test, &found.user_sounds_real);

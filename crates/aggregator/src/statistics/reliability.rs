@@ -1,4 +1,4 @@
-//! How often a scenario passes every time.
+//! How often all samples of a scenario pass.
 
 use super::{
     clusters::Cluster,
@@ -8,7 +8,7 @@ use super::{
 /// The verdicts of one scenario and metric over its samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScenarioCounts<'a> {
-    /// Its base scenario. Scenarios of one base stand next to each other.
+    /// The base scenario. Scenarios of one base are adjacent.
     pub base: &'a str,
     /// Samples that passed.
     pub passed: u64,
@@ -16,16 +16,16 @@ pub struct ScenarioCounts<'a> {
     pub scored: u64,
 }
 
-/// pass^k: the chance that `k` samples of one scenario all pass.
+/// pass^k: the probability that `k` samples of one scenario all pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reliability {
-    /// How many samples in a row.
+    /// The number of samples.
     pub k: u64,
     /// Scenarios with at least `k` verdicts.
     pub units: u64,
-    /// Scenarios with fewer.
+    /// Scenarios with fewer than `k` verdicts.
     pub left_out: u64,
-    /// The mean over scenarios, with its interval; `None` where no scenario has `k` verdicts.
+    /// The mean over scenarios, with its interval; `None` if no scenario has `k` verdicts.
     pub rate: Option<ClusteredRate>,
 }
 
@@ -59,7 +59,7 @@ pub fn pass_hat_k(k: u64, scenarios: &[ScenarioCounts<'_>]) -> Reliability {
     }
 }
 
-/// C(passed, k) / C(scored, k): the chance that `k` of the `scored` samples, drawn without replacement, all passed.
+/// C(passed, k) / C(scored, k): the probability that `k` of the `scored` samples, drawn without replacement, all passed.
 fn all_of(k: u64, passed: u64, scored: u64) -> f64 {
     if passed < k {
         return 0.0;

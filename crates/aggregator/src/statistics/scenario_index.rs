@@ -1,4 +1,4 @@
-//! What statistics need of `scenarios.json`.
+//! The part of `scenarios.json` that statistics need.
 
 use std::{
     borrow::Cow,
@@ -16,10 +16,10 @@ use crate::AggregateError;
 /// The values of a variant, `{axis: value}`.
 pub(super) type Variant = BTreeMap<String, String>;
 
-/// Which base scenario each scenario belongs to, and which variant of it it is.
+/// The base scenario and the variant of each scenario.
 ///
-/// An empty index serves a tree without `scenarios.json`: base scenarios then come from the ids alone, and there are no
-/// variants.
+/// An empty index is used for a tree without `scenarios.json`: base scenarios are then derived from the ids alone, and
+/// there are no variants.
 #[derive(Clone, Debug, Default)]
 pub struct ScenarioIndex {
     scenarios: HashMap<String, Entry>,
@@ -27,18 +27,18 @@ pub struct ScenarioIndex {
     alike: AlikeBy,
 }
 
-/// What rows that are more alike than others have in common.
+/// What correlated rows have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AlikeBy {
-    /// The base scenario, of a benchmark.
+    /// The base scenario, in a benchmark.
     #[default]
     BaseScenario,
-    /// The case, of safety results.
+    /// The case, in safety results.
     Case,
 }
 
 impl AlikeBy {
-    /// One of them, in notes.
+    /// The name of a single one, for notes.
     #[must_use]
     pub fn one(self) -> &'static str {
         match self {
@@ -59,13 +59,13 @@ impl AlikeBy {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    /// Where the id does not say it.
+    /// If it cannot be derived from the id.
     base: Option<String>,
-    /// Where in `variants`.
+    /// The index in `variants`.
     variant: Option<usize>,
 }
 
-/// What is read of a row.
+/// The parsed part of a row.
 #[derive(Deserialize)]
 #[serde(expecting = "a scenario (a JSON object)")]
 struct LightScenario<'a> {
@@ -81,7 +81,7 @@ impl ScenarioIndex {
     /// Reads a `scenarios.json`, row by row.
     ///
     /// # Errors
-    /// When it cannot be read, is not one JSON list, or holds a row that is not a scenario.
+    /// When it cannot be read, is not one JSON list, or contains a row that is not a scenario.
     pub fn read(scenarios: impl Read) -> Result<Self, AggregateError> {
         let mut index = Self::default();
         let mut rows = JsonRows::new(scenarios);
@@ -96,7 +96,7 @@ impl ScenarioIndex {
         Ok(index)
     }
 
-    /// That of safety results: each case is by itself, whatever its id ends with.
+    /// The index of safety results: each case is separate, whatever its id ends with.
     #[must_use]
     pub fn of_cases() -> Self {
         Self {
@@ -105,13 +105,13 @@ impl ScenarioIndex {
         }
     }
 
-    /// What its rows are alike by.
+    /// What correlated rows have in common.
     #[must_use]
     pub fn alike(&self) -> AlikeBy {
         self.alike
     }
 
-    /// The index of scenarios that were read.
+    /// The index of the given scenarios.
     #[must_use]
     pub fn of(scenarios: &[Scenario]) -> Self {
         let mut index = Self::default();
@@ -139,7 +139,7 @@ impl ScenarioIndex {
                     .map(|(axis, value)| (axis.clone(), text(value)));
                 self.variants.insert_full(values.collect()).0
             });
-        // Most scenarios say nothing that their id does not say: those take no memory.
+        // For most scenarios the id is sufficient: they take no memory.
         if base.is_some() || variant.is_some() {
             self.scenarios
                 .insert(id.to_owned(), Entry { base, variant });

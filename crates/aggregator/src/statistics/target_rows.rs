@@ -1,4 +1,4 @@
-//! Counting the rows of one target for its statistics.
+//! Counts the rows of one target for its statistics.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::ScoreRow;
 
-/// The counts of one target's rows by scenario and metric. Its memory follows the number of scenarios, not of rows.
+/// The counts of one target's rows by scenario and metric. Memory depends on the number of scenarios, not of rows.
 #[derive(Clone, Debug)]
 pub struct TargetRows {
     target: ModelId,
     metrics: IndexMap<String, MetricType>,
     scenarios: IndexMap<String, Vec<(usize, UnitCounts)>>,
     pub(super) judges: JudgeRows,
-    /// The scenario and metric of the last row: rows mostly come sorted.
+    /// The scenario and metric of the last row: rows are usually sorted.
     last: Option<(usize, usize)>,
     simulator: Option<SimulatorStatistics>,
     pub(super) realism: RealismRows,
@@ -32,7 +32,7 @@ pub(super) struct UnitCounts {
     pub(super) failed: u64,
     pub(super) abstained: u64,
     pub(super) incomplete: u64,
-    /// Of the failed and abstained rows, those that say why.
+    /// The failed and abstained rows with a known reason, by reason.
     pub(super) reasons: [u32; NoVerdict::ALL.len()],
 }
 
@@ -53,7 +53,8 @@ impl UnitCounts {
         self.scored + self.failed + self.abstained
     }
 
-    /// For bounds: a passed row of a negative metric whose conversation is incomplete is missing there.
+    /// The counts for bounds, where a passed row of a negative metric with an incomplete conversation counts as
+    /// missing.
     pub(super) fn as_missing(&self) -> MissingCluster {
         MissingCluster {
             passed: self.passed - self.incomplete,
@@ -72,11 +73,11 @@ pub struct ScoredUnit<'a> {
     pub metric: &'a str,
     /// Samples that passed.
     pub passed: u64,
-    /// Samples with a verdict: one or more.
+    /// Samples with a verdict: at least one.
     pub scored: u64,
 }
 
-/// The counts of one metric in one scenario, with the names that they are compared and grouped by.
+/// The counts of one metric in one scenario, with the keys for comparing and grouping.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit<'a> {
     pub(super) base: &'a str,
@@ -87,7 +88,7 @@ pub(super) struct Unit<'a> {
 }
 
 impl TargetRows {
-    /// No rows of `target` yet.
+    /// The empty counts of `target`.
     #[must_use]
     pub fn new(target: ModelId) -> Self {
         Self {
@@ -107,12 +108,12 @@ impl TargetRows {
         &self.target
     }
 
-    /// Notes how often the simulated user fell out of its role in the conversations of the rows.
+    /// Sets how often the simulated user left its role in the conversations of the rows.
     pub fn set_simulator(&mut self, statistics: SimulatorStatistics) {
         self.simulator = (!statistics.faults.is_empty()).then_some(statistics);
     }
 
-    /// Notes what judges said of how real the conversations of the rows are.
+    /// Sets the judged realism of the conversations of the rows.
     pub fn set_realism(&mut self, realism: RealismRows) {
         self.realism = realism;
     }
@@ -121,7 +122,7 @@ impl TargetRows {
         self.simulator.as_ref()
     }
 
-    /// Takes one row. `incomplete`: whether a reply of the target in its conversation is empty or cut off.
+    /// Counts one row. `incomplete`: whether a reply of the target in its conversation is empty or cut off.
     pub fn push_row(&mut self, row: &ScoreRow<'_>, incomplete: bool) {
         self.judges.push_row(row);
         let Some(counts) = self.counts(row) else {
@@ -146,7 +147,7 @@ impl TargetRows {
         }
     }
 
-    /// Takes `scored` rows with a verdict of a scenario and metric, of which `passed` passed.
+    /// Counts `scored` rows with a verdict of a scenario and metric, `passed` of which passed.
     pub fn push_counts(
         &mut self,
         (scenario, metric, metric_type): (&str, &str, MetricType),
@@ -160,7 +161,7 @@ impl TargetRows {
         }
     }
 
-    /// Takes one row of a scenario and metric.
+    /// Counts one row of a scenario and metric.
     pub fn push_verdict(
         &mut self,
         (scenario, metric, metric_type): (&str, &str, MetricType),
@@ -172,7 +173,7 @@ impl TargetRows {
         }
     }
 
-    /// Takes `rows` rows of a scenario and metric that have no verdict because they failed.
+    /// Counts `rows` rows of a scenario and metric without a verdict because they failed.
     pub fn push_failed(
         &mut self,
         (scenario, metric, metric_type): (&str, &str, MetricType),
@@ -190,7 +191,7 @@ impl TargetRows {
         self.unit(scenario, metric).is_some()
     }
 
-    /// How many units, by metric, have a verdict in `before` and none here.
+    /// The number of units, by metric, with a verdict in `before` and none here.
     #[must_use]
     pub fn lost_since(&self, before: &Self) -> BTreeMap<String, u64> {
         let mut lost = BTreeMap::new();
@@ -211,14 +212,14 @@ impl TargetRows {
             .map(|(_, counts)| counts)
     }
 
-    /// The most rows of one scenario and metric.
+    /// The largest number of rows of one scenario and metric.
     #[must_use]
     pub fn most_samples(&self) -> u64 {
         let units = self.scenarios.values().flatten();
         units.map(|(_, counts)| counts.rows()).max().unwrap_or(0)
     }
 
-    /// Every scenario and metric with a verdict, in the order they came in.
+    /// Every scenario and metric with a verdict, in the order of the rows.
     pub fn scored_units(&self) -> impl Iterator<Item = ScoredUnit<'_>> {
         let all = self.scenarios.iter().flat_map(|(scenario, units)| {
             units
@@ -269,7 +270,7 @@ impl TargetRows {
         units.get_mut(place).map(|(_, counts)| counts)
     }
 
-    /// Where the scenario and the metric are. Their names are copied only when they are new.
+    /// The indexes of the scenario and the metric. Their names are copied only if they are new.
     fn places(&mut self, scenario: &str, metric: &str, metric_type: MetricType) -> (usize, usize) {
         let place = self.scenarios.get_index_of(scenario);
         let scenario = place.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Whether the values of one axis of variants make a difference.
+//! The effect of the values of one axis of variants.
 
 use std::collections::BTreeMap;
 
@@ -12,38 +12,38 @@ use super::{
 pub struct VariantRow<'a> {
     /// The base scenario.
     pub base: &'a str,
-    /// The values of the other axes, in any spelling that tells them apart.
+    /// The values of the other axes, in any form that distinguishes them.
     pub others: &'a str,
     /// The value of this axis.
     pub value: &'a str,
-    /// Its samples.
+    /// The samples of the row.
     pub side: Side,
 }
 
-/// One value of an axis beside the other values.
+/// One value of an axis compared with the other values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariantEffect {
     /// The value.
     pub value: String,
-    /// Its rate (`a`) beside that of the others pooled (`b`); `None` where nothing can be matched.
+    /// The rate of the value (`a`) and of the others pooled (`b`); `None` if nothing can be matched.
     pub difference: Option<Difference>,
     /// The p-value, corrected for the values of this axis; the caller corrects it over all axes of a target.
     pub p_holm: Option<f64>,
 }
 
-/// What one axis does to one metric.
+/// The effect of one axis on one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariantEffects {
-    /// One for each value; of two values the first only, for the second says the same.
+    /// One effect for each value; for two values only the first, because the second would be its mirror image.
     pub effects: Vec<VariantEffect>,
-    /// The chance that two rows of one scenario with different values get different verdicts; `None` where no scenario
-    /// has two values.
+    /// The probability that two rows of one scenario with different values have different verdicts; `None` if no
+    /// scenario has two values.
     pub differ_between_variants: Option<f64>,
-    /// The same of two rows with the same value: what chance alone does. `None` without a second sample.
+    /// The same for two rows with the same value: the effect of chance alone. `None` without a second sample.
     pub differ_between_samples: Option<f64>,
 }
 
-/// The effects of the `values` of one axis. Rows of the same base, other axes and value are added up.
+/// The effects of the `values` of one axis. Rows with the same base, other axes and value are added up.
 #[must_use]
 pub fn variant_effects(values: &[&str], rows: &[VariantRow<'_>]) -> VariantEffects {
     let mut units = BTreeMap::<(&str, &str), BTreeMap<&str, Side>>::new();
@@ -97,7 +97,7 @@ fn beside_others(value: &str, units: &Units<'_>) -> Option<Difference> {
     paired_difference(&paired.collect::<Vec<_>>())
 }
 
-/// The mean over units of the mean over pairs of values of the chance that they differ.
+/// The mean over units of the mean, over pairs of values, of the probability that they differ.
 fn differ_between_variants(units: &Units<'_>) -> Option<f64> {
     mean(units.values().filter_map(|sides| {
         let rates = sides.values().filter(|side| side.scored > 0);
@@ -109,7 +109,7 @@ fn differ_between_variants(units: &Units<'_>) -> Option<f64> {
     }))
 }
 
-/// The mean over units and values of the chance that two samples differ.
+/// The mean over units and values of the probability that two samples differ.
 fn differ_between_samples(units: &Units<'_>) -> Option<f64> {
     let sides = units.values().flat_map(BTreeMap::values);
     mean(sides.filter(|side| side.scored >= 2).map(|side| {
