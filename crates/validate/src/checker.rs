@@ -1,4 +1,4 @@
-//! Values against their schema.
+//! Checks values against their schema.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,30 +17,30 @@ use crate::{
     tree::Tree,
 };
 
-/// A schema that is ready to be asked.
+/// A compiled schema.
 pub(crate) struct Checker {
     schema: Value,
     validator: Option<Validator>,
 }
 
 impl Checker {
-    /// Of one row of a list, or of a whole file where it is not a list.
+    /// The checker for one row of a list, or for a whole file that is not a list.
     pub(crate) fn new(kind: Kind) -> Self {
         Self::of(schemas::row_schema(kind))
     }
 
     pub(crate) fn of(schema: Value) -> Self {
-        // Our own schemas can always be built; a test holds that.
+        // Probity's own schemas always compile; a test checks that.
         let validator = jsonschema::draft202012::options().build(&schema).ok();
         Self { schema, validator }
     }
 
-    /// Keys that are kept although they are nearly a known one.
+    /// Unknown keys that are similar to a known one.
     pub(crate) fn near_keys(&self, value: &Value) -> Vec<Found> {
         near_keys(&self.schema, value)
     }
 
-    /// All that is wrong with `value`.
+    /// All errors in `value`.
     pub(crate) fn wrongs(&self, value: &Value) -> Vec<Wrong> {
         let Some(validator) = &self.validator else {
             return Vec::new();
@@ -61,15 +61,15 @@ impl Checker {
     }
 }
 
-/// A value whose places are known.
+/// A value whose parts have known positions.
 pub(crate) enum CheckedText<'t> {
-    /// JSON text that stands at a place of its file.
+    /// JSON text, and its position in the file.
     Json { text: &'t [u8], at: SourceLocation },
     /// A parsed tree.
     Tree(&'t Tree),
 }
 
-/// Something found in a value, whose place is not known yet.
+/// A finding in a value, without its position.
 pub(crate) struct Found {
     pub(crate) severity: Severity,
     pub(crate) pointer: String,
@@ -119,7 +119,8 @@ impl From<Wrong> for Found {
     }
 }
 
-/// Sets the places of the findings, in the order of the text. `row` is the index of the row, where there are rows.
+/// Sets the positions of the findings, in the order of the text. `row` is the index of the row, if the file has
+/// rows.
 pub(crate) fn placed(
     found: Vec<Found>,
     row: Option<u64>,

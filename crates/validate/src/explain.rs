@@ -1,4 +1,4 @@
-//! What a schema says is wrong, in words for the author of the file.
+//! Explains schema errors to the author of the file.
 
 use jsonschema::{
     ValidationError,
@@ -7,30 +7,30 @@ use jsonschema::{
 use schema::{json_pointer, nearest, text::counted};
 use serde_json::Value;
 
-/// Something that is wrong in a value.
+/// An error in a value.
 #[derive(Debug)]
 pub(crate) struct Wrong {
-    /// What it is about.
+    /// The pointer to the value.
     pub pointer: String,
-    /// Whether its key is meant, and not its value.
+    /// Whether the key is wrong, and not its value.
     pub at_key: bool,
-    /// Why, and what to do.
+    /// The error and its advice.
     pub reason: String,
-    /// What readers of YAML take the value for although it is written as something else.
+    /// The value that readers of YAML use instead, if it differs from the written one.
     pub taken_as: Option<TakenAs>,
 }
 
-/// What a reader of YAML that knows the type of a key makes of a word.
+/// How a YAML reader that knows the type of a key interprets a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TakenAs {
-    /// A number, or true or false, where text is expected: the text that is written.
+    /// A number, or true or false, where text is expected: the text as written.
     Text,
     /// A text such as `yes` where true or false is expected.
     Truth(bool),
 }
 
 impl TakenAs {
-    /// What `value` is taken for where one of the types `wanted`, in our words, is.
+    /// How `value` is interpreted if one of the types `wanted`, as Probity names them, is expected.
     fn of(value: &Value, wanted: &[String]) -> Option<Self> {
         let is_wanted = |name: &str| wanted.iter().any(|word| word == name);
         match value {
@@ -41,7 +41,7 @@ impl TakenAs {
     }
 }
 
-/// The words for true and false of YAML 1.1, which a reader takes where one of the two is expected.
+/// The words for true and false in YAML 1.1, which are accepted where a boolean is expected.
 fn truth(word: &str) -> Option<bool> {
     match word.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" | "true" | "on" => Some(true),
@@ -53,7 +53,7 @@ fn truth(word: &str) -> Option<bool> {
 const TEXT: &str = "text";
 const TRUTH: &str = "true or false";
 
-/// All that `error` says. `root` is the schema.
+/// All errors in `error`. `root` is the schema.
 pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
     let at = error.instance_path().as_str().to_owned();
     let one = |reason: String| {
@@ -123,7 +123,7 @@ pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
     }
 }
 
-/// What is wrong with a value that fits none of several forms: the wrongs of the form that it is nearest to.
+/// The errors of a value that matches none of several alternatives: those of the nearest alternative.
 fn branches(
     error: &ValidationError<'_>,
     context: &[Vec<ValidationError<'static>>],
@@ -142,7 +142,7 @@ fn branches(
             taken_as: None,
         }];
     }
-    // A form whose very type is wrong was not meant.
+    // An alternative of another type was not meant.
     let is_other_type = |branch: &[ValidationError<'_>]| {
         branch.iter().any(|error| {
             error.instance_path().as_str() == at
@@ -204,7 +204,7 @@ fn missing_one_of(error: &ValidationError<'_>, context: &[Vec<ValidationError<'s
     }
 }
 
-/// The value that a branch wants, where that is all that is wrong in it.
+/// The constant that a branch expects, if it expects one.
 fn constant<'c>(branch: &'c [ValidationError<'_>]) -> Option<&'c Value> {
     branch.iter().find_map(|error| match error.kind() {
         ValidationErrorKind::Constant { expected_value } => Some(expected_value.as_ref()),
@@ -276,7 +276,7 @@ fn wanted(kind: &TypeKind) -> Vec<String> {
         TypeKind::Single(kind) => vec![word(kind.to_string())],
         TypeKind::Multiple(kinds) => {
             let mut words: Vec<String> = kinds.iter().map(|kind| word(kind.to_string())).collect();
-            // What is meant comes first.
+            // The likely intended type comes first.
             words.sort_by_key(|word| word == "null");
             words
         }
@@ -292,7 +292,7 @@ fn or(words: &[String]) -> String {
     }
 }
 
-/// A value in few words.
+/// A short form of a value.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

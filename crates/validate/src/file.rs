@@ -1,4 +1,4 @@
-//! One file.
+//! Checks one file.
 
 mod lines;
 mod objects;
@@ -17,7 +17,7 @@ use crate::{
     rules::BenchmarkFacts,
 };
 
-/// Checks a file of a known kind. What is learned of it for other files goes into `facts`.
+/// Checks a file of a known kind. Facts about it that other files need are added to `facts`.
 pub(crate) fn check_file(
     path: &Path,
     kind: Kind,
@@ -60,7 +60,7 @@ fn is_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The text of a whole file. What keeps it from being text goes into the report.
+/// The text of a whole file. An error in reading it is added to the report.
 fn text(path: &Path, report: &mut FileReport) -> Option<String> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -99,7 +99,7 @@ fn text(path: &Path, report: &mut FileReport) -> Option<String> {
     }
 }
 
-/// One value: keys that are duplicated, the schema, and `more`, which runs when the schema holds.
+/// Checks one value: duplicate keys, the schema, and, if the schema matches, `more`.
 fn check_value(
     checker: &Checker,
     value: &serde_json::Value,

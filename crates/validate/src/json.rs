@@ -1,4 +1,4 @@
-//! A JSON value, and the keys that are duplicated in it.
+//! JSON values, and their duplicate keys.
 
 use std::{cell::RefCell, fmt};
 
@@ -10,19 +10,19 @@ use schema::{
     json_rows::{error_offset, error_reason},
 };
 
-/// Why a text is no JSON.
+/// Why a text is not valid JSON.
 #[derive(Debug)]
 pub(crate) struct StrictError {
     /// Where.
     pub place: SourceLocation,
-    /// Why, without the place.
+    /// The error, without the position.
     pub reason: String,
-    /// Whether the text ends too early.
+    /// Whether the text is cut off.
     pub is_cut: bool,
 }
 
 impl StrictError {
-    /// Why a file that is one JSON text cannot be read.
+    /// Why a file with a single JSON text cannot be read.
     pub(crate) fn of_file(&self) -> String {
         match self.is_cut {
             true => "the file ends in the middle: it was cut off".to_owned(),
@@ -31,12 +31,12 @@ impl StrictError {
     }
 }
 
-/// The value of a text, and the pointers of keys that stand in their object already.
+/// The value of a text, and the pointers of duplicate keys.
 pub(crate) fn parse(text: &[u8]) -> Result<(Value, Vec<String>), StrictError> {
     parse_at(text, SourceLocation::START)
 }
 
-/// As [`parse`], of a text that begins at `begin` in its file.
+/// Like [`parse`], for a text that begins at `begin` in its file.
 pub(crate) fn parse_at(
     text: &[u8],
     begin: SourceLocation,
@@ -57,7 +57,7 @@ pub(crate) fn parse_at(
     Ok((value, twice.into_inner()))
 }
 
-/// Reads a value. The pointers in `twice` grow from their ends: each level puts itself in front.
+/// Reads a value. The pointers in `twice` are built from the end: each level prepends its own part.
 #[derive(Clone, Copy)]
 struct Strict<'t> {
     twice: &'t RefCell<Vec<String>>,
@@ -151,7 +151,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-/// More keys than any file of ours has in one object.
+/// No file of Probity has this many keys in one object.
 const MOST_KEYS: usize = 1_000_000;
 
 #[cfg(test)]

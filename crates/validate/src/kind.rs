@@ -2,13 +2,13 @@
 
 use std::{fmt, str::FromStr};
 
-/// What a file is. Each kind has a published schema, `docs/schemas/<name>.schema.json`.
+/// The kind of a file. Each kind has a published schema, `docs/schemas/<name>.schema.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
     /// `benchmark.yaml`.
     Benchmark,
-    /// The list `hazards` of a `benchmark.yaml` by itself.
+    /// The list `hazards` of a `benchmark.yaml` alone.
     Hazards,
     /// `scenarios.json`.
     Scenarios,
@@ -16,7 +16,7 @@ pub enum Kind {
     Conversations,
     /// `scores.json`.
     Scores,
-    /// `labels.json`: verdicts of people.
+    /// `labels.json`: labels of people.
     Labels,
     /// `cost.json`.
     Cost,
@@ -36,7 +36,7 @@ pub enum Kind {
     Record,
     /// `manifest.json`.
     Manifest,
-    /// `imported.json`: where an imported benchmark came from.
+    /// `imported.json`: the source of an imported benchmark.
     Imported,
     /// `config.yaml` or `probity.toml`.
     Config,
@@ -56,7 +56,7 @@ pub enum Kind {
     ExportConversations,
     /// One line of `scores.jsonl`, an export.
     ExportScores,
-    /// What a command prints with `--json`.
+    /// The output of a command with `--json`.
     Output,
 }
 
@@ -91,7 +91,7 @@ impl Kind {
         Self::Output,
     ];
 
-    /// The kind's name: of its schema's file, and on the command line.
+    /// The kind's name, in the name of its schema and on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl Kind {
         }
     }
 
-    /// What the schema is about, in a few words.
+    /// A short description for the schema.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -157,7 +157,7 @@ impl Kind {
         }
     }
 
-    /// The name of its published schema.
+    /// The file name of its published schema.
     #[must_use]
     pub fn schema_file(self) -> String {
         format!("{}.schema.json", self.name())
@@ -172,7 +172,7 @@ impl Kind {
         )
     }
 
-    /// Whether a file of this kind holds one JSON object a line.
+    /// Whether a file of this kind has one JSON object per line.
     #[must_use]
     pub fn is_lines(self) -> bool {
         matches!(
@@ -188,7 +188,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Why a word names no kind: the word, what may have been meant, and the words there are.
+/// The error of a word that names no kind: the word, a suggestion, and the known words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown kind of file `{word}`{hint}")]
 pub struct UnknownKind {

@@ -1,8 +1,8 @@
 //! The published JSON Schemas of Probity's files, and the check of files against them.
 //!
-//! [`schema()`] makes the schema of a [`Kind`] of file out of the Rust types; those under `docs/schemas` are its output. [`check`] looks at a
-//! file or a folder and tells all that is wrong with it, each with line, column, key path and reason: what the schema says,
-//! what the types say, the rules within a file, and in the folder of a benchmark those between its files.
+//! [`schema()`] creates the schema of a [`Kind`] of file from the Rust types; the schemas under `docs/schemas` are its output. [`check`]
+//! reads a file or a folder and reports all errors with line, column, key path and reason: those by the schema, those by the types, those
+//! by the rules within a file, and in the folder of a benchmark those by the rules between its files.
 //!
 //! ```
 //! use validate::{Options, check};
@@ -20,15 +20,16 @@
 //! ```
 //!
 //! # Limits
-//! - A list of rows is read row by row: memory holds one row, of 256 MiB at most, and about a hundred bytes for each id. Any other JSON file, and
-//!   YAML and TOML, are held as a whole.
-//! - A row that is not JSON ends the look at its list: where the next row begins is unknown. So does a line of more than 256 MiB.
-//!   The first mistake in the syntax of YAML, TOML or a JSON object ends the look at its file.
-//! - A pack of test cases in CSV, and rules of packs that the schema does not have, are reported up to the first mistake.
-//! - Rules are checked on a file, or of a row, that fits its schema: what the schema says is to be fixed first.
-//! - Columns are not known in journals. Their rules are checked by [`journal::check::check`].
-//! - Of a configuration, only the syntax is checked unless [`Options::config`] brings its reader: its keys belong to the caller.
-//! - What is inside of `config` of a manifest, of requests and responses in journals, and of keys that Probity does not know is not looked at.
+//! - A list of rows is read row by row: memory holds one row, of at most 256 MiB, and about a hundred bytes for each id. Any other JSON
+//!   file, and YAML and TOML, are held in memory as a whole.
+//! - A row that is not valid JSON ends the check of its list, because the start of the next row is unknown. So does a line of more than 256
+//!   MiB. The first syntax error in YAML, TOML or a JSON object ends the check of its file.
+//! - For a pack of test cases in CSV, and for rules of packs that the schema does not contain, only the first error is reported.
+//! - Rules are checked only for files and rows that match their schema: fix the schema's errors first.
+//! - Findings in journals have no column. The rules of journals are checked by [`journal::check::check`].
+//! - Only the syntax of a configuration is checked unless [`Options::config`] supplies its reader: its keys belong to the caller.
+//! - The contents of `config` in a manifest, of requests and responses in journals, and of keys that are unknown to Probity are not
+//!   checked.
 
 mod checker;
 mod explain;

@@ -1,11 +1,12 @@
-//! Keys that a reader keeps because it does not know them, and that are nearly a known one.
+//! Unknown keys that are similar to a known one. Readers keep them without an effect.
 
 use schema::{json_pointer, nearest};
 use serde_json::{Map, Value};
 
 use crate::checker::Found;
 
-/// Such keys in `value`, which fits `root`: problems, and beside the key that was likely meant notes.
+/// The similar keys in `value`, which matches `root`: problems, or notes if the likely intended key
+/// is also present.
 pub(crate) fn near_keys(root: &Value, value: &Value) -> Vec<Found> {
     let mut found = Vec::new();
     walk(root, root, value, "", &mut found);
@@ -51,7 +52,7 @@ fn near(
         return Some(Found::problem(at, reason).at_key());
     }
     let near = nearest(key, known().filter(is_there))?;
-    // `definition_2` and `name_de` are keys of one's own.
+    // Users may have keys such as `definition_2` and `name_de`.
     let is_own = key
         .strip_prefix(near)
         .is_some_and(|rest| rest.starts_with(|next: char| !next.is_alphabetic()));
@@ -59,7 +60,7 @@ fn near(
     (!is_own).then(|| Found::note(at, reason).at_key())
 }
 
-/// What `schema` refers to: itself, a definition, or the first of several forms.
+/// The schema that `schema` refers to: itself, a definition, or the first of several alternatives.
 fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     let form = schema.pointer("/anyOf/0").unwrap_or(schema);
     let reference = form.get("$ref").and_then(Value::as_str);

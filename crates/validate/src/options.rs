@@ -1,27 +1,27 @@
-//! The options of a check, and why there may be none.
+//! The options of a check, and the errors of a path that cannot be checked.
 
 use std::{fmt, io, path::Path};
 
 use crate::{Finding, Kind, syntax::SyntaxFault};
 
-/// Reads a configuration file and tells what is wrong with it.
+/// Reads a configuration file and returns its errors.
 pub type ConfigReader<'a> = &'a dyn Fn(&Path) -> Vec<Finding>;
 
-/// How to check.
+/// The options of a check.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// What the file is, where neither its name nor its content tells.
+    /// The kind of the file, if neither its name nor its content shows it.
     pub kind: Option<Kind>,
-    /// How many findings of a file are kept at most. All are counted.
+    /// The most findings of a file that are kept. All are counted.
     pub keep: usize,
     /// Reads a configuration. `None`: only its syntax is checked.
     pub config: Option<ConfigReader<'a>>,
-    /// The program that advice begins with.
+    /// The program name in advice.
     pub program: &'a str,
 }
 
 impl Default for Options<'_> {
-    /// Kinds are recognised, the first hundred findings of a file are kept, and advice is for `probity`.
+    /// Kinds are detected, the first hundred findings of a file are kept, and advice names `probity`.
     fn default() -> Self {
         Self {
             kind: None,
@@ -42,7 +42,7 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// Why a path cannot be checked. Its text names the path and says what to do.
+/// Why a path cannot be checked. Its text names the path and includes advice.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {reason}")]
 pub struct Unchecked {
@@ -66,7 +66,7 @@ impl Unchecked {
         Self::new(path, reason)
     }
 
-    /// It is read more than once, which a pipe does not allow, and a device may have no end.
+    /// A special file: a pipe cannot be read more than once, and a device may have no end.
     pub(crate) fn special(path: &Path, what: &str) -> Self {
         Self::new(
             path,
@@ -82,7 +82,8 @@ impl Unchecked {
         )
     }
 
-    /// Its syntax keeps it from being recognised: told with its place, in the form of findings.
+    /// A file with a syntax error, so that its kind cannot be detected. The error has a position, like a
+    /// finding.
     pub(crate) fn broken(path: &Path, fault: &SyntaxFault) -> Self {
         let place = fault
             .place

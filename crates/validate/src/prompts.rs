@@ -1,4 +1,4 @@
-//! The prompt templates of a benchmark's own, in its folder `prompts`.
+//! The prompt templates in a benchmark's folder `prompts`.
 
 use std::path::Path;
 
@@ -7,14 +7,13 @@ use store::PROMPT_NAMES;
 
 use crate::{FileReport, Finding};
 
-/// The end of a prompt's file name.
+/// The extension of a prompt's file name.
 const END: &str = ".j2";
 
-/// Ends of copies that editors and people keep beside a file.
+/// Suffixes of copies that editors and people keep beside a file.
 const COPIES: [&str; 6] = ["~", ".bak", ".old", ".orig", ".rej", ".swp"];
 
-/// Checks the file `name` at `path`: whether it replaces a prompt, and is a template. `None` where it is none of the two and is not
-/// meant to be.
+/// Checks whether the file `name` at `path` replaces a prompt, and is a template. `None` if it does neither and is not meant to.
 pub(crate) fn check_prompt(path: &Path, name: &str, keep: usize) -> Option<FileReport> {
     if name.starts_with('.') || COPIES.iter().any(|end| name.ends_with(end)) {
         return None;

@@ -1,4 +1,4 @@
-//! What a file is, by its name and what is in it.
+//! Detects the kind of a file from its name and content.
 
 use std::{
     fs::File,
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::{Kind, json, tree};
 
-/// So much of a file of lines is looked at to tell what it is.
+/// The most bytes of a file of lines that are read to detect its kind.
 const LOOKED_AT: u64 = 1 << 20;
 
-/// What the file at `path` is; `None` where neither its name nor its content tells.
+/// The kind of the file at `path`; `None` if neither its name nor its content shows it.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -30,7 +30,7 @@ pub fn recognise(path: &Path) -> Option<Kind> {
     by_name(name).or_else(|| by_content(path, name))
 }
 
-/// By the name alone.
+/// The kind by the name alone.
 pub(crate) fn by_name(name: &str) -> Option<Kind> {
     let is_record = name.starts_with("record-") && name.ends_with(".json");
     let is_journal =
@@ -63,7 +63,7 @@ pub(crate) fn by_name(name: &str) -> Option<Kind> {
 }
 
 fn by_content(path: &Path, name: &str) -> Option<Kind> {
-    // What is not a file may be waited for without end.
+    // Reading something other than a file may block forever.
     if !path.is_file() {
         return None;
     }
@@ -102,7 +102,7 @@ fn json_file(path: &Path, name: &str) -> Option<Kind> {
             })
         }
         Ok(None) => None,
-        // No list: an object, most likely.
+        // Not a list: most likely an object.
         Err(_) => object_file(path, name),
     }
 }
@@ -147,7 +147,7 @@ fn is_safety(value: &Value) -> bool {
         .any(|key| data.get(key).is_some())
 }
 
-/// Single-turn or multi-turn: by the envelope, else as the reader of these files tells.
+/// Single-turn or multi-turn: by the envelope, or as the reader of these files detects it.
 fn safety(name: &str, text: &str, value: &Value) -> Option<Kind> {
     use schema::safety::results::{SafetyFile, SafetyResults};
     match value.get("type").and_then(Value::as_str) {
@@ -161,7 +161,7 @@ fn safety(name: &str, text: &str, value: &Value) -> Option<Kind> {
             SafetyResults::MultiTurn(_) => Kind::SafetyMultiTurn,
         });
     }
-    // A file that cannot be read is distinguished by what a layer is: a list.
+    // For a file that cannot be read, its form decides: layers are lists in single-turn files only.
     let data = value.get("data").unwrap_or(value);
     let nested = data
         .pointer("/failed_results/0")
@@ -175,7 +175,7 @@ fn safety(name: &str, text: &str, value: &Value) -> Option<Kind> {
     })
 }
 
-/// Whether a journal begins with `message`. Logs of other programs have a `message` too.
+/// Whether `message` is the first of a journal. Logs of other programs have a `message` too.
 fn begins_journal(message: &str) -> bool {
     matches!(
         EventKind::of(message),

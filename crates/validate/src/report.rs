@@ -1,4 +1,4 @@
-//! What was found.
+//! The result of a check.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::{Kind, SourceLocation};
 /// The result of checking a path.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// The files that were looked at, in order.
+    /// The checked files, in order.
     pub files: Vec<FileReport>,
 }
 
@@ -32,44 +32,44 @@ impl Report {
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
-    /// What it is.
+    /// The kind of the file.
     pub kind: &'static str,
-    /// Rows or lines that were looked at; 1 of a file that has none.
+    /// The number of checked rows or lines; 1 for a file without any.
     pub rows: u64,
-    /// How many problems there are.
+    /// The number of problems.
     pub problems: u64,
-    /// How many notes there are.
+    /// The number of notes.
     pub notes: u64,
-    /// Problems and notes in the order of the file, as far as they are kept: see [`Options::keep`](crate::Options::keep).
+    /// The kept problems and notes, in the order of the file: see [`Options::keep`](crate::Options::keep).
     pub findings: Vec<Finding>,
     #[serde(skip)]
     keep: usize,
 }
 
-/// Something that is to be fixed, or to be known.
+/// A problem or a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Whether readers can do with it.
+    /// Whether readers accept it.
     pub severity: Severity,
-    /// The line, from 1; `None`: of the file as a whole.
+    /// The line, from 1; `None`: the file as a whole.
     pub line: Option<u64>,
     /// The column in characters, from 1.
     pub column: Option<u64>,
     /// The key path: `metrics[0].type`, `[3].transcript`. Empty: the file as a whole.
     pub key: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
-    /// What to do about it, where that is known.
+    /// The advice, if there is any.
     pub help: Option<String>,
 }
 
-/// How grave a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// A reader refuses the file, or takes it for something else than was meant.
+    /// A reader refuses the file, or interprets it differently than intended.
     Problem,
-    /// Readers do with it; it may be a mistake.
+    /// Readers accept it; it may be a mistake.
     Note,
 }
 
@@ -96,7 +96,7 @@ impl Finding {
         }
     }
 
-    /// Sets the place.
+    /// Sets the position.
     #[must_use]
     pub fn at(mut self, place: Option<SourceLocation>) -> Self {
         self.line = place.map(|place| place.line);
@@ -104,14 +104,14 @@ impl Finding {
         self
     }
 
-    /// Sets what to do about it.
+    /// Sets the advice.
     #[must_use]
     pub fn with_help(mut self, help: Option<String>) -> Self {
         self.help = help;
         self
     }
 
-    /// Sets the line alone.
+    /// Sets the line only.
     #[must_use]
     pub fn at_line(mut self, line: Option<u64>) -> Self {
         self.line = line;
@@ -120,13 +120,13 @@ impl Finding {
 }
 
 impl FileReport {
-    /// A report without findings. `keep`: how many findings are kept at most.
+    /// A report without findings. `keep`: the most findings that are kept.
     #[must_use]
     pub fn new(path: &Path, kind: Kind, keep: usize) -> Self {
         Self::named(path, kind.name(), keep)
     }
 
-    /// The same of what has no schema.
+    /// A report on a file without a schema.
     pub(crate) fn named(path: &Path, kind: &'static str, keep: usize) -> Self {
         Self {
             path: path.to_owned(),
@@ -139,7 +139,7 @@ impl FileReport {
         }
     }
 
-    /// Whether nothing has to be fixed.
+    /// Whether there are no problems.
     #[must_use]
     pub fn is_fine(&self) -> bool {
         self.problems == 0
@@ -156,7 +156,7 @@ impl FileReport {
         }
     }
 
-    /// Adds a finding on the file as a whole, in front of the others.
+    /// Adds a finding about the file as a whole, before the others.
     pub(crate) fn push_first(&mut self, finding: Finding) {
         let findings = std::mem::take(&mut self.findings);
         self.push(finding);

@@ -1,14 +1,14 @@
-//! The published JSON Schemas, made of the Rust types.
+//! The published JSON Schemas, generated from the Rust types.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value};
 
 use crate::{Kind, shapes};
 
-/// The JSON Schema (draft 2020-12) of files of this kind, as readers take them: what a reader gets by without is not required, and
-/// keys that a reader keeps or passes over are allowed.
+/// The JSON Schema (draft 2020-12) of files of this kind, as readers accept them: keys that a reader does not need are optional,
+/// and keys that a reader keeps or ignores are allowed.
 ///
-/// `None` for the configuration: its types are the caller's, who makes their schema and has it [`named`].
+/// `None` for the configuration: its types belong to the caller, who creates their schema and passes it to [`named`].
 ///
 /// ```
 /// use validate::{Kind, schema};
@@ -57,7 +57,7 @@ pub fn schema(kind: Kind) -> Option<Value> {
     Some(named(kind, schema))
 }
 
-/// The schema of files of this kind as it is published: with its name and title, and descriptions in plain words.
+/// The published schema of files of this kind: with its name and title, and with descriptions in plain text.
 #[must_use]
 pub fn named(kind: Kind, mut schema: Value) -> Value {
     plain_words(&mut schema);
@@ -76,13 +76,13 @@ pub fn named(kind: Kind, mut schema: Value) -> Value {
     Value::Object(named)
 }
 
-/// The text of a published schema: indented by two blanks, with a line break at the end.
+/// The text of a published schema: indented by two spaces, with a trailing line break.
 #[must_use]
 pub fn schema_text(schema: &Value) -> String {
     format!("{schema:#}\n")
 }
 
-/// The schema of one row of a list, or of the whole file where it is not a list. One that is not known here allows everything.
+/// The schema of one row of a list, or of a whole file that is not a list. An unknown kind allows everything.
 pub(crate) fn row_schema(kind: Kind) -> Value {
     let mut whole = schema(kind).unwrap_or(Value::Bool(true));
     if !kind.is_rows() {
@@ -101,14 +101,14 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
     generator.into_root_schema_for::<T>().to_value()
 }
 
-/// Makes descriptions of doc comments: no links to Rust items.
+/// Converts doc comments to descriptions: removes links to Rust items.
 fn plain_words(value: &mut Value) {
     match value {
         Value::Object(object) => {
             for (key, value) in object {
                 match value {
                     Value::String(text) if key == "description" => *text = unlinked(text),
-                    // An empty list or table as the default of a key says nothing.
+                    // An empty list or table as the default of a key is not informative.
                     other => plain_words(other),
                 }
             }
@@ -118,7 +118,7 @@ fn plain_words(value: &mut Value) {
     }
 }
 
-/// `[`Role::User`]` becomes `` `user` ``: what a file holds, and not what Rust calls it.
+/// `[`Role::User`]` becomes `` `user` ``: the name in the file instead of the name in Rust.
 fn unlinked(text: &str) -> String {
     let text = text
         .replace('\n', " ")

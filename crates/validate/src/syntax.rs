@@ -1,4 +1,4 @@
-//! Why nothing can be recognised in a file: it is not of the syntax that its name says.
+//! Syntax errors of files whose kind cannot be detected because of them.
 
 use std::{
     fs::File,
@@ -8,16 +8,16 @@ use std::{
 
 use crate::{SourceLocation, json, tree};
 
-/// So much of a file is looked at.
+/// The most bytes of a file that are read.
 const LOOKED_AT: u64 = 256 << 20;
 
-/// What is wrong with the syntax of a text, and where.
+/// A syntax error and its position.
 pub(crate) struct SyntaxFault {
     pub(crate) place: Option<SourceLocation>,
     pub(crate) reason: String,
 }
 
-/// The first mistake in the syntax of the file at `path`. `None` where there is none, or the name says nothing of it.
+/// The first syntax error of the file at `path`. `None` if there is none, or the name does not show the syntax.
 pub(crate) fn fault(path: &Path) -> Option<SyntaxFault> {
     let end = path.extension()?.to_str()?.to_ascii_lowercase();
     let parse: fn(&[u8]) -> Option<SyntaxFault> = match end.as_str() {
@@ -38,7 +38,7 @@ pub(crate) fn fault(path: &Path) -> Option<SyntaxFault> {
     parse(text)
 }
 
-/// The whole of a file; `None` where it is too long to be looked at.
+/// The whole content of a file; `None` if it is too long.
 fn begin(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = File::open(path)?;
     if file.metadata()?.len() > LOOKED_AT {
@@ -57,7 +57,7 @@ fn json(text: &[u8]) -> Option<SyntaxFault> {
     })
 }
 
-/// Of a file of lines, whose first line tells what it is.
+/// The error of a file of lines, whose first line shows its kind.
 fn first_line(text: &[u8]) -> Option<SyntaxFault> {
     let mut lines = (1..).zip(text.split(|byte| *byte == b'\n'));
     let (number, line) = lines.find(|(_, line)| !line.trim_ascii().is_empty())?;

@@ -1,4 +1,4 @@
-//! YAML and TOML as a JSON value, with the place of every part.
+//! YAML and TOML as a JSON value, with the position of every part.
 
 use std::collections::HashMap;
 
@@ -15,16 +15,17 @@ use crate::SourceLocation;
 pub(crate) struct Tree {
     /// Its value.
     pub value: Value,
-    /// By pointer, where the key stands (or the item, in a list), and where the value.
+    /// By pointer, the positions of the key (or of the item, in a list) and of the value.
     pub places: HashMap<String, (SourceLocation, SourceLocation)>,
-    /// By pointer, numbers and booleans as they are written: a reader that wants text takes `1.10` for `1.10`.
+    /// By pointer, the written form of numbers and booleans: a reader that expects text reads `1.10` as
+    /// `1.10`.
     pub written: HashMap<String, String>,
 }
 
 /// Why a text cannot be parsed.
 #[derive(Debug)]
 pub(crate) struct NoTree {
-    /// Where, if that is known.
+    /// The position, if known.
     pub place: Option<SourceLocation>,
     /// Why.
     pub reason: String,
@@ -41,7 +42,7 @@ pub(crate) fn yaml(text: &str) -> Result<Tree, NoTree> {
     Ok(tree)
 }
 
-/// Adds a value whose key stands at `key`, or the value itself where it has no key.
+/// Adds a value whose key is at `key`; for a value without a key, `key` is its own position.
 fn add_yaml(tree: &mut Tree, path: String, key: SourceLocation, node: Node) -> Value {
     tree.places.insert(path.clone(), (key, node.location));
     match node.value {

@@ -1,4 +1,4 @@
-//! Folders: benchmarks, runs, and whatever else lies in them.
+//! Folders: benchmarks, runs, and everything else in them.
 
 use std::{
     collections::BTreeMap,
@@ -18,10 +18,10 @@ use crate::{
     syntax,
 };
 
-/// How deep folders are looked into that are no benchmark.
+/// The deepest level of folders without a benchmark that is searched.
 const DEEPEST: usize = 6;
 
-/// Folders that hold nothing of ours for people to look at, unless they are a benchmark.
+/// Folders that contain nothing for users to check, unless they are a benchmark.
 const PASSED_OVER: [&str; 6] = [
     "spool",
     "locks",
@@ -33,11 +33,11 @@ const PASSED_OVER: [&str; 6] = [
 
 /// Checks the file or folder at `path`.
 ///
-/// Of a folder that is a benchmark, its files are held against each other. In any other folder every file that is recognised
-/// is checked, and the folders in it.
+/// In a folder that is a benchmark, its files are also checked against each other. In any other folder every file of a known kind is
+/// checked, including subfolders.
 ///
 /// # Errors
-/// When there is no such path, or nothing in it is recognised.
+/// When the path does not exist, or contains no file of a known kind.
 pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
     let metadata = fs::metadata(path).map_err(|error| Unchecked::unreadable(path, &error))?;
     let mut report = Report::default();
@@ -65,7 +65,8 @@ pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
     Ok(report)
 }
 
-/// Checks what a run reads of the benchmark in the folder `path`, and people write: `benchmark.yaml`, its prompts and `scenarios.json`.
+/// Checks the files of the benchmark in the folder `path` that people write and a run reads: `benchmark.yaml`, its prompts and
+/// `scenarios.json`.
 #[must_use]
 pub fn check_inputs(path: &Path, options: &Options<'_>) -> Report {
     let mut report = Report::default();
@@ -121,7 +122,7 @@ fn is_benchmark(folder: &Path) -> bool {
     folder.join("benchmark.yaml").exists()
 }
 
-/// The folder as commands on it name it.
+/// The folder, as commands name it.
 fn benchmark_dir(path: &Path, program: &str) -> Option<BenchmarkDir> {
     let whole = path.canonicalize().ok()?;
     let path = match path.file_name() {
@@ -150,7 +151,7 @@ fn entries(path: &Path) -> Result<Vec<(PathBuf, String)>, Unchecked> {
     Ok(found)
 }
 
-/// The files of a benchmark, those first that others are held against.
+/// The files of a benchmark. Files that others are checked against come first.
 fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<(), Unchecked> {
     let name = path.canonicalize().ok();
     let name = name.as_deref().and_then(Path::file_name);
@@ -202,7 +203,7 @@ fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<
     Ok(())
 }
 
-/// The prompts of the benchmark's own. A folder that cannot be read is reported by the run that needs it.
+/// The prompts in the benchmark's folder. A run that needs an unreadable folder reports it.
 fn prompts(path: &Path, options: &Options<'_>, report: &mut Report) {
     let folder = path.join("prompts");
     for (file, name) in entries(&folder).unwrap_or_default() {
@@ -262,7 +263,7 @@ fn target_folder(
     }
 }
 
-/// What the scores of a system sum up to, where they can be read.
+/// The summary of a system's scores, if they can be read.
 fn summary(
     path: &Path,
     target: &str,

@@ -1,4 +1,4 @@
-//! Files of one JSON object a line.
+//! Files with one JSON object per line.
 
 use std::{
     collections::HashMap,
@@ -17,10 +17,10 @@ use crate::{
     json, shapes,
 };
 
-/// The longest line that is read, in MiB.
+/// The longest line, in MiB.
 const LONGEST_MIB: u64 = 256;
 
-/// A run journal: the form of its lines, as its reader sees it, and the fields of the messages that are known.
+/// A run journal: the form of its lines, as its reader parses them, and the fields of known messages.
 pub(super) fn journal(path: &Path, report: &mut FileReport) {
     let mut reader = match JournalReader::open(path) {
         Ok(reader) => reader,
@@ -55,7 +55,7 @@ pub(super) fn journal(path: &Path, report: &mut FileReport) {
     }
 }
 
-/// The schemas of messages. One is made ready when its first line comes.
+/// The schemas of messages. Each is compiled when its first line is read.
 struct Checkers {
     schemas: Map<String, Value>,
     ready: HashMap<String, Checker>,
@@ -76,7 +76,7 @@ fn read_error(error: &journal::ReadError) -> Finding {
     Finding::problem("", error.reason()).at_line(error.line())
 }
 
-/// The line's object again.
+/// The line as an object.
 fn object(entry: Entry) -> Value {
     let mut object = Map::new();
     object.insert("message".to_owned(), entry.message.into());
@@ -103,7 +103,7 @@ pub(super) fn json_lines(path: &Path, kind: Kind, report: &mut FileReport) {
     each_line(input, LONGEST_MIB, &Checker::new(kind), report);
 }
 
-/// Checks the lines of `input`, up to the first that cannot be read or is longer than so many MiB.
+/// Checks the lines of `input`, up to the first line that cannot be read or is longer than the limit in MiB.
 fn each_line(
     mut input: impl BufRead,
     longest_mib: u64,
@@ -117,7 +117,7 @@ fn each_line(
         line.clear();
         line.shrink_to(1 << 20);
         number += 1;
-        // One byte more tells a line that is too long from one that is not.
+        // One additional byte shows whether the line is too long.
         let read = (&mut input).take(longest + 1).read_until(b'\n', &mut line);
         let at = SourceLocation {
             line: number,

@@ -1,4 +1,4 @@
-//! Files that are one JSON object.
+//! Files with a single JSON object.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
     let Some(text) = text(path, report) else {
         return;
     };
-    // Safety files of other programs may begin with one; their reader takes it.
+    // Safety files of other programs may begin with a byte order mark, which their reader accepts.
     let is_safety = matches!(kind, Kind::SafetySingleTurn | Kind::SafetyMultiTurn);
     let body = match text.strip_prefix('\u{feff}') {
         Some(rest) if is_safety => rest,
@@ -41,7 +41,7 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
         text: body.as_bytes(),
         at: SourceLocation::START,
     };
-    // Of a version that is not read here nothing more can be said.
+    // The rules do not apply to an unsupported version.
     if let Some(found) = rules::check_version(kind, &value) {
         let is_problem = found.severity == crate::Severity::Problem;
         report.extend(crate::checker::placed(vec![found], None, &source));
@@ -54,7 +54,7 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
     report.extend(check_value(&checker, &value, twice, None, &source, more));
 }
 
-/// What types and rules say when the schema holds.
+/// The errors by types and rules, if the schema matches.
 fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFacts) -> Vec<Found> {
     match kind {
         Kind::Statistics => typed::<schema::statistics::Statistics>(value, |statistics| {

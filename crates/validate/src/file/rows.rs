@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// What looks at a row of a kind.
+/// The rules for the rows of one kind.
 enum Rules<'f> {
     Scenarios(ScenarioRules<'f>),
     Conversations(ConversationRules<'f>),
@@ -39,7 +39,7 @@ impl<'f> Rules<'f> {
     fn row(&mut self, row: &Value, line: u64) -> Vec<Found> {
         let (typed, mut found) = match self {
             Self::Scenarios(rules) => (None, rules.row(row, line)),
-            // Rows of older generations lack keys that readers fill in.
+            // Rows of older versions lack keys that readers fill in.
             Self::Conversations(rules) if is_whole(row) => {
                 (fits::<schema::Conversation>(row), rules.row(row, line))
             }
@@ -53,7 +53,7 @@ impl<'f> Rules<'f> {
     }
 }
 
-/// What the type says that the schema does not.
+/// The errors by the type that the schema does not detect.
 fn fits<T: DeserializeOwned>(row: &Value) -> Option<Found> {
     let error = T::deserialize(row).err()?;
     Some(Found::problem("", error.to_string()))
@@ -91,7 +91,7 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
     finish(rules, report, whole).put(facts);
 }
 
-/// Why the list cannot be read on.
+/// Why the rest of the list cannot be read.
 fn unreadable(error: &JsonRowsError) -> Finding {
     let row = error.row.saturating_sub(1);
     let (key, reason) = match &error.fault {
@@ -107,7 +107,7 @@ fn not_json(row: u64, reason: &str, at: SourceLocation) -> Finding {
     Finding::problem(format!("[{row}]"), reason).at(Some(at))
 }
 
-/// What is wrong with one row; an error where the list cannot be read on.
+/// The errors of one row. Returns an error if the rest of the list cannot be read.
 fn check_row(
     checker: &Checker,
     rules: &mut Rules<'_>,
@@ -122,7 +122,7 @@ fn check_row(
     };
     let more = || {
         let mut found = rules.row(&value, row.location.line);
-        // Scenarios and labels are edited by hand.
+        // People edit scenarios and labels by hand.
         if matches!(rules, Rules::Scenarios(_) | Rules::Labels(_)) {
             found.extend(checker.near_keys(&value));
         }
@@ -138,7 +138,7 @@ fn check_row(
     ))
 }
 
-/// What a file tells for those that are read after it.
+/// Facts about a file that later files need.
 enum Learned {
     Scenarios(HashSet<String>),
     Conversations(HashSet<String>),

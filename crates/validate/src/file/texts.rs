@@ -68,15 +68,15 @@ pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut
     ));
 }
 
-/// The tree, or its error in the report.
+/// The tree; an error is added to the report.
 fn told(parsed: Result<Tree, NoTree>, report: &mut FileReport) -> Option<Tree> {
     parsed
         .map_err(|error| report.push(Finding::problem("", error.reason).at(error.place)))
         .ok()
 }
 
-/// Values become what readers of YAML take them for: numbers and booleans where text is expected the text that is written, and words
-/// such as `yes` where true or false is expected one of the two.
+/// Replaces values by what readers of YAML use: where text is expected, numbers and booleans become the text as written, and where a
+/// boolean is expected, words such as `yes` become true or false.
 fn as_wanted(checker: &Checker, tree: &mut Tree) {
     for wrong in checker.wrongs(&tree.value) {
         let taken = match wrong.taken_as {
@@ -103,7 +103,7 @@ fn benchmark(path: &Path, value: &Value, facts: &mut BenchmarkFacts) -> Vec<Foun
     found
 }
 
-/// The last word has what a run itself says, so that nothing passes here which is refused there.
+/// Reads the benchmark like a run does, so that nothing passes here that a run refuses.
 fn refused_by_a_run(path: &Path) -> Option<Found> {
     if path.file_name()? != "benchmark.yaml" {
         return None;
@@ -160,7 +160,7 @@ pub(super) fn pack(path: &Path, report: &mut FileReport) {
 }
 
 fn pack_line(checker: &Checker, line: &str, number: u64) -> Vec<Finding> {
-    // What is blank or not JSON is reported by the reader of packs.
+    // The reader of packs reports blank lines and invalid JSON.
     let Ok((value, twice)) = json::parse(line.as_bytes()) else {
         return Vec::new();
     };

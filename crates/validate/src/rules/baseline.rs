@@ -4,7 +4,7 @@ use schema::{Baseline, json_pointer};
 
 use crate::checker::Found;
 
-/// That each metric with counts is described: without its definition it is not known what the counts are of.
+/// Checks that each metric with counts has a definition: without it the meaning of the counts is unknown.
 pub(crate) fn baseline(baseline: &Baseline) -> Vec<Found> {
     let mut found = Vec::new();
     for (target, counts) in &baseline.targets {

@@ -1,16 +1,16 @@
-//! The rules of `benchmark.yaml`: those that a run refuses it for.
+//! The rules of `benchmark.yaml` that a run enforces.
 
 use schema::{Benchmark, Hazard, nearest};
 use store::BrokenRule;
 
 use crate::checker::Found;
 
-/// All that a run would refuse.
+/// All errors for which a run would refuse the benchmark.
 pub(crate) fn check_benchmark(benchmark: &Benchmark) -> Vec<Found> {
     store::broken_rules(benchmark).iter().map(found).collect()
 }
 
-/// The rules of hazards by themselves, which are a list.
+/// The rules of a list of hazards alone.
 pub(crate) fn check_hazard_list(hazards: &[Hazard]) -> Vec<Found> {
     let broken = store::check_hazards(hazards, None);
     let in_list = broken.iter().map(found).map(|found| Found {
@@ -25,7 +25,7 @@ pub(super) fn found(broken: &BrokenRule) -> Found {
     Found::problem(broken.pointer(), broken.reason.clone())
 }
 
-/// `; did you mean …?`, or what there is.
+/// `; did you mean …?`, or the known ids.
 pub(super) fn meant(id: &str, known: &[&str]) -> String {
     match nearest(id, known.iter().copied()) {
         Some(near) => format!("; did you mean {near:?}?"),

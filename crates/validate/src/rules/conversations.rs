@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{BenchmarkFacts, Once};
 use crate::checker::Found;
 
-/// Looks at the rows one after the other.
+/// Checks the rows one after the other.
 pub(crate) struct ConversationRules<'f> {
     facts: &'f BenchmarkFacts,
     seen: Once,
@@ -58,7 +58,7 @@ impl<'f> ConversationRules<'f> {
         found
     }
 
-    /// The row's id, made as readers make it where it is not there.
+    /// The row's id; if it is missing, derived like readers do.
     fn id(&self, row: &Value) -> Option<String> {
         if let Some(id) = row.get("conv_id").and_then(Value::as_str) {
             return Some(id.to_owned());
@@ -81,7 +81,7 @@ impl<'f> ConversationRules<'f> {
     }
 }
 
-/// That both names of the sample say the same.
+/// Checks that both names of the sample have the same value.
 fn samples(row: &Value) -> Option<Found> {
     let sample = row.get("sample").and_then(Value::as_u64)?;
     let older = row.get("_sample").and_then(Value::as_u64)?;
@@ -91,7 +91,7 @@ fn samples(row: &Value) -> Option<Found> {
     })
 }
 
-/// That every call of a tool is answered once, and every answer has its call.
+/// Checks that every tool call has one answer, and every answer has its call.
 fn calls(row: &Value) -> Vec<Found> {
     let mut found = Vec::new();
     let mut open: Vec<(&str, String)> = Vec::new();

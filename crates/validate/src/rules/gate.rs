@@ -6,9 +6,10 @@ use store::{GateNames, GateSubject, gate_rules};
 use super::BenchmarkFacts;
 use crate::checker::Found;
 
-/// All that `gate` refuses. In the folder of a benchmark the names of metrics and hazards are known.
+/// All errors for which `gate` refuses the file. In the folder of a benchmark the names of metrics
+/// and hazards are known.
 pub(crate) fn gate(text: &str, facts: &BenchmarkFacts) -> Vec<Found> {
-    // What is not YAML was reported before.
+    // Invalid YAML is already reported.
     let Ok(root) = Node::parse(text) else {
         return Vec::new();
     };
@@ -26,7 +27,7 @@ pub(crate) fn gate(text: &str, facts: &BenchmarkFacts) -> Vec<Found> {
         .collect()
 }
 
-/// `/rules/0/require` of `rules[0].require`.
+/// `/rules/0/require` for `rules[0].require`.
 fn pointer_of(key: &str) -> String {
     let parts = key.split(['.', '[']).map(|part| part.trim_end_matches(']'));
     let parts = parts.filter(|part| !part.is_empty());

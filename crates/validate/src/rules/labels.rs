@@ -1,4 +1,4 @@
-//! The rules of `labels.json`: those of its reader.
+//! The rules of `labels.json`, which its reader enforces.
 
 use schema::HumanLabel;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use store::{LabelRules, ScoredRows};
 use super::BenchmarkFacts;
 use crate::checker::Found;
 
-/// Looks at the labels one after the other.
+/// Checks the labels one after the other.
 pub(crate) struct LabelFileRules<'f> {
     scored: Option<&'f ScoredRows>,
     rules: LabelRules<'f>,

@@ -1,4 +1,4 @@
-//! What schemas cannot say: rules within a file, and between the files of a benchmark.
+//! Rules that schemas cannot express: within a file, and between the files of a benchmark.
 
 mod baseline;
 mod benchmark;
@@ -27,8 +27,8 @@ pub(crate) use scores::ScoreRules;
 pub(crate) use statistics::statistics;
 pub(crate) use versions::check_version;
 
-/// What is known of a benchmark from the files that were read before. What is `None` is not known, and then nothing is held
-/// against it.
+/// Facts about a benchmark from the files that were read before. `None` means unknown: rules that need the fact are then
+/// skipped.
 #[derive(Debug, Default)]
 pub(crate) struct BenchmarkFacts {
     /// The benchmark.
@@ -43,18 +43,18 @@ pub(crate) struct BenchmarkFacts {
     pub(crate) target: Option<String>,
     /// The ids of that system's conversations.
     pub(crate) conversations: Option<HashSet<String>>,
-    /// The rows of that system's `scores.json`, where it has labels and its scores can be read.
+    /// The rows of that system's `scores.json`, if it has labels and its scores can be read.
     pub(crate) scored: Option<store::ScoredRows>,
-    /// Rows with labels that count, by system under test. Systems whose labels cannot be used are left out.
+    /// The number of rows with valid labels, by system under test. Systems with unusable labels are left out.
     pub(crate) labelled: BTreeMap<String, u64>,
-    /// What the scores sum up to, by system under test. Systems whose scores cannot be read are left out.
+    /// The summaries of the scores, by system under test. Systems with unreadable scores are left out.
     pub(crate) summaries: Option<BTreeMap<String, Summary>>,
-    /// Systems under test whose scores cannot be read.
+    /// Systems under test with unreadable scores.
     pub(crate) unread: HashSet<String>,
 }
 
 impl BenchmarkFacts {
-    /// How `file`, which is summed up from the scores, is brought up to date.
+    /// How to update `file`, which is aggregated from the scores.
     fn aggregate(&self, file: &str) -> Option<String> {
         let dir = self.dir.as_ref()?;
         let (command, name) = (dir.command(), dir.name());
@@ -62,14 +62,14 @@ impl BenchmarkFacts {
     }
 }
 
-/// Ids that must stand once, and the line of the first.
+/// Ids that must be unique, each with its first line.
 #[derive(Debug, Default)]
 pub(crate) struct Once {
     lines: HashMap<String, u64>,
 }
 
 impl Once {
-    /// Takes an id; gives the line of the first where it was before.
+    /// Adds an id; returns the line of its first occurrence if it is a duplicate.
     pub(crate) fn take(&mut self, id: &str, line: u64) -> Option<u64> {
         match self.lines.get(id) {
             Some(first) => Some(*first),

@@ -1,4 +1,4 @@
-//! What is summed up from other files: `results.json`, `grades.json` and standards.
+//! The rules of aggregated files: `results.json`, `grades.json` and standards.
 
 use aggregator::StandardsError;
 use schema::{Grades, StandardsFile, Summary};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{BenchmarkFacts, Once};
 use crate::{Finding, checker::Found};
 
-/// Looks at the rows of `results.json` one after the other.
+/// Checks the rows of `results.json` one after the other.
 pub(crate) struct ResultRules<'f> {
     facts: &'f BenchmarkFacts,
     seen: Once,
@@ -44,7 +44,7 @@ impl<'f> ResultRules<'f> {
         }
     }
 
-    /// Systems under test that have scores and no row.
+    /// Systems under test with scores but without a row.
     pub(crate) fn finish(self) -> Vec<Finding> {
         let help = self.facts.aggregate("results.json");
         let ids = self.seen.into_ids();
@@ -83,7 +83,7 @@ fn differences(row: &Value, summary: &Summary, facts: &BenchmarkFacts) -> Vec<Fo
     found
 }
 
-/// Equal as values: `1` and `1.0` are.
+/// Compares values: `1` equals `1.0`.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
@@ -98,7 +98,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// That `grades.json` is of this benchmark.
+/// Checks that `grades.json` belongs to this benchmark.
 pub(crate) fn grades(grades: &Grades, facts: &BenchmarkFacts) -> Vec<Found> {
     let (Some(benchmark), Some(folder)) = (&facts.benchmark, &facts.folder) else {
         return Vec::new();
@@ -128,7 +128,7 @@ pub(crate) fn grades(grades: &Grades, facts: &BenchmarkFacts) -> Vec<Found> {
     found
 }
 
-/// That standards fit the benchmark they lie beside.
+/// Checks that standards match the benchmark in the same folder.
 pub(crate) fn standards(file: &StandardsFile, facts: &BenchmarkFacts) -> Vec<Found> {
     let mut found = Vec::new();
     for (hazard, value) in &file.standards.reference_standards {

@@ -1,4 +1,4 @@
-//! The rules of `scenarios.json`: those that a run refuses it for, and rows that a run passes over.
+//! The rules of `scenarios.json`: errors for which a run refuses it, and rows that a run skips.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Finding, checker::Found};
 
-/// Looks at the rows one after the other.
+/// Checks the rows one after the other.
 pub(crate) struct ScenarioRules<'f> {
     facts: &'f BenchmarkFacts,
     rules: store::ScenarioRules<'f>,
@@ -43,7 +43,7 @@ impl<'f> ScenarioRules<'f> {
         all
     }
 
-    /// Why these are the scenarios of another benchmark, after all `rows`. Unknown where some of them could not be read.
+    /// Why these are the scenarios of another benchmark; called after all `rows`. `None` if some rows could not be read.
     pub(crate) fn foreign(&self, rows: u64) -> Option<Finding> {
         let broken = self.rules.finish().filter(|_| self.rows == rows)?;
         let help = self.facts.dir.as_ref().map(store::help_foreign_scenarios);
@@ -63,7 +63,7 @@ fn blank_base(row: &Scenario) -> Option<Found> {
     })
 }
 
-/// A metric that a run passes over, or takes as another type than the row says.
+/// A metric that a run skips, or uses with another type than the row's.
 fn check_metric(row: &Scenario, benchmark: &Benchmark) -> Option<Found> {
     let id = &row.metric_id;
     let Some(metric) = benchmark.metric(id) else {
@@ -79,7 +79,7 @@ fn check_metric(row: &Scenario, benchmark: &Benchmark) -> Option<Found> {
     })
 }
 
-/// A row of a metric that the benchmark does not have. That of a metric which was removed is no mistake: its name is nobody's now.
+/// A row with an unknown metric. If the metric was removed, the row is not a mistake: no metric has its name any more.
 fn unknown_metric(id: &str, name: Option<&str>, benchmark: &Benchmark) -> Found {
     let metrics = &benchmark.metrics;
     let same_name = name.and_then(|name| metrics.iter().find(|metric| metric.name == name));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{BenchmarkFacts, Once, benchmark::meant};
 use crate::checker::Found;
 
-/// Looks at the rows one after the other.
+/// Checks the rows one after the other.
 pub(crate) struct ScoreRules<'f> {
     facts: &'f BenchmarkFacts,
     seen: Once,
@@ -64,7 +64,7 @@ impl<'f> ScoreRules<'f> {
         found
     }
 
-    /// The id of the row's conversation, made as readers make it where it is not there.
+    /// The id of the row's conversation; if it is missing, derived like readers do.
     fn conversation(&self, row: &Value) -> Option<String> {
         let text = |key: &str| row.get(key).and_then(Value::as_str);
         let target = text("target_model").or(self.facts.target.as_deref())?;
@@ -77,7 +77,7 @@ impl<'f> ScoreRules<'f> {
         ))
     }
 
-    /// The metric's type, as the row or the benchmark has it.
+    /// The metric's type, from the row or the benchmark.
     fn kind(&self, row: &Value) -> Option<MetricType> {
         match row.get("metric_type").and_then(Value::as_str) {
             Some("positive") => Some(MetricType::Positive),
@@ -91,7 +91,7 @@ impl<'f> ScoreRules<'f> {
         }
     }
 
-    /// That `present` is what `_verdict` means by the `verdict` of the metric.
+    /// Checks that `present` follows from `_verdict` by the metric's `verdict`.
     fn threshold(&self, row: &Value) -> Option<Found> {
         let verdict = Verdict::deserialize(row.get("_verdict")?).ok()?;
         let metric = self.facts.benchmark.as_ref()?;
@@ -109,12 +109,12 @@ impl<'f> ScoreRules<'f> {
         }
     }
 
-    /// That `present` is what the judges of a panel decide by `_judges`.
+    /// Checks that `present` follows from the verdicts in `_judges`.
     fn panel(&self, row: &Value) -> Option<Found> {
         let judges = Vec::<JudgeVerdict>::deserialize(row.get("_judges")?).ok()?;
         let metric = self.facts.benchmark.as_ref()?;
         let metric = metric.metric(row.get("metric_id")?.as_str()?)?;
-        // Verdicts of another form than the metric has now were given before it changed.
+        // Verdicts of another form than the metric's were given before the metric changed.
         let fits = |judge: &JudgeVerdict| {
             judge.present.is_none() || judge.verdict.is_some() == metric.verdict.is_some()
         };
@@ -141,7 +141,8 @@ impl<'f> ScoreRules<'f> {
         }
     }
 
-    /// What the type says that the schema does not. A row without its metric's type is held against the benchmark, where that is known.
+    /// The errors by the type that the schema does not detect. A row without its metric's type gets the type from the benchmark, if
+    /// known.
     fn fits(&self, row: &Value) -> Option<Found> {
         let row = row.as_object()?;
         let leaves_out = !row.contains_key("metric_type");
@@ -182,11 +183,11 @@ impl<'f> ScoreRules<'f> {
     }
 }
 
-/// That `present`, `passed` and `score` say the same.
+/// Checks that `present`, `passed` and `score` are consistent.
 fn verdict(row: &Value, kind: Option<MetricType>) -> Option<Found> {
     let flag = |key: &str| row.get(key).and_then(Value::as_bool);
     let (present, passed) = (flag("present"), flag("passed"));
-    // Rows of ImpactBench have no score of their own.
+    // Rows of ImpactBench have no score.
     let score = match row.get("score") {
         Some(score) => score.as_f64(),
         None => passed.map(|passed| f64::from(u8::from(passed))),
@@ -219,7 +220,7 @@ fn verdict(row: &Value, kind: Option<MetricType>) -> Option<Found> {
     })
 }
 
-/// That a row has a verdict or a reason why there is none, and not both. Which reasons there are is up to the schema.
+/// Checks that a row has either a verdict or a reason why it has none, and not both. The schema checks the reasons.
 fn reason_beside_verdict(row: &Value) -> Option<Found> {
     let is_there = |key: &str| row.get(key).is_some_and(|value| !value.is_null());
     let verdict = ["present", "passed"]

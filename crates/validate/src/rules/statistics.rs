@@ -5,7 +5,8 @@ use schema::{Summary, statistics::Statistics, text::counted};
 use super::BenchmarkFacts;
 use crate::checker::Found;
 
-/// That the statistics are of the scores in the tree: the same targets, with as many rows.
+/// Checks that the statistics match the scores in the tree: the same targets, with the same number
+/// of rows.
 pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec<Found> {
     let Some(summaries) = &facts.summaries else {
         return Vec::new();

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{Kind, checker::Found};
 
-/// Checks that the file is of a version that is read here: of the same first number.
+/// Checks that the file has a supported version, that is the same major version.
 pub(crate) fn check_version(kind: Kind, value: &Value) -> Option<Found> {
     let (pointer, ours) = match kind {
         Kind::Grades => ("/format", schema::Grades::FORMAT),
@@ -41,7 +41,8 @@ pub(crate) fn check_version(kind: Kind, value: &Value) -> Option<Found> {
     ))
 }
 
-/// Probity's own part of a safety file. Readers keep what they do not know of a later one.
+/// The version of Probity's own part of a safety file. Readers keep unknown keys of a later
+/// version.
 fn details_version(value: &Value) -> Option<Found> {
     let ours = schema::safety::results::Details::FORMAT;
     ["/data/probity/format", "/probity/format"]

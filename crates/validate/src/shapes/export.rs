@@ -7,80 +7,80 @@ use schema::{
 };
 use schemars::JsonSchema;
 
-/// A line of `runs.jsonl`: what holds for all rows of one system under test of one benchmark. Null: not known.
+/// A line of `runs.jsonl`: the facts about all rows of one system under test of one benchmark. Null: unknown.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ExportRun {
     /// The name of the benchmark's folder.
     benchmark: String,
-    /// What names the benchmark in other programs.
+    /// The benchmark's id for other programs.
     benchmark_uid: String,
     /// The benchmark itself.
     definition: Benchmark,
     /// The system under test.
     target: TargetRef,
-    /// Which provider served it.
+    /// The provider that served it.
     source: Option<String>,
-    /// How it was asked: the keys of the request body but its messages.
+    /// The settings of its calls: the keys of the request body except its messages.
     settings: Extra,
     /// The run's id.
     run_id: Option<String>,
-    /// How the run ended, as its manifest says.
+    /// How the run ended, according to its manifest.
     outcome: Option<String>,
-    /// When the results were made, UTC.
+    /// When the results were created, UTC.
     time: String,
     /// When the run started, UTC.
     started: Option<String>,
     /// When the run ended, UTC.
     ended: Option<String>,
-    /// Version of Probity that made the results.
+    /// The version of Probity that created the results.
     probity_version: Option<String>,
-    /// Git revision of the folder that the run was started in.
+    /// The Git revision of the folder in which the run was started.
     revision: Option<String>,
     /// How often each scenario was simulated.
     samples_per_scenario: Option<u32>,
-    /// Turns that each conversation was to have.
+    /// The planned turns of each conversation.
     turns: Option<u32>,
-    /// Who simulated the user.
+    /// The model that simulated the user.
     user_model: Option<TargetRef>,
-    /// Which model answered calls of simulated tools.
+    /// The model that answered calls of simulated tools.
     tool_model: Option<TargetRef>,
-    /// Who judged.
+    /// The judges.
     judges: Vec<Judge>,
     /// Names of implementations, their versions and the hashes of their prompts, by phase.
     fingerprints: Extra,
     /// Its rates with their intervals.
     statistics: Option<ExportStatistics>,
-    /// Of a safety evaluation: the rates over its cases.
+    /// For a safety evaluation: the rates over its cases.
     safety_rates: Option<SafetyRates>,
 }
 
-/// The entry of the system under test in `statistics.json`, and what that file says of all intervals.
+/// The entry of the system under test in `statistics.json`, and the facts in that file about all intervals.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct ExportStatistics {
     /// The confidence of all intervals: 0.95.
     level: f64,
-    /// How intervals are made: `clopper-pearson-clustered`.
+    /// The method of the intervals: `clopper-pearson-clustered`.
     method: String,
     /// The entry.
     #[serde(flatten)]
     of_target: TargetStatistics,
 }
 
-/// A model that judged.
+/// A judge model.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct Judge {
     /// The user's own name for it.
     id: String,
-    /// Its name on the wire; empty when it is not known.
+    /// Its name on the wire; empty if unknown.
     model: String,
-    /// Which provider served it.
+    /// The provider that served it.
     source: Option<String>,
-    /// How it was asked.
+    /// The settings of its calls.
     settings: Extra,
-    /// Its prompt. Empty when it is not known.
+    /// Its prompt. Empty if unknown.
     prompt: Vec<PromptPart>,
 }
 
@@ -90,11 +90,11 @@ struct Judge {
 struct PromptPart {
     /// `system` or `user`.
     role: String,
-    /// The text, with `{{ definition }}` and the like where those were put in.
+    /// The text, with `{{ definition }}` and similar placeholders.
     content: String,
 }
 
-/// A line of `conversations.jsonl`: a row of `conversations.json`, and what the journal knows beyond it.
+/// A line of `conversations.jsonl`: a row of `conversations.json`, and additional data from the journal.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ExportConversation {
@@ -103,13 +103,13 @@ pub(crate) struct ExportConversation {
     /// The row.
     #[serde(flatten)]
     row: Conversation,
-    /// The system prompt of the system under test; null: nothing, or not known.
+    /// The system prompt of the system under test; null: none, or unknown.
     system_prompt: Option<String>,
-    /// When the row was begun, UTC.
+    /// When the row was started, UTC.
     started: Option<String>,
     /// When the row ended, UTC.
     ended: Option<String>,
-    /// The calls for it, in the order they ended. Empty where there is no journal.
+    /// The calls of the row, in the order in which they ended. Empty without a journal.
     calls: Vec<Call>,
 }
 

@@ -11,10 +11,10 @@ pub(crate) struct Gate {
     /// Version of the format: 1.
     #[schemars(range(min = 1, max = 1))]
     format: Option<u32>,
-    /// The baseline that differences are to, relative to the folder of this file. Absent: `baseline.json` in the folder of the benchmark.
+    /// The baseline of differences, relative to the folder of this file. Absent: `baseline.json` in the folder of the benchmark.
     baseline: Option<String>,
-    /// The largest share of missing verdicts at which the interval alone decides. Above it the bounds over all that they could have been do.
-    /// Absent: 0.05.
+    /// The largest share of missing verdicts at which the interval alone decides. Above it, the bounds over all possible values of the
+    /// missing verdicts decide. Absent: 0.05.
     #[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1))]
     max_missing: Option<f64>,
     /// The rules.
@@ -22,26 +22,26 @@ pub(crate) struct Gate {
     rules: Vec<GateRule>,
 }
 
-/// One rule: which rows of which targets, and what must hold of them. At most one of `scope`, `metric` and `hazard`; `group` beside a scope of
-/// safety results.
+/// One rule: the rows of the targets, and a requirement for them. At most one of `scope`, `metric` and `hazard`; `group` requires a scope
+/// of safety results.
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct GateRule {
-    /// What people call it.
+    /// The rule's name in reports.
     name: Option<String>,
     /// The rows. Absent, without `metric` and `hazard`: all. The last four are rates of safety results.
     scope: Option<Scope>,
     /// The rows of this metric, by its id.
     metric: Option<String>,
-    /// The rows of this hazard, by its id; of a benchmark without hazards, each metric is one.
+    /// The rows of this hazard, by its id; in a benchmark without hazards, each metric is one.
     hazard: Option<String>,
-    /// Of safety results: the cases of this group, by its name; `each-group` for every group by itself. Absent: all.
+    /// For safety results: the cases of this group, by its name; `each-group` for every group separately. Absent: all.
     group: Option<String>,
     /// The ids of the targets. Absent: every target with scores in the tree.
     targets: Option<Ids>,
-    /// What must hold: `lower >= N`, `upper <= N`, `difference >= N`, `missing <= N` or `cost <= DOLLARS`. Rates of safety results count
-    /// failures: they take `upper <= N` and `difference <= N`.
+    /// The requirement: `lower >= N`, `upper <= N`, `difference >= N`, `missing <= N` or `cost <= DOLLARS`. Rates of safety results count
+    /// failures: they accept `upper <= N` and `difference <= N`.
     #[schemars(extend("examples" = ["lower >= 0.8", "difference >= -0.1", "missing <= 0.05", "cost <= 5"]))]
     require: String,
 }

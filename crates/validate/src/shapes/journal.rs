@@ -1,10 +1,10 @@
-//! A line of a run journal: the fields of every line, and those of each message.
+//! A line of a run journal: the common fields, and those of each message.
 
 use schema::{EventBody, event::LineFields};
 use schemars::{Schema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-/// The schema of a line. A message that is not listed has the common fields alone.
+/// The schema of a line. An unknown message has the common fields only.
 pub(crate) fn journal() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let each = EventBody::schemas(&mut generator);
@@ -24,7 +24,7 @@ pub(crate) fn journal() -> Value {
     schema
 }
 
-/// The schema of each message by itself, with the fields that every line has.
+/// The schema of each message, including the common fields.
 pub(crate) fn messages() -> Map<String, Value> {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let listed = EventBody::schemas(&mut generator);

@@ -1,4 +1,4 @@
-//! The shapes of files that are read without a Rust type of their own, told as types that only schemas are made of.
+//! The shapes of files without a Rust type of their own, as types that are used for schemas only.
 
 mod export;
 mod gate;

@@ -1,4 +1,4 @@
-//! What commands print with `--json`: the keys that all have, and those of each command.
+//! The output of commands with `--json`: the common keys, and those of each command.
 
 use schema::{
     BenchmarkScore, Extra, Grades, IncompleteReplies, ReasoningReplies, Standards, Summary,
@@ -6,7 +6,7 @@ use schema::{
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 
-/// Types of which only the schema is used.
+/// Types that are used for their schema only.
 macro_rules! shapes {
     ($($(#[$doc:meta])* struct $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
         $($(#[$doc])*
@@ -17,17 +17,17 @@ macro_rules! shapes {
 }
 
 shapes! {
-    /// One JSON object. The keys that all commands have come first, then those of the command.
+    /// One JSON object. The common keys come first, then those of the command.
     struct Output {
-        /// Version of what is printed. A new first number means that a key has gone or means something else.
+        /// Version of the output format. A new major version means that a key was removed or has another meaning.
         format: String,
-        /// The command as it is typed: `run`, `journal check`.
+        /// The command as typed: `run`, `journal check`.
         command: String,
-        /// What the command ends with.
+        /// The command's exit code.
         exit_code: u8,
     }
 
-    /// Of `run` and of each phase.
+    /// The output of `run` and of each phase.
     struct RunOutput {
         /// The run's id.
         run_id: String,
@@ -35,17 +35,17 @@ shapes! {
         outcome: String,
         /// The folder of the run's manifest and journal.
         record: String,
-        /// Replies by where they came from.
+        /// Replies by their source.
         replies: Replies,
-        /// What was paid now.
+        /// The cost of this run's new calls.
         paid_now: Paid,
         /// The result of each benchmark.
         benchmarks: Vec<BenchmarkOutput>,
-        /// What the gate of `run --gate` says of each benchmark; null without a gate, or where the run did not come to its end.
+        /// The results of `run --gate` for each benchmark; null without a gate, or if the run did not complete.
         gate: Option<Vec<schema::gate::GateReport>>,
     }
 
-    /// Replies by where they came from.
+    /// Replies by their source.
     struct Replies {
         /// From endpoints.
         asked: u64,
@@ -57,11 +57,11 @@ shapes! {
 
     /// Dollars and tokens.
     struct Paid {
-        /// Dollars; null where the price of a call is not known.
+        /// Dollars; null if the price of a call is unknown.
         dollars: Option<f64>,
-        /// Dollars of the calls whose price is known.
+        /// Dollars of the calls with a known price.
         priced_dollars: Option<f64>,
-        /// Calls whose price is not known.
+        /// Calls with an unknown price.
         unpriced_calls: u64,
         /// Tokens sent.
         input_tokens: u64,
@@ -75,29 +75,29 @@ shapes! {
         name: String,
         /// The content of `results.json`.
         results: Vec<Summary>,
-        /// The content of `grades.json`, where it was written.
+        /// The content of `grades.json`, if it was written.
         grades: Option<Grades>,
         /// Rows by phase and system under test.
         counts: Vec<Value>,
-        /// The systems under test with empty or cut-off replies. Absent before there was such a count.
+        /// The systems under test with empty or cut-off replies. Absent in output from before this count existed.
         #[serde(default)]
         incomplete_replies: Vec<IncompleteReplies>,
-        /// The systems under test whose replies came with reasoning, or seem to hold some. Absent before there was such a count.
+        /// The systems under test whose replies contain reasoning, or seem to. Absent in output from before this count existed.
         #[serde(default)]
         reasoning_replies: Vec<ReasoningReplies>,
         /// Rows that failed, by reason.
         failures: Vec<Value>,
         /// The files that were written.
         files: Vec<String>,
-        /// Where the journal is, and what its check says.
+        /// The journal's path, and the result of its check.
         journal: Option<JournalOutput>,
-        /// What all that is in the tree has cost.
+        /// The cost of everything in the tree.
         cost_of_tree: Paid,
-        /// Why the benchmark could not be run to its end.
+        /// Why the benchmark could not be completed.
         error: Option<String>,
     }
 
-    /// Where a journal is, and what its check says.
+    /// The path of a journal, and the result of its check.
     struct JournalOutput {
         /// The file.
         path: String,
@@ -107,23 +107,23 @@ shapes! {
         text: String,
     }
 
-    /// Of `plan`.
+    /// The output of `plan`.
     struct PlanOutput {
-        /// What would be asked, by benchmark and phase.
+        /// The planned calls, by benchmark and phase.
         rows: Vec<Value>,
         /// `{calls, tokens, dollars, unpriced}`.
         total: Extra,
         /// `{max_cost, max_tokens, suffices}`.
         budget: Extra,
-        /// What the run would find in the cache: `{benchmark, phase, target, cached, new, more, reasons}`.
+        /// The expected use of the cache: `{benchmark, phase, target, cached, new, more, reasons}`.
         cache: Vec<Value>,
-        /// What the rows of one target could show, by benchmark and metric. Empty where no row is judged, and for imported conversations.
+        /// What the rows of one target could show, by benchmark and metric. Empty if no row is judged, and for imported conversations.
         metrics: Vec<schema::statistics::MetricPlan>,
-        /// The difference that `scenarios_needed` is for, or null.
+        /// The difference for which `scenarios_needed` is computed, or null.
         want_difference: Option<f64>,
     }
 
-    /// Of `doctor`.
+    /// The output of `doctor`.
     struct DoctorOutput {
         /// The configuration file, or null.
         config: Option<String>,
@@ -131,11 +131,11 @@ shapes! {
         models: Vec<Value>,
     }
 
-    /// Of `calibrate`.
+    /// The output of `calibrate`.
     struct CalibrateOutput {
         /// The benchmark's folder.
         benchmark: String,
-        /// The file that was written.
+        /// The written file.
         standards_file: String,
         /// The journal of the calibration.
         journal: String,
@@ -143,11 +143,11 @@ shapes! {
         standards: Standards,
         /// The scores of the reference systems.
         scores: Vec<BenchmarkScore>,
-        /// What a reader should know.
+        /// Warnings for the reader.
         warnings: Vec<String>,
     }
 
-    /// Of `compare`.
+    /// The output of `compare`.
     struct CompareOutput {
         /// The benchmark's folder.
         benchmark: String,
@@ -155,11 +155,11 @@ shapes! {
         against: Option<String>,
         /// For each pair the comparison of all rows, then of each metric.
         comparisons: Vec<schema::statistics::Comparison>,
-        /// The targets of this tree that people labelled rows of.
+        /// The targets of this tree with rows that people labelled.
         people: Vec<ComparedPeople>,
     }
 
-    /// A judge beside people on one of the targets that are compared.
+    /// A judge compared with people, for one of the compared targets.
     struct ComparedPeople {
         /// The target's id.
         target: schema::ModelId,
@@ -167,35 +167,35 @@ shapes! {
         people: schema::statistics::JudgeAgainstPeople,
     }
 
-    /// Of `baseline`.
+    /// The output of `baseline`.
     struct BaselineOutput {
         /// The benchmark's folder.
         benchmark: String,
-        /// The file that was written.
+        /// The written file.
         path: String,
         /// The ids of its targets.
         targets: Vec<schema::ModelId>,
     }
 
-    /// Of `judge-check`.
+    /// The output of `judge-check`.
     struct JudgeCheckOutput {
         /// The file of labels.
         file: String,
-        /// The benchmark that was made of it and judged, or null: the file has the verdicts.
+        /// The benchmark that was created from it and judged, or null if the file contains the verdicts.
         benchmark: Option<String>,
         /// As `judge.people` of `statistics.json`.
         people: schema::statistics::JudgeAgainstPeople,
     }
 
-    /// Of `label --import`.
+    /// The output of `label --import`.
     struct LabelOutput {
         /// The benchmark's folder.
         benchmark: String,
         /// The file of labels.
         file: String,
-        /// Columns of the file that were not read.
+        /// Columns of the file that were ignored.
         unused_columns: Vec<String>,
-        /// The targets whose labels the file has.
+        /// The targets with labels in the file.
         targets: Vec<LabelledTarget>,
     }
 
@@ -203,31 +203,31 @@ shapes! {
     struct LabelledTarget {
         /// The target's id.
         target: schema::ModelId,
-        /// Labels of people on rows that they had not labelled.
+        /// Labels for rows that the person had not labelled.
         added: u64,
-        /// Labels in place of other ones of the same person on the same row.
+        /// Labels that replaced another label of the same person for the same row.
         replaced: u64,
-        /// Labels that `labels.json` had already.
+        /// Labels that `labels.json` already contained.
         unchanged: u64,
-        /// As `judge.people` of `statistics.json`; null where no label counts.
+        /// As `judge.people` of `statistics.json`; null if no label counts.
         people: Option<schema::statistics::JudgeAgainstPeople>,
-        /// Whether `statistics.json` has these numbers.
+        /// Whether `statistics.json` contains these numbers.
         statistics_current: bool,
     }
 
-    /// Of `view`, when it begins to serve.
+    /// The output of `view`, printed when it starts to serve.
     struct ViewOutput {
         /// The benchmark's folder.
         benchmark: String,
-        /// Where the page is. A program that knows it can read the results and write labels, as long as the command runs.
+        /// The address of the page. A program that knows it can read the results and write labels while the command runs.
         address: String,
-        /// The port in it.
+        /// The port in the address.
         port: u16,
     }
 
-    /// Of `export`.
+    /// The output of `export`.
     struct ExportOutput {
-        /// The format that was written: `eee`, `inspect` and so on.
+        /// The written format: `eee`, `inspect` and so on.
         export_format: String,
         /// Systems under test whose results were exported.
         targets: u64,
@@ -235,79 +235,79 @@ shapes! {
         conversations: u64,
         /// The files that were written.
         files: Vec<String>,
-        /// What was wrong with rows that were left out.
+        /// The errors of rows that were left out.
         problems: Vec<String>,
-        /// What kept results from being exported at all.
+        /// Why results were not exported at all.
         refused: Vec<String>,
-        /// What a reader should know.
+        /// Notes for the reader.
         notes: Vec<String>,
     }
 
-    /// Of `report`.
+    /// The output of `report`.
     struct ReportOutput {
-        /// The page that was written.
+        /// The written page.
         file: String,
-        /// Rows that it holds.
+        /// The number of rows on the page.
         rows: u64,
-        /// Rows of the runs.
+        /// The number of rows of the runs.
         total_rows: u64,
-        /// What is not whole in the runs.
+        /// The gaps in the runs.
         problems: Vec<String>,
-        /// How many targets nothing can be shown of.
+        /// The number of targets about which nothing can be shown.
         refused: u64,
     }
 
-    /// Of `import`.
+    /// The output of `import`.
     struct ImportOutput {
-        /// The format that was read: `eee` or `inspect`.
+        /// The imported format: `eee` or `inspect`.
         from: String,
-        /// The benchmark that was made.
+        /// The created benchmark.
         benchmark: String,
         /// Its folder.
         folder: String,
-        /// How many files were read.
+        /// The imported files.
         files: Vec<String>,
         /// The ids of its metrics.
         metrics: Vec<String>,
-        /// How many scenarios it has.
+        /// The number of scenarios.
         scenarios: u64,
-        /// How many conversations there are of all systems.
+        /// The number of conversations of all systems.
         conversations: u64,
         /// The result of each system under test.
         targets: Vec<Value>,
         /// Rows that were left out, by reason.
         left_out: Vec<Value>,
-        /// What a reader should know.
+        /// Notes for the reader.
         notes: Vec<String>,
     }
 
-    /// Of `journal check`.
+    /// The output of `journal check`.
     struct CheckOutput {
-        /// What the rules say.
+        /// The results of the rules.
         report: CheckReport,
     }
 
-    /// What the rules say of a journal.
+    /// The results of the rules for a journal.
     struct CheckReport {
         /// The file.
         journal: String,
         /// `passed`, `failed` or `not_checkable`.
         verdict: String,
-        /// Why the rules could not be asked, else null.
+        /// Why the rules could not be checked, else null.
         reason: Option<String>,
         /// The run's id.
         run_id: Option<String>,
-        /// Lines that were read.
+        /// Lines read.
         lines: u64,
         /// Items in the journal.
         items: u64,
         /// `{rule, about, outcome, checked, failed, failures, reason}` of each rule.
         rows: Vec<Value>,
-        /// What a reader should know.
+        /// Notes for the reader.
         notes: Vec<String>,
     }
 
-    /// Of `journal stats`.
+    /// The output of `journal stats`.
     struct StatsOutput {
         /// The file.
         journal: String,
@@ -317,9 +317,9 @@ shapes! {
 
     /// The figures of a journal.
     struct JournalStats {
-        /// Events that were read.
+        /// Events read.
         entries: u64,
-        /// The time of the first event, UTC; null where no event has one.
+        /// The time of the first event, UTC; null if no event has one.
         start: Option<String>,
         /// The time of the last event, UTC.
         end: Option<String>,
@@ -333,15 +333,15 @@ shapes! {
         over_time: Extra,
     }
 
-    /// Of `cache stats`.
+    /// The output of `cache stats`.
     struct CacheStatsOutput {
         /// The file.
         file: String,
-        /// Bytes on the disk, the write-ahead log included.
+        /// Bytes on disk, including the write-ahead log.
         file_bytes: u64,
         /// Intact replies.
         replies: u64,
-        /// Rows that are damaged.
+        /// Damaged rows.
         damaged: u64,
         /// When the oldest reply was stored; null without replies.
         oldest: Option<String>,
@@ -353,11 +353,11 @@ shapes! {
 
     /// The replies of one model at one endpoint.
     struct CacheGroupOutput {
-        /// The endpoint's address; null for replies that an earlier version stored.
+        /// The endpoint's address; null for replies stored by an earlier version.
         endpoint: Option<String>,
-        /// The model's name at the endpoint; null likewise.
+        /// The model's name at the endpoint; null for replies stored by an earlier version.
         model: Option<String>,
-        /// How many replies there are.
+        /// The number of replies.
         replies: u64,
         /// Bytes of their texts.
         bytes: u64,
@@ -367,7 +367,7 @@ shapes! {
         newest: Option<String>,
     }
 
-    /// Of `cache prune`.
+    /// The output of `cache prune`.
     struct CachePruneOutput {
         /// The file.
         file: String,
@@ -375,23 +375,23 @@ shapes! {
         dry_run: bool,
         /// Rows that were removed, or would be.
         rows: u64,
-        /// Bytes of their texts; of damaged rows 0.
+        /// Bytes of their texts; 0 for damaged rows.
         bytes: u64,
         /// Bytes of the file and its write-ahead log before.
         file_bytes_before: u64,
         /// The same after.
         file_bytes_after: u64,
-        /// Whether the file was made as small as it can be; false where the disk had no room for that.
+        /// Whether the file was reduced to its minimal size; false if the disk had no room for that.
         shrunk: bool,
     }
 
-    /// Of `validate`.
+    /// The output of `validate`.
     struct ValidateOutput {
         /// Problems in all files.
         problems: u64,
         /// Notes on all files.
         notes: u64,
-        /// The files that were looked at.
+        /// The checked files.
         files: Vec<FileOutput>,
         /// Why paths could not be checked.
         unchecked: Vec<String>,
@@ -401,31 +401,31 @@ shapes! {
     struct FileOutput {
         /// The file.
         path: String,
-        /// What it is.
+        /// The kind of the file.
         kind: String,
-        /// Rows or lines that were looked at.
+        /// The number of checked rows or lines.
         rows: u64,
-        /// How many problems there are.
+        /// The number of problems.
         problems: u64,
-        /// How many notes there are.
+        /// The number of notes.
         notes: u64,
         /// Problems and notes in the order of the file.
         findings: Vec<FindingOutput>,
     }
 
-    /// Something that is to be fixed, or to be known.
+    /// A problem or a note.
     struct FindingOutput {
         /// `problem` or `note`.
         severity: String,
-        /// The line, from 1; null: of the file as a whole.
+        /// The line, from 1; null: the file as a whole.
         line: Option<u64>,
         /// The column in characters, from 1.
         column: Option<u64>,
         /// The key path.
         key: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
-        /// What to do about it, where that is known.
+        /// The advice, if there is any.
         help: Option<String>,
     }
 }
@@ -488,7 +488,7 @@ fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema
     ]
 }
 
-/// The schema of what commands print. A command that is not listed has the common keys alone.
+/// The schema of the output of commands. An unlisted command has the common keys only.
 pub(crate) fn output() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let each = of_command(&mut generator).into_iter().map(|(names, keys)| {

@@ -14,18 +14,18 @@ pub(crate) enum Pack {
     List(Vec<Case>),
 }
 
-/// What holds for all cases, and the cases.
+/// The cases, and defaults for all of them.
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct Table {
-    /// The group of cases that name none. Absent: the file's name without its ending.
+    /// The group of cases without one. Absent: the file's name without its extension.
     group: Option<Word>,
     /// What the group is about, for people.
     description: Option<Word>,
-    /// What sort of cases they are, where a case does not say so.
+    /// The kind of the cases, unless a case states its own.
     kind: Option<schema::safety::CaseKind>,
-    /// Where the cases come from, where a case does not say so.
+    /// The source of the cases, unless a case states its own.
     source: Option<Word>,
     /// The cases.
     cases: Option<Vec<Case>>,
@@ -37,22 +37,22 @@ pub(crate) struct Table {
 #[schemars(extend("anyOf" = [{"required": ["prompt"]}, {"required": ["intent"]}]))]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct Case {
-    /// Unique in the run; at most 200 bytes. No slash, no `__`, no control characters. Rows of CSV may go without.
+    /// Unique in the run; at most 200 bytes. No slash, no `__`, no control characters. Optional in rows of CSV.
     #[schemars(with = "Word")]
     id: Word,
     /// What the user types in a single-turn run.
     prompt: Option<Word>,
-    /// What the user is after in a multi-turn run, told about the user in the third person.
+    /// The user's goal in a multi-turn run, described in the third person.
     intent: Option<Word>,
-    /// The group that it is run and reported with.
+    /// The group with which it is run and reported.
     group: Option<Word>,
     /// Whether it is a risk, or a harmless case that a careful model should answer.
     kind: Option<schema::safety::CaseKind>,
-    /// Who the user is, for the strategies that play somebody.
+    /// Who the user is, for the strategies with a role.
     persona: Option<Word>,
-    /// Words to find cases by: a list, or one text with `;` between them.
+    /// Words for finding cases: a list, or one text separated by `;`.
     tags: Option<Tags>,
-    /// Where the case comes from.
+    /// The source of the case.
     source: Option<Word>,
 }
 
@@ -65,7 +65,7 @@ enum Tags {
     Text(Word),
 }
 
-/// Text. A number is taken as it is written.
+/// Text. A number is used as written.
 struct Word;
 
 impl JsonSchema for Word {
@@ -82,7 +82,7 @@ impl JsonSchema for Word {
     }
 }
 
-/// The schema of one case, for files of one case a line.
+/// The schema of one case, for files with one case per line.
 pub(crate) fn case() -> serde_json::Value {
     let mut schema = crate::schemas::of::<Case>();
     if let Some(object) = schema.as_object_mut() {

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 
-/// What models cost, in dollars per million tokens. Shipped as `fixtures/prices.json`.
+/// The prices of models, in dollars per million tokens. Shipped as `fixtures/prices.json`.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct Prices {
@@ -11,21 +11,21 @@ pub(crate) struct Prices {
     format: u32,
     /// The newest date at which a row was checked, `YYYY-MM-DD`.
     as_of: String,
-    /// What the table is made of. For people.
+    /// The sources of the table, for people.
     #[serde(default)]
     about: Vec<String>,
-    /// One row for each model. The first that fits counts.
+    /// One row for each model. The first match counts.
     prices: Vec<Price>,
 }
 
-/// What one model costs.
+/// The price of one model.
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct Price {
     /// The provider, as `source` in the configuration names it. Absent: any.
     source: Option<String>,
-    /// The model's name on the wire. With `*` at its end it stands for every name with that beginning.
+    /// The model's name on the wire. A trailing `*` matches every name with that prefix.
     model: String,
     /// Dollars per million tokens sent.
     #[schemars(range(min = 0))]
@@ -33,7 +33,8 @@ struct Price {
     /// Dollars per million tokens received.
     #[schemars(range(min = 0))]
     output: f64,
-    /// Dollars per million tokens that the endpoint read from its own prompt cache. Absent: as other input.
+    /// Dollars per million tokens that the endpoint read from its own prompt cache. Absent: the price of
+    /// other input.
     #[schemars(range(min = 0))]
     cached_input: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! What readers take beyond the types: rows of older generations, and wrapped files.
+//! What readers accept beyond the types: rows of older versions, and wrapped files.
 
 use serde_json::{Map, Value, json};
 
@@ -14,12 +14,12 @@ pub(crate) fn scenarios(mut schema: Value) -> Value {
     schema
 }
 
-/// Rows of `conversations.json` of all generations.
+/// Rows of `conversations.json` of all versions.
 pub(crate) fn conversations(mut schema: Value) -> Value {
     let Some(row) = row_of(&mut schema, "Conversation") else {
         return schema;
     };
-    // Of a row without them the folder says which system it was, and the scenario what the row is called.
+    // If a row lacks them, the folder names the system, and the scenario gives the row's id.
     only_required(row, &["id", "metric_id", "transcript"]);
     let null_too = json!(["string", "null"]);
     if let Some(id) = property(row, "conv_id") {
@@ -48,12 +48,12 @@ pub(crate) fn conversations(mut schema: Value) -> Value {
     schema
 }
 
-/// Rows of `scores.json` of all generations.
+/// Rows of `scores.json` of all versions.
 pub(crate) fn scores(mut schema: Value) -> Value {
     let Some(row) = row_of(&mut schema, "Score") else {
         return schema;
     };
-    // ImpactBench leaves the rest to benchmark.yaml and the conversations.
+    // ImpactBench stores the rest in benchmark.yaml and the conversations.
     only_required(row, &["id", "metric_id"]);
     add(
         row,
@@ -68,7 +68,7 @@ pub(crate) fn scores(mut schema: Value) -> Value {
     schema
 }
 
-/// Rows of `labels.json`: null in `passed` is a label, its absence is none.
+/// Rows of `labels.json`: null in `passed` is a label, a missing `passed` is not.
 pub(crate) fn labels(mut schema: Value) -> Value {
     if let Some(row) = row_of(&mut schema, "HumanLabel") {
         only_required(row, &["conv_id", "metric_id", "passed", "labeller"]);
