@@ -1,4 +1,4 @@
-//! Which benchmarks a command works on.
+//! The selection of benchmarks by a command line.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,20 +12,20 @@ use tempfile::TempDir;
 
 use crate::{exit::Failure, flags::BenchmarkSelection, shipped, terminal::Terminal};
 
-/// The benchmarks that a command line means.
+/// The benchmarks that a command line selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
-    /// Their names, each once, in the order given.
+    /// The names without duplicates, in the given order.
     pub names: Vec<String>,
-    /// The shipped ones among them that are not in the folder yet.
+    /// The shipped benchmarks among them that are not in the folder yet.
     missing: Vec<String>,
 }
 
-/// The benchmarks that `selection` means. Nothing is written. With `demonstration` the shipped demonstration is meant when there
-/// is not a benchmark at all.
+/// The benchmarks that `selection` names. Writes nothing. With `demonstration`, the shipped demonstration is selected if there
+/// is no benchmark at all.
 ///
 /// # Errors
-/// When there is none of a name, or it is not clear which is meant.
+/// When a name is unknown, or the selection is ambiguous.
 pub fn choose(
     layout: &Layout,
     selection: &BenchmarkSelection,
@@ -57,10 +57,10 @@ pub fn choose(
     Ok(chosen)
 }
 
-/// The folder of the one benchmark that `name` means.
+/// The folder of the benchmark with the name `name`.
 ///
 /// # Errors
-/// When there is none of this name.
+/// When the name is unknown.
 pub fn one_benchmark(layout: &Layout, name: &str) -> Result<String, Failure> {
     let selection = BenchmarkSelection {
         names: vec![name.to_owned()],
@@ -74,14 +74,14 @@ pub fn one_benchmark(layout: &Layout, name: &str) -> Result<String, Failure> {
 /// Ids of targets.
 ///
 /// # Errors
-/// When a text can be no id.
+/// When a text is not a valid id.
 pub fn target_ids(texts: &[String]) -> Result<Vec<ModelId>, Failure> {
     let id = |id: &String| ModelId::new(id).map_err(|error| Failure::usage(error.to_string()));
     texts.iter().map(id).collect()
 }
 
 impl Chosen {
-    /// Whether it is the demonstration alone; and if so, whether it is in the folder already.
+    /// Whether only the demonstration is selected; if so, whether it is already in the folder.
     pub fn demonstration(&self) -> Option<bool> {
         (self.names == [shipped::DEMONSTRATION]).then_some(self.missing.is_empty())
     }
@@ -101,11 +101,10 @@ impl Chosen {
         Ok(())
     }
 
-    /// Reads each benchmark by `read`: a shipped one that is not in the folder of `layout` yet out of a folder that is gone
-    /// afterwards.
+    /// Calls `read` for each benchmark. A shipped one that is not yet in the folder of `layout` is read from a temporary folder.
     ///
     /// # Errors
-    /// Those of `read`, or when the other folder cannot be made.
+    /// The errors of `read`; also when the temporary folder cannot be created.
     pub fn read<T, E>(
         &self,
         layout: &Layout,
@@ -131,7 +130,7 @@ impl Chosen {
     }
 }
 
-/// What is meant when no benchmark is named; empty: the demonstration.
+/// The selection without a name; empty: the demonstration.
 fn unnamed(
     layout: &Layout,
     all: bool,
@@ -157,7 +156,7 @@ fn unnamed(
     }
 }
 
-/// A name that a shell has completed to a path, `benchmarks/honesty/`, is the name of its folder.
+/// Returns the folder's name for a name that a shell has completed to a path, such as `benchmarks/honesty/`.
 pub fn name_of<'a>(folder: &Path, given: &'a str) -> &'a str {
     let path = Path::new(given);
     let parts = |path: &Path| -> Vec<OsString> {
@@ -177,7 +176,7 @@ pub fn name_of<'a>(folder: &Path, given: &'a str) -> &'a str {
     }
 }
 
-/// Whether a benchmark of this name is in the folder; if not, it is a shipped one.
+/// Whether a benchmark with this name is in the folder; if not, it is a shipped one.
 fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failure> {
     if there.iter().any(|known| known == name) {
         return Ok(true);
@@ -220,7 +219,7 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
     Err(Failure::usage(message))
 }
 
-/// Copies a shipped benchmark and gives its folder. It appears under its name only when it is whole.
+/// Copies a shipped benchmark and returns its folder, which gets its name when it is complete.
 fn copy(folder: &Path, name: &str) -> Result<std::path::PathBuf, Failure> {
     let files = shipped::find(name).unwrap_or_default();
     let target = folder.join(name);
@@ -233,7 +232,7 @@ fn copy(folder: &Path, name: &str) -> Result<std::path::PathBuf, Failure> {
         fs::rename(&unfinished, &target)
     })();
     if let Err(error) = written {
-        // What could not be finished is of no use; whether it can be removed changes nothing.
+        // An unfinished copy is useless; failing to remove it does no harm.
         let _ = fs::remove_dir_all(&unfinished);
         return Err(Failure::nothing_ran(format!(
             "{}: cannot be written: {error}",

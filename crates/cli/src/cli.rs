@@ -16,7 +16,7 @@ use crate::flags::{
     AggregateArgs, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, RunArgs, ScenariosArgs,
 };
 
-/// What the program is called in the examples below.
+/// The program's name in the examples below.
 const EXAMPLE: &str = "cargo xtask";
 
 const EXIT_CODES: &str = "\
@@ -49,13 +49,13 @@ pub struct Cli {
     pub global: Global,
 }
 
-/// The command line of the program `name`, which its examples name too, with `more` subcommands.
+/// The command line of the program `name`, with that name in its examples and with the subcommands `more`.
 pub fn command(name: &str, more: impl IntoIterator<Item = clap::Command>) -> clap::Command {
     let command = named(Cli::command(), name).name(name.to_owned());
     command.bin_name(name).subcommands(more)
 }
 
-/// Puts `name` into the examples of `command` and all commands below.
+/// Replaces the program's name in the examples of `command` and of all its subcommands by `name`.
 fn named(command: clap::Command, name: &str) -> clap::Command {
     let examples = command.get_after_help().map(ToString::to_string);
     let command = match examples {
@@ -65,10 +65,10 @@ fn named(command: clap::Command, name: &str) -> clap::Command {
     command.mut_subcommands(|below| named(below, name))
 }
 
-/// Reads `arguments`.
+/// Parses `arguments`.
 ///
 /// # Errors
-/// Where they are invalid, or only ask for help: clap's error, which says so.
+/// clap's error if they are invalid or only ask for help.
 pub fn parse(
     mut command: clap::Command,
     arguments: &[OsString],
@@ -78,7 +78,7 @@ pub fn parse(
         .map_err(|error| suggested(error, &command, arguments))
 }
 
-/// Adds the command that was meant to clap's error. Clap's own measure of likeness misses short words: `rnu` for `run`.
+/// Adds the likely intended command to clap's error. Clap's own similarity measure misses short words, such as `rnu` for `run`.
 fn suggested(mut error: clap::Error, root: &clap::Command, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;

@@ -1,4 +1,4 @@
-//! How the program ends.
+//! The exit codes and errors of the program.
 
 use std::{fmt, process::ExitCode};
 
@@ -9,7 +9,7 @@ use crate::config::ConfigError;
 /// The exit codes. They are documented in `docs/cli.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// All that was asked for is done.
+    /// Everything was done.
     Complete,
     /// The run finished, and some rows failed.
     FailedRows,
@@ -17,15 +17,15 @@ pub enum Exit {
     Usage,
     /// Nothing could be run, or the result cannot be written.
     NothingRan,
-    /// Somebody stopped it.
+    /// The user stopped the program.
     Interrupted,
     /// A rule of a gate failed, or the failure rate of a safety evaluation is above the threshold.
     GateFailed,
-    /// The rows do not decide a rule of a gate, and none failed.
+    /// The rows do not decide at least one rule of a gate, and no rule failed.
     Inconclusive,
     /// A safety evaluation with more errors than allowed.
     TooManyErrors,
-    /// A safety evaluation that is not complete: the budget was spent, or something could not be kept.
+    /// A safety evaluation is incomplete: the budget was spent, or something could not be stored.
     Incomplete,
 }
 
@@ -61,16 +61,16 @@ impl From<RunOutcome> for Exit {
     }
 }
 
-/// Why a command could not do what it was asked for: one or more lines for a person.
+/// Why a command failed: one or more lines for people.
 #[derive(Debug)]
 pub struct Failure {
-    /// How the program ends.
+    /// The exit code of the program.
     pub exit: Exit,
     message: String,
 }
 
 impl Failure {
-    /// Something that the user has to change first.
+    /// An error that the user has to fix first.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::Usage,
@@ -78,7 +78,7 @@ impl Failure {
         }
     }
 
-    /// Something outside that keeps everything from running.
+    /// An external error that prevented everything from running.
     pub fn nothing_ran(message: impl Into<String>) -> Self {
         Self {
             exit: Exit::NothingRan,
@@ -87,26 +87,26 @@ impl Failure {
     }
 }
 
-/// Problems that are reported together, so that one does not hide another.
+/// Problems that are reported together, so that none hides another.
 #[derive(Debug, Default)]
 pub struct Problems {
     failures: Vec<Failure>,
 }
 
 impl Problems {
-    /// The value of `result`; its error is kept.
+    /// Returns the value of `result`, or stores its error.
     pub fn take<T>(&mut self, result: Result<T, impl Into<Failure>>) -> Option<T> {
         result
             .map_err(|error| self.failures.push(error.into()))
             .ok()
     }
 
-    /// Whether there are none.
+    /// Whether there are no problems.
     pub fn is_empty(&self) -> bool {
         self.failures.is_empty()
     }
 
-    /// All problems in one, each once. It ends the program as the first of them would.
+    /// Combines all problems, without duplicates. The exit code is that of the first one.
     pub fn into_failure(self) -> Failure {
         let exit = self
             .failures

@@ -1,4 +1,4 @@
-//! The flags of the commands that work on benchmarks: each command offers those that act in it, and no others.
+//! The flags of the commands on benchmarks: each command has only the flags that affect it.
 
 use std::path::PathBuf;
 
@@ -6,22 +6,23 @@ use clap::Args;
 
 use crate::config::Flag;
 
-/// The flags of a command that works on benchmarks. Flags that the command does not have are not set.
+/// The flags of a command on benchmarks. Flags that the command does not have are unset.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseArgs {
-    /// Which benchmarks.
+    /// The selected benchmarks.
     pub selection: BenchmarkSelection,
-    /// Only these systems under test; empty: all.
+    /// The selected systems under test; empty: all.
     pub targets: Vec<String>,
     /// Overrides of the configuration.
     pub overrides: Overrides,
-    /// `--want-difference`: the difference of two targets that a plan says the scenarios for.
+    /// `--want-difference`: the difference between two targets for which a plan computes the number of
+    /// scenarios.
     pub want_difference: Option<f64>,
-    /// `--add`: rows are also added to a `scenarios.json` that was not generated here.
+    /// `--add`: also adds rows to a `scenarios.json` that was not generated here.
     pub add: bool,
-    /// `--gate`: the rules that decide how the run ends.
+    /// `--gate`: the rules that determine the exit code of the run.
     pub gate: Option<PathBuf>,
-    /// `--force-row`: conversations whose calls are made again.
+    /// `--force-row`: conversations for which the models are called again.
     pub force_rows: Vec<String>,
 }
 
@@ -260,7 +261,7 @@ pub struct PlanArgs {
 }
 
 impl Calls {
-    /// With how many rows at a time.
+    /// The overrides, with the number of concurrent rows.
     pub fn with_concurrency(&self, concurrency: &Concurrency) -> Overrides {
         Overrides {
             concurrency: concurrency.concurrency,

@@ -1,7 +1,7 @@
-//! The command `probity`: flags, loading the configuration, progress, and wiring. Nothing here knows what a phase does.
+//! The command `probity`: flags, loading the configuration, progress, and wiring. This crate knows no details of the phases.
 //!
-//! [`main()`] is the whole command line over phases of one's own: `run`, `plan`, `resume` by running again, `journal`, `export` and the
-//! rest. A program needs this one dependency; the library is here as [`probity`].
+//! [`main()`] is the whole command line with custom phases: `run`, `plan`, resuming by running again, `journal`, `export` and the rest.
+//! A program needs only this dependency; the library is re-exported as [`probity`].
 //!
 //! ```no_run
 //! fn main() -> std::process::ExitCode {
@@ -14,8 +14,8 @@
 //! `examples/own_evaluator.rs` is such a program, in 30 lines.
 //!
 //! # Limits
-//! - `plan` counts the calls of the shipped phases; what a phase of one's own calls instead it does not know.
-//! - Safety evaluations take no phases of one's own here: use `probity::safety::SafetyRun`.
+//! - `plan` counts the calls of the shipped phases, not those of custom ones.
+//! - Safety evaluations do not support custom phases here: use `probity::safety::SafetyRun`.
 
 mod benchmarks;
 mod cli;

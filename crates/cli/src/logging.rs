@@ -1,4 +1,4 @@
-//! Diagnostics by `tracing`, to standard error.
+//! Diagnostics with `tracing`, written to standard error.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::{cli::Global, exit::Failure, terminal::Terminal};
 /// Starts diagnostics: `--log`, else `RUST_LOG`, else warnings.
 ///
 /// # Errors
-/// When the filter cannot be understood.
+/// When the filter is invalid.
 pub fn start(global: &Global, terminal: &Terminal) -> Result<(), Failure> {
     let from_environment = std::env::var("RUST_LOG")
         .ok()
@@ -31,7 +31,7 @@ pub fn start(global: &Global, terminal: &Terminal) -> Result<(), Failure> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(Writer(terminal.clone()));
-    // Only a test harness could have set another one, and then that one counts.
+    // Only a test harness could have set another subscriber, which then takes precedence.
     let _ = if global.log_json {
         builder.json().try_init()
     } else {
@@ -40,7 +40,7 @@ pub fn start(global: &Global, terminal: &Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A single word would be taken as the name of a module, and a misspelt level as one that is never there.
+/// A single word would be parsed as the name of a module, so a misspelt level would match nothing.
 fn is_level_or_filter(wanted: &str) -> bool {
     let levels = ["off", "error", "warn", "info", "debug", "trace"];
     wanted.split(',').all(|part| {
@@ -63,7 +63,7 @@ impl<'a> MakeWriter<'a> for Writer {
     }
 }
 
-/// Collects one event and writes it at once, between two drawings of the progress bars.
+/// Collects one event and writes it at once, without disturbing the progress bars.
 struct Lines<'a> {
     terminal: &'a Terminal,
     text: Vec<u8>,

@@ -1,17 +1,17 @@
-//! How many files and connections this process may have open.
+//! The limit of files and connections that this process may have open.
 
 use crate::exit::Failure;
 
-/// More than this are not asked for: so many connections need more memory than files.
+/// The highest limit that is requested: more connections need more memory than is reasonable.
 const ENOUGH: u64 = 65_536;
-/// What macOS gives where its limit is said to be infinite.
+/// The actual limit on macOS when it is reported as infinite.
 const ENOUGH_ON_MACOS: u64 = 10_240;
-/// What a run opens besides connections and what each target needs: journal, lock, spools and results.
+/// The files of a run besides connections and the files of each target: journal, lock, spools and results.
 const FILES: u64 = 10;
-/// Spools of a target.
+/// The spools of a target.
 const FILES_PER_TARGET: u64 = 2;
 
-/// Raises the limit as far as this process may. Shells often start with 1,024 or fewer, which are gone with as many calls in flight.
+/// Raises the limit as far as this process may. Shells often start with 1,024 or fewer, which as many calls in flight use up.
 #[cfg(unix)]
 pub fn raise() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -25,21 +25,21 @@ pub fn raise() {
             current: Some(wanted),
             maximum: limit.maximum,
         };
-        // What is not allowed changes nothing: the run then makes do with what there is.
+        // If raising the limit is not allowed, the run uses the existing one.
         if setrlimit(Resource::Nofile, raised).is_ok() {
             return;
         }
     }
 }
 
-/// There is no such limit.
+/// This system has no such limit.
 #[cfg(not(unix))]
 pub fn raise() {}
 
-/// How many connections there may be beside the files of a run over `targets`, each of which takes `each` of the open files.
+/// How many connections are possible besides the files of a run over `targets` targets, each of which uses `each` open files.
 ///
 /// # Errors
-/// When there is no room for a single one. The error says how many files are needed.
+/// When there is no room for a single connection. The error states how many files are needed.
 pub fn for_connections(targets: usize, each: u64) -> Result<usize, Failure> {
     let Some(limit) = limit() else {
         return Ok(usize::MAX);
@@ -55,19 +55,19 @@ pub fn for_connections(targets: usize, each: u64) -> Result<usize, Failure> {
     }
 }
 
-/// The limit, where there is one.
+/// The limit, if there is one.
 #[cfg(unix)]
 pub fn limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
-/// There is none.
+/// This system has no such limit.
 #[cfg(not(unix))]
 pub fn limit() -> Option<u64> {
     None
 }
 
-/// How many are open now; a guess where the system does not tell.
+/// The number of open files; an estimate if the system does not report it.
 fn open_now() -> u64 {
     std::fs::read_dir("/dev/fd").map_or(20, |entries| entries.count() as u64)
 }

@@ -1,10 +1,10 @@
-//! What is said when the program itself is at fault.
+//! The message for an internal error.
 
 use std::panic::PanicHookInfo;
 
 use crate::terminal::Terminal;
 
-/// Tells an error of the program apart from one of its input, and where to report it.
+/// Distinguishes an error of the program from an error in its input, and says where to report it.
 pub fn install(terminal: &Terminal) {
     let terminal = terminal.clone();
     let before = std::panic::take_hook();

@@ -10,27 +10,27 @@ use crate::{
     commands, open_files,
 };
 
-/// Puts phases of one's own into the places of shipped ones. It gets the models of the run too. It is called once for each run, and
-/// a second time to look up what is cached.
+/// Replaces shipped phases by custom ones. It also gets the models of the run. It is called once for each run, and a second time to
+/// look up what is cached.
 pub type ChangePhases = Arc<dyn Fn(&mut Phases, &Models) + Send + Sync>;
 
-/// What a further command does.
+/// Runs an additional command.
 type Run = fn(&ArgMatches) -> ExitCode;
 
-/// The command line of Probity under a name, with phases and further commands of one's own.
+/// The command line of Probity under a given name, with custom phases and additional commands.
 pub struct Program {
     name: String,
     change_phases: Option<ChangePhases>,
     more: Vec<(clap::Command, Run)>,
 }
 
-/// The whole command line, with `change_phases` applied to the shipped phases. Hints name the program as it was started.
+/// Runs the whole command line, with `change_phases` applied to the shipped phases. Hints name the program as it was started.
 pub fn main(change_phases: impl Fn(&mut Phases, &Models) + Send + Sync + 'static) -> ExitCode {
     Program::of_process().phases(change_phases).run()
 }
 
 impl Program {
-    /// The command line of a program that is called `name` in help and hints: `cargo xtask`, for one.
+    /// The command line of a program with the name `name` in help and hints, such as `cargo xtask`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Program {
         }
     }
 
-    /// The same, called as this process was started; `probity` where that is not known.
+    /// The command line with the name under which this process was started; `probity` if that is unknown.
     #[must_use]
     pub fn of_process() -> Self {
         let file = env::args_os().next();
@@ -56,14 +56,14 @@ impl Program {
         self
     }
 
-    /// Adds a command beside those of Probity.
+    /// Adds a command to those of Probity.
     #[must_use]
     pub fn command(mut self, command: clap::Command, run: Run) -> Self {
         self.more.push((command, run));
         self
     }
 
-    /// Reads the command line of the process and does what it says. Errors have been reported when this returns.
+    /// Parses the command line of the process and runs the command. All errors are reported when this returns.
     #[must_use]
     pub fn run(self) -> ExitCode {
         open_files::raise();

@@ -1,4 +1,4 @@
-//! Progress of a run: bars on a terminal, a line every few seconds without one.
+//! The progress of a run: bars on a terminal, a line every few seconds without one.
 
 mod pace;
 mod task;
@@ -17,7 +17,7 @@ use probity::{Observer, Phase, Progress};
 use self::{task::Task, waits::Waits};
 use crate::terminal::Terminal;
 
-/// How often bars are drawn again.
+/// How often bars are redrawn.
 const DRAWN: Duration = Duration::from_millis(200);
 
 /// How often progress is reported without a terminal.
@@ -29,7 +29,7 @@ const QUIET: Duration = Duration::from_secs(30);
 /// Shows the progress of a run. All targets of a phase share one bar.
 pub struct ProgressObserver {
     shared: Arc<Shared>,
-    /// Dropped at the end, which ends the thread that draws bars or writes lines.
+    /// Dropped at the end, which stops the thread that draws bars or writes lines.
     _ticking: Option<mpsc::SyncSender<()>>,
 }
 
@@ -42,14 +42,14 @@ struct Shared {
 #[derive(Default)]
 struct Tasks {
     all: BTreeMap<(String, Phase), Task>,
-    /// When a line was written last.
+    /// When the last line was written.
     told: Option<Instant>,
-    /// Nothing is drawn any more.
+    /// Drawing has ended.
     ended: bool,
 }
 
 impl ProgressObserver {
-    /// A watch that writes to `terminal`, and says which models of `health` the run waits for.
+    /// An observer that writes to `terminal`, and reports which models of `health` the run waits for.
     pub fn new(terminal: &Terminal, health: Health) -> Self {
         let shared = Arc::new(Shared {
             terminal: terminal.clone(),
@@ -73,7 +73,7 @@ impl ProgressObserver {
         }
     }
 
-    /// Takes the bars away.
+    /// Removes the bars.
     pub fn end(&self) {
         let mut tasks = self.shared.tasks();
         tasks.ended = true;
@@ -138,7 +138,7 @@ fn name(target: Option<&&schema::ModelId>) -> String {
 }
 
 impl Tasks {
-    /// The phases at work, each with what it has to wait for at `now`.
+    /// The active phases, each with the time left of its source at `now`.
     fn open(&mut self, now: Instant) -> impl Iterator<Item = &mut Task> {
         let mut simulated = None;
         for ((benchmark, phase), task) in &mut self.all {
@@ -183,7 +183,7 @@ impl Shared {
         }
     }
 
-    /// Shows what is new at `now`.
+    /// Shows the changes at `now`.
     fn tick(&self, now: Instant) {
         if self.terminal.draws() {
             let mut tasks = self.tasks();
@@ -199,8 +199,8 @@ impl Shared {
         }
     }
 
-    /// One line for each phase in which something happened since its last one. Where nothing has happened at all for a while,
-    /// one line for all those that wait for replies.
+    /// One line for each phase with progress since its last line. After a period without any progress, one line for all
+    /// phases that wait for replies.
     fn news(&self, now: Instant) -> Vec<String> {
         let mut tasks = self.tasks();
         let (mut lines, mut waiting) = (Vec::new(), Vec::new());
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(after(10), ["b: simulate 1/4, 1 failed"]);
         assert_eq!(after(15), Vec::<String>::new());
         assert_eq!(after(35), Vec::<String>::new());
-        // No conversation has come to the judge: evaluate waits for nothing.
+        // No conversation has reached the judge: evaluate is not waiting for replies.
         let waiting = "waiting for replies: b: simulate 1/4";
         assert_eq!(after(40), [waiting]);
         assert_eq!(after(45), Vec::<String>::new());

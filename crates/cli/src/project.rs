@@ -1,23 +1,23 @@
-//! The folder of a project: that of `benchmarks` and of the configuration, found from any folder below it.
+//! Finds the folder of a project, which contains `benchmarks` and the configuration, from any folder below it.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
 };
 
-/// The folder of the project, as a path from the current folder: empty where it is the current one.
+/// The folder of the project, relative to the current folder: empty if it is the current one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Project {
     root: PathBuf,
 }
 
 impl Project {
-    /// Looks for the project of the current folder.
+    /// Finds the project of the current folder.
     pub fn find() -> Self {
         let home = env::var_os("HOME").map(PathBuf::from);
         match env::current_dir() {
             Ok(current) => Self::above(&current, home.as_deref()),
-            // Where the current folder is not known, paths that start in it may still work.
+            // If the current folder is unknown, relative paths may still work.
             Err(_) => Self::default(),
         }
     }
@@ -27,15 +27,15 @@ impl Project {
         &self.root
     }
 
-    /// Whether it is another folder than the current one.
+    /// Whether the project is not in the current folder.
     pub fn is_above(&self) -> bool {
         !self.root.as_os_str().is_empty()
     }
 
-    /// The project of `current`: the nearest folder, it or one above it, that holds one. The search ends at the root of a git
-    /// repository, at `home`, and at folders of another owner, whose configuration is not to be trusted.
+    /// The project of `current`: the nearest folder, itself or an ancestor, that contains one. The search ends at the root of
+    /// a git repository, at `home`, and at folders of another owner, whose configuration cannot be trusted.
     fn above(current: &Path, home: Option<&Path>) -> Self {
-        // What is configured here is meant to be used here.
+        // A configuration in the current folder is meant for this folder.
         if has_config(current) {
             return Self::default();
         }
@@ -61,7 +61,7 @@ fn has_config(folder: &Path) -> bool {
     names.iter().any(|name| folder.join(name).exists())
 }
 
-/// Whether a folder holds a project. A `config.yaml` alone may be that of any program.
+/// Whether a folder contains a project. A `config.yaml` alone may belong to any program.
 fn is_project(folder: &Path) -> bool {
     let entries = fs::read_dir(folder.join("benchmarks"));
     let mut entries = entries.into_iter().flatten().flatten();

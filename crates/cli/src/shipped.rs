@@ -1,6 +1,6 @@
-//! The benchmarks that come with Probity.
+//! The benchmarks that are shipped with Probity.
 
-/// The one that runs when the folder of benchmarks is empty.
+/// The benchmark that runs when the folder of benchmarks is empty.
 pub const DEMONSTRATION: &str = "sycophancy";
 
 /// Their names.
@@ -25,7 +25,7 @@ const DELEGATED_ACTIONS: &[File] = &[
     ),
 ];
 
-/// The files of one of them.
+/// The files of a shipped benchmark.
 pub fn find(name: &str) -> Option<&'static [File]> {
     match name {
         DEMONSTRATION => Some(SYCOPHANCY),

@@ -1,4 +1,4 @@
-//! What is written to the terminal: one place, so that messages and progress bars do not tear each other.
+//! Output to the terminal. All of it goes through this module, so that messages and progress bars do not mix.
 
 use std::{
     io::{self, IsTerminal, Write, stderr, stdout},
@@ -10,13 +10,13 @@ use schema::text::spell_bidi;
 
 use crate::cli::{ColorChoice, Global};
 
-/// A line of a message that begins so is advice, and gets a label of its own.
+/// The prefix of a line of advice in a message. The line gets its own label.
 const HELP: &str = "help: ";
-/// What the further lines of a message begin with.
+/// The indentation of the further lines of a message.
 const INDENT: &str = "  ";
 const NO_BREAK: &str = "\u{a0}";
 
-/// Standard error and output, and how they are used. Clones share the progress bars.
+/// Standard error and output, and their settings. Clones share the progress bars.
 #[derive(Clone, Debug)]
 pub struct Terminal {
     bars: MultiProgress,
@@ -33,7 +33,7 @@ struct Style {
 }
 
 impl Terminal {
-    /// As the flags want it.
+    /// The terminal with the settings of the flags.
     pub fn new(global: &Global) -> Self {
         let is_terminal = stderr().is_terminal();
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -66,7 +66,7 @@ impl Terminal {
         &self.bars
     }
 
-    /// Whether progress is drawn as bars; else it is reported in lines.
+    /// Whether progress is drawn as bars; otherwise it is reported in lines.
     pub fn draws(&self) -> bool {
         self.style.is_terminal
     }
@@ -91,7 +91,7 @@ impl Terminal {
         self.labelled("warning", "1;33", text);
     }
 
-    /// Several lines that say what went wrong, the first of them coloured as an error is: always shown.
+    /// Several lines about a failure, the first of them coloured like an error: always shown.
     pub fn alert(&self, text: &str) {
         match text.split_once('\n') {
             Some((first, rest)) if self.color() => {
@@ -101,7 +101,7 @@ impl Terminal {
         }
     }
 
-    /// Something good to know.
+    /// A note, which `--quiet` hides.
     pub fn note(&self, text: &str) {
         if !self.quiet() {
             self.labelled("note", "1;36", text);
@@ -120,20 +120,20 @@ impl Terminal {
         }
     }
 
-    /// Writes to standard error while no bar is in the way.
+    /// Writes to standard error without disturbing the bars.
     pub fn write(&self, bytes: &[u8]) {
-        // Standard error that is closed is not a reason to stop.
+        // A closed standard error is not a reason to stop.
         self.beside_bars(|| {
             let _ = stderr().lock().write_all(bytes);
         });
     }
 
-    /// Whether bars can be drawn now. A terminal that was closed is none any more.
+    /// Whether bars can be drawn now. A closed terminal does not count as one.
     pub fn draws_now(&self) -> bool {
         self.draws() && stderr().is_terminal()
     }
 
-    /// Does `write` while no bar is in the way. What draws the bars panics where the terminal is gone, so it is not asked then.
+    /// Calls `write` without disturbing the bars. The drawing code panics if the terminal is gone, so it is not used then.
     fn beside_bars<T>(&self, write: impl FnOnce() -> T) -> T {
         match self.draws_now() {
             true => self.bars.suspend(write),
@@ -141,12 +141,12 @@ impl Terminal {
         }
     }
 
-    /// Results for people: to standard output. Marks that turn the direction of writing are spelled out.
+    /// Prints results for people to standard output. Direction marks are written as escapes.
     pub fn print(&self, text: &str) {
         self.print_data(&spell_bidi(text));
     }
 
-    /// Results for programs: to standard output, as they are. That they cannot be written is kept for the end: see
+    /// Prints results for programs to standard output, unchanged. A failed write is remembered for the end: see
     /// [`unwritten`](Self::unwritten).
     pub fn print_data(&self, text: &str) {
         let written = self.beside_bars(|| {
@@ -154,17 +154,17 @@ impl Terminal {
             out.write_all(text.as_bytes()).and_then(|()| out.flush())
         });
         if let Some(why) = written.err().as_ref().and_then(unwritten) {
-            // The first reason is the one to tell.
+            // The first reason is kept.
             let _ = self.unwritten.set(why);
         }
     }
 
-    /// Why results could not be written to standard output; `None` where all were, or nobody reads them.
+    /// Why results could not be written to standard output; `None` if all were written, or the reader closed the output.
     pub fn unwritten(&self) -> Option<&str> {
         self.unwritten.get().map(String::as_str)
     }
 
-    /// Columns for results: as many as they want where standard output is a file or a pipe, so that nothing is cut off.
+    /// The width for results. Unlimited if standard output is a file or a pipe, so that nothing is cut off.
     pub fn page(&self) -> usize {
         if stdout().is_terminal() {
             self.width()
@@ -173,7 +173,7 @@ impl Terminal {
         }
     }
 
-    /// Columns to write into.
+    /// The width for wrapped text.
     pub fn width(&self) -> usize {
         match std::env::var("COLUMNS")
             .ok()
@@ -184,12 +184,13 @@ impl Terminal {
         }
     }
 
-    /// Columns of the terminal that bars are drawn on.
+    /// The width of the terminal on which bars are drawn.
     pub fn columns(&self) -> usize {
         terminal_size::terminal_size_of(stderr()).map_or(80, |(width, _)| usize::from(width.0))
     }
 
-    /// Columns to wrap messages at. Where standard error is a file or a pipe, a message is one line, for programs to search.
+    /// The width at which messages are wrapped. If standard error is a file or a pipe, a message is one line, so that programs
+    /// can search it.
     fn message_width(&self) -> usize {
         match stderr().is_terminal() {
             true => self.width(),
@@ -211,7 +212,7 @@ impl Terminal {
         self.write(message.as_bytes());
     }
 
-    /// `text` behind a coloured label, where it has one, in lines that fit the terminal.
+    /// `text` after a coloured label, if it has one, in lines that fit the terminal.
     fn wrapped(&self, label: Option<(&str, &str)>, text: &str) -> String {
         let first = label.map_or(INDENT.to_owned(), |(label, _)| format!("{label}: "));
         let options = textwrap::Options::new(self.message_width().max(40))
@@ -230,7 +231,7 @@ impl Terminal {
     }
 }
 
-/// `text` with spaces inside backticks made such that lines do not break there: a command stays on one line, to be copied.
+/// Protects spaces inside backticks from line breaks: a command stays on one line, so that it can be copied.
 fn keep_commands_whole(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let parts = parts.map(|(nth, part)| match nth % 2 {
@@ -240,7 +241,7 @@ fn keep_commands_whole(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// What to tell of an error of standard output. A reader that has gone away, such as `head`, is none.
+/// The message about an error of standard output; `None` if the reader, such as `head`, has closed it.
 pub fn unwritten(error: &io::Error) -> Option<String> {
     (error.kind() != io::ErrorKind::BrokenPipe)
         .then(|| format!("standard output cannot be written: {error}"))

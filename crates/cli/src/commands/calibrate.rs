@@ -34,10 +34,10 @@ pub struct CalibrateArgs {
     json: bool,
 }
 
-/// Writes the standards of a benchmark from scores that are in the tree.
+/// Writes the standards of a benchmark from scores in the tree.
 ///
 /// # Errors
-/// When there are no such scores, or the file is there and is not to be replaced.
+/// When there are no such scores, or the file already exists and must not be replaced.
 pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
     let config = context.configure(&Overrides::default())?;
     let name = &one_benchmark(&context.layout, &args.name)?;
@@ -95,7 +95,7 @@ fn value(name: &str, done: &Calibration) -> serde_json::Value {
     })
 }
 
-/// The command as it could be typed again.
+/// The command, as the user could type it again.
 fn command(program: &str, args: &CalibrateArgs) -> String {
     let mut words = vec![format!("{program} calibrate"), args.name.clone()];
     for reference in &args.references {

@@ -1,22 +1,22 @@
-//! Commands for a user to type that do what is said of them: with the flags of this command that decide it.
+//! Commands for hints, with the flags of the current command that matter.
 
 use std::borrow::Cow;
 
 use super::Context;
 use crate::flags::Overrides;
 
-/// Settings of this command that the next one has to repeat.
+/// Settings of the current command that the suggested one has to repeat.
 #[derive(Clone, Debug, Default)]
 pub struct CommandHints {
-    /// What each command begins with.
+    /// The start of each command.
     command: String,
-    /// Flags that every command has.
+    /// Flags of every command.
     everywhere: String,
-    /// How many conversations are simulated.
+    /// The number of samples.
     samples: Option<u32>,
-    /// How long they are.
+    /// The flag for the length of conversations.
     turns: String,
-    /// What else decides how they are simulated.
+    /// The flag for the seed.
     seed: String,
 }
 
@@ -46,12 +46,12 @@ impl CommandHints {
         }
     }
 
-    /// What each command begins with.
+    /// The start of each command.
     pub fn command(&self) -> &str {
         &self.command
     }
 
-    /// `run`, of one target; with `samples` in place of those of the configuration.
+    /// `run` for one target, with `samples` instead of the configured number.
     pub fn run(&self, benchmark: &str, target: &str, samples: Option<u32>) -> String {
         let samples = samples.or(self.samples);
         let samples = samples.map(|samples| format!(" --num-samples {samples}"));
@@ -67,7 +67,7 @@ impl CommandHints {
         )
     }
 
-    /// `run`, of all targets of the configuration, simulated with these settings.
+    /// `run` for all configured targets, with these settings.
     pub fn run_alike(&self, benchmark: &str, turns: u32, samples: u32) -> String {
         format!(
             "`{} run {} --turns {turns} --num-samples {samples}{}{}`",
@@ -78,7 +78,7 @@ impl CommandHints {
         )
     }
 
-    /// `evaluate`, of all targets of the configuration.
+    /// `evaluate` for all configured targets.
     pub fn evaluate_all(&self, benchmark: &str) -> String {
         format!(
             "`{} evaluate {}{}`",
@@ -88,7 +88,7 @@ impl CommandHints {
         )
     }
 
-    /// `evaluate`, of one target; `more` is behind it.
+    /// `evaluate` for one target; `more` is appended.
     pub fn evaluate(&self, benchmark: &str, target: &str, more: &str) -> String {
         format!(
             "`{} evaluate {} --target {}{more}{}`",
@@ -100,7 +100,8 @@ impl CommandHints {
     }
 }
 
-/// `word`, quoted where a shell would not read it as one word. A NUL byte cannot be quoted; no argument or file name has one.
+/// `word`, quoted if a shell would not read it as one word. A NUL byte cannot be quoted, but no argument or file name
+/// contains one.
 fn quoted(word: &str) -> Cow<'_, str> {
     shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
 }

@@ -1,4 +1,4 @@
-//! `compare`: two targets, or two runs of one, scenario by scenario.
+//! `compare`: compares two targets, or two runs of one target, scenario by scenario.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ pub struct CompareArgs {
 /// Prints the comparisons.
 ///
 /// # Errors
-/// When there are no such scores, or the other tree is of another benchmark.
+/// When there are no such scores, or the other tree belongs to another benchmark.
 pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
     let name = &one_benchmark(&context.layout, &args.name)?;
     let options = CompareOptions {
@@ -93,7 +93,7 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// A text, and another one below it where there is one.
+/// A text followed by `more`, if `more` is not empty.
 fn below(mut text: String, more: &str) -> String {
     if !more.is_empty() {
         text.push('\n');

@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 /// Prints the script of `shell` for the command line `line`.
 ///
 /// # Errors
-/// Where the program is called by two words: shells complete `cargo`, and not `cargo xtask`.
+/// When the program's name consists of two words: shells complete `cargo`, and not `cargo xtask`.
 pub fn run(context: &Context, mut line: clap::Command, shell: Shell) -> Result<Exit, Failure> {
     let program = context.layout.program().to_owned();
     if program.contains(char::is_whitespace) {

@@ -1,4 +1,4 @@
-//! The demonstration is run with real models only when somebody asks for it.
+//! The demonstration runs with real models only if the user names it.
 
 use probity::Phase;
 use store::read_benchmark;
@@ -6,10 +6,10 @@ use store::read_benchmark;
 use super::{Context, provenance::BenchmarkProvenance};
 use crate::{benchmarks::Chosen, config::Config, exit::Failure, flags::PhaseArgs, shipped};
 
-/// Refuses a command without a name that would pay real models for the demonstration.
+/// Refuses a command without a benchmark name that would run the demonstration with real models.
 ///
 /// # Errors
-/// What to do instead.
+/// The reason, with advice.
 pub fn refuse_bought(
     context: &Context,
     config: &Config,
@@ -23,7 +23,7 @@ pub fn refuse_bought(
     }
 }
 
-/// Why such a command is refused, where it is.
+/// Why the command is refused; `None` if it is not.
 pub fn bought(
     context: &Context,
     config: &Config,
@@ -38,7 +38,7 @@ pub fn bought(
     let name = shipped::DEMONSTRATION;
     let there = match chosen.demonstration()? {
         false => "no benchmark",
-        // Single phases and targets are named one by one.
+        // Once the demonstration is in the folder, commands for a single phase or single targets are not refused.
         true if phases == Phase::ALL && args.targets.is_empty() && is_as_shown(context) => {
             "no benchmark but the demonstration"
         }
@@ -52,7 +52,7 @@ pub fn bought(
     ))
 }
 
-/// Whether the demonstration in the folder has the metrics of scripted models, or none yet.
+/// Whether the demonstration in the folder has the metrics of scripted models, or no metrics yet.
 fn is_as_shown(context: &Context) -> bool {
     let name = shipped::DEMONSTRATION;
     let dir = context.layout.benchmark(name);

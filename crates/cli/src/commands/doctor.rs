@@ -22,7 +22,7 @@ use crate::{
     flags::Overrides,
 };
 
-/// How long an endpoint may take to answer one word. A model that is loaded first takes its time.
+/// The timeout for a one-word answer. It leaves time for loading the model first.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One line of the table.
@@ -36,7 +36,7 @@ struct Check {
 struct Problem {
     what: String,
     mend: String,
-    /// Whether the configuration has to change, rather than the world.
+    /// Whether the user has to change the configuration, rather than fix something outside of it.
     configuration: bool,
 }
 
@@ -61,7 +61,7 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
         context.terminal.print(&format!("config     {file}\n"));
     }
     context.tell_scripted(&config);
-    // A folder that cannot be read holds no benchmark to speak of.
+    // A folder that cannot be read has no benchmarks to check.
     let names = context.layout.names().unwrap_or_default();
     typos::warn(context, &names, true);
     let checks = Context::runtime()?.block_on(check_all(&config, &models))?;
@@ -75,12 +75,12 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// All models that take part in something: in benchmarks, in safety evaluations, or in both.
+/// All models of benchmarks, of safety evaluations, or of both.
 fn models(settings: &Settings) -> Result<Vec<&ModelEntry>, Failure> {
     let safety = &settings.safety;
     let mut models = match ModelRoles::of(settings, &Phase::ALL, &[]) {
         Ok(parts) => parts.called(),
-        // A configuration for safety evaluations alone.
+        // A configuration for safety evaluations only.
         Err(_)
             if safety.attacker.is_some()
                 && !safety.judges.is_empty()
@@ -113,7 +113,7 @@ impl Check {
 
     fn to_row(&self) -> ModelCheck {
         let trouble = self.result.as_ref().err();
-        // What is wrong in the configuration says itself what to do.
+        // Errors in the configuration include their own advice.
         let mend = trouble.filter(|trouble| !trouble.configuration);
         ModelCheck {
             who: self.who.clone(),
@@ -140,7 +140,7 @@ async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>
     };
     let factory = ModelFactory::new(HttpClient::default()).with_retries(once);
     let mut checks = Vec::new();
-    // The same model at the same place in two parts is called once.
+    // A model that is configured in two roles is called once.
     let mut asked: BTreeMap<(String, String), usize> = BTreeMap::new();
     for &entry in models {
         let who = format!("{} ({})", entry.path, entry.id);
@@ -180,7 +180,7 @@ async fn probe(
     mut settings: ModelSettings,
 ) -> Result<String, Problem> {
     settings.request_timeout = settings.request_timeout.min(PATIENCE);
-    // A model that thinks needs a few tokens before it says anything; an empty reply is fine here.
+    // A reasoning model needs a few tokens before its answer; an empty reply is fine here.
     settings.max_tokens = Some(settings.max_tokens.unwrap_or(16).min(16));
     let in_config = |what: String| Problem {
         what,
@@ -250,7 +250,7 @@ fn show(context: &Context, checks: &[Check]) {
     context.terminal.print(&text);
 }
 
-/// 2 when the configuration has to change, 3 when no endpoint can be used, 1 when some can.
+/// 2 if the configuration has to change, 3 if no endpoint is usable, 1 if some are not.
 fn exit(checks: &[Check]) -> Exit {
     let troubles = || {
         checks

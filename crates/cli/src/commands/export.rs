@@ -1,4 +1,4 @@
-//! `export`: finished runs in the formats of others.
+//! `export`: exports finished runs to the formats of other programs.
 
 use std::{io::Write, path::PathBuf};
 
@@ -116,10 +116,11 @@ fn version(text: &str) -> Result<Version, String> {
     Version::parse(text).ok_or_else(|| "supported versions: 0.3.0 and 0.2.0".to_owned())
 }
 
-/// Exports what the tree holds.
+/// Exports the results in the tree.
 ///
 /// # Errors
-/// When there is nothing to export, it is not whole and `--strict` is given, or a file cannot be written.
+/// When there is nothing to export, the results are incomplete and `--strict` is given, or a file cannot
+/// be written.
 pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
     logging::start(&context.global, &context.terminal)?;
     let options = ExportOptions {
@@ -221,7 +222,7 @@ fn exporter(args: &ExportArgs, out: &std::path::Path) -> Box<dyn Exporter> {
     }
 }
 
-/// Adds the summary to the job's page, where the command runs in GitHub Actions.
+/// Appends the summary to the job's page when the command runs in GitHub Actions.
 fn append_to_job(context: &Context, report: &ExportReport) -> Result<(), Failure> {
     let Some(page) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|page| !page.is_empty()) else {
         return Ok(());

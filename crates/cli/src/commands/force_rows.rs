@@ -11,10 +11,11 @@ use crate::{
     exit::Failure,
 };
 
-/// The rows of the conversations `ids`, among the scenarios of the benchmarks `chosen` and all samples of `targets`.
+/// The rows of the conversations `ids`, looked up among the scenarios of the benchmarks `chosen` and all samples of
+/// `targets`.
 ///
 /// # Errors
-/// When an id is of no such row, and when scenarios cannot be read.
+/// When an id matches no row, or scenarios cannot be read.
 pub fn find(
     context: &Context,
     config: &Config,

@@ -1,4 +1,4 @@
-//! What a run finds in the response cache, told before it begins.
+//! Reports before a run how many of its replies are in the cache.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,7 +13,8 @@ use crate::{
     exit::Failure,
 };
 
-/// Looks up what the phases of `options` would find in `cache`. What cannot be looked up is left out: it is not a part of the work.
+/// Looks up the expected cache use of the phases of `options` in `cache`. Whatever cannot be looked up is left out: the forecast is not
+/// essential.
 pub async fn look(
     context: &Context,
     config: &Config,
@@ -34,7 +35,7 @@ pub async fn look(
     found
 }
 
-/// The phases over models that answer from the cache only.
+/// The phases, with models that answer from the cache only.
 fn phases(
     context: &Context,
     config: &Config,
@@ -77,7 +78,7 @@ fn phases(
     Ok(phases)
 }
 
-/// Stands behind the cache and has no reply.
+/// The model behind the cache, which has no reply.
 struct NotCached(ModelId);
 
 #[async_trait]
@@ -92,8 +93,8 @@ impl ChatModel for NotCached {
     }
 }
 
-/// A line for each benchmark and phase: how many rows come from the cache, how many are new, and why. Targets of which the same is to be
-/// said share one.
+/// A line for each benchmark and phase: how many rows come from the cache, how many are new, and why. Targets with the same text share a
+/// line.
 pub fn lines(found: &[Forecast]) -> Vec<String> {
     let mut lines: BTreeMap<(&str, &str, String), Vec<&ModelId>> = BTreeMap::new();
     for row in found {
@@ -104,7 +105,7 @@ pub fn lines(found: &[Forecast]) -> Vec<String> {
         };
         let text = format!("{} from the cache, {} new{more}{why}", row.cached, row.new);
         let phase = row.phase.command();
-        // In the order in which they run.
+        // In the order in which the phases run.
         let order = if phase == "simulate" { "1" } else { "2" };
         let key = (row.benchmark.as_str(), order, format!("{phase} {text}"));
         lines.entry(key).or_default().push(&row.target);

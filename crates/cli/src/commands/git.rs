@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// `{revision, dirty}`, or null where there is no git or no repository.
+/// `{revision, dirty}`, or null without git or a repository.
 pub fn state() -> Value {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok()?;

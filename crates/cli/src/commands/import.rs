@@ -1,4 +1,4 @@
-//! `import`: what others ran, as a benchmark to judge.
+//! `import`: creates a benchmark from conversations of other programs.
 
 use std::path::PathBuf;
 
@@ -60,10 +60,10 @@ impl From<Polarity> for MetricType {
     }
 }
 
-/// Imports what the paths name.
+/// Imports the files at the paths.
 ///
 /// # Errors
-/// When something cannot be read or used, or the benchmark cannot be written. Nothing is written then.
+/// When something cannot be read or used, or the benchmark cannot be written. In that case nothing is written.
 pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
     logging::start(&context.global, &context.terminal)?;
     let report = probity::import(&context.layout, &options(args)?)?;
@@ -164,7 +164,7 @@ fn text(context: &Context, report: &ImportReport) -> String {
     text
 }
 
-/// The command that continues from the existing files.
+/// The next command, which continues from the imported files.
 fn next(report: &ImportReport) -> &'static str {
     if report.targets.is_empty() {
         "run"
@@ -175,7 +175,7 @@ fn next(report: &ImportReport) -> &'static str {
     }
 }
 
-/// A text out of a file, safe to show on a terminal.
+/// A text from a file, made safe for a terminal.
 fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

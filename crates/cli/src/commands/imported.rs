@@ -1,23 +1,23 @@
-//! Targets whose conversations were imported: `evaluate` judges them, whether the configuration has them or not.
+//! Imported targets: `evaluate` judges their conversations, whether or not they are configured.
 
 use probity::{Layout, Phase, imported_targets};
 use schema::{ModelId, TargetRef};
 
 use crate::{benchmarks::choose, exit::Failure, flags::BenchmarkSelection};
 
-/// The imported targets of the benchmarks that a command works on.
+/// The imported targets of the selected benchmarks.
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
     targets: Vec<TargetRef>,
-    /// Configured targets that have conversations beside them; `None` where a benchmark was not imported, and all may have.
+    /// Configured targets with conversations; `None` if a benchmark was not imported, and any target may have some.
     played: Option<Vec<ModelId>>,
 }
 
 impl Imported {
-    /// Those of the benchmarks of `selection`, where existing conversations are judged and none are simulated.
+    /// The imported targets of the benchmarks of `selection`, if the phases judge existing conversations and simulate none.
     ///
     /// # Errors
-    /// When the record of an import cannot be read. Missing benchmarks are reported where they are chosen.
+    /// When the record of an import cannot be read. Missing benchmarks are reported where they are selected.
     pub fn of(
         layout: &Layout,
         selection: &BenchmarkSelection,
@@ -48,23 +48,23 @@ impl Imported {
         Ok(found)
     }
 
-    /// Whether there are none.
+    /// Whether there are no imported targets.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// Whether a target of this id was imported.
+    /// Whether the target with this id was imported.
     pub fn has(&self, id: &str) -> bool {
         self.targets.iter().any(|target| target.id.as_str() == id)
     }
 
-    /// Whether a configured target of this id is judged as well: it is no other's, and may have conversations.
+    /// Whether the configured target with this id is judged as well: it was not imported, and may have conversations.
     pub fn leaves(&self, id: &ModelId) -> bool {
         let played = self.played.as_ref();
         !self.has(id.as_str()) && played.is_none_or(|ids| ids.contains(id))
     }
 
-    /// The imported targets among those of `only`; all where it is empty.
+    /// The imported targets among `only`; all of them if `only` is empty.
     pub fn chosen(self, only: &[String]) -> Vec<TargetRef> {
         let wanted =
             |target: &TargetRef| only.is_empty() || only.iter().any(|id| id == target.id.as_str());
@@ -72,7 +72,7 @@ impl Imported {
     }
 }
 
-/// The targets of a benchmark that have conversations.
+/// The targets of a benchmark with conversations.
 fn with_conversations(layout: &Layout, name: &str) -> Vec<ModelId> {
     let Ok(dir) = layout.benchmark(name) else {
         return Vec::new();

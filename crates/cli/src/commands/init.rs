@@ -8,10 +8,10 @@ use crate::exit::{Exit, Failure};
 const BENCHMARK: &str = include_str!("templates/benchmark.yaml");
 const CONFIG: &str = include_str!("templates/config.yaml");
 
-/// Writes the files that are not there yet. Nothing is ever overwritten.
+/// Creates the missing files. Never overwrites an existing one.
 ///
 /// # Errors
-/// When the benchmark is there already, the name cannot be used, or a file cannot be written.
+/// When the benchmark already exists, the name is invalid, or a file cannot be written.
 pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
     check_name(name)?;
     let dir = context.layout.benchmark(name)?;
@@ -45,7 +45,7 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Writes the configuration where there is none.
+/// Creates the configuration if it is missing.
 fn config_step(context: &Context) -> Result<String, Failure> {
     let path = match &context.global.config {
         Some(given) => given.clone(),
@@ -71,7 +71,7 @@ fn config_step(context: &Context) -> Result<String, Failure> {
     Ok(format!("{did} {}\n", path.display()))
 }
 
-/// Writes a file that is not there; false when it is.
+/// Creates a file; returns false if it exists.
 fn write_new(path: &Path, text: &str) -> Result<bool, Failure> {
     let written = OpenOptions::new()
         .write(true)
@@ -88,7 +88,8 @@ fn write_new(path: &Path, text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// A name that is a folder's on every file system, and that needs no quotes in a shell or in YAML.
+/// Checks that the name is a valid folder name on every file system, and needs no quotes in a shell
+/// or in YAML.
 fn check_name(name: &str) -> Result<(), Failure> {
     let fits = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_' | '.');
     if name.chars().next().is_some_and(char::is_alphanumeric)

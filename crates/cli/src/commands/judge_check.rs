@@ -1,4 +1,4 @@
-//! `judge-check`: a judge beside people whose labels are in no benchmark.
+//! `judge-check`: compares a judge with labels of people that belong to no benchmark.
 
 use std::path::PathBuf;
 
@@ -92,10 +92,10 @@ struct JudgingArgs {
     name: Option<String>,
 }
 
-/// Reads the labels, has the rows judged where the file has no verdicts, and prints how far both agree.
+/// Reads the labels, has the rows judged if the file has no verdicts, and prints the agreement.
 ///
 /// # Errors
-/// When the file cannot be used, nothing gives verdicts, or nothing can be judged.
+/// When the file cannot be used, there are no verdicts, or nothing can be judged.
 pub fn run(context: &Context, args: &JudgeCheckArgs) -> Result<Exit, Failure> {
     let rows = probity::read_label_file(&args.file, &columns(args), &args.words.words()?)?;
     let metric = metric(&args.judging);
@@ -122,7 +122,7 @@ pub fn run(context: &Context, args: &JudgeCheckArgs) -> Result<Exit, Failure> {
     judged(context, args, &rows, &metric)
 }
 
-/// Has the rows judged as a benchmark of their own.
+/// Has the rows judged as a separate benchmark.
 fn judged(
     context: &Context,
     args: &JudgeCheckArgs,
@@ -210,7 +210,7 @@ fn print(
 fn columns(args: &JudgeCheckArgs) -> LabelColumns {
     let columns = args.columns.clone();
     let judges = args.judging.definition.is_some();
-    // A list like labels.json has no flag for it, and says so under this key.
+    // Without flags, as for a list like labels.json, the judge's verdicts are in the column `judge`.
     let usual = (columns.label_column.is_empty() && !judges).then(|| "judge".to_owned());
     LabelColumns {
         labels: columns.label_column,

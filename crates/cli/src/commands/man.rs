@@ -5,10 +5,10 @@ use std::{fs, path::Path};
 use super::Context;
 use crate::exit::{Exit, Failure};
 
-/// Writes a manual page for each command of the command line `line` into `folder`, which is made where it is missing.
+/// Writes a manual page for each command of the command line `line` into `folder`, which is created if it is missing.
 ///
 /// # Errors
-/// Where the program is called by two words, which name no manual page; where the folder cannot be written.
+/// When the program's name consists of two words, which cannot name a manual page, or the folder cannot be written.
 pub fn run(context: &Context, line: clap::Command, folder: &Path) -> Result<Exit, Failure> {
     let program = context.layout.program().to_owned();
     if program.contains(char::is_whitespace) {

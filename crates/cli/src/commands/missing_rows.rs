@@ -1,4 +1,4 @@
-//! What a table of results does not show: rows that are missing, and rows of scripted models among real ones.
+//! Facts that a table of results does not show: missing rows, and rows of scripted models among real ones.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use store::{read_benchmark, read_scenarios};
 use super::{Context, command_hints::CommandHints, provenance::BenchmarkProvenance};
 use crate::config::Config;
 
-/// Rows of the tree that are missing, target by target. What a run that was not `interrupted` did itself is left out, and targets whose
-/// earlier rows were kept: these are reported already.
+/// The missing rows of the tree, by target. Targets that this run judged, unless it was `interrupted`, and targets with kept earlier
+/// rows are left out: both are reported elsewhere.
 pub fn missing_rows(
     context: &Context,
     report: &BenchmarkReport,
@@ -20,7 +20,7 @@ pub fn missing_rows(
 ) -> Vec<String> {
     let name = &report.name;
     let scenarios = scenarios(context, name);
-    // What was imported is judged, and no conversation is simulated again.
+    // Imported conversations are judged, but never simulated again.
     let imported = imported_targets(&context.layout, name).unwrap_or_default();
     let mut lines = Vec::new();
     for summary in &report.summaries {
@@ -32,7 +32,7 @@ pub fn missing_rows(
         }
         let imported = imported.iter().any(|target| target.id == *id);
         if !imported && let Some(scenarios) = scenarios {
-            // A run that was stopped may have been one of more samples than the configuration has.
+            // A stopped run may have had more samples than configured now.
             let configured = *config.settings.generation.num_samples;
             let samples =
                 recorded_samples(context, name, id).map_or(configured, |n| n.max(configured));
@@ -52,7 +52,7 @@ pub fn missing_rows(
     lines
 }
 
-/// Scenarios of the existing metrics; `None` where they cannot be read.
+/// The number of scenarios of the existing metrics; `None` if they cannot be read.
 fn scenarios(context: &Context, name: &str) -> Option<u64> {
     let dir = context.layout.benchmark(name).ok()?;
     let benchmark = read_benchmark(&dir).ok()?;
@@ -63,13 +63,13 @@ fn scenarios(context: &Context, name: &str) -> Option<u64> {
     Some(of_metrics.count() as u64)
 }
 
-/// The samples of the run that wrote the target's conversations, where that is known.
+/// The samples of the run that wrote the target's conversations, if known.
 fn recorded_samples(context: &Context, name: &str, id: &ModelId) -> Option<u32> {
     let dir = context.layout.benchmark(name).ok()?;
     Provenance::read(&dir).target(id).samples()
 }
 
-/// Targets that have conversations and no scores.
+/// Targets with conversations but without scores.
 fn without_scores(
     context: &Context,
     report: &BenchmarkReport,
@@ -99,7 +99,7 @@ fn without_scores(
     ids.iter().map(line).collect()
 }
 
-/// A word when rows of scripted models are beside those of real ones.
+/// A warning if rows of scripted models are beside rows of real ones.
 pub fn mixed_rows(context: &Context, report: &BenchmarkReport) -> Option<String> {
     if report.summaries.len() < 2 {
         return None;

@@ -76,22 +76,22 @@ use crate::{
     terminal::Terminal,
 };
 
-/// What every command works with.
+/// The shared state of all commands.
 #[derive(Clone)]
 pub struct Context {
-    /// The flags that hold for every command.
+    /// The flags of every command.
     pub global: Global,
-    /// Where to write.
+    /// The terminal for output.
     pub terminal: Terminal,
-    /// Where the files are, and what the program is called.
+    /// The paths of files, and the program's name.
     pub layout: Layout,
-    /// Where the configuration is, without `--config`.
+    /// The project, which determines the default configuration.
     pub project: Project,
-    /// Replaces phases of the shipped ones.
+    /// Replaces some of the shipped phases.
     pub change_phases: Option<ChangePhases>,
 }
 
-/// Does what `cli`, read by the command line `line`, says. Errors have been reported when this returns.
+/// Runs the command in `cli`, which was parsed by the command line `line`. All errors are reported when this returns.
 pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhases>) -> Exit {
     let terminal = Terminal::new(&cli.global);
     panic::install(&terminal);
@@ -144,7 +144,8 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         context.terminal.error(&failure.to_string());
         failure.exit
     });
-    // The caller has no result, even if the work succeeded. A run that was stopped because its terminal is gone says that it was stopped.
+    // The caller has no result, even if the work succeeded. A run that was interrupted because its terminal was closed keeps that exit
+    // code.
     match context.terminal.unwritten() {
         Some(why) if exit != Exit::Interrupted => {
             context.terminal.error(why);
@@ -155,7 +156,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
 }
 
 impl Context {
-    /// Says which project is used, where it is not that of the current folder.
+    /// Reports the project if it is not in the current folder.
     fn report_project(&self) {
         if self.project.is_above() {
             let root = self.project.root().display();
@@ -169,7 +170,7 @@ impl Context {
         }
     }
 
-    /// The same for benchmarks in another folder.
+    /// The same context with benchmarks in another folder.
     fn with_layout(&self, layout: Layout) -> Self {
         Self {
             layout: layout.with_program(self.layout.program()),
@@ -177,7 +178,7 @@ impl Context {
         }
     }
 
-    /// The phases of a run: the shipped ones, with those of the caller in their places.
+    /// The phases of a run: the shipped ones, some of them replaced by the caller's.
     fn phases(&self, models: Models, settings: PhaseSettings) -> Result<Phases, Failure> {
         let mut phases = standard_phases(models.clone(), settings)?;
         if let Some(change) = &self.change_phases {
@@ -191,7 +192,7 @@ impl Context {
         self.configure_with(&overrides.flags())
     }
 
-    /// The same, with `flags` as the last layer.
+    /// Like [`configure`](Self::configure), with `flags` as the last layer.
     fn configure_with(&self, flags: &[config::Flag]) -> Result<Config, Failure> {
         let config = self.load(flags)?;
         logging::start(&self.global, &self.terminal)?;
@@ -206,15 +207,14 @@ impl Context {
         let root = self.project.root();
         let given = self.global.config.as_ref();
         let given = given.map(|file| match self.project.is_above() {
-            // It starts in the current folder, and not in that of the project.
+            // The path is relative to the current folder, not to the project's.
             true => std::path::absolute(file).unwrap_or_else(|_| file.clone()),
             false => file.clone(),
         });
         config::load(root, given.as_deref(), flags, self.global.scripted)
     }
 
-    /// Loads the configuration for a command on benchmarks. When it cannot be used, a missing benchmark is reported
-    /// as well.
+    /// Loads the configuration for a command on benchmarks. If it is unusable, a missing benchmark is reported as well.
     fn configure_for(&self, args: &PhaseArgs, demonstration: bool) -> Result<Config, Failure> {
         self.configure(&args.overrides).map_err(|failure| {
             let mut problems = Problems::default();
@@ -224,7 +224,7 @@ impl Context {
         })
     }
 
-    /// Says that the models are scripted, where any is.
+    /// Reports that models are scripted, if any are.
     fn tell_scripted(&self, config: &Config) {
         let models = &config.settings.models;
         if models
@@ -254,9 +254,9 @@ impl Context {
         }
     }
 
-    /// A runtime for the commands that call models. It has one thread: calls wait for models and not for the processor, which
-    /// thousands of them a second leave mostly idle, and threads that wake each other for every call cost more than they bring.
-    /// The cache, the journal and the composing of large files have threads of their own.
+    /// A runtime for the commands that call models. It has one thread: calls wait for models and not for the processor, which is mostly
+    /// idle even at thousands of calls per second, and threads that wake each other for every call cost more than they gain. The cache,
+    /// the journal and the writing of large files have threads of their own.
     fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()

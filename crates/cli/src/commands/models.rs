@@ -1,4 +1,4 @@
-//! The models of a run, with their keys and all policy around them.
+//! The models of a run, with their keys and all layers of policy.
 
 use llm_client::{
     Cache, CacheMode, CachedRow, HttpClient, HttpOptions, ModelFactory, ModelSettings,
@@ -15,11 +15,11 @@ use crate::{
     terminal::Terminal,
 };
 
-/// The parts of the configured models that some phases need.
+/// The configured models that some phases need, by role.
 pub struct ModelRoles<'a> {
     /// Writes metrics and scenarios.
     pub generator: Option<&'a ModelEntry>,
-    /// Plays the user.
+    /// Simulates the user.
     pub user: Option<&'a ModelEntry>,
     /// Answers calls of simulated tools.
     pub tool: Option<&'a ModelEntry>,
@@ -27,25 +27,25 @@ pub struct ModelRoles<'a> {
     pub judges: Vec<&'a ModelEntry>,
     /// The systems under test, and whether they are called.
     pub targets: Vec<&'a ModelEntry>,
-    /// Whether the targets are called.
+    /// Whether the phases call the targets.
     pub calls_targets: bool,
-    /// Systems under test that no configuration needs to have: their conversations were imported, and are judged.
+    /// Systems under test that need no configuration: their conversations were imported, and are judged.
     pub imported: Vec<TargetRef>,
 }
 
 impl<'a> ModelRoles<'a> {
-    /// What `phases` need of `settings`. `only`: these targets and no others.
+    /// The models of `settings` that `phases` need. `only`: restricts the targets to these ids.
     ///
     /// # Errors
-    /// When a model is missing or there is no target of an id.
+    /// When a model is missing or a target's id is unknown.
     pub fn of(settings: &'a Settings, phases: &[Phase], only: &[String]) -> Result<Self, Failure> {
         Self::and_imported(settings, phases, only, Imported::default())
     }
 
-    /// The same, where conversations of some targets were imported.
+    /// Like [`ModelRoles::of`], with targets whose conversations were imported.
     ///
     /// # Errors
-    /// As [`ModelRoles::of`].
+    /// See [`ModelRoles::of`].
     pub fn and_imported(
         settings: &'a Settings,
         phases: &[Phase],
@@ -63,12 +63,13 @@ impl<'a> ModelRoles<'a> {
             if needed { models } else { &[] }
         };
         let generates = runs(Phase::GenMetrics) || runs(Phase::GenScenarios);
-        // The user model writes when no other does.
+        // The user model is also the generator if no generator is configured.
         let generator = need(generates, "user_model", models.generator.as_slice()).first();
         let user = need(runs(Phase::Simulate), "user_model", models.user.as_slice()).first();
-        // Where no tool model is configured, it is the user model.
+        // The user model is also the tool model if no tool model is configured.
         let tool = models.tool.as_ref().filter(|_| user.is_some());
-        // All judges read conversations for how real they are, the first alone the messages of simulated users.
+        // All judges judge the realism of conversations, but only the first one judges the messages of simulated
+        // users.
         let judging = &settings.judging;
         let judges_needed = match runs(Phase::Simulate) {
             _ if runs(Phase::Evaluate) => usize::MAX,
@@ -117,7 +118,7 @@ impl<'a> ModelRoles<'a> {
         })
     }
 
-    /// The models that are called, each once: one with two roles is at one place of the configuration.
+    /// The called models without duplicates: a model with two roles has one place in the configuration.
     pub fn called(&self) -> Vec<&'a ModelEntry> {
         let targets = if self.calls_targets {
             self.targets.as_slice()
@@ -136,7 +137,7 @@ impl<'a> ModelRoles<'a> {
     }
 }
 
-/// The configured target of this id.
+/// The configured target with this id.
 fn find_target<'a>(targets: &'a [ModelEntry], id: &str) -> Result<&'a ModelEntry, Failure> {
     if let Some(target) = targets.iter().find(|target| target.id.as_str() == id) {
         return Ok(target);
@@ -154,10 +155,10 @@ fn find_target<'a>(targets: &'a [ModelEntry], id: &str) -> Result<&'a ModelEntry
     }))
 }
 
-/// Hands out models under the policy of `settings`. `resolved` are all the models there will be.
+/// Creates models under the policy of `settings`. `resolved` contains all models of the run.
 ///
 /// # Errors
-/// When this process may open too few files for a run.
+/// When this process cannot open enough files for a run.
 pub fn model_factory(
     settings: &Settings,
     resolved: &[(&ModelEntry, ModelSettings)],
@@ -185,7 +186,7 @@ pub fn model_factory(
     Ok(settings.model_factory(http, resolved).with_cache(cache))
 }
 
-/// The cache file, used as `settings` say; without the stored replies of the rows `refreshed`.
+/// The cache file, opened according to `settings`; it ignores the stored replies of the rows `refreshed`.
 ///
 /// # Errors
 /// When it cannot be opened.
@@ -201,7 +202,7 @@ pub fn open_cache(
     Cache::open(path, used).map_err(|error| Failure::nothing_ran(error.to_string()))
 }
 
-/// The models of a run by part.
+/// The models of a run by role.
 ///
 /// # Errors
 /// When a model cannot be called with its settings.
@@ -221,7 +222,7 @@ pub fn build(
     models.map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Starts the scripted server where one of `models` is scripted.
+/// Starts the scripted server if any of `models` is scripted.
 ///
 /// # Errors
 /// When there is no free port.

@@ -1,4 +1,4 @@
-//! Results for programs: `--json`.
+//! JSON output: `--json`.
 
 use journal::check::Verdict;
 use probity::{BenchmarkReport, JournalEnd, RunReport};
@@ -13,7 +13,7 @@ use llm_client::Tally;
 pub const FORMAT: &str = "1.3.0";
 
 impl Context {
-    /// Prints the result of `command` as one JSON object. The keys of every command come first, then those of `value`.
+    /// Prints the result of `command` as one JSON object. The common keys come first, then those of `value`.
     pub fn print_json(&self, command: &str, exit: Exit, value: Value) {
         let mut object = Map::new();
         object.insert("format".to_owned(), FORMAT.into());
@@ -22,7 +22,7 @@ impl Context {
         if let Value::Object(own) = value {
             object.extend(own);
         }
-        // A map with text for keys can always be written.
+        // A map with string keys can always be serialized.
         let text = serde_json::to_string_pretty(&object).unwrap_or_default();
         self.terminal.print_data(&format!("{text}\n"));
     }
@@ -75,7 +75,7 @@ fn benchmark(context: &Context, report: &BenchmarkReport) -> Value {
     })
 }
 
-/// Where a journal is, and what its check says.
+/// The path of a journal, and the result of its check.
 pub fn journal(journal: &JournalEnd) -> Value {
     let check = match journal.check.verdict() {
         _ if journal.trouble.is_some() => "incomplete",
@@ -86,7 +86,7 @@ pub fn journal(journal: &JournalEnd) -> Value {
     json!({"path": journal.path, "check": check, "text": journal.verdict()})
 }
 
-/// A cost with all its keys, so that a program finds each.
+/// A cost with all its keys, including null ones.
 pub fn cost(cost: &PhaseCost) -> Value {
     json!({
         "dollars": cost.cost,

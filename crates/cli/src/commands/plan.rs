@@ -1,4 +1,4 @@
-//! `plan`: what a run would ask for and cost.
+//! `plan`: shows the calls and the cost of a run.
 
 use llm_client::ModelSettings;
 use probity::{
@@ -22,7 +22,7 @@ use crate::{
     flags::PhaseArgs,
 };
 
-/// The base URL that scripted models are counted with: none is called.
+/// The base URL of scripted models in a plan. It is never called.
 pub const NOWHERE: &str = "http://127.0.0.1/v1";
 
 /// Shows the plan of a whole run.
@@ -34,7 +34,8 @@ pub fn run(context: &Context, args: &PhaseArgs) -> Result<Exit, Failure> {
     show(context, &config, args, &Phase::ALL)
 }
 
-/// Shows the plan of `phases`. Nothing is written: a shipped benchmark that is not in the folder yet is read elsewhere.
+/// Shows the plan of `phases`. Writes nothing: a shipped benchmark that is not yet in the folder is read from a
+/// temporary one.
 ///
 /// # Errors
 /// When the configuration or a benchmark cannot be used.
@@ -99,7 +100,7 @@ pub fn show(
     Ok(Exit::Complete)
 }
 
-/// What the run would find in the cache. Nothing where there is none, and where it cannot be looked up.
+/// The expected use of the cache. Empty without a cache, and if it cannot be read.
 fn cached(
     context: &Context,
     config: &Config,
@@ -132,10 +133,10 @@ fn cached(
     }
 }
 
-/// Which scenarios would be generated beside those that are there, and which would not.
+/// Reports which scenarios would be added to existing ones, and which would not.
 fn tell_scenarios(context: &Context, names: &[String]) -> Result<(), Failure> {
     for name in names {
-        // A shipped benchmark that is not in the folder yet has no scenarios of its own.
+        // A shipped benchmark that is not yet in the folder has no scenarios.
         if !context.layout.benchmark(name)?.scenarios().exists() {
             continue;
         }
@@ -152,7 +153,7 @@ fn tell_scenarios(context: &Context, names: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A warning where metrics have no scenarios and get none.
+/// A warning if metrics have no scenarios and get none.
 pub fn left_out(context: &Context, name: &str, metrics: &[String]) -> Option<String> {
     if metrics.is_empty() {
         return None;
@@ -167,16 +168,16 @@ pub fn left_out(context: &Context, name: &str, metrics: &[String]) -> Option<Str
     ))
 }
 
-/// What a plan holds.
+/// The content of a plan.
 struct Planned {
     rows: Vec<probity::PlanRow>,
     /// The benchmarks' names.
     names: Vec<String>,
-    /// What the rows could show; empty where none are judged.
+    /// What the rows could show; empty if no rows are judged.
     metrics: Vec<MetricPlan>,
 }
 
-/// The plan of `phases` in a whole run.
+/// The plan of `phases` as part of a whole run.
 fn of_run(
     context: &Context,
     config: &Config,
@@ -184,7 +185,7 @@ fn of_run(
     phases: &[Phase],
 ) -> Result<Planned, Failure> {
     let mut problems = Problems::default();
-    // A plan always looks at the whole run: what a later phase asks follows from the earlier ones.
+    // A plan always covers the whole run: the calls of a later phase depend on the earlier ones.
     let parts = ModelRoles::of(&config.settings, &Phase::ALL, &args.targets);
     let parts = problems.take(parts);
     let plan_settings = parts.and_then(|parts| problems.take(plan_settings(config, &parts)));
@@ -221,7 +222,8 @@ fn of_run(
     })
 }
 
-/// The plan of judging what was imported. What the rows could show is left to their comparison: they exist.
+/// The plan of judging imported conversations. It does not include what the rows could show: the rows already exist and
+/// can be compared.
 fn of_judging(
     context: &Context,
     config: &Config,
@@ -249,7 +251,7 @@ fn of_judging(
     })
 }
 
-/// A model as a plan counts with it.
+/// Converts a model for the plan.
 fn plan_model(endpoints: &Endpoints<'_>, entry: Option<&ModelEntry>) -> Result<PlanModel, Failure> {
     let entry = entry.ok_or_else(|| Failure::usage("a model is missing in the configuration"))?;
     let settings: ModelSettings = endpoints.without_key(entry)?;
@@ -323,19 +325,19 @@ fn table_row(row: &probity::PlanRow) -> PlanRow {
     }
 }
 
-/// A range as the table takes it.
+/// Converts a range for the table.
 pub fn span<T>(range: Range<T>) -> Span<T> {
     let Range { low, high } = range;
     Span { low, high }
 }
 
-/// What the run may spend, beside what it is expected to.
+/// The limits of the run's spending, and the expected spending.
 struct Budget {
     max_cost: Option<f64>,
     max_tokens: Option<u64>,
     dollars: Range<f64>,
     tokens: Range<u64>,
-    /// Whether there are rows whose price is not known.
+    /// Whether the price of some rows is unknown.
     unpriced: bool,
 }
 
@@ -359,7 +361,7 @@ impl Budget {
         }
     }
 
-    /// Whether the budget will do: `yes`, `perhaps` or `no`; `None` without a budget.
+    /// Whether the budget suffices: `yes`, `perhaps` or `no`; `None` without a budget.
     fn suffices(&self) -> Option<&'static str> {
         let below = |low: bool, high: bool| match (low, high) {
             (true, _) => 2,
@@ -367,7 +369,7 @@ impl Budget {
             _ => 0,
         };
         let dollars = self.max_cost.map(|max| {
-            // A run with a budget in dollars does not start while a price is missing.
+            // A run with a budget in dollars does not start while a price is unknown.
             below(
                 max < self.dollars.low || self.unpriced,
                 max < self.dollars.high,
@@ -384,7 +386,7 @@ impl Budget {
         })
     }
 
-    /// What to know about a budget that is too small.
+    /// Remarks about a budget that is too small.
     fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut word = |name: &str, max: String, low: String, high: String, never: bool| {

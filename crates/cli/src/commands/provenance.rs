@@ -1,4 +1,4 @@
-//! Where the files of a tree come from, as the records of earlier runs tell it: from scripted models or from real ones.
+//! The provenance of a tree's files, from the records of earlier runs: scripted models or real ones.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use store::{read_benchmark, read_scenarios};
 use super::Context;
 use crate::config::Config;
 
-/// The source that scripted models have in the configuration, and the beginning of their names.
+/// The source of scripted models in the configuration, and the prefix of their names.
 const SCRIPTED: &str = "scripted";
 
-/// The provenance that the records document for one benchmark. Files without a record are left out.
+/// The recorded provenance of one benchmark. Files without a record are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BenchmarkProvenance {
-    /// The run that wrote the metrics last, where a scripted model wrote them and one of them is still as it was.
+    /// The run that last wrote the metrics, if a scripted model wrote them and at least one is unchanged.
     pub scripted_metrics: Option<String>,
-    /// The run that wrote scenarios last, where a scripted model wrote them and one of them is still as it was.
+    /// The run that last wrote scenarios, if a scripted model wrote them and at least one is unchanged.
     pub scripted_scenarios: Option<String>,
     targets: BTreeMap<String, bool>,
 }
@@ -64,7 +64,7 @@ impl BenchmarkProvenance {
         provenance
     }
 
-    /// Leaves out what somebody has rewritten since. Where there is no record of the rows, nothing is known of that.
+    /// Removes what has been rewritten since. Without a record of the rows, nothing is removed.
     fn leave_out_rewritten(&mut self, layout: &Layout, benchmark: &str) {
         let Ok(dir) = layout.benchmark(benchmark) else {
             return;
@@ -82,21 +82,21 @@ impl BenchmarkProvenance {
         }
     }
 
-    /// Whether the conversations of this target were held by a scripted model. Where no record tells it, its name does.
+    /// Whether a scripted model wrote the conversations of this target. Without a record, the target's name decides.
     pub fn is_scripted(&self, target: &str) -> bool {
         let known = self.targets.get(target).copied();
         known.unwrap_or_else(|| target.starts_with("scripted-"))
     }
 }
 
-/// Whether an entry for a model in the configuration names a scripted one.
+/// Whether a model entry in the configuration names a scripted model.
 fn is_scripted(model: &Value) -> bool {
     let source = model["source"].as_str();
     source.is_some_and(|source| source.eq_ignore_ascii_case(SCRIPTED))
 }
 
 impl Context {
-    /// Says when metrics and scenarios that a scripted model wrote are about to measure a real one.
+    /// Warns if a run uses metrics and scenarios from a scripted model to measure a real one.
     pub fn warn_of_scripted_scenarios(&self, config: &Config, names: &[String], phases: &[Phase]) {
         let measures = phases.contains(&Phase::Simulate) || phases.contains(&Phase::Evaluate);
         if !measures || !config.settings.models.measures_real() {

@@ -1,11 +1,12 @@
-//! Replies that are empty or cut off, as nothing of what they lack can fail a negative metric, and replies that hold reasoning.
+//! Warnings about replies that are empty or cut off, which cannot fail a negative metric by their missing part, and about
+//! replies with reasoning.
 
 use probity::{BenchmarkReport, imported_targets};
 use schema::{IncompleteReplies, ReasoningReplies, text::counted};
 
 use super::Context;
 
-/// A word for each target with conversations that hold an empty or cut-off reply.
+/// A warning for each target with conversations that contain an empty or cut-off reply.
 pub fn incomplete(context: &Context, report: &BenchmarkReport) -> Vec<String> {
     let some = |replies: &&IncompleteReplies| replies.incomplete > 0;
     let imported = imported_targets(&context.layout, &report.name).unwrap_or_default();
@@ -24,7 +25,7 @@ pub fn incomplete(context: &Context, report: &BenchmarkReport) -> Vec<String> {
     report.replies.iter().filter(some).map(line).collect()
 }
 
-/// A warning for each target that says closing tags of reasoning blocks which nothing opened.
+/// A warning for each target whose replies contain closing tags of reasoning blocks without opening ones.
 pub fn unopened(report: &BenchmarkReport) -> Vec<String> {
     let some = report.reasoning.iter().filter(|all| all.unopened > 0);
     let line = |replies: &ReasoningReplies| {
@@ -42,7 +43,7 @@ pub fn unopened(report: &BenchmarkReport) -> Vec<String> {
     some.map(line).collect()
 }
 
-/// A note for each target whose replies came with reasoning.
+/// A note for each target whose replies contain reasoning.
 pub fn with_reasoning(report: &BenchmarkReport) -> Vec<String> {
     let some = report.reasoning.iter().filter(|all| all.with_reasoning > 0);
     let line = |replies: &ReasoningReplies| {

@@ -6,10 +6,10 @@ use probity::{SafetySource, read_safety_file};
 
 use crate::exit::{Failure, Problems};
 
-/// Reads the files and calls `then` with their results. Of several that cannot be read, all are reported.
+/// Reads the files and calls `then` with their results. All unreadable files are reported.
 ///
 /// # Errors
-/// When one cannot be read, and those of `then`.
+/// When a file cannot be read; also the errors of `then`.
 pub fn with_sources<T>(
     files: &[PathBuf],
     then: impl FnOnce(&[SafetySource<'_>]) -> Result<T, Failure>,

@@ -18,11 +18,11 @@ use crate::{
     progress::ProgressObserver,
 };
 
-/// A session under the policy of the configuration, its progress on the terminal, and the folder of its records. `resolved` are all the
-/// models there will be, `refreshed` the rows that are called for again although their replies are in the cache.
+/// Opens a session with the policy of the configuration, progress on the terminal, and the folder of its records. `resolved` contains
+/// all models of the run, `refreshed` the rows for which models are called again although their replies are in the cache.
 ///
 /// # Errors
-/// When the folder cannot be created, the cache cannot be opened, or this process may open too few files for a run.
+/// When the folder cannot be created, the cache cannot be opened, or this process cannot open enough files for a run.
 pub fn open(
     context: &Context,
     config: &Config,
@@ -53,8 +53,8 @@ pub fn open(
     Ok((Arc::new(session), watch))
 }
 
-/// Stops the run in order once replies or events can no longer be written, for one because the disk is full: a reply received
-/// from there on would be lost.
+/// Stops the run gracefully when replies or events can no longer be written, for example because the disk is full: later replies would
+/// be lost.
 pub async fn stop_when_nothing_can_be_kept(session: Arc<Session>) {
     while session.trouble().is_none() {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -62,7 +62,7 @@ pub async fn stop_when_nothing_can_be_kept(session: Arc<Session>) {
     session.stop().stop();
 }
 
-/// Reports the replies that could not be kept, and the prices that were missing.
+/// Reports the replies that could not be stored, and the missing prices.
 pub fn close(context: &Context, session: &Session) {
     if let Some(trouble) = session.cache().and_then(Cache::trouble) {
         context.terminal.warning(&format!(

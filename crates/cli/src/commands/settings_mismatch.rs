@@ -1,4 +1,4 @@
-//! Targets side by side that were not measured alike, and files that a run replaced.
+//! Warnings about targets that were measured with different settings, and about files that a run replaced.
 
 use probity::{
     BenchmarkReport, Phase,
@@ -9,10 +9,10 @@ use schema::{ModelId, text::counted};
 use super::{Context, command_hints::CommandHints};
 use crate::config::Config;
 
-/// Differences that are shown one by one.
+/// The most differences that are shown one by one.
 const MAX_SHOWN: usize = 6;
 
-/// How the rates of a benchmark's table came about.
+/// The settings behind the rates of a benchmark's table.
 pub fn of_table(context: &Context, report: &BenchmarkReport) -> TableProvenance {
     let ids = report.summaries.iter().map(|summary| &summary.target_model);
     let ids: Vec<ModelId> = ids.cloned().collect();
@@ -22,7 +22,7 @@ pub fn of_table(context: &Context, report: &BenchmarkReport) -> TableProvenance 
     }
 }
 
-/// Warnings where the results of targets stand side by side, or are graded by references, that were measured in another way.
+/// Warnings if results of targets are compared, or graded by references, that were measured with different settings.
 pub fn unlike(
     context: &Context,
     report: &BenchmarkReport,
@@ -71,7 +71,7 @@ fn targets(
     ))
 }
 
-/// Scores of conversations that have since been removed.
+/// Reports scores whose conversations have been removed since.
 fn outdated(
     report: &BenchmarkReport,
     table: &TableProvenance,
@@ -114,7 +114,7 @@ fn unknown(report: &BenchmarkReport, table: &TableProvenance) -> Option<String> 
     ))
 }
 
-/// Grades by references that were simulated with other turns.
+/// A warning about grades by references that were simulated with another number of turns.
 fn references(report: &BenchmarkReport, table: &TableProvenance) -> Option<String> {
     report.grades.as_ref()?.standards.as_ref()?;
     let other = |turns: u32| {
@@ -141,7 +141,7 @@ fn references(report: &BenchmarkReport, table: &TableProvenance) -> Option<Strin
     ))
 }
 
-/// Files that this run replaced, and where their copies are.
+/// The files that this run replaced, and the paths of their copies.
 pub fn replaced(report: &BenchmarkReport) -> Vec<String> {
     let line = |file: &ReplacedFile| {
         let name = match file.phase {

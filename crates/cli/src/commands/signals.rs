@@ -1,4 +1,4 @@
-//! Ctrl-C, the request to terminate, and a terminal that is closed.
+//! Handles Ctrl-C, the request to terminate, and a closed terminal.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use llm_client::Stop;
 
 use crate::{exit::Exit, terminal::Terminal};
 
-/// The first signal ends the run in order, the second at once. To be called on a runtime.
+/// The first signal stops the run gracefully, the second ends it at once. Must be called on a runtime.
 pub fn listen(terminal: Terminal, stop: Stop) {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
@@ -24,22 +24,22 @@ pub fn listen(terminal: Terminal, stop: Stop) {
     });
 }
 
-/// Ends with the first signal from now on. To be called on a runtime.
+/// Returns a future that ends with the first signal from now on. Must be called on a runtime.
 ///
 /// # Errors
-/// When the system does not deliver signals.
+/// When the operating system does not deliver signals.
 pub fn first() -> io::Result<impl Future<Output = ()>> {
     let mut signals = Signals::new()?;
     Ok(async move { signals.next().await })
 }
 
-/// The signals that ask the program to end. One listener hears them all: a second one made after the first signal would
-/// miss what came in between.
+/// The signals that ask the program to end. A single listener handles all of them: a second one, created after the first signal, would miss
+/// signals in between.
 #[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    /// `None` where the program was started to outlive its terminal, as by `nohup`.
+    /// `None` if the program was started to outlive its terminal, for example by `nohup`.
     hangup: Option<tokio::signal::unix::Signal>,
 }
 
@@ -65,12 +65,12 @@ impl Signals {
     }
 }
 
-/// Whether the program was started with the signal of a closed terminal ignored, as `nohup` does: to listen for it would undo that. Where the
-/// system does not tell, a program without any terminal counts as one.
+/// Whether the program was started with the hangup signal ignored, as by `nohup`: listening for it would undo that. If the system does not
+/// report this, a program without a terminal counts as one.
 #[cfg(unix)]
 fn hangup_is_ignored() -> bool {
     use std::io::IsTerminal as _;
-    /// The first of the bits is signal 1, which is this one.
+    /// The lowest bit is signal 1, the hangup signal.
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

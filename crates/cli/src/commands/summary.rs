@@ -1,4 +1,4 @@
-//! What a run ends with: the results, what failed and why, and where the files are.
+//! The end of a run's output: the results, the failures and their reasons, and the files.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -93,7 +93,7 @@ pub fn show(
     context.terminal.print(&text);
 }
 
-/// The rates of a benchmark: those of `results.json`, or of a run that judged and did not write it.
+/// The rates of a benchmark: from `results.json`, or from a run that judged but did not write it.
 fn summed_up(benchmark: &BenchmarkReport) -> &[Summary] {
     match benchmark.summaries.as_slice() {
         [] => &benchmark.rates,
@@ -101,7 +101,7 @@ fn summed_up(benchmark: &BenchmarkReport) -> &[Summary] {
     }
 }
 
-/// Tells on standard error what failed, what is missing, and what to do about it.
+/// Reports on standard error what failed, what is missing, and what to do about it.
 pub fn tell(
     context: &Context,
     report: &RunReport,
@@ -186,11 +186,11 @@ pub fn tell(
             }
         }
     }
-    // What has to be looked at comes last, where it is seen.
+    // The most important messages come last, where they are seen.
     tell_failures(context, report, spent, context.terminal.width());
 }
 
-/// Which rows of an earlier run are in the tree in place of those of this run.
+/// Reports which rows of an earlier run are in the tree instead of rows of this run.
 fn tell_kept(context: &Context, report: &RunReport, phases: &[Phase], hints: &CommandHints) {
     for benchmark in &report.benchmarks {
         let mut targets: BTreeMap<&str, Vec<&KeptRows>> = BTreeMap::new();
@@ -239,7 +239,7 @@ fn kept_file(phase: Phase) -> &'static str {
     }
 }
 
-/// Where the journal of each benchmark is, and what its check says.
+/// Reports the path of each benchmark's journal, and the result of its check.
 fn tell_journals(context: &Context, report: &RunReport) {
     for benchmark in &report.benchmarks {
         let Some(journal) = &benchmark.journal else {
@@ -248,7 +248,7 @@ fn tell_journals(context: &Context, report: &RunReport) {
         let line = format!("{}: {}", journal.path.display(), journal.verdict());
         match journal.check.verdict() {
             Verdict::Passed if journal.trouble.is_none() => {
-                // A run that asked for nothing has nothing to check.
+                // A run without calls has nothing to check.
                 let checked = |row: &check::Row| row.outcome == check::Outcome::Passed;
                 if journal.check.rows.iter().any(checked) {
                     context.terminal.note(&line);
@@ -272,7 +272,7 @@ fn spending(context: &Context, report: &RunReport, spent: &Tally) -> Spending {
     }
 }
 
-/// What everything that a benchmark's tree holds has cost.
+/// The cost of everything in a benchmark's tree.
 pub fn tree_cost(context: &Context, benchmark: &str) -> PhaseCost {
     let mut sum = CostSum::default();
     let Ok(dir) = context.layout.benchmark(benchmark) else {
@@ -291,7 +291,7 @@ pub fn tree_cost(context: &Context, benchmark: &str) -> PhaseCost {
     sum.total()
 }
 
-/// What each target's conversations and their judging cost. What this run did not do is in the tree.
+/// The cost of each target's conversations and of judging them. For phases that this run did not do, the cost is read from the tree.
 fn target_costs(context: &Context, benchmark: &BenchmarkReport) -> BTreeMap<ModelId, PhaseCost> {
     let mut costs = BTreeMap::new();
     let Ok(dir) = context.layout.benchmark(&benchmark.name) else {
@@ -322,7 +322,8 @@ fn target_costs(context: &Context, benchmark: &BenchmarkReport) -> BTreeMap<Mode
     costs
 }
 
-/// The files of a run, and its record. Without `verbose` more than [`MOST_FILES`] are those that sum up, and the number of the others.
+/// The files of a run, and its record. Without `verbose`, more than [`MOST_FILES`] are shortened to the summary files and the number
+/// of the others.
 fn files(context: &Context, report: &RunReport, verbose: bool) -> String {
     let records = context.layout.run(&report.run_id);
     let mut entries: Vec<FileEntry<'_>> = Vec::new();
@@ -338,7 +339,7 @@ fn files(context: &Context, report: &RunReport, verbose: bool) -> String {
             });
         }
     }
-    // In the order of the phases, whichever target was done first.
+    // In the order of the phases, whichever target ended first.
     entries.sort_by_key(|entry| {
         (
             benchmark_of(context, entry.path),
@@ -370,16 +371,16 @@ fn files(context: &Context, report: &RunReport, verbose: bool) -> String {
     files_list(&entries)
 }
 
-/// Files that are listed one by one. `--verbose` lists all.
+/// The most files that are listed one by one. `--verbose` lists all.
 const MOST_FILES: usize = 2;
 
-/// What is in `results.json`.
+/// The description of `results.json`.
 const RESULTS: &str = "results";
 
-/// What is in `report.html`.
+/// The description of `report.html`.
 const REPORT: &str = "report";
 
-/// The files of a tree and what is in each, in the order they come about.
+/// The files of a tree and their descriptions, in the order in which they are written.
 const FILES: [(&str, &str); 8] = [
     ("benchmark.yaml", "metrics"),
     ("scenarios.json", "scenarios"),
@@ -445,7 +446,7 @@ fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: us
             context.terminal.line(BUDGET_SPENT);
         }
         RunOutcome::FailedRows => context.terminal.line(&what_next(context, report)),
-        // Replies came, and no row got to its end with them.
+        // Replies arrived, but no row was finished.
         RunOutcome::NothingRan if spent.replies > 0 => context.terminal.line(
             "no row was finished; the replies received are kept, and the same command continues from there",
         ),
@@ -458,7 +459,7 @@ fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: us
     }
 }
 
-/// What to do about failed rows. A verdict that could not be used is in the cache, and the same command gets it again.
+/// Advice about failed rows. An unusable verdict is in the cache, and the same command gets it again.
 fn what_next(context: &Context, report: &RunReport) -> String {
     let mut benchmarks = report.benchmarks.iter();
     let abstained = benchmarks.find(|benchmark| {

@@ -5,10 +5,10 @@ use std::{fmt::Write, sync::Arc};
 use schema::{Event, EventBody, Journal};
 use serde_json::Value;
 
-/// The longest text of an event that is shown. What was said is in the journal.
+/// The longest text of an event that is shown. Conversations are in the journal.
 const LONGEST: usize = 160;
 
-/// Hands events on to a journal and, with `--log debug`, shows each in short.
+/// Passes events on to a journal and, with `--log debug`, logs a short form of each.
 pub struct Traced<J: ?Sized>(pub Arc<J>);
 
 impl<J: Journal + ?Sized> Journal for Traced<J> {
@@ -40,7 +40,7 @@ fn short(body: &EventBody) -> String {
     let Ok(Value::Object(fields)) = serde_json::to_value(body) else {
         return text;
     };
-    // The row is in front already, and the texts are in the journal.
+    // The row is already at the start of the line, and the texts are in the journal.
     let shown = |name: &str| name != "row" && !name.ends_with("_text");
     for (name, value) in fields.iter().filter(|(name, _)| shown(name)) {
         // Writing to a string cannot fail.

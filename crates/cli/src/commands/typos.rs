@@ -1,4 +1,4 @@
-//! What may be a mistake in the files of a benchmark that a run reads, and that keeps no run from its work.
+//! Likely mistakes in the files of a benchmark that do not prevent a run.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -8,11 +8,11 @@ use validate::{Finding, Options, Severity, check_inputs};
 
 use super::{Context, validate::place};
 
-/// At most this many lines are printed for one benchmark.
+/// The most lines that are printed for one benchmark.
 const SHOWN: usize = 10;
 
-/// A line for each likely mistake in `benchmark.yaml`, `scenarios.json` and the prompts of the benchmark `name`. Without `problems` those
-/// are left out that a run refuses to begin with, and reports itself.
+/// A line for each likely mistake in `benchmark.yaml`, `scenarios.json` and the prompts of the benchmark `name`. Without `problems`,
+/// errors for which a run refuses to start, and which it reports itself, are left out.
 pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> Vec<String> {
     let Ok(dir) = layout.benchmark(name) else {
         return Vec::new();
@@ -25,7 +25,7 @@ pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> 
         ..Options::default()
     };
     let report = check_inputs(dir.root(), &options);
-    // The same mistake in every row is one.
+    // The same mistake in several rows is reported once.
     let mut seen: BTreeMap<(&Path, &str, &str), usize> = BTreeMap::new();
     let mut told: Vec<(String, usize)> = Vec::new();
     for file in &report.files {
@@ -71,7 +71,7 @@ pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> 
     lines
 }
 
-/// Tells them as warnings.
+/// Prints the mistakes as warnings.
 pub fn warn(context: &Context, names: &[String], problems: bool) {
     for name in names {
         for line in lines(context, &context.layout, name, problems) {

@@ -1,4 +1,4 @@
-//! Models whose cost is not known, and what helps.
+//! Models with an unknown cost, and advice about them.
 
 use std::collections::BTreeSet;
 

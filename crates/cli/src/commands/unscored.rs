@@ -1,4 +1,4 @@
-//! Rows without a verdict: which they are, and what asks for one again.
+//! Rows without a verdict: their number, and the command that requests a verdict again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use store::{Unscored, read_unscored};
 
 use super::{Context, command_hints::CommandHints};
 
-/// A word for each target with rows that have no verdict. Of the targets that this run judged, only what the judge abstained from
-/// is reported: failed rows are reported elsewhere.
+/// A message for each target with rows without a verdict. For the targets that this run judged, only abstentions of the judge are
+/// reported: failed rows are reported elsewhere.
 pub fn rows(context: &Context, report: &BenchmarkReport, hints: &CommandHints) -> Vec<String> {
     let judged: BTreeMap<&ModelId, u64> = report
         .counts
@@ -21,7 +21,7 @@ pub fn rows(context: &Context, report: &BenchmarkReport, hints: &CommandHints) -
         .collect();
     let mut all: BTreeSet<&ModelId> = BTreeSet::new();
     all.extend(judged.iter().filter(|(_, n)| **n > 0).map(|(id, _)| *id));
-    // Of the others the summaries tell whose scores are worth reading.
+    // For the other targets, the summaries show whether rows lack a verdict.
     let others = report.summaries.iter();
     let others = others.filter(|summary| !judged.contains_key(&summary.target_model));
     let lacking = others.filter(|summary| scored(summary) < summary.n_total);
@@ -70,7 +70,7 @@ impl TargetHints<'_> {
         let (name, id) = (&self.report.name, self.id);
         let imported = imported_targets(&self.context.layout, name).unwrap_or_default();
         let command = match imported.iter().any(|target| target.id == *id) {
-            // What was imported is judged, and no conversation is simulated again.
+            // Imported conversations are judged, but never simulated again.
             true => self.hints.evaluate(name, id.as_str(), ""),
             false => self.hints.run(name, id.as_str(), None),
         };
@@ -101,7 +101,7 @@ impl TargetHints<'_> {
         ))
     }
 
-    /// The journal of this run tells what was said, where it judged these rows.
+    /// The journal of this run contains the judge's replies if this run judged these rows.
     fn how_to_see(&self, unscored: &Unscored) -> String {
         let journal = self.report.journal.as_ref().filter(|_| self.judged_now);
         let (Some(journal), Some(first)) = (journal, unscored.examples.first()) else {

@@ -1,4 +1,4 @@
-//! Targets that were offered tools and called none: their rates say little about acting.
+//! Targets that were offered tools and called none: their rates say little about their actions.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use store::{read_benchmark, read_conversations, read_scenarios};
 
 use super::Context;
 
-/// A word for each target of this run that called no tool in any of its conversations.
+/// A message for each target of this run that called no tool in any of its conversations.
 pub fn tools(context: &Context, report: &BenchmarkReport) -> Vec<String> {
     let played = report.counts.iter().filter_map(|((phase, id), counts)| {
         let id = id.as_ref()?;

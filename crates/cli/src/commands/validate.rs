@@ -1,4 +1,4 @@
-//! `validate`: what is wrong with files.
+//! `validate`: checks files.
 
 use std::{
     collections::BTreeSet,
@@ -16,13 +16,13 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// So many findings of a file are printed.
+/// The most findings of a file that are printed.
 const SHOWN: usize = 100;
 
-/// So many findings of a file are in the JSON.
+/// The most findings of a file in the JSON output.
 const LISTED: usize = 1_000_000;
 
-/// GitHub shows ten annotations of a kind for each step.
+/// The number of annotations of one kind that GitHub shows for each step.
 const ANNOTATED: usize = 10;
 
 /// Flags of `validate`.
@@ -42,10 +42,10 @@ pub struct ValidateArgs {
     github: bool,
 }
 
-/// Checks the paths and tells what is wrong.
+/// Checks the paths and reports all problems.
 ///
 /// # Errors
-/// When a path cannot be checked, after all others were.
+/// When a path cannot be checked; the others are checked before.
 pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
     let options = Options {
         kind: args.kind,
@@ -89,7 +89,7 @@ pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
     Err(Failure::usage(unchecked.join("\n")))
 }
 
-/// What is wrong with a configuration file, as its reader says it.
+/// The problems of a configuration file, as its reader reports them.
 fn configuration(path: &Path) -> Vec<Finding> {
     let (problems, warnings) = config::problems(path);
     let name = path.display().to_string();
@@ -104,7 +104,7 @@ fn configuration(path: &Path) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with the configuration file `name`. Problems elsewhere say where.
+/// A problem of the configuration file `name`. A problem in another place includes that place.
 fn finding(problem: &ConfigProblem, name: &str) -> Finding {
     let origin = problem.place.origin.as_ref();
     let Some(origin) = origin.filter(|origin| origin.name == name) else {
@@ -117,7 +117,7 @@ fn finding(problem: &ConfigProblem, name: &str) -> Finding {
     }
 }
 
-/// The findings of a file, a line each, and what to do about them.
+/// The findings of a file, one per line, with their advice.
 fn file(file: &FileReport) -> String {
     let mut text = String::new();
     for finding in &file.findings {

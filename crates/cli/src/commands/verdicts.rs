@@ -6,8 +6,8 @@ use store::read_benchmark;
 
 use super::Context;
 
-/// For each metric on a scale or with categories the verdicts on each target of the table. Files that cannot be read are reported
-/// where they are summed up.
+/// For each metric on a scale or with categories, the verdicts on each target of the table. Unreadable files are reported where
+/// they are aggregated.
 pub fn of_benchmark(context: &Context, report: &BenchmarkReport) -> Vec<TargetVerdicts> {
     let Ok(dir) = context.layout.benchmark(&report.name) else {
         return Vec::new();

@@ -1,6 +1,7 @@
-//! The escapes of GitHub's workflow commands, so that no text of a file or a model gives one.
+//! The escapes of GitHub's workflow commands, so that text from a file or a model cannot form a command.
 
-/// The text behind `::`. Control characters but tabs and line breaks, which a log shows as it likes, become U+FFFD.
+/// Escapes the text after `::`. Control characters, except tabs and line breaks, which a log shows differently,
+/// become U+FFFD.
 pub fn data(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -9,7 +10,7 @@ pub fn data(text: &str) -> String {
             '\r' => escaped.push_str("%0D"),
             '\n' => escaped.push_str("%0A"),
             '\t' => escaped.push('\t'),
-            // Some readers break lines there too.
+            // Some readers end a line at these characters too.
             '\u{2028}' | '\u{2029}' => escaped.push('\u{fffd}'),
             c if c.is_control() => escaped.push('\u{fffd}'),
             c => escaped.push(c),
@@ -18,7 +19,7 @@ pub fn data(text: &str) -> String {
     escaped
 }
 
-/// The value of a property before `::`.
+/// Escapes the value of a property before `::`.
 pub fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

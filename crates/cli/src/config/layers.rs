@@ -8,10 +8,10 @@ use std::{
 use ::config::{Environment, Source};
 use probity::config::{ConfigError, Layers, Vars};
 
-/// Every variable of Probity begins with this.
+/// The prefix of Probity's environment variables.
 const PREFIX: &str = "PROBITY_";
 
-/// A value given on the command line: where it goes, the flag, and the value as text.
+/// A value from the command line: its key, its flag, and its text.
 #[derive(Clone, Debug)]
 pub struct Flag {
     /// The key path: `generation.turns`.
@@ -22,11 +22,11 @@ pub struct Flag {
     pub value: String,
 }
 
-/// Puts the layers over the defaults together. `given` is the file of `--config`; without it, `config.yaml` or `probity.toml` in
+/// Merges the layers over the defaults. `given` is the file of `--config`; without it, `config.yaml` or `probity.toml` in
 /// `folder` is read.
 ///
 /// # Errors
-/// When the file cannot be read, or both default files are there.
+/// When the file cannot be read, or both default files exist.
 pub fn merge(
     folder: &Path,
     given: Option<&Path>,
@@ -48,7 +48,7 @@ pub fn merge(
     Ok(layers)
 }
 
-/// The configuration file of `folder`, if there is one.
+/// The configuration file in `folder`, if there is one.
 fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
     let there: Vec<&str> = ["config.yaml", "probity.toml"]
         .into_iter()
@@ -58,7 +58,7 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
         [_, _, ..] => Err(ConfigError::new(
             "config.yaml and probity.toml both exist; choose one with --config FILE",
         )),
-        // Taken for no configuration at all, it would be scripted models that answer.
+        // Ignoring the file would silently use the scripted models.
         [] if folder.join("config.yml").exists() => Err(ConfigError::new(
             "config.yml is not read; rename it config.yaml, or name it with --config config.yml",
         )),
@@ -66,7 +66,7 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
     }
 }
 
-/// The variables `PROBITY_A__B` as values at `a.b`. An empty one counts as not set.
+/// Adds the variables `PROBITY_A__B` as values at `a.b`. An empty variable counts as unset.
 fn add_environment(layers: &mut Layers, vars: &Vars) -> Result<(), ConfigError> {
     let own = vars
         .with_prefix(PREFIX)
@@ -80,7 +80,7 @@ fn add_environment(layers: &mut Layers, vars: &Vars) -> Result<(), ConfigError> 
     let values = source.collect().map_err(|error| {
         ConfigError::new(format!("the environment variables cannot be read: {error}"))
     })?;
-    // Sorted, a key comes before those below it: a variable for a single phase wins over one for all.
+    // In sorted order, a key precedes the keys below it: a variable for a single phase overrides one for all phases.
     let values: BTreeMap<String, String> = values
         .into_iter()
         .map(|(path, value)| (path, value.kind.to_string()))

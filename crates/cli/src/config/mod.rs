@@ -1,7 +1,7 @@
-//! Loading the configuration: defaults < file < environment < flags. What can be set, and how it is read, is in [`probity::config`].
+//! Loads the configuration: defaults < file < environment < flags. [`probity::config`] defines the settings and reads them.
 //!
 //! - `vars`: the environment and `.env`.
-//! - `layers`: the file that is read, and what overrides it.
+//! - `layers`: the configuration file, and its overrides.
 
 mod layers;
 mod vars;
@@ -27,8 +27,8 @@ pub fn schema() -> Value {
     validate::named(Kind::Config, probity::config::schema())
 }
 
-/// What is wrong with the configuration file at `file`, and what may be a mistake in it, each with its line and key. The
-/// environment counts for `${NAME}` only.
+/// The errors and the likely mistakes in the configuration file at `file`, each with its line and key. The environment is used for
+/// `${NAME}` only.
 pub fn problems(file: &Path) -> (Vec<ConfigProblem>, Vec<ConfigProblem>) {
     let read = || -> Result<Config, ConfigError> {
         let vars = vars::load(file.parent().unwrap_or(Path::new("")))?;
@@ -46,10 +46,10 @@ pub fn problems(file: &Path) -> (Vec<ConfigProblem>, Vec<ConfigProblem>) {
     }
 }
 
-/// Loads the configuration of `folder`. With `scripted`, or where there is neither a file nor a model, the models are the scripted ones.
+/// Loads the configuration of `folder`. With `scripted`, or if there is neither a file nor a model, the models are the scripted ones.
 ///
 /// # Errors
-/// All that is wrong with it, each with file, line and key.
+/// All errors of the configuration, each with file, line and key.
 pub fn load(
     folder: &Path,
     file: Option<&Path>,

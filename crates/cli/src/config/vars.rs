@@ -1,15 +1,15 @@
-//! The environment: the process's own variables, and `.env` underneath them.
+//! The environment: the process's variables, over those of `.env`.
 
 use std::{collections::BTreeMap, io::ErrorKind, path::Path};
 
 use probity::config::{ConfigError, Vars};
 use schema::unreadable_special;
 
-/// The process's variables and those of `.env` in `folder`, where that file exists; the process's own win. Variables that are not UTF-8
-/// are left out.
+/// The process's variables and those of `.env` in `folder`, if that file exists; the process's own take precedence. Variables that are
+/// not UTF-8 are left out.
 ///
 /// # Errors
-/// When `.env` is there and cannot be read. The error names the line and does not show it: it may hold a key.
+/// When `.env` exists but cannot be read. The error names the line but does not show it: the line may contain a key.
 pub fn load(folder: &Path) -> Result<Vars, ConfigError> {
     let process = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -18,7 +18,7 @@ pub fn load(folder: &Path) -> Result<Vars, ConfigError> {
     Ok(by_name.into_iter().collect())
 }
 
-/// The variables of the file; none where there is no such file.
+/// The variables of the file; empty if there is no such file.
 fn read_dotenv(file: &Path) -> Result<BTreeMap<String, String>, ConfigError> {
     let there = std::fs::metadata(file).ok();
     if let Some(reason) = there.and_then(|there| unreadable_special(file, &there)) {
@@ -32,7 +32,7 @@ fn read_dotenv(file: &Path) -> Result<BTreeMap<String, String>, ConfigError> {
     let mut by_name = BTreeMap::new();
     for pair in dotenvy::from_read_iter(text.as_bytes()) {
         let (name, value) = pair.map_err(|error| unreadable_line(&text, &error))?;
-        // As in a shell that reads the file: of two lines for one name the last one counts.
+        // Like in a shell that reads the file, the last of several lines for one name counts.
         by_name.insert(name, value);
     }
     Ok(by_name)

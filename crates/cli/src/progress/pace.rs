@@ -1,21 +1,21 @@
-//! How fast rows end, and when the rest of them will have.
+//! The speed of rows, and the time until the rest of them end.
 
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
 
-/// So many moments are kept at most.
+/// The most moments that are kept.
 const KEPT: usize = 4096;
 
-/// A speed is known from so many rows on, and from as many as are in work at the same time: the first of them say little.
+/// The speed is known after this many rows, or after as many as are in progress at once: the first rows say little.
 const FEWEST: usize = 3;
 
-/// The speed is that of so many of the last rows, or of twice as many as are in work where that is more: rows that came from the cache
-/// soon no longer count, and rows that end together do.
+/// The speed is computed from this many of the last rows, or from twice the number in progress if that is more: cached rows at the
+/// start soon no longer count, while rows that end together do.
 const RECENT: usize = 8;
 
-/// An estimate beyond this is none.
+/// A longer estimate is not shown.
 const LONGEST: Duration = Duration::from_secs(99 * 24 * 60 * 60);
 
 /// The moments at which the last rows ended.
@@ -36,7 +36,7 @@ impl Pace {
         }
     }
 
-    /// A row ended.
+    /// Records the end of a row.
     pub(super) fn row(&mut self, now: Instant) {
         if self.ends.len() == KEPT {
             self.ends.pop_front();
@@ -45,7 +45,7 @@ impl Pace {
         self.ends.push_back(now);
     }
 
-    /// Rows a second at `now`, while `in_work` rows are in work. `None` until it is known.
+    /// Rows per second at `now`, while `in_work` rows are in progress. `None` if unknown.
     pub(super) fn rate(&self, now: Instant, in_work: u64) -> Option<f64> {
         let in_work = usize::try_from(in_work).unwrap_or(KEPT).min(KEPT / 2);
         if self.ends.len() < FEWEST.max(in_work) {
@@ -62,7 +62,7 @@ impl Pace {
         (seconds >= 1.0).then(|| rows as f64 / seconds)
     }
 
-    /// How long `left` rows will take from `now` on. `None` until it is known.
+    /// The time that `left` rows will take from `now` on. `None` if unknown.
     pub(super) fn left(&self, now: Instant, in_work: u64, left: u64) -> Option<Duration> {
         #[expect(clippy::cast_precision_loss, reason = "rows are far fewer than 2^53")]
         let seconds = left as f64 / self.rate(now, in_work)?;
@@ -71,7 +71,7 @@ impl Pace {
     }
 }
 
-/// `0.5/s`, and `4/min` where that is slow.
+/// `0.5/s`, or `4/min` if it is slow.
 pub(super) fn rate_text(rate: f64) -> String {
     match rate {
         slow if slow < 0.095 => format!("{:.1}/min", slow * 60.0),
@@ -80,7 +80,7 @@ pub(super) fn rate_text(rate: f64) -> String {
     }
 }
 
-/// `about 40 s left`: as exact as an estimate is.
+/// `about 40 s left`, rounded like an estimate.
 pub(super) fn left_text(left: Duration) -> String {
     let seconds = left.as_secs();
     let (count, unit) = match seconds {

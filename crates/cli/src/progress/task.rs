@@ -1,4 +1,4 @@
-//! One phase of one benchmark, as its bar or its lines show it.
+//! One phase of one benchmark, shown as a bar or as lines.
 
 use std::{
     collections::BTreeMap,
@@ -14,12 +14,12 @@ use super::pace::{Pace, left_text, rate_text};
 pub(super) struct Task {
     name: String,
     phase: Phase,
-    /// Drawn from the first row on that is in work: a phase that has nothing to do yet is not shown.
+    /// Drawn once a row is in progress: a phase without work is not shown.
     bar: Option<ProgressBar>,
     pace: Option<Pace>,
-    /// How many rows each target has, where it is known; one entry without a name for phases without targets.
+    /// The number of rows of each target, if known; one entry without a name for phases without targets.
     rows: BTreeMap<String, Option<u64>>,
-    /// Targets at work.
+    /// The number of active targets.
     open: usize,
     started: u64,
     ended: u64,
@@ -28,21 +28,21 @@ pub(super) struct Task {
     skipped: u64,
     /// Rows that had ended when the last line was written.
     reported: u64,
-    /// What the rows come from, while it is at work.
+    /// The time left of the phase that supplies the rows, while it is active.
     source: Option<TimeLeft>,
 }
 
-/// The phase before, whose rows this one takes: it cannot end sooner.
+/// The time left of the previous phase, which supplies the rows of this one: this phase cannot end sooner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeLeft {
-    /// It needs so long yet.
+    /// It needs about this much time.
     About(Duration),
-    /// How long it needs is not known.
+    /// The time that it needs is unknown.
     Unknown,
 }
 
 impl Task {
-    /// The phase of the benchmark called `name`, before any target of it is at work.
+    /// The phase of the benchmark `name`, before any target is active.
     pub(super) fn new(name: &str, phase: Phase) -> Self {
         Self {
             name: name.to_owned(),
@@ -61,7 +61,7 @@ impl Task {
         }
     }
 
-    /// What the phase behind this one has to wait for at `now`.
+    /// The time left for the next phase to wait for at `now`.
     pub(super) fn time_left(&self, now: Instant) -> Option<TimeLeft> {
         self.is_open().then(|| match self.left(now) {
             Some(left) => TimeLeft::About(left),
@@ -69,18 +69,18 @@ impl Task {
         })
     }
 
-    /// Sets what the rows come from.
+    /// Sets the time left of the phase that supplies the rows.
     pub(super) fn set_earlier(&mut self, source: Option<TimeLeft>) {
         self.source = source;
     }
 
-    /// The phase begins for `target`.
+    /// Starts the phase for `target`.
     pub(super) fn open(&mut self, target: String, rows: Option<u64>) {
         self.rows.insert(target, rows);
         self.open += 1;
     }
 
-    /// The phase ends for a target. Returns whether that was the last one.
+    /// Ends the phase for a target. Returns whether it was the last one.
     pub(super) fn close(&mut self) -> bool {
         self.open = self.open.saturating_sub(1);
         self.reported = self.ended;
@@ -102,7 +102,7 @@ impl Task {
             Outcome::Done => {}
             Outcome::Failed => self.failed += 1,
             Outcome::Abstained => self.abstained += 1,
-            // It took no time.
+            // A skipped row took no time.
             Outcome::Skipped => {
                 self.skipped += 1;
                 return;
@@ -115,32 +115,32 @@ impl Task {
         self.open > 0
     }
 
-    /// Whether there is something to show: rows that ended or are in work, or work that is not done in rows.
+    /// Whether there is something to show: rows that ended or are in progress, or work that does not consist of rows.
     pub(super) fn is_seen(&self) -> bool {
         self.started > 0 || self.ended > 0 || !self.is_of_rows()
     }
 
-    /// Whether replies are awaited now.
+    /// Whether the phase is waiting for replies.
     pub(super) fn waits(&self) -> bool {
         self.is_open() && (self.started != self.ended || !self.is_of_rows())
     }
 
-    /// Phases that report when work on a row begins; the others are at work from their beginning on.
+    /// Whether the phase reports the start of each row; other phases are active from their start.
     fn is_of_rows(&self) -> bool {
         matches!(self.phase, Phase::Simulate | Phase::Evaluate)
     }
 
-    /// Whether rows ended since this was last asked.
+    /// Whether rows ended since the last call.
     pub(super) fn has_news(&mut self) -> bool {
         std::mem::replace(&mut self.reported, self.ended) != self.ended
     }
 
-    /// The number of rows, once every target has told its own.
+    /// The number of rows, once it is known for every target.
     fn total(&self) -> Option<u64> {
         self.rows.values().copied().sum()
     }
 
-    /// Whether every row came to an end. A run that stops leaves out what was not begun, without a word.
+    /// Whether every row ended. A run that stops does not report the rows that were not started.
     fn is_whole(&self) -> bool {
         self.skipped == 0 && self.total().is_none_or(|total| self.ended >= total)
     }
@@ -160,9 +160,9 @@ impl Task {
         counts.map(|(n, what)| format!("{n} {what}")).collect()
     }
 
-    /// `3/16`, `3` where the number of rows is not known. What is not counted in rows, such as aggregate, has no count.
+    /// `3/16`, or `3` if the number of rows is unknown. Phases without rows, such as aggregate, have no count.
     fn count(&self) -> Option<String> {
-        // What was skipped was not done.
+        // Skipped rows were not done.
         let done = self.ended.saturating_sub(self.skipped);
         match self.total() {
             Some(total) => Some(format!("{done}/{total}")),
@@ -170,7 +170,7 @@ impl Task {
         }
     }
 
-    /// Time that is left, and speed, once they are known.
+    /// The time left and the speed, once they are known.
     fn forecast(&self, now: Instant) -> Vec<String> {
         let Some(pace) = self.pace.as_ref().filter(|_| self.is_open()) else {
             return Vec::new();
@@ -180,7 +180,7 @@ impl Task {
         texts.into_iter().flatten().collect()
     }
 
-    /// The time that is left, once it is known.
+    /// The time left, once it is known.
     fn left(&self, now: Instant) -> Option<Duration> {
         let rows = self.total()?.saturating_sub(self.ended);
         let pace = self.pace.as_ref().filter(|_| rows > 0)?;
@@ -211,7 +211,7 @@ impl Task {
         parts.join(", ")
     }
 
-    /// The last line; `None` where there was nothing to do.
+    /// The last line; `None` if there was nothing to do.
     pub(super) fn last_line(&self) -> Option<String> {
         if !self.is_seen() {
             return None;
@@ -239,7 +239,7 @@ impl Task {
         let (total, done) = (self.total(), !self.is_open());
         let length = if done { Some(self.ended.max(1)) } else { total };
         bar.set_style(form.style(length.is_some()));
-        // Each of these draws: a bar never is beside an older text.
+        // Each of these calls draws, in this order, so that the bar never appears beside an older text.
         bar.set_message(self.status(form.room(width), now));
         if let Some(length) = length {
             bar.set_length(length);
@@ -252,14 +252,14 @@ impl Task {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
 
-    /// As much as fits `room` columns: failures before times.
+    /// The status in at most `room` columns: failures before times.
     fn status(&self, room: usize, now: Instant) -> String {
         let mut parts = Vec::from_iter(self.count());
         parts.extend(self.troubles());
@@ -276,7 +276,7 @@ impl Task {
     }
 }
 
-/// How wide the parts of a bar's line are.
+/// The widths of the parts of a bar's line.
 struct Form {
     prefix: usize,
     bar: usize,
@@ -293,7 +293,7 @@ impl Form {
         }
     }
 
-    /// Columns that are left for the message. The last one stays free: some terminals wrap there.
+    /// The columns that are left for the message. The last column stays free: some terminals wrap there.
     fn room(&self, width: usize) -> usize {
         width.saturating_sub(self.prefix + self.bar + 3)
     }

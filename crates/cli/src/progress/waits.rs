@@ -1,4 +1,4 @@
-//! Who a run waits for, why, and until when.
+//! The models that a run waits for, why, and until when.
 
 use std::{
     collections::BTreeMap,
@@ -10,18 +10,18 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use llm_client::{Health, ModelStatus};
 use schema::text::counted;
 
-/// A wait that is shorter is not worth a line.
+/// Shorter waits are not shown.
 const SHORT: Duration = Duration::from_secs(3);
 
-/// A call that takes longer than this is waited for.
+/// A call that takes longer than this is shown as a wait.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Shows which models hold the run up.
+/// Shows which models hold up the run.
 pub(super) struct Waits {
     health: Health,
-    /// When each model was reported last, by endpoint and name.
+    /// When each model was last reported, by endpoint and name.
     reported: BTreeMap<(Arc<str>, Arc<str>), Instant>,
-    /// The line on a terminal, while there is one.
+    /// The line on a terminal, while it is shown.
     bar: Option<ProgressBar>,
 }
 
@@ -34,7 +34,7 @@ impl Waits {
         }
     }
 
-    /// A line for each model that holds the run up: when it begins to, and then every `every`.
+    /// A line for each model that holds up the run: when the wait begins, and then every `every`.
     pub(super) fn news(&mut self, now: Instant, every: Duration) -> Vec<String> {
         let mut lines = Vec::new();
         for status in self.health.status() {
@@ -52,7 +52,7 @@ impl Waits {
         lines
     }
 
-    /// The same on one line below the bars, cut to the width of the terminal.
+    /// Shows the same on one line below the bars, cut to the width of the terminal.
     pub(super) fn draw(&mut self, bars: &MultiProgress) {
         let texts: Vec<String> = self.health.status().iter().filter_map(wait_text).collect();
         let Some((first, others)) = texts.split_first() else {
@@ -74,7 +74,7 @@ impl Waits {
         bar.set_message(text);
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(super) fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -82,7 +82,7 @@ impl Waits {
     }
 }
 
-/// What there is to say of a model that holds the run up. `None`: it does well.
+/// The message about a model that holds up the run; `None` if it does not.
 fn wait_text(status: &ModelStatus) -> Option<String> {
     let ModelStatus {
         model, endpoint, ..
@@ -104,7 +104,7 @@ fn wait_text(status: &ModelStatus) -> Option<String> {
             Some((next, _)) => format!("next attempt in {}", seconds(*next)),
             None => match status.longest {
                 Some(longest) => format!("in flight for {}", seconds(longest)),
-                // Nobody asks for it any more.
+                // No call uses the model any more.
                 None => return None,
             },
         };
@@ -169,7 +169,7 @@ mod tests {
         };
         for (status, text) in [
             (idle(), None),
-            // Others are answered.
+            // Other requests are answered.
             (retried.clone(), None),
             (
                 ModelStatus {

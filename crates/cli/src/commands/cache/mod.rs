@@ -77,7 +77,7 @@ pub fn run(context: &Context, command: &CacheCommand) -> Result<Exit, Failure> {
     }
 }
 
-/// The cache file. SQLite would say less clearly that there is none.
+/// The cache file. SQLite's error for a missing file is less clear.
 fn existing(context: &Context) -> Result<PathBuf, Failure> {
     let path = context.layout.cache();
     match path.exists() {
@@ -95,7 +95,7 @@ fn time(time: SystemTime) -> Option<String> {
     Some(time.round(Unit::Second).ok()?.to_string())
 }
 
-/// Bytes in words: `1.2 MB`.
+/// A size for people: `1.2 MB`.
 fn size(bytes: u64) -> String {
     let (mut size, mut unit) = (bytes as f64, "bytes");
     for larger in ["kB", "MB", "GB", "TB"] {

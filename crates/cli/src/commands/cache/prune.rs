@@ -13,7 +13,7 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// Removes the replies and prints how many they were.
+/// Removes the replies and prints their number.
 ///
 /// # Errors
 /// When there is no cache, or it cannot be read or written.

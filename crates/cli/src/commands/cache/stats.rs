@@ -1,4 +1,4 @@
-//! `cache stats`: what the cache holds.
+//! `cache stats`: the contents of the cache.
 
 use std::{path::Path, time::SystemTime};
 
@@ -64,7 +64,7 @@ fn text(text: Option<String>) -> JournalCell {
     text.map_or(JournalCell::Unknown, JournalCell::from)
 }
 
-/// The day in UTC: with the time of day too, the table is wider than a terminal.
+/// The day in UTC: with the time of day, the table would be wider than a terminal.
 fn day(at: SystemTime) -> Option<String> {
     let time = time(at)?;
     Some(time.split_once('T')?.0.to_owned())

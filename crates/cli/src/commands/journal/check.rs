@@ -8,10 +8,10 @@ use serde_json::json;
 use super::{super::Context, JsonArgs, find, page, page::Page};
 use crate::exit::{Exit, Failure};
 
-/// So many failures of a rule are shown; `--json` has more.
+/// The most failures of a rule that are printed; `--json` has more.
 const SHOWN: usize = 10;
 
-/// Asks the rules and prints the results.
+/// Checks the rules and prints the results.
 ///
 /// # Errors
 /// When there is no such journal, or it cannot be checked.
@@ -74,7 +74,7 @@ fn render(report: &Report, columns: Option<usize>) -> String {
         .filter(|row| row.outcome != Outcome::NotApplicable)
         .count();
     let verdict = match (failed.len(), asked) {
-        // That of `aggregate`, for one, which only sums up.
+        // For example a journal of `aggregate`, which neither simulates nor judges.
         (0, 0) => "nothing to check: no rule applies to this journal; name the journal of a run that simulates or judges, by its run id \
             or file".to_owned(),
         (0, 1) => "passed: the one rule that applies holds".to_owned(),
@@ -128,7 +128,7 @@ fn finding(row: &Row) -> JournalFinding {
     }
 }
 
-/// Where a rule is broken, and how.
+/// The location and the description of a failure.
 fn line(broken: &Broken) -> String {
     let places = [
         ("", &broken.prompt_id),

@@ -1,4 +1,4 @@
-//! Which file is meant.
+//! Finds the journal for a command line.
 
 use std::{
     fs, io,
@@ -10,10 +10,10 @@ use schema::nearest;
 use super::{super::Context, JournalSelection};
 use crate::{benchmarks::name_of, exit::Failure};
 
-/// The journal that the command line means.
+/// The journal that the command line selects.
 ///
 /// # Errors
-/// When there is none, or a folder cannot be read.
+/// When there is no such journal, or a folder cannot be read.
 pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBuf, Failure> {
     let runs = context.layout.state().join("runs");
     let benchmark = selection
@@ -49,7 +49,7 @@ pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBu
     Ok(journal)
 }
 
-/// The journals of the newest run that has any: the ids of runs sort by time.
+/// The journals of the newest run that has one: run ids sort by time.
 fn newest(runs: &Path) -> Result<Vec<PathBuf>, Failure> {
     let names = match names(runs) {
         Ok(names) => names,
@@ -66,7 +66,7 @@ fn newest(runs: &Path) -> Result<Vec<PathBuf>, Failure> {
         })
 }
 
-/// The name of the benchmark that `path` is or names: one that is in the folder of benchmarks.
+/// The name of the benchmark that `path` is, or names, if it is in the folder of benchmarks.
 fn benchmark(context: &Context, path: &Path) -> Option<String> {
     let name = name_of(context.layout.benchmarks(), path.to_str()?);
     let dir = context.layout.benchmark(name).ok()?;
@@ -89,7 +89,7 @@ fn newest_of(name: &str, runs: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-/// The journals in a run's folder, one or more, the newest last.
+/// The journals in a run's folder, at least one, the newest last.
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut names = names(folder).map_err(|error| unreadable(folder, &error))?;
     names.retain(|name| {
@@ -107,7 +107,8 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn nothing_there(context: &Context, path: &Path, runs: &Path) -> Failure {
     let name = path.to_string_lossy();
     let mut known = names(runs).unwrap_or_default();
-    // Ids differ in digits only, and any two are near each other: what helps is the one that begins alike.
+    // Run ids differ in digits only, so all of them are similar: only one with the same beginning is a
+    // useful suggestion.
     let alike = known.iter().rfind(|run| run.starts_with(&*name));
     let alike = alike.cloned();
     known.extend(context.layout.names().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! `journal`: what a run's journal tells.
+//! `journal`: reads the journal of a run.
 
 mod check;
 mod find;

@@ -8,17 +8,17 @@ use schema::{EventKind, nearest};
 use super::read;
 use crate::{exit::Failure, terminal::Terminal};
 
-/// So many ids are looked at for one that is near.
+/// The most ids that are searched for a similar one.
 const LOOKED_AT: usize = 20_000;
-/// So many are listed when none is near.
+/// The most ids that are listed when none is similar.
 const LISTED: usize = 8;
 
-/// The ids requested by one flag, and what the journal has.
+/// The id requested by one flag, and the ids in the journal.
 struct Names<'a> {
     what: &'static str,
     wanted: Option<&'a str>,
     there: BTreeSet<String>,
-    /// What a journal may have besides.
+    /// Message types that are valid even if the journal does not have them.
     known: &'static [EventKind],
     found: bool,
 }
@@ -34,7 +34,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// A name that is known is right, whether the journal has it or not.
+    /// Adds valid names, whether or not the journal has them.
     fn known(self, known: &'static [EventKind]) -> Self {
         let is_wanted = |kind: &EventKind| self.wanted == Some(kind.message());
         let found = known.iter().any(is_wanted);
@@ -55,7 +55,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What to say when the name is not in the journal.
+    /// The message when the name is not in the journal.
     fn missing(&self) -> Option<String> {
         let wanted = self.wanted.filter(|_| !self.found)?;
         let names = || self.there.iter().map(String::as_str);
@@ -82,8 +82,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Which of the ids requested the journal does not have; `None` when it has them all, only not together. A type of event
-/// that did not happen in the run is none of them.
+/// The requested ids that the journal does not have; `None` if it has all of them, but not together. A valid message
+/// type that did not occur in the run does not count as missing.
 ///
 /// # Errors
 /// When the journal cannot be read.

@@ -1,4 +1,4 @@
-//! Standard output that may end early.
+//! Standard output whose reader may stop early.
 
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
@@ -7,13 +7,14 @@ use crate::{
     terminal::{Terminal, unwritten},
 };
 
-/// Wrapped text is this wide where there is no terminal.
+/// The width of wrapped text without a terminal.
 const WIDTH: usize = 80;
 
-/// Standard output for results of any length. A reader that goes away, such as `head`, ends them and is not an error.
+/// Standard output for results of any length. A reader that stops early, such as `head`, ends the output without an
+/// error.
 pub struct Page {
     out: io::BufWriter<StdoutLock<'static>>,
-    /// Whether the reader has gone away.
+    /// Whether the reader has closed the output.
     ended: bool,
 }
 
@@ -26,19 +27,19 @@ impl Page {
         }
     }
 
-    /// Writes. `false` when nobody reads any more.
+    /// Writes `bytes`. Returns `false` if the reader has closed the output.
     ///
     /// # Errors
-    /// When it cannot be written: a full disk, for one.
+    /// When writing fails, for example because the disk is full.
     pub fn write(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
         let written = self.out.write_all(bytes);
         self.done(written)
     }
 
-    /// Writes all that is held back. `false` when nobody reads any more.
+    /// Writes all buffered bytes. Returns `false` if the reader has closed the output.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// See [`write`](Self::write).
     pub fn flush(&mut self) -> Result<bool, Failure> {
         let written = self.out.flush();
         self.done(written)
@@ -56,12 +57,12 @@ impl Page {
     }
 }
 
-/// Where lines are cut off: at the edge of the terminal, and nowhere where there is none.
+/// The column at which lines are cut off: the width of the terminal; `None` without a terminal.
 pub fn edge(terminal: &Terminal) -> Option<usize> {
     io::stdout().is_terminal().then(|| terminal.width())
 }
 
-/// How wide wrapped text is.
+/// The width of wrapped text.
 pub fn width(terminal: &Terminal) -> usize {
     edge(terminal).unwrap_or(WIDTH)
 }

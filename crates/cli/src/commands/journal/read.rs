@@ -1,4 +1,4 @@
-//! Reading a journal from its start to its end, and telling what is wrong with it.
+//! Reads a journal from start to end, and reports its errors.
 
 use std::{ops::ControlFlow, path::Path};
 
@@ -7,11 +7,11 @@ use schema::EventKind;
 
 use crate::{exit::Failure, terminal::Terminal};
 
-/// Passes every line of the journal to `take` until that breaks off. Lines that are not events are skipped and reported, as
-/// is a journal that is cut off, and one that holds several runs: `take` gets the lines of all.
+/// Passes every line of the journal to `take` until `take` breaks. Lines that are not events are skipped and reported. A
+/// journal that is cut off, or contains several runs, is also reported: `take` gets the lines of all runs.
 ///
 /// # Errors
-/// When the file is not a journal or cannot be read on, and those of `take`.
+/// When the file is not a journal or cannot be read to the end; also the errors of `take`.
 pub fn lines(
     terminal: &Terminal,
     path: &Path,
@@ -64,7 +64,7 @@ pub fn lines(
     }
 }
 
-/// Whether a run begins, and with it a journal's figures.
+/// Whether a run begins with this line, and the journal's figures with it.
 fn begins_run(line: &Line<'_>) -> bool {
     matches!(
         EventKind::of(&line.message),

@@ -1,4 +1,4 @@
-//! `journal rebuild`: a benchmark's files from its journal.
+//! `journal rebuild`: restores a benchmark's files from its journal.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 /// Writes the files and prints their names.
 ///
 /// # Errors
-/// When there is no such journal, it does not hold what is needed, or `out` is not empty.
+/// When there is no such journal, it lacks required data, or `out` is not empty.
 pub fn run(context: &Context, selection: &JournalSelection, out: &Path) -> Result<Exit, Failure> {
     let path = find::journal(context, selection)?;
     let rebuilt = probity::rebuild(&path, out)?;

@@ -28,7 +28,7 @@ pub fn run(context: &Context, selection: &JournalSelection) -> Result<Exit, Fail
     let mut table = csv::WriterBuilder::new()
         .has_headers(false)
         .from_writer(Vec::new());
-    // The header is there without rows too.
+    // The header is printed even without rows.
     let text = table
         .write_record(ScoreRow::COLUMNS)
         .and_then(|()| rows.iter().try_for_each(|row| table.serialize(row)))

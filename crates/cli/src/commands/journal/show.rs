@@ -1,4 +1,4 @@
-//! `journal show`: what happened.
+//! `journal show`: prints the events of a run.
 
 use std::{ops::ControlFlow, path::Path};
 
@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure};
 /// Shows the requested items or events.
 ///
 /// # Errors
-/// When there is no such journal, or no such id in it.
+/// When there is no such journal, or it does not contain the id.
 pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit, Failure> {
     let path = find::journal(context, &args.selection)?;
     let filter = Filter {
@@ -47,7 +47,7 @@ pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Items with everything that was said. Whether there was any.
+/// Prints items with all messages. Returns whether there was any.
 fn items(
     context: &Context,
     path: &Path,
@@ -79,7 +79,7 @@ fn items(
     Ok(shown)
 }
 
-/// One line for each event. Whether there was any.
+/// Prints one line for each event. Returns whether there was any.
 fn events(
     context: &Context,
     path: &Path,

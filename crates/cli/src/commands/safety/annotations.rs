@@ -1,4 +1,4 @@
-//! Annotations for GitHub Actions: workflow commands, one a line.
+//! Annotations for GitHub Actions: workflow commands, one per line.
 
 use probity::safety::{SafetyReport, TargetReport};
 use schema::text::spell_bidi;
@@ -8,10 +8,11 @@ use super::super::{
     workflow::{data, property},
 };
 
-/// GitHub shows ten annotations of a kind for each step.
+/// The number of annotations of one kind that GitHub shows for each step.
 const SHOWN: usize = 10;
 
-/// Prints them: the worst failures as errors, the first errors as warnings. To standard error where standard output is for JSON.
+/// Prints the annotations: the worst failures as errors, the first errors as warnings. They go to standard error if standard
+/// output has JSON.
 pub fn print(context: &Context, report: &SafetyReport, json: bool) {
     let mut text = String::new();
     for target in &report.targets {

@@ -7,7 +7,7 @@ use clap::Args;
 use super::SafetyCommand;
 use crate::config::Flag;
 
-/// Which of the two evaluations.
+/// The kind of a safety evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Prompts and variations.
@@ -37,11 +37,11 @@ impl Mode {
 /// The command line of a safety evaluation.
 #[derive(Clone, Debug)]
 pub struct SafetyArgs {
-    /// Which of the two.
+    /// The kind of evaluation.
     pub mode: Mode,
     /// Flags of both evaluations.
     pub common: CommonArgs,
-    /// The flags of its own, as layers over the configuration.
+    /// The flags of this kind, as layers over the configuration.
     own: Vec<Flag>,
 }
 
@@ -210,7 +210,7 @@ impl SafetyArgs {
         flags.0
     }
 
-    /// The system prompt of the command line: a text, or a file.
+    /// The system prompt from the command line, and whether it is the path of a file.
     pub fn system_prompt(&self) -> Option<(&str, bool)> {
         let common = &self.common;
         let text = common.system_prompt.as_deref().map(|text| (text, false));

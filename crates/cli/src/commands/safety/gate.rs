@@ -1,4 +1,4 @@
-//! How an evaluation ends.
+//! The result of an evaluation as exit code and messages.
 
 use probity::safety::TargetReport;
 use report::{FailureGroup, FailureGroups, failure_reasons};
@@ -10,7 +10,7 @@ use schema::{
 use super::{super::Context, run::Done};
 use crate::exit::Exit;
 
-/// The exit code: the worst of all targets.
+/// The exit code: the worst one of all targets.
 pub fn exit(done: &Done) -> Exit {
     if done.report.interrupted && !done.broken {
         return Exit::Interrupted;
@@ -30,12 +30,12 @@ pub fn exit(done: &Done) -> Exit {
     }
 }
 
-/// Whether there is no result at all, though there were cases.
+/// Whether there are cases but no results at all.
 fn nothing_scored(target: &TargetReport) -> bool {
     target.tally.passed + target.tally.failed == 0
 }
 
-/// Tells on standard error what the gate says, and what is missing.
+/// Reports the result of the gate, and what is missing, on standard error.
 pub fn tell(context: &Context, done: &Done) {
     tell_errors(context, done);
     for target in &done.report.targets {
@@ -63,7 +63,7 @@ pub fn tell(context: &Context, done: &Done) {
     }
 }
 
-/// The rate of seed cases, which does not depend on which prompts were rewritten.
+/// The rate of seed cases, which does not depend on the rewritten prompts.
 fn seed(target: &TargetReport) -> String {
     let rates = target.results.details();
     let rates = rates.and_then(|details| details.rates.as_ref());
@@ -81,7 +81,7 @@ fn seed(target: &TargetReport) -> String {
     }
 }
 
-/// Why cases ended in an error, the same reasons together.
+/// Reports why cases ended in an error, grouped by reason.
 fn tell_errors(context: &Context, done: &Done) {
     let mut groups = FailureGroups::default();
     for target in &done.report.targets {
@@ -106,7 +106,7 @@ fn tell_errors(context: &Context, done: &Done) {
     }
 }
 
-/// What was being done.
+/// The step that failed, in words.
 fn doing(stage: Stage) -> &'static str {
     match stage {
         Stage::Target => "calling the target",

@@ -1,5 +1,5 @@
-//! A JUnit report: one suite for each target and group, one case for each conversation. Suites and classes have the names that
-//! `export junit --safety` gives them.
+//! Writes a JUnit report: one suite for each target and group, one case for each conversation. Suites and classes have the
+//! same names as in `export junit --safety`.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, io, path::Path};
 
@@ -13,7 +13,7 @@ use crate::exit::Failure;
 /// Writes the report.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the file cannot be written.
 pub fn write(path: &Path, report: &SafetyReport) -> Result<(), Failure> {
     let written = xml(report).and_then(|xml| fs::write(path, xml));
     written.map_err(|error| report_file::unwritten(path, &error))
@@ -83,7 +83,7 @@ fn push<'r>(
     })
 }
 
-/// What stands for the benchmark, as in exports.
+/// The name in place of the benchmark's, as in exports.
 fn run_of(target: &TargetReport) -> &'static str {
     match target.results {
         SafetyResults::SingleTurn(_) => "safety-single-turn",
@@ -101,7 +101,7 @@ fn name_of_error(row: &CaseError) -> String {
     named(&row.case_id, how, row.conversation_id)
 }
 
-/// The case, the strategy, and the conversation's number, which distinguishes variations.
+/// The case, the strategy, and the number of the conversation, which distinguishes variations.
 fn named(case: &str, how: Option<&String>, id: Option<i64>) -> String {
     let mut name = case.to_owned();
     if let Some(how) = how {

@@ -1,4 +1,4 @@
-//! Which models take part in a safety evaluation.
+//! The models of a safety evaluation.
 
 use std::{path::Path, sync::Arc};
 
@@ -12,19 +12,19 @@ use crate::{
 
 /// The models of a safety evaluation.
 pub struct SafetyRoles {
-    /// Rewrites or attacks.
+    /// Rewrites prompts or attacks.
     pub attacker: ModelEntry,
-    /// Score.
+    /// Score the responses.
     pub judges: Vec<ModelEntry>,
     /// The systems under test.
     pub targets: Vec<ModelEntry>,
 }
 
 impl SafetyRoles {
-    /// The models that the command line and the configuration mean.
+    /// The models that the command line and the configuration select.
     ///
     /// # Errors
-    /// When there is no model of an id, or a part has none.
+    /// When a model's id is unknown, or a role has no model.
     pub fn of(config: &Config, args: &SafetyArgs) -> Result<Self, Failure> {
         let settings = &config.settings;
         let (safety, models) = (&settings.safety, &settings.models);
@@ -102,7 +102,7 @@ impl SafetyRoles {
         })
     }
 
-    /// All models, each once.
+    /// All models without duplicates.
     pub fn called(&self) -> Vec<&ModelEntry> {
         let mut called: Vec<&ModelEntry> = Vec::new();
         let all = std::iter::once(&self.attacker);
@@ -114,7 +114,7 @@ impl SafetyRoles {
         called
     }
 
-    /// The scripted ones.
+    /// The scripted models.
     pub fn scripted(&self) -> Vec<&ModelEntry> {
         let mut scripted = self.called();
         scripted.retain(|entry| entry.route == Route::Scripted);
@@ -122,7 +122,7 @@ impl SafetyRoles {
     }
 }
 
-/// The model of a part that the section `safety` does not name. A scripted one gives way to the one that knows safety evaluations.
+/// The model of a role that the section `safety` does not name. A scripted model is replaced by the one for safety evaluations.
 fn stand_in(model: &ModelEntry, scripted: &str) -> Result<ModelEntry, Failure> {
     match model.route {
         Route::Scripted => ModelEntry::scripted(&model.path, scripted)
@@ -150,10 +150,10 @@ fn find<'a>(flag: &str, models: &[&'a ModelEntry], id: &str) -> Result<&'a Model
     }))
 }
 
-/// The targets' system prompt: of the command line, else of the configuration.
+/// The targets' system prompt: from the command line, else from the configuration.
 ///
 /// # Errors
-/// When its file cannot be read, or the configuration names both.
+/// When its file cannot be read, or the configuration names both a text and a file.
 pub fn system_prompt(config: &Config, args: &SafetyArgs) -> Result<Option<Arc<str>>, Failure> {
     if let Some((text, is_file)) = args.system_prompt() {
         return match is_file {

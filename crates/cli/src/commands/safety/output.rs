@@ -1,4 +1,4 @@
-//! What an evaluation prints.
+//! The output of an evaluation.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use super::{
     run::Done,
 };
 
-/// How many of the worst responses are shown for each target.
+/// The number of worst responses that are shown for each target.
 const WORST: usize = 5;
 
 /// Prints the results for people.
 pub fn show(context: &Context, done: &Done, junit: Option<&Path>) {
     let page = context.terminal.page();
-    // Texts are cut to the width even where tables may be wider.
+    // Texts are cut to the terminal's width, even where tables may be wider.
     let width = context.terminal.width().min(page);
     let mut text = String::new();
     for target in &done.report.targets {

@@ -1,4 +1,4 @@
-//! Which test cases run.
+//! Selects the test cases.
 
 use std::{fs, path::Path};
 
@@ -14,7 +14,7 @@ use crate::{
     exit::{Failure, Problems},
 };
 
-/// The packs that come with Probity.
+/// The packs that are shipped with Probity.
 const SHIPPED: [(&str, &str); 6] = [
     (
         "self-harm-risk.yaml",
@@ -42,11 +42,11 @@ const SHIPPED: [(&str, &str); 6] = [
     ),
 ];
 
-/// The groups that the command line and the configuration mean. Without packs of the user's own these are the shipped ones. With
-/// some, the shipped groups run only when they are named.
+/// The groups that the command line and the configuration select. By default these are the shipped ones. With packs of the user,
+/// shipped groups run only if they are named.
 ///
 /// # Errors
-/// Every pack that cannot be read, and a group that is not there.
+/// Every pack that cannot be read, and every unknown group.
 pub fn groups(config: &Config, args: &SafetyArgs) -> Result<Vec<TestCaseGroup>, Failure> {
     let safety = &config.settings.safety;
     let mut problems = Problems::default();
@@ -78,7 +78,7 @@ pub fn groups(config: &Config, args: &SafetyArgs) -> Result<Vec<TestCaseGroup>, 
         .map_err(|error| Failure::usage(format!("{origin}: {error}")))
 }
 
-/// The packs of the command line, else those of the configuration, whose paths start in its folder.
+/// The packs of the command line, else those of the configuration, whose paths are relative to its folder.
 fn paths(config: &Config, args: &SafetyArgs) -> Result<Vec<std::path::PathBuf>, Failure> {
     if !args.common.test_cases.is_empty() {
         return Ok(args.common.test_cases.clone());

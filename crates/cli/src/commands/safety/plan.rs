@@ -1,4 +1,4 @@
-//! What an evaluation would ask for and cost.
+//! Shows the calls and the cost of an evaluation.
 
 use probity::{
     PlanModel, Range,

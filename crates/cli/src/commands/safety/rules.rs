@@ -1,4 +1,4 @@
-//! `--gate`: rules of a `gate.yaml` that the rates of the cases must meet, beside the command's own gate.
+//! `--gate`: checks the rules of a `gate.yaml` against the rates of the cases, in addition to the command's own gate.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure};
 /// Checks the rules before the first call.
 ///
 /// # Errors
-/// When they or their baseline cannot be used.
+/// When the rules or their baseline cannot be used.
 pub fn check(context: &Context, job: &Job<'_>) -> Result<(), Failure> {
     let Some(options) = options(job.args) else {
         return Ok(());
@@ -36,10 +36,10 @@ pub fn check(context: &Context, job: &Job<'_>) -> Result<(), Failure> {
     )?)
 }
 
-/// What the rules say; `None` where there are none, or the run did not come to its end.
+/// The result of the rules; `None` if there are none, or the run did not complete.
 ///
 /// # Errors
-/// When the baseline is of other cases, settings or judges.
+/// When the baseline has other cases, settings or judges.
 pub fn after_run(
     context: &Context,
     args: &SafetyArgs,
@@ -66,7 +66,8 @@ pub fn after_run(
     Ok(Some(report))
 }
 
-/// How a run with rules ends. A gate that failed counts first, so that what takes 4 for "not decided" does not pass it.
+/// The exit code of a run with rules. A failed gate takes precedence, so that callers who accept 4 as "not decided" do
+/// not accept it.
 pub fn exit(own: Exit, answer: GateAnswer) -> Exit {
     match (own, gate::exit(answer)) {
         (Exit::Complete, rules) => rules,

@@ -27,7 +27,7 @@ use crate::{
     exit::{Exit, Failure, Problems},
 };
 
-/// Everything that an evaluation needs and that could be checked without calling anybody.
+/// The checked input of an evaluation. No model has been called yet.
 pub struct Job<'a> {
     /// The configuration.
     pub config: &'a Config,
@@ -45,11 +45,11 @@ pub struct Job<'a> {
 pub struct Done {
     /// The results.
     pub report: SafetyReport,
-    /// What was asked and paid.
+    /// The usage and the cost.
     pub spent: Tally,
-    /// Whether something could not be kept.
+    /// Whether something could not be stored.
     pub broken: bool,
-    /// The report, where it was written.
+    /// The report, if it was written.
     pub page: Option<PathBuf>,
 }
 
@@ -73,7 +73,7 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     rules::check(context, &job)?;
     let path = files.path().to_owned();
     let mut done = Context::runtime()?.block_on(job.run(context, files))?;
-    // The result of the run is shown also where the report cannot be written.
+    // The result of the run is shown even if the report cannot be written.
     let reported = junit.map_or(Ok(()), |path| junit::write(path, &done.report));
     let own = gate::exit(&done);
     let gated = rules::after_run(context, args, &done, own);
@@ -102,7 +102,8 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     not_written(context, &mut done.report).map_or(Ok(exit), Err)
 }
 
-/// Why result files could not be written: the last reason, the others told. The command ends with it.
+/// Why result files could not be written: returns the last reason and reports the others. The command
+/// ends with this error.
 fn not_written(context: &Context, report: &mut SafetyReport) -> Option<Failure> {
     let targets = report.targets.iter_mut();
     let mut reasons: Vec<_> = targets
@@ -115,7 +116,7 @@ fn not_written(context: &Context, report: &mut SafetyReport) -> Option<Failure> 
     last.map(Failure::from)
 }
 
-/// Checks all that can be checked; tells all that is wrong at once.
+/// Checks everything that can be checked without a call, and reports all errors at once.
 fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failure> {
     let mut problems = Problems::default();
     let groups = problems.take(packs::groups(config, args));
@@ -139,7 +140,7 @@ fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failur
 }
 
 impl Job<'_> {
-    /// Says that models are scripted, where they are.
+    /// Reports that models are scripted, if any are.
     fn tell_scripted(&self, context: &Context) {
         let scripted = self.cast.scripted();
         let all = scripted.len() == self.cast.called().len();
@@ -158,7 +159,7 @@ impl Job<'_> {
         }
     }
 
-    /// The files to write, checked.
+    /// The output files, checked.
     fn files(&self) -> Result<OutputFiles, Failure> {
         let common = &self.args.common;
         let now = || {
@@ -203,7 +204,7 @@ impl Job<'_> {
         let report = run.run().await;
         watching.abort();
         watch.end();
-        // Of a run that ends with results, each journal is reported with them.
+        // If the run ends with results, each journal is reported with them.
         let trouble = session.journals().and_then(|journals| journals.trouble());
         if let (Err(_), Some(trouble)) = (&report, trouble) {
             context.terminal.warning(&trouble);
@@ -276,7 +277,7 @@ fn unusable(error: schema::PhaseError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// Where the journal of each target is, and what its check says.
+/// Reports the path of each target's journal, and the result of its check.
 fn tell_journals(context: &Context, report: &SafetyReport) {
     for journal in report
         .targets
