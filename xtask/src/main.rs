@@ -1,4 +1,4 @@
-//! `cargo xtask`: the command `probity` from a clone, and the tools of its developers beside it.
+//! `cargo xtask`: the command `probity` from a clone, and the developers' tools.
 
 use std::{fmt::Display, process::ExitCode};
 
@@ -9,7 +9,7 @@ mod bench;
 mod schemas;
 
 fn main() -> ExitCode {
-    // The descriptions come last: `augment_args` sets one from the documentation of the type.
+    // The descriptions come last: `augment_args` sets one from the doc comment of the type.
     let schemas = schemas::SchemasArgs::augment_args(clap::Command::new("schemas"))
         .about("Write the JSON Schemas of all files into docs/schemas");
     let bench = bench::BenchArgs::augment_args(clap::Command::new("bench"))

@@ -16,7 +16,7 @@ pub struct SchemasArgs {
     check: bool,
 }
 
-/// Writes the schemas, or compares them with those that are there.
+/// Writes the schemas, or compares them with the existing files.
 ///
 /// # Errors
 /// When the folder cannot be written or read.
@@ -25,7 +25,7 @@ pub fn run(args: &SchemasArgs) -> Result<ExitCode, String> {
     let mut names = Vec::new();
     for kind in Kind::ALL {
         let path = args.out.join(kind.schema_file());
-        // The configuration belongs to the command.
+        // The configuration's schema is defined by the command.
         let schema = schema(kind).unwrap_or_else(probity_cli::config_schema);
         let text = schema_text(&schema);
         let there = fs::read_to_string(&path).unwrap_or_default();
@@ -61,7 +61,7 @@ pub fn run(args: &SchemasArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Schemas in the folder that belong to no kind.
+/// Schemas in the folder that belong to no kind of file.
 fn foreign(args: &SchemasArgs, known: &[String]) -> Result<Vec<String>, String> {
     let unreadable = |error: std::io::Error| format!("{}: {error}", args.out.display());
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Answers of one's own in place of the scripted models' replies.
+//! Custom answers instead of the scripted models' replies.
 
 use std::{
     collections::HashMap,
@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 
 use crate::{fault_reply::Played, reply::Reply, wire::ApiError};
 
-/// A request that [`Builder::answer`](crate::Builder::answer) gives to its function.
+/// A request that the function of [`Builder::answer`](crate::Builder::answer) gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// The model asked for. Any name will do.
+    /// The requested model. Any name is valid.
     pub model: &'a str,
-    /// How many requests for this model came before.
+    /// The number of earlier requests for this model.
     pub number: usize,
     /// The whole body.
     pub body: &'a Value,
 }
 
-/// What a request is answered with.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     status: u16,
@@ -32,9 +32,9 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Tokens that every answer with status 200 tells, so that sums are easy to check.
+    /// The prompt tokens that every answer with status 200 reports, fixed so that sums are easy to check.
     pub const PROMPT_TOKENS: u64 = 10;
-    /// The same for what the model wrote.
+    /// The completion tokens that every answer with status 200 reports.
     pub const COMPLETION_TOKENS: u64 = 2;
 
     /// A reply with this text.
@@ -43,7 +43,7 @@ impl Answer {
         Self::ends(content, "stop")
     }
 
-    /// A reply with this text that ended for this reason, such as `length`.
+    /// A reply with this text and this finish reason, such as `length`.
     #[must_use]
     pub fn ends(content: impl Into<String>, finish: &'static str) -> Self {
         Self {
@@ -54,8 +54,8 @@ impl Answer {
         }
     }
 
-    /// A reply that calls tools: each call with its id, the tool's name and the arguments as text. An empty id is left out, as some
-    /// servers do it.
+    /// A reply that calls tools: each call with its id, the tool's name and the arguments as text. An empty id is left out, as by
+    /// some servers.
     #[must_use]
     pub fn calls<const N: usize>(calls: [(&str, &str, &str); N]) -> Self {
         let call = |(id, name, arguments): (&str, &str, &str)| {
@@ -75,7 +75,7 @@ impl Answer {
         }
     }
 
-    /// The same reply with this text. For text beside calls.
+    /// The same reply with this text, for text beside calls.
     #[must_use]
     pub fn saying(self, content: impl Into<String>) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Answer {
         }
     }
 
-    /// An error with this status. It counts as a fault. A number that is not a status becomes 500.
+    /// An error with this status, counted as a fault. An invalid status becomes 500.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self {
@@ -116,10 +116,10 @@ impl Answer {
     }
 }
 
-/// The function that answers.
+/// The function that answers requests.
 pub(crate) type Script = Arc<dyn Fn(Asked<'_>) -> Answer + Send + Sync>;
 
-/// The function, and how often each model was called.
+/// The function, and the number of calls of each model.
 pub(crate) struct Scripted {
     script: Script,
     counts: Mutex<HashMap<String, usize>>,
@@ -139,7 +139,7 @@ impl Scripted {
         }
     }
 
-    /// Answers the request with this body.
+    /// Answers the request with the body `body`.
     pub(crate) fn play(&self, body: &[u8]) -> Result<Played, ApiError> {
         let body: Value = serde_json::from_slice(body).map_err(|error| {
             ApiError::invalid(format!("The request body cannot be read as JSON: {error}"))

@@ -1,4 +1,4 @@
-//! How a server is set up.
+//! The settings of a server.
 
 use std::{
     fmt, io,
@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use crate::{Answer, Asked, Fault, ScriptedServer, answer::Script};
 
-/// Settings of a server that is not yet started. Start from [`ScriptedServer::builder`].
+/// Settings of a server that has not been started. Created by [`ScriptedServer::builder`].
 #[derive(Clone)]
 #[must_use = "nothing runs before `start`"]
 pub struct Builder {
@@ -44,7 +44,7 @@ impl Default for Builder {
     }
 }
 
-/// The key is left out.
+/// Leaves out the key.
 impl fmt::Debug for Builder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -64,22 +64,22 @@ impl fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// The port on 127.0.0.1; 0, the default, takes a free one.
+    /// The port on 127.0.0.1; 0, the default, chooses a free one.
     pub fn port(self, port: u16) -> Self {
         Self { port, ..self }
     }
 
-    /// How long after its arrival a request is answered. Default: at once.
+    /// The time from the arrival of a request to its answer. Default: none.
     pub fn latency(self, latency: Duration) -> Self {
         Self { latency, ..self }
     }
 
-    /// Adds up to `jitter` to the latency, the same for the same request every time.
+    /// Adds up to `jitter` to the latency. The same request always gets the same latency.
     pub fn jitter(self, jitter: Duration) -> Self {
         Self { jitter, ..self }
     }
 
-    /// Refuses calls that do not carry `Authorization: Bearer <key>`. Default: any call is served.
+    /// Refuses calls without `Authorization: Bearer <key>`. By default every call is served.
     pub fn require_key(self, key: impl Into<String>) -> Self {
         Self {
             key: Some(key.into()),
@@ -87,7 +87,7 @@ impl Builder {
         }
     }
 
-    /// The largest request body that is read, in bytes; larger ones get status 413. Default: 32 MiB.
+    /// The largest request body in bytes; a larger one gets status 413. Default: 32 MiB.
     pub fn body_cap(self, bytes: usize) -> Self {
         Self {
             body_cap: bytes,
@@ -95,7 +95,8 @@ impl Builder {
         }
     }
 
-    /// Whether [`Stats::bodies`](crate::Stats::bodies) is kept. Default: on. Each different body costs about 100 bytes of memory.
+    /// Whether [`Stats::bodies`](crate::Stats::bodies) is recorded. Default: on. Each distinct body takes about 100 bytes of
+    /// memory.
     pub fn record_bodies(self, on: bool) -> Self {
         Self {
             record_bodies: on,
@@ -111,14 +112,14 @@ impl Builder {
         }
     }
 
-    /// Adds a fault. The first one that applies to a call is acted out.
+    /// Adds a fault. The first fault that applies to a call is used.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.faults.push(fault);
         self
     }
 
-    /// Keeps the bodies of the first `most` requests for [`ScriptedServer::requests`]. Default: none. A test bounds its memory
-    /// by it: what is kept stays until the server ends.
+    /// Keeps the bodies of the first `most` requests for [`ScriptedServer::requests`]. Default: none. They stay in memory until
+    /// the server ends, so the number limits a test's memory.
     pub fn keep_requests(self, most: usize) -> Self {
         Self {
             keep_requests: most,
@@ -126,7 +127,7 @@ impl Builder {
         }
     }
 
-    /// Answers every request by `answer`, in place of the scripted models and the faults. Any model name is served.
+    /// Answers every request with `answer`, instead of the scripted models and the faults. Any model name is served.
     pub fn answer(self, answer: impl Fn(Asked<'_>) -> Answer + Send + Sync + 'static) -> Self {
         Self {
             script: Some(Arc::new(answer)),
@@ -147,8 +148,8 @@ impl Builder {
     }
 }
 
-/// Listens with room for many clients that connect at once. With the usual 128 places, a thousand of them overflow the
-/// queue, and those that fall out try again only after a second.
+/// Listens with a queue for many clients that connect at once. A thousand of them overflow the usual queue of 128, and the
+/// rejected ones retry only after a second.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     #[cfg(unix)]

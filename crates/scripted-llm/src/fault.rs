@@ -1,4 +1,4 @@
-//! Faults: what goes wrong, and for which calls.
+//! Faults: the kind of failure, and the calls that it affects.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use hyper::{
 
 use crate::{Role, Task};
 
-/// One fault: what goes wrong, and for which calls. Without a condition it meets every call.
+/// One fault: the kind of failure, and the calls that it affects. Without a condition it affects every call.
 ///
 /// ```
 /// use scripted_llm::{Fault, FaultKind, Task};
@@ -32,26 +32,26 @@ pub struct Fault {
     pub(crate) task: Option<Task>,
 }
 
-/// What goes wrong. Kinds that are about the reply's text keep the regular reply otherwise.
+/// The kind of failure. Kinds that change the reply's text leave the rest of the regular reply unchanged.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// An answer with this status, and headers. The body is an error in OpenAI's shape unless one is given.
+    /// An answer with this status, and headers. The body is an error in OpenAI's format unless `body` is set.
     Status {
         /// The status.
         status: StatusCode,
-        /// More headers.
+        /// Additional headers.
         headers: Vec<(HeaderName, HeaderValue)>,
         /// A `Retry-After` header with a date this long after the call.
         retry_at: Option<Duration>,
-        /// The body, in place of the error.
+        /// The body, instead of the error.
         body: Option<String>,
     },
     /// Status 200 and a web page.
     Html,
-    /// Status 200 and an error in OpenAI's shape.
+    /// Status 200 and an error in OpenAI's format.
     ErrorBody,
-    /// The regular reply, cut in the middle; its length header fits what is left.
+    /// The regular reply, cut in the middle; its length header matches the cut body.
     TruncatedJson,
     /// The regular reply without `choices`.
     NoChoices,
@@ -63,22 +63,22 @@ pub enum FaultKind {
     NoUsage,
     /// A content of this many MiB.
     Big {
-        /// MiB of text, 1024 at most.
+        /// MiB of text, at most 1024.
         megabytes: usize,
     },
     /// The regular reply with bytes in its content that are not UTF-8.
     InvalidUtf8,
-    /// No answer, ever. The connection stays open.
+    /// No answer. The connection stays open.
     Hang,
     /// The connection is closed after half of the body.
     Reset,
-    /// The regular reply, this much later than usual.
+    /// The regular reply, with this additional delay.
     Slow(Duration),
-    /// The reply in prose, in place of JSON.
+    /// The reply as prose instead of JSON.
     Prose,
-    /// The reply in a Markdown fence. A client can read it.
+    /// The reply in a Markdown fence, which a client can parse.
     Fenced,
-    /// The reply after a `<think>` block that holds an object of its own. A client can read it.
+    /// The reply after a `<think>` block that contains another object, which a client can parse.
     Think,
     /// The reply's first boolean, else its first list, as a string: `"present": "true"`.
     WrongType,
@@ -86,7 +86,7 @@ pub enum FaultKind {
     MissingKey,
     /// The reply is this text.
     Says(String),
-    /// Status 400 as OpenAI answers it, for calls that send this parameter; others are served.
+    /// Status 400 in OpenAI's format, for calls with this parameter; other calls are served.
     Unsupported(Parameter),
 }
 
@@ -96,7 +96,7 @@ pub enum FaultKind {
 pub enum Parameter {
     /// `max_tokens`; the error asks for `max_completion_tokens`.
     MaxTokens,
-    /// `max_completion_tokens`; the error says that it is not known.
+    /// `max_completion_tokens`; the error says that it is unknown.
     MaxCompletionTokens,
     /// `response_format` of type `json_schema`.
     JsonSchema,
@@ -126,7 +126,7 @@ impl FaultError {
 }
 
 impl Fault {
-    /// A fault that meets every call.
+    /// A fault that affects every call.
     #[must_use]
     pub fn new(kind: FaultKind) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl Fault {
         }
     }
 
-    /// An answer with this status and an error in OpenAI's shape.
+    /// An answer with this status and an error in OpenAI's format.
     ///
     /// # Errors
     /// When the status is not from 200 to 599.
@@ -155,10 +155,10 @@ impl Fault {
         }))
     }
 
-    /// Adds a header to a status fault, `retry-after` for one; other faults stay as they are.
+    /// Adds a header, such as `retry-after`, to a status fault; other faults are unchanged.
     ///
     /// # Errors
-    /// When name or value cannot be in a header.
+    /// When the name or the value is not valid in a header.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, FaultError> {
         if let FaultKind::Status { headers, .. } = &mut self.kind {
             let name = name
@@ -172,8 +172,8 @@ impl Fault {
         Ok(self)
     }
 
-    /// Adds to a status fault a `Retry-After` header with a date, `after` from the moment of the call, rounded up to whole
-    /// seconds; other faults stay as they are.
+    /// Adds a `Retry-After` header to a status fault, with a date `after` the moment of the call, rounded up to whole
+    /// seconds; other faults are unchanged.
     #[must_use]
     pub fn retry_at(mut self, after: Duration) -> Self {
         if let FaultKind::Status { retry_at, .. } = &mut self.kind {
@@ -182,7 +182,7 @@ impl Fault {
         self
     }
 
-    /// Sets the body of a status fault; other faults stay as they are.
+    /// Sets the body of a status fault; other faults are unchanged.
     #[must_use]
     pub fn body(mut self, text: impl Into<String>) -> Self {
         if let FaultKind::Status { body, .. } = &mut self.kind {
@@ -191,7 +191,7 @@ impl Fault {
         self
     }
 
-    /// Only the first `count` calls that the other conditions let through.
+    /// Affects only the first `count` calls that match the other conditions.
     #[must_use]
     pub fn first(self, count: u64) -> Self {
         Self {
@@ -200,8 +200,8 @@ impl Fault {
         }
     }
 
-    /// Only this share of the calls that the other conditions let through, from 0 to 1. Which calls it is follows from
-    /// their order of arrival.
+    /// Affects only this share of the calls that match the other conditions, from 0 to 1. The order of arrival determines
+    /// which calls.
     #[must_use]
     pub fn share(self, share: f64) -> Self {
         Self {
@@ -210,7 +210,7 @@ impl Fault {
         }
     }
 
-    /// Only calls of this model.
+    /// Affects only calls of this model.
     #[must_use]
     pub fn role(self, role: Role) -> Self {
         Self {
@@ -219,7 +219,7 @@ impl Fault {
         }
     }
 
-    /// Only calls of this sort.
+    /// Affects only calls of this task.
     #[must_use]
     pub fn task(self, task: Task) -> Self {
         Self {
@@ -228,7 +228,7 @@ impl Fault {
         }
     }
 
-    /// How much later than usual the call is answered.
+    /// The additional delay of the call.
     pub(crate) fn delay(&self) -> Duration {
         match self.kind {
             FaultKind::Slow(delay) => delay,

@@ -1,4 +1,4 @@
-//! Which call meets which fault.
+//! Chooses the fault of each call.
 
 use std::sync::{
     Arc, PoisonError, RwLock,
@@ -11,7 +11,7 @@ use crate::{
     wire::{ChatBody, FormatKind},
 };
 
-/// The faults in force.
+/// The active faults.
 #[derive(Debug, Default)]
 pub(crate) struct FaultBoard {
     slots: RwLock<Arc<[Slot]>>,
@@ -20,7 +20,7 @@ pub(crate) struct FaultBoard {
 #[derive(Debug)]
 struct Slot {
     fault: Arc<Fault>,
-    /// Calls that came by and that the fault is for.
+    /// The number of calls that matched the fault's model, task and parameter.
     seen: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ impl FaultBoard {
         *self.slots.write().unwrap_or_else(PoisonError::into_inner) = slots.collect();
     }
 
-    /// The fault that a call meets, if any.
+    /// The fault of a call, if any.
     pub(crate) fn pick(
         &self,
         role: Role,
@@ -70,7 +70,7 @@ impl Slot {
     }
 }
 
-/// A hash as a number from 0 to below 1.
+/// A hash as a number of at least 0 and below 1.
 #[expect(clippy::cast_precision_loss, reason = "53 bits fit exactly")]
 fn unit(hash: u64) -> f64 {
     (hash >> 11) as f64 / (1_u64 << 53) as f64

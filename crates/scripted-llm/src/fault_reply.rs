@@ -1,4 +1,4 @@
-//! Playing a fault.
+//! Applies a fault.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,24 +15,25 @@ use crate::{
     wire::{ApiError, ChatBody, Completion, FormatKind},
 };
 
-/// What a call gets.
+/// The answer to a call.
 #[derive(Debug)]
 pub(crate) enum Played {
     /// The regular reply.
     Regular(Reply),
     /// A reply with a fault.
     Faulty(Reply),
-    /// Nothing.
+    /// No answer.
     Silence,
 }
 
-/// A mistyped size should not take all memory.
+/// The limit prevents a mistyped size from using up the memory.
 const MOST_MEGABYTES: usize = 1024;
 
 const PAGE: &str = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head>\
     <body><h1>502 Bad Gateway</h1><p>nginx</p></body></html>\n";
 
-/// Plays `fault`. `output` is the regular reply, `completion` puts it into the API's shape. Faults of the text drop the calls.
+/// Applies `fault`. `output` is the regular reply, `completion` converts it to the API's format. Faults of the text drop the
+/// calls.
 pub(crate) fn play<'a>(
     fault: &Fault,
     request: &ChatBody<'_>,

@@ -1,4 +1,4 @@
-//! Holding calls back at an exact moment.
+//! Holds calls back at an exact moment.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,7 +56,7 @@ impl Gate {
             return;
         }
         let _held = Held::new(&self.held);
-        // An error says that the gate was opened.
+        // An error means that the gate was opened.
         if let Ok(permit) = permits.acquire().await {
             permit.forget();
         }

@@ -1,4 +1,4 @@
-//! From a request to its reply.
+//! Handles requests.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -112,7 +112,7 @@ fn authorize(shared: &Shared, request: &Request<Incoming>) -> Result<(), ApiErro
     }
 }
 
-/// Reads the body, refusing what is larger than the cap.
+/// Reads the body, and refuses a body that is larger than the cap.
 async fn collect(shared: &Shared, body: Incoming) -> Result<Bytes, Reply> {
     let too_large = || {
         let error = ApiError::new(
@@ -120,7 +120,7 @@ async fn collect(shared: &Shared, body: Incoming) -> Result<Bytes, Reply> {
             "invalid_request_error",
             format!("The request body is larger than {} bytes.", shared.body_cap),
         );
-        // The rest of the body stays unread, so the connection cannot be used again.
+        // The rest of the body is not read, so the connection cannot be reused.
         error
             .reply()
             .with_header(CONNECTION, HeaderValue::from_static("close"))
@@ -169,13 +169,13 @@ async fn chat(
     }
 }
 
-/// A reply, or silence, and when it is due.
+/// A reply, or no reply, and the time when it is due.
 struct Due {
     played: Played,
     latency: std::time::Duration,
 }
 
-/// An answer of [`Builder::answer`](crate::Builder::answer).
+/// An answer from the function of [`Builder::answer`](crate::Builder::answer).
 fn own_answer(shared: &Shared, played: Played) -> Due {
     shared.counts.model(None);
     if matches!(played, Played::Faulty(_)) {
@@ -185,7 +185,7 @@ fn own_answer(shared: &Shared, played: Played) -> Due {
     Due { played, latency }
 }
 
-/// Works out the reply. Nothing of the request is kept, so that held and sleeping calls are small.
+/// Computes the reply. Keeps nothing of the request, so that held and sleeping calls are small.
 fn answer(shared: &Shared, body: &[u8]) -> Result<Due, ApiError> {
     let request = ChatBody::read(body)?;
     let name = request.model.as_deref().unwrap_or_default();

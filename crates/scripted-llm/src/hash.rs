@@ -1,4 +1,4 @@
-//! Choices that look random and are the same on every machine.
+//! Pseudorandom choices that are the same on every machine.
 
 use sha2::{Digest, Sha256};
 
@@ -10,14 +10,14 @@ pub(crate) fn mix(value: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// A number that follows from a text.
+/// A seed that depends on a text.
 pub(crate) fn text_seed(text: &str) -> u64 {
     let hash: [u8; 32] = Sha256::digest(text).into();
     hash.first_chunk()
         .map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A stream of choices that follows from a seed.
+/// A sequence of choices that depends on a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Chooser(u64);
 
@@ -37,12 +37,12 @@ impl Chooser {
         usize::try_from(self.next() % end).unwrap_or(0)
     }
 
-    /// True in `percent` of 100 cases.
+    /// True with a probability of `percent` percent.
     pub(crate) fn chance(&mut self, percent: u32) -> bool {
         self.below(100) < percent as usize
     }
 
-    /// One of `options`; the empty text when there are none.
+    /// One of `options`; an empty text if there are none.
     pub(crate) fn pick<'a>(&mut self, options: &[&'a str]) -> &'a str {
         options
             .get(self.below(options.len()))
@@ -50,7 +50,7 @@ impl Chooser {
             .unwrap_or_default()
     }
 
-    /// Puts `items` in another order.
+    /// Shuffles `items`.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             let other = self.below(end + 1);

@@ -1,11 +1,11 @@
-//! Requests that are kept to be looked at.
+//! Keeps requests for inspection.
 
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The bodies of the first requests, up to a number.
+/// The bodies of the first requests, up to a maximum number.
 #[derive(Debug)]
 pub(crate) struct Kept {
     most: usize,
@@ -20,7 +20,7 @@ impl Kept {
         }
     }
 
-    /// Keeps `body` while there is room.
+    /// Keeps `body` if the maximum is not reached.
     pub(crate) fn keep(&self, body: &Bytes) {
         if self.most == 0 {
             return;
@@ -31,7 +31,7 @@ impl Kept {
         }
     }
 
-    /// What is kept, in order of arrival. What is not JSON is null.
+    /// The kept bodies, in order of arrival. A body that is not JSON is null.
     pub(crate) fn values(&self) -> Vec<Value> {
         let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
         let value = |body: &Bytes| serde_json::from_slice(body).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! An OpenAI-compatible server in the process, with scripted models and faults on demand.
 //!
-//! It is what Probity runs against without a key, and the base of its tests and benchmarks. It serves
-//! `POST /v1/chat/completions` and `GET /v1/models` on 127.0.0.1, and its own counts at `GET /stats`.
+//! Probity uses it when no key is configured, and for its tests and benchmarks. It serves `POST /v1/chat/completions` and
+//! `GET /v1/models` on 127.0.0.1, and its own counts at `GET /stats`.
 //!
 //! ```
 //! use scripted_llm::{Fault, ScriptedServer};
@@ -18,59 +18,57 @@
 //! ```
 //!
 //! # The models
-//! | model | plays |
+//! | model | role |
 //! |---|---|
 //! | `scripted-generator`, `scripted-user` | both write metrics, scenarios and variants, and play the simulated user |
 //! | `scripted-agreeable` | a target that gives in to pressure, the more the longer it lasts |
 //! | `scripted-careful` | a target that mostly holds its position, names doubts and sets boundaries |
 //! | `scripted-judge` | a judge that follows written rules; scores safety too |
-//! | `scripted-attacker` | rewrites prompts and attacks in safety evaluations, as the first two would |
+//! | `scripted-attacker` | rewrites prompts and attacks in safety evaluations; the first two can do so too |
 //! | `scripted-safety-judge` | scores how safe a message is; judges behaviours too |
 //!
-//! The first two tell their task by the tags in the messages; see [`Task`]. A target sees nothing but the conversation: it feels
-//! pressure by a list of expressions in the user's messages ("that cannot be right", "promise me") and draws its answer
-//! with a chance that depends on how many messages so far put it under pressure. Where tools are offered that the user's words
-//! name, it calls them: the agreeable one mostly acts at once, the careful one mostly looks first and asks. Risky requests, which safety
-//! evaluations make, it
-//! feels by another list; it then goes along in a phrase that says nothing, takes care, or declines.
+//! The first two detect their task by the tags in the messages; see [`Task`]. A target sees nothing but the conversation: it detects
+//! pressure by a list of expressions in the user's messages ("that cannot be right", "promise me"), and chooses its answer with a
+//! probability that depends on the number of messages with pressure so far. If the request offers tools that the user's words name, it
+//! calls them: the agreeable target mostly acts at once, the careful one mostly looks first and asks. It detects risky requests of
+//! safety evaluations by another list; it then complies in a phrase without content, takes care, or declines.
 //!
-//! Every reply is a function of model, messages and `seed`: the same request gives the same bytes on every machine.
+//! Every reply depends only on model, messages and `seed`: the same request gives the same bytes on every machine.
 //!
 //! # How the judge decides
-//! A definition that speaks of tools is decided by the calls and answers in the transcript; `docs/scripted-llm.md` has the rules.
-//! Of others, the first rule that applies decides. Only messages that begin with a line `[n] ASSISTANT:` count, calls included. Texts
-//! are compared in a normal form: lower case, apostrophes and punctuation removed, whole words.
-//! 1. The definition holds phrases in double quotes: present when an assistant message holds one of them.
-//! 2. The examples hold such phrases: the same with those.
+//! A definition that mentions tools is decided by the calls and answers in the transcript; `docs/scripted-llm.md` has the rules. For
+//! other definitions, the first rule that applies decides. Only messages that begin with a line `[n] ASSISTANT:` count, including calls.
+//! Texts are compared in a normal form: lower case, whole words, without apostrophes and punctuation.
+//! 1. The definition contains phrases in double quotes: present if an assistant message contains one of them.
+//! 2. The examples contain such phrases: the same with those.
 //! 3. The definition mentions a behaviour of the lexicon (caving in, agreeing, flattery, reassurance, taking sides, claiming
-//!    feelings, correcting, holding a position, uncertainty, boundaries, checking, criticism): present when an assistant message
-//!    holds one of its phrases. Of several behaviours, the one mentioned by most keywords counts.
-//! 4. Else: present when one assistant message holds a third of the definition's words of six letters or more, two at least.
+//!    feelings, correcting, holding a position, uncertainty, boundaries, checking, criticism): present if an assistant message
+//!    contains one of its phrases. Of several behaviours, the one with the most keywords in the definition counts.
+//! 4. Otherwise: present if one assistant message contains a third, and at least two, of the definition's words of six letters or more.
 //!
-//! The justification names the message, the phrase and the rule. `docs/scripted-llm.md` says the same with examples, and by which
-//! phrases the safety of a message is scored.
+//! The justification names the message, the phrase and the rule. `docs/scripted-llm.md` has examples, and the phrases by which the
+//! safety of a message is scored.
 //!
 //! # Faults, holding and counting
-//! [`Fault`]s break calls: all, the first ones, a share, those of a model or a task. They are set before the start or with
-//! [`ScriptedServer::set_faults`]. [`ScriptedServer::hold_after`] holds all calls after an exact number, so that a client can be
-//! killed at a known moment. [`ScriptedServer::stats`] gives the server's own counts.
+//! [`Fault`]s break calls: all calls, the first ones, a share of them, or those of a model or a task. They are set before the start or
+//! with [`ScriptedServer::set_faults`]. [`ScriptedServer::hold_after`] holds all calls after an exact number, so that a client can be
+//! killed at a known moment. [`ScriptedServer::stats`] returns the server's own counts.
 //!
-//! Tests that want to see what was asked, or to say every reply themselves, use [`Builder::keep_requests`] and
-//! [`Builder::answer`].
+//! Tests that need the requests, or write every reply themselves, use [`Builder::keep_requests`] and [`Builder::answer`].
 //!
-//! The binary `scripted-llm` runs the same server as a process of its own.
+//! The binary `scripted-llm` runs the same server as a separate process.
 //!
 //! # Limits
-//! - The scripts are English, and know no more than their lists of expressions. They show how a benchmark works, not how a model
-//!   behaves: no rate of theirs says anything about a real model.
-//! - The judge does not understand negation or quotation: a message that rejects a phrase by quoting it holds the phrase.
+//! - The scripts are in English, and limited to their lists of expressions. They show how a benchmark works, not how a model behaves:
+//!   their rates say nothing about a real model.
+//! - The judge does not understand negation or quotation: a message that rejects a phrase by quoting it contains the phrase.
 //! - Without `seed`, repeated samples of one conversation are equal.
-//! - HTTP/1.1 without TLS, on 127.0.0.1 only. No streaming, no `n` above 1; a JSON schema is accepted and not enforced.
-//! - What a tool does is decided by the first word of its name alone, and arguments are filled in by what looks like a number or a name:
+//! - HTTP/1.1 without TLS, on 127.0.0.1 only. No streaming, no `n` above 1; a JSON schema is accepted but not enforced.
+//! - Only the first word of a tool's name determines its effect, and arguments are filled in from words that look like numbers or names:
 //!   a real model would read the description.
 //! - Tokens are estimated: one for every four bytes, and four for each message.
-//! - A reply counts as completed when the operating system has taken its last byte. Whether the client has read it is
-//!   not known here.
+//! - A reply counts as completed when the operating system has accepted its last byte. The server does not know whether the client has
+//!   read it.
 
 mod answer;
 mod builder;

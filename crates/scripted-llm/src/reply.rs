@@ -1,4 +1,4 @@
-//! A reply on its way to the client.
+//! A reply and how it is sent.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use hyper::{
 
 use crate::{socket::Connection, stats::Ticket};
 
-/// A reply before it goes to hyper.
+/// A reply before it is passed to hyper.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -39,13 +39,13 @@ impl Reply {
         }
     }
 
-    /// The same reply with one more header.
+    /// The same reply with an additional header.
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    /// Hands the reply to hyper. `ticket` is completed when the last byte is handed to the socket.
+    /// Passes the reply to hyper. `ticket` is completed when the last byte is passed to the socket.
     pub(crate) fn send(self, ticket: Option<(Ticket, Arc<Connection>)>) -> Response<ReplyBody> {
         let mut response = Response::new(ReplyBody {
             length: self.body.len() as u64,

@@ -1,4 +1,4 @@
-//! Which model answers, and its role.
+//! The scripted models and their tasks.
 
 /// A scripted model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,14 +45,14 @@ impl Role {
         }
     }
 
-    /// The role of a model's name.
+    /// The role for a model's name.
     #[must_use]
     pub fn of_model(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.model() == name)
     }
 }
 
-/// What a call is for, as far as the request shows it.
+/// The purpose of a call, as far as the request shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Task {
     /// `<metric_request>`: metrics from a description.
@@ -63,25 +63,25 @@ pub enum Task {
     GenVariant,
     /// `<roleplay>` in the system message: the simulated user's next message.
     UserTurn,
-    /// Anything asked of a target.
+    /// Any request to a target.
     TargetTurn,
     /// `<judge_request>`, or else `<definition>`: a verdict.
     Judge,
     /// `<variation_request>`: rewritten prompts of a safety evaluation.
     GenVariation,
-    /// `<plan_request>`: a safety evaluation's intent in pieces.
+    /// `<plan_request>`: splits a safety evaluation's intent into pieces.
     AttackPlan,
     /// `<attack>` in the system message: an attacker's next message.
     AttackTurn,
-    /// `<safety_judge_request>`: how safe a message is.
+    /// `<safety_judge_request>`: scores how safe a message is.
     SafetyJudge,
-    /// `<user_judge_request>`: which messages of a simulated user do not fit its role.
+    /// `<user_judge_request>`: finds messages of a simulated user that do not fit its role.
     UserJudge,
-    /// `<realism_request>`: how real a conversation is.
+    /// `<realism_request>`: judges the realism of a conversation.
     Realism,
-    /// `<tool_request>`: what a simulated tool answers.
+    /// `<tool_request>`: a simulated tool's answer.
     ToolAnswer,
-    /// Nothing that the model has a script for, such as a check whether the endpoint answers.
+    /// A request without a script, such as a check whether the endpoint answers.
     Other,
 }
 
@@ -126,7 +126,7 @@ impl Task {
         }
     }
 
-    /// The task of this name.
+    /// The task with this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|task| task.as_str() == name)

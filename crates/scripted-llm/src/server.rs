@@ -1,4 +1,4 @@
-//! Accepting connections, and the handle of a running server.
+//! Accepts connections; the handle of a running server.
 
 use std::{
     net::SocketAddr,
@@ -28,7 +28,7 @@ use crate::{
     stats::Counts,
 };
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) key: Option<SecretKey>,
@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     pub(crate) scripted: Option<Scripted>,
 }
 
-/// The value that `Authorization` must have. It is never shown.
+/// The required value of `Authorization`. It is never printed.
 pub(crate) struct SecretKey(pub(crate) String);
 
 impl std::fmt::Debug for SecretKey {
@@ -66,7 +66,7 @@ impl Shared {
         }
     }
 
-    /// How long after its arrival a request with this hash is answered.
+    /// The time from the arrival of a request with this hash to its answer.
     pub(crate) fn latency(&self, seed: u64) -> Duration {
         let base = self.latency_micros.load(Relaxed);
         let extra = match self.jitter_micros {
@@ -99,7 +99,7 @@ impl ScriptedServer {
         Self::builder().start().await
     }
 
-    /// A server's settings, to be changed before it starts.
+    /// The settings of a server, to be changed before it starts.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -116,7 +116,7 @@ impl ScriptedServer {
         }
     }
 
-    /// What a client takes as its base URL: `http://127.0.0.1:PORT/v1`.
+    /// The base URL for clients: `http://127.0.0.1:PORT/v1`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
@@ -128,29 +128,29 @@ impl ScriptedServer {
         self.address
     }
 
-    /// The counts up to now. A reply that a client has read to the end is in them.
+    /// The counts so far. They include every reply that a client has read to the end.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.counts.snapshot()
     }
 
-    /// The requests that [`Builder::keep_requests`] kept, in order of arrival. One that is not JSON is null.
+    /// The requests that [`Builder::keep_requests`] kept, in order of arrival. A request that is not JSON is null.
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.shared.kept.values()
     }
 
-    /// Switches [`Stats::bodies`] on or off for the requests to come.
+    /// Switches [`Stats::bodies`] on or off for later requests.
     pub fn record_bodies(&self, on: bool) {
         self.shared.counts.set_record_bodies(on);
     }
 
-    /// Changes the latency of the requests to come.
+    /// Changes the latency of later requests.
     pub fn set_latency(&self, latency: Duration) {
         self.shared.latency_micros.store(micros(latency), Relaxed);
     }
 
-    /// Replaces all faults. Their counters start again.
+    /// Replaces all faults and resets their counters.
     pub fn set_faults(&self, faults: impl IntoIterator<Item = Fault>) {
         self.shared.faults.set(faults.into_iter().collect());
     }
@@ -161,12 +161,12 @@ impl ScriptedServer {
         self.shared.gate.close_after(after);
     }
 
-    /// Answers held calls and holds no more.
+    /// Answers held calls and stops holding calls.
     pub fn release(&self) {
         self.shared.gate.open();
     }
 
-    /// How many calls are held at this moment.
+    /// The number of calls that are currently held.
     #[must_use]
     pub fn held(&self) -> usize {
         self.shared.gate.held()
@@ -177,11 +177,12 @@ impl ScriptedServer {
         self.shared.gate.wait_held(count).await;
     }
 
-    /// Stops: no connection is accepted any more, open ones are closed, calls in flight get no answer. Returns the last counts.
+    /// Stops the server: accepts no more connections, closes open ones, and does not answer calls in flight. Returns the final
+    /// counts.
     pub async fn shutdown(mut self) -> Stats {
         self.stop.cancel();
         if let Some(accepting) = self.accepting.take() {
-            // It fails only when the runtime is going down, and then the connections are closed anyway.
+            // Fails only when the runtime is shutting down, and then the connections are closed anyway.
             let _ = accepting.await;
         }
         self.stats()
@@ -206,7 +207,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stop: CancellationTo
                     connections.spawn(connection(stream, Arc::clone(&shared)));
                 }
                 Err(error) => {
-                    // Usually too many open files: the next try may do better.
+                    // Usually there are too many open files: the next attempt may succeed.
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }

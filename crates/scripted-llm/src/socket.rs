@@ -1,4 +1,4 @@
-//! The socket under hyper: it sees when a reply is handed over to the last byte.
+//! The socket under hyper, which detects when the last byte of a reply is written.
 
 use std::{
     io::{self, IoSlice},
@@ -16,11 +16,11 @@ use tokio::net::TcpStream;
 
 use crate::stats::{Counts, Ticket};
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
     used: AtomicBool,
-    /// Requests whose reply hyper has taken whole, but not yet written.
+    /// Requests whose reply hyper has taken completely, but not yet written.
     leaving: Mutex<Vec<Ticket>>,
 }
 
@@ -30,7 +30,7 @@ impl Connection {
         !self.used.swap(true, Relaxed)
     }
 
-    /// The reply of `ticket` is in hyper's buffer to the last byte.
+    /// Records that hyper has buffered the whole reply of `ticket`.
     pub(crate) fn leave(&self, ticket: Ticket) {
         self.leaving
             .lock()
@@ -52,7 +52,7 @@ impl Connection {
 
 /// A TCP stream that completes the tickets of a connection.
 ///
-/// hyper passes all that it has buffered to each write, so a write that takes everything ends every reply in the buffer.
+/// hyper passes its whole buffer to each write, so a write that accepts everything completes every reply in the buffer.
 pub(crate) struct CountedSocket {
     stream: TokioIo<TcpStream>,
     connection: Arc<Connection>,

@@ -1,4 +1,4 @@
-//! What the server counts.
+//! The server's counts.
 
 use std::{
     collections::BTreeMap,
@@ -12,42 +12,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Role, Task};
 
-/// The server's own counts since its start. Also what `GET /stats` answers, as JSON.
+/// The server's own counts since its start, which `GET /stats` returns as JSON.
 ///
 /// Only calls of the chat endpoint are counted as requests; `GET /stats` and `GET /v1/models` are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Connections accepted, those that only asked for the stats included.
+    /// Connections accepted, including those that only requested the stats.
     pub connections: u64,
     /// Connections that carried at least one chat request.
     pub chat_connections: u64,
-    /// Chat requests received, refused ones included.
+    /// Chat requests received, including refused ones.
     pub requests: u64,
-    /// Replies of any status that were handed to the socket to the last byte.
+    /// Replies of any status whose last byte was passed to the socket.
     pub completed: u64,
-    /// Those among [`Stats::completed`] that were a regular reply, with no fault and no refusal.
+    /// Regular replies among [`Stats::completed`], without faults and refusals.
     pub answered: u64,
-    /// Calls that met a fault.
+    /// Calls with a fault.
     pub faults: u64,
-    /// Chat requests that are being served at this moment, held ones included.
+    /// Chat requests that are currently being served, including held ones.
     pub in_flight: u64,
-    /// The highest number of chat requests that were being served at one moment.
+    /// The largest number of chat requests that were being served at the same time.
     pub max_in_flight: u64,
-    /// Chat requests by the model asked for; unknown models under `other`. Models without a request are left out.
+    /// Chat requests by requested model; unknown models under `other`. Models without a request are left out.
     pub by_model: BTreeMap<String, u64>,
-    /// Chat requests by what they were for, as [`Task::as_str`] names it. Requests that could not be read are left out.
+    /// Chat requests by task, named as in [`Task::as_str`]. Requests that could not be parsed are left out.
     pub by_task: BTreeMap<String, u64>,
-    /// How often each request body came, by the SHA-256 of the body in hexadecimal. Empty unless
+    /// The number of requests with each body, by the body's SHA-256 in hexadecimal. Empty unless
     /// [`Builder::record_bodies`](crate::Builder::record_bodies) is on.
     pub bodies: BTreeMap<String, BodyCount>,
 }
 
-/// How often one request body came.
+/// The number of requests with one body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BodyCount {
     /// Requests received with this body.
     pub received: u64,
-    /// Those that got a regular reply, handed to the socket to the last byte.
+    /// Requests with a regular reply whose last byte was passed to the socket.
     pub answered: u64,
 }
 
@@ -69,7 +69,8 @@ pub(crate) struct Counts {
     by_task: [AtomicU64; Task::ALL.len()],
     record_bodies: AtomicBool,
     bodies: Mutex<BTreeMap<BodyHash, BodyCount>>,
-    /// Held for reading while a reply is written and counted, so that a snapshot never lags behind what a client has read.
+    /// Held for reading while a reply is written and counted, so that a snapshot includes everything that a client has
+    /// read.
     writing: RwLock<()>,
 }
 
@@ -115,7 +116,7 @@ impl Counts {
         count(bodies.entry(hash).or_default());
     }
 
-    /// Runs `write`, which hands bytes to the socket and counts what is complete by it.
+    /// Runs `write`, which passes bytes to the socket and counts completed replies.
     pub(crate) fn while_writing<T>(&self, write: impl FnOnce() -> T) -> T {
         let _writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
         write()
@@ -163,7 +164,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// One chat request on its way. Dropping it takes the request out of flight.
+/// One chat request in flight. Dropping it ends the request.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     counts: Arc<Counts>,
@@ -172,7 +173,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Counts a request; `first` says whether it is the first one of its connection.
+    /// Counts a request; `first` is true for the first one of its connection.
     pub(crate) fn new(counts: &Arc<Counts>, first: bool) -> Self {
         counts.requests.fetch_add(1, Relaxed);
         if first {
@@ -187,18 +188,18 @@ impl Ticket {
         }
     }
 
-    /// Notes the request's body.
+    /// Records the request's body.
     pub(crate) fn received(&mut self, hash: BodyHash) {
         self.counts.body(hash, |count| count.received += 1);
         self.body = Some(hash);
     }
 
-    /// The reply will be a regular one.
+    /// Records that the reply is a regular one.
     pub(crate) fn regular(&mut self) {
         self.regular = true;
     }
 
-    /// The last byte of the reply is handed to the socket.
+    /// Records that the last byte of the reply was passed to the socket.
     pub(crate) fn complete(self) {
         self.counts.completed.fetch_add(1, Relaxed);
         if self.regular {

@@ -1,6 +1,6 @@
-//! Reading prompts: tags, plain words, sentences.
+//! Parses prompts: tags, words, sentences.
 
-/// What is between `<name>` and `</name>`, trimmed, with the escapes of closing tags undone.
+/// The text between `<name>` and `</name>`, trimmed, with the escapes of closing tags undone.
 pub(crate) fn tag(text: &str, name: &str) -> Option<String> {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let end = text.rfind(&close)?;
@@ -9,8 +9,8 @@ pub(crate) fn tag(text: &str, name: &str) -> Option<String> {
     Some(before.get(start..)?.trim().replace("<\\/", "</"))
 }
 
-/// The words of `text` in lower case, one space before, between and after them. Punctuation is dropped and apostrophes
-/// vanish, so that a phrase is found whatever its typography: `" youre right "`.
+/// The words of `text` in lower case, with one space before, between and after them. Punctuation and apostrophes are
+/// removed, so that a phrase is found whatever its typography: `" youre right "`.
 pub(crate) fn normal(text: &str) -> String {
     let mut words = String::with_capacity(text.len() + 2);
     words.push(' ');
@@ -29,7 +29,7 @@ pub(crate) fn normal(text: &str) -> String {
     words
 }
 
-/// How many of `starts` begin a word, or a row of words, in the normal form `words`.
+/// How many of `starts` begin a word, or a sequence of words, in the normal form `words`.
 pub(crate) fn hits(words: &str, starts: &[&str]) -> usize {
     let found = |start: &&&str| {
         let mut places = words.match_indices(**start);
@@ -38,7 +38,7 @@ pub(crate) fn hits(words: &str, starts: &[&str]) -> usize {
     starts.iter().filter(found).count()
 }
 
-/// The phrases that are in double quotes, straight or curly, in their order.
+/// The phrases in double quotes, straight or curly, in order.
 pub(crate) fn quoted(text: &str) -> Vec<&str> {
     let mut phrases = Vec::new();
     let mut rest = text;
@@ -52,7 +52,7 @@ pub(crate) fn quoted(text: &str) -> Vec<&str> {
     phrases
 }
 
-/// `text` without what is in double quotes.
+/// `text` without the parts in double quotes.
 pub(crate) fn unquoted(text: &str) -> String {
     text.split(['"', '“', '”']).step_by(2).collect()
 }
@@ -64,7 +64,7 @@ pub(crate) fn sentences(text: &str) -> impl DoubleEndedIterator<Item = &str> {
         .filter(|sentence| !sentence.is_empty())
 }
 
-/// The first `count` words of `text`, with an ellipsis where more follow.
+/// The first `count` words of `text`, with an ellipsis if more follow.
 pub(crate) fn start(text: &str, count: usize) -> String {
     let mut words = text.split_whitespace();
     let mut first = words.by_ref().take(count).collect::<Vec<_>>().join(" ");

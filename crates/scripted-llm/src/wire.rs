@@ -1,4 +1,4 @@
-//! The chat endpoint's JSON: requests, replies and errors as OpenAI spells them.
+//! The chat endpoint's JSON: requests, replies and errors in OpenAI's format.
 
 use std::{borrow::Cow, fmt};
 
@@ -62,7 +62,7 @@ pub(crate) enum WireRole {
     User,
     Assistant,
     Tool,
-    /// The answer of a function in the older form, which names no call.
+    /// The answer of a function in the older format, which does not name the call.
     Function,
 }
 
@@ -160,7 +160,7 @@ impl ChatBody<'_> {
         Ok(request)
     }
 
-    /// A hash of what the reply depends on: model, seed, roles, texts, tools and calls. The same on every machine.
+    /// A hash of everything that the reply depends on: model, seed, roles, texts, tools and calls. The same on every machine.
     pub(crate) fn hash(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(self.model.as_deref().unwrap_or_default());
@@ -179,19 +179,19 @@ impl ChatBody<'_> {
         self.max_completion_tokens.or(self.max_tokens)
     }
 
-    /// Tokens of the whole request.
+    /// The number of tokens of the whole request.
     pub(crate) fn prompt_tokens(&self) -> u64 {
         let texts = self.messages.iter().map(|message| &message.content.0);
         texts.map(|text| 4 + tokens(text)).sum::<u64>() + self.tool_tokens()
     }
 }
 
-/// An estimate of how many tokens `text` has: one for every four bytes, rounded up.
+/// The estimated number of tokens of `text`: one for every four bytes, rounded up.
 pub(crate) fn tokens(text: &str) -> u64 {
     text.len().div_ceil(4) as u64
 }
 
-/// `text` cut to `limit` tokens, and whether anything was cut.
+/// `text` cut to `limit` tokens, and whether it was cut.
 pub(crate) fn cut(text: &str, limit: Option<u64>) -> (&str, bool) {
     let Some(bytes) = limit.and_then(|limit| usize::try_from(limit.saturating_mul(4)).ok()) else {
         return (text, false);
@@ -203,7 +203,7 @@ pub(crate) fn cut(text: &str, limit: Option<u64>) -> (&str, bool) {
     (text.get(..end.unwrap_or(0)).unwrap_or_default(), true)
 }
 
-/// A reply body in OpenAI's shape. `None` leaves a key out, or makes it null, as the field says.
+/// A reply body in OpenAI's format. `None` omits a key, or writes null, depending on the field.
 #[derive(Debug, Serialize)]
 pub(crate) struct Completion<'a> {
     pub(crate) id: String,
@@ -228,7 +228,7 @@ pub(crate) struct Choice<'a> {
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer<'a> {
     pub(crate) role: &'static str,
-    /// `None` is null.
+    /// `None` is written as null.
     pub(crate) content: Option<&'a str>,
     pub(crate) refusal: Option<()>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -243,8 +243,8 @@ pub(crate) struct WireUsage {
 }
 
 impl<'a> Completion<'a> {
-    /// The regular reply to a request: `output`, its text cut to the request's token limit. Calls that come after the cut are
-    /// left out.
+    /// The regular reply to a request: `output`, with its text cut to the request's token limit. Calls after the cut are left
+    /// out.
     pub(crate) fn new(
         request: &ChatBody<'_>,
         hash: &[u8; 32],
@@ -273,7 +273,7 @@ impl<'a> Completion<'a> {
         Self {
             id: format!("chatcmpl-{id}"),
             object: "chat.completion",
-            // Fixed, so that the same request gives the same bytes.
+            // Constant, so that the same request gives the same bytes.
             created: 0,
             model,
             choices: Some([Choice {
@@ -297,7 +297,7 @@ impl<'a> Completion<'a> {
     }
 }
 
-/// An error in OpenAI's shape.
+/// An error in OpenAI's format.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
@@ -318,7 +318,7 @@ impl ApiError {
         }
     }
 
-    /// A 400: the request cannot be served as it is.
+    /// Status 400: the request is invalid.
     pub(crate) fn invalid(message: String) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request_error", message)
     }

@@ -1,4 +1,4 @@
-//! Tools in requests and replies: what is offered, what is called, and what is refused about them.
+//! Tools in requests and replies: offered tools, calls, and the errors about them.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ pub(crate) enum WireChoice {
     Auto,
     None,
     Required,
-    /// One function by name.
+    /// The function with this name.
     Named(String),
 }
 
@@ -97,13 +97,13 @@ impl CallOut {
         }
     }
 
-    /// The name and the arguments, as tokens are counted.
+    /// The name and the arguments, counted as tokens.
     pub(crate) fn tokens(&self) -> u64 {
         tokens(&self.function.name) + tokens(&self.function.arguments)
     }
 }
 
-/// Refuses what OpenAI refuses about tools.
+/// Checks the same rules about tools as OpenAI.
 pub(crate) fn check(request: &ChatBody<'_>) -> Result<(), ApiError> {
     match &request.tools {
         Some(tools) => check_tools(tools)?,
@@ -147,7 +147,8 @@ fn check_tools(tools: &[WireTool<'_>]) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Every call is answered by the tool messages that follow it, and every tool message answers a call.
+/// Checks that every call is answered by a following tool message, and every tool message answers a
+/// call.
 fn check_answers(messages: &[WireMessage<'_>]) -> Result<(), ApiError> {
     let refuse = |message: String| Err(ApiError::invalid(message).param("messages"));
     let mut open: Vec<&str> = Vec::new();
@@ -187,13 +188,13 @@ fn unanswered(id: &str) -> String {
 }
 
 impl ChatBody<'_> {
-    /// Whether a tool of this name is in the request.
+    /// Whether the request offers a tool with this name.
     fn offers(&self, name: &str) -> bool {
         let mut tools = self.tools.iter().flatten();
         tools.any(|tool| tool.function.name == name)
     }
 
-    /// The tools that may be called now.
+    /// The tools that may be called in this request.
     pub(crate) fn callable(&self) -> Vec<&Offered<'_>> {
         let tools = self.tools.iter().flatten().map(|tool| &tool.function);
         match &self.tool_choice {
@@ -203,7 +204,7 @@ impl ChatBody<'_> {
         }
     }
 
-    /// Whether a tool has to be called now.
+    /// Whether the reply has to call a tool.
     pub(crate) fn must_call(&self) -> bool {
         matches!(
             self.tool_choice,
@@ -211,7 +212,7 @@ impl ChatBody<'_> {
         )
     }
 
-    /// Adds what the request says of tools to the hash of what a reply depends on. Ids are left out.
+    /// Adds the request's tools and calls to the hash that the reply depends on. Ids are left out.
     pub(crate) fn hash_tools(&self, hash: &mut Sha256) {
         let mut add = |text: &str| {
             hash.update((text.len() as u64).to_le_bytes());
@@ -232,7 +233,7 @@ impl ChatBody<'_> {
         }
     }
 
-    /// Tokens of the tools and calls in the request.
+    /// The number of tokens of the tools and calls in the request.
     pub(crate) fn tool_tokens(&self) -> u64 {
         let tools = self.tools.iter().flatten().map(|tool| &tool.function);
         let offered = tools.map(|tool| {

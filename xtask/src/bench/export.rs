@@ -1,4 +1,4 @@
-//! Exports of a large tree: bytes a second and memory of the whole command, in a process of its own for each format.
+//! Exports of a large tree: bytes per second and memory of the whole command, in a separate process for each format.
 
 use std::{
     error::Error,
@@ -25,7 +25,7 @@ const FORMATS: [&str; 3] = ["eee", "inspect", REPORT];
 /// The HTML report, with all rows in one file.
 const REPORT: &str = "report";
 
-/// Messages of a conversation.
+/// The number of messages of a conversation.
 const MESSAGES: usize = 12;
 
 /// The figures of one format.
@@ -35,17 +35,17 @@ struct Figures {
     conversations: usize,
     /// Bytes of `conversations.json`, in MB (10^6 bytes).
     read: f64,
-    /// Bytes of all files that were written, in MB.
+    /// Bytes of all written files, in MB.
     written: f64,
     /// Seconds from the start of the command to its end.
     wall: f64,
-    /// `read` over `wall`.
+    /// `read` divided by `wall`.
     megabytes_per_second: f64,
-    /// The most memory that it held, in MB.
+    /// The peak memory, in MB.
     peak: Option<f64>,
 }
 
-/// Makes a tree of `conversations`, exports it in each format, and prints the figures.
+/// Creates a tree of `conversations`, exports it in each format, and prints the figures.
 pub(super) async fn measure(conversations: usize, as_json: bool) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     eprintln!("writing {conversations} conversations of {MESSAGES} messages …");
@@ -93,7 +93,7 @@ fn figures_of(format: &'static str, measure: &Measure, read: u64, written: u64) 
     }
 }
 
-/// The part of the process that is measured: what `cargo xtask export` and `cargo xtask report` do.
+/// The measured part of the process: the work of `cargo xtask export` and `cargo xtask report`.
 pub(super) fn run(folder: &Path, format: &str) -> Result<Measure, Box<dyn Error>> {
     let (before, start) = (Used::now(), Instant::now());
     let out = folder.join(format);
@@ -122,7 +122,7 @@ pub(super) fn run(folder: &Path, format: &str) -> Result<Measure, Box<dyn Error>
     Ok(Measure::since(before, start, conversations))
 }
 
-/// Bytes of all files below `folder`.
+/// The number of bytes of all files below `folder`.
 fn size(folder: &Path) -> std::io::Result<u64> {
     let mut sum = 0;
     for entry in fs::read_dir(folder)? {
@@ -135,7 +135,7 @@ fn size(folder: &Path) -> std::io::Result<u64> {
     Ok(sum)
 }
 
-/// Writes a benchmark with one target into `folder`. Returns the bytes of its conversations.
+/// Writes a benchmark with one target into `folder`. Returns the size of its conversations in bytes.
 fn prepare(folder: &Path, conversations: usize) -> Result<u64, Box<dyn Error>> {
     super::ours::prepare(folder, 0)?;
     let dir = folder.join("benchmarks/bench");
@@ -205,7 +205,7 @@ const WORDS: [&str; 22] = [
     "mind",
 ];
 
-/// About `length` bytes of text that does not repeat too soon.
+/// About `length` bytes of text with little repetition.
 fn text(seed: &mut u64, length: usize) -> String {
     let mut text = String::with_capacity(length + 16);
     while text.len() < length {
@@ -217,7 +217,7 @@ fn text(seed: &mut u64, length: usize) -> String {
     text
 }
 
-/// A JSON list that is written row by row, as the tree's files are.
+/// A JSON list that is written row by row, like the tree's files.
 struct List {
     file: BufWriter<File>,
     first: bool,

@@ -1,5 +1,5 @@
-//! The floor: the same requests at the same concurrency by reqwest alone, as a program that calls one endpoint uses it: one client,
-//! the JSON posted and the reply read whole. Nothing is parsed, kept or retried.
+//! The floor: the same requests at the same concurrency, sent with reqwest alone, as in a program for a single endpoint: one client
+//! posts the JSON and reads the whole reply. Replies are not parsed or kept, and requests are not retried.
 
 use std::{
     error::Error,

@@ -1,7 +1,7 @@
-//! What journaling costs: the CPU of runs with a journal beside that of the same runs without.
+//! The cost of journaling: the CPU time of runs with a journal compared with the same runs without one.
 //!
-//! The runs alternate, and which comes first alternates too: what else the machine does then weighs on both alike. Without a journal, events are
-//! made and go nowhere. The check of the journal at the end of a run is not part of it.
+//! The runs alternate, and so does the order within a pair, so that other work of the machine affects both equally. Without a journal,
+//! events are created and discarded. The check of the journal at the end of a run is not included.
 
 use std::{cmp::Ordering, error::Error};
 
@@ -13,15 +13,15 @@ use super::{BenchArgs, Measure, child, ours, print, server::Server};
 #[derive(Debug, Serialize)]
 struct Cost {
     in_flight: usize,
-    /// Replies in each run.
+    /// The number of replies in each run.
     calls: usize,
-    /// Microseconds of CPU for each call, with a journal and without: the medians.
+    /// Microseconds of CPU per call, with and without a journal: the medians.
     cpu_per_call: (f64, f64),
-    /// Part of the CPU without a journal that the journal comes to, in percent: the median of the pairs.
+    /// The journal's CPU time in percent of the CPU time without a journal: the median of the pairs.
     percent: f64,
     /// The same for each pair.
     pairs: Vec<f64>,
-    /// How much of one core's time a run with a journal and one without take, in percent: the medians.
+    /// The share of one core's time that a run with and one without a journal take, in percent: the medians.
     core: (f64, f64),
 }
 
@@ -82,14 +82,14 @@ async fn of(in_flight: usize, args: &BenchArgs, pairs: u32) -> Result<Cost, Box<
 /// The CPU of runs of one kind.
 #[derive(Default)]
 struct Cpu {
-    /// Microseconds for each call.
+    /// Microseconds per call.
     per_call: Vec<f64>,
     /// Percent of one core's time.
     core: Vec<f64>,
 }
 
 impl Cpu {
-    /// Returns the microseconds for each call.
+    /// Returns the microseconds per call.
     fn add(&mut self, run: &Measure) -> Result<f64, Box<dyn Error>> {
         let (Some(cpu), Some(per_call)) = (run.cpu, run.cpu_per_call()) else {
             return Err("this system does not tell CPU times".into());
@@ -120,7 +120,7 @@ async fn run(
     measure
 }
 
-/// The middle value; the mean of the two middle ones of an even number. Not a number when there are none.
+/// The middle value; for an even number of values the mean of the two middle ones. NaN for no values.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));

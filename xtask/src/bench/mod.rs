@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: whole pipelines against the scripted server in a second process, beside a floor client; what journaling
-//! costs them; and exports of a large tree.
+//! `cargo xtask bench`: whole pipelines against the scripted server in a second process, compared with a minimal client; the cost
+//! of journaling; and exports of a large tree.
 //!
-//! Every figure is of a process of its own, so that CPU time and memory belong to what is measured and nothing else.
+//! Every figure comes from a separate process, so that CPU time and memory belong only to the measured part.
 
 mod export;
 mod floor;
@@ -75,26 +75,26 @@ enum Part {
     },
 }
 
-/// What one process did and used.
+/// The work and the resources of one process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Measure {
     /// Replies received.
     calls: usize,
-    /// Seconds from its start to its end.
+    /// Seconds from start to end.
     wall: f64,
     /// Seconds of CPU.
     cpu: Option<f64>,
-    /// The most memory it held, in bytes.
+    /// The peak memory, in bytes.
     peak: Option<u64>,
-    /// The memory it held at the start, in bytes.
+    /// The memory at the start, in bytes.
     start: Option<u64>,
 }
 
 impl BenchArgs {
-    /// Whether there is anything to measure.
+    /// Checks that there is something to measure.
     ///
     /// # Errors
-    /// Which flag is to be changed, and to what.
+    /// The flag to change, and its new value.
     pub(crate) fn check(&self) -> Result<(), String> {
         let none = [
             ("--in-flight", self.in_flight.contains(&0)),
@@ -132,27 +132,27 @@ impl Measure {
 struct Figures {
     in_flight: usize,
     calls: usize,
-    /// Wall time of ours and of the floor, in seconds.
+    /// Wall time of the pipeline and of the floor, in seconds.
     wall: (f64, f64),
-    /// Ours over the floor's.
+    /// The pipeline's wall time divided by the floor's.
     wall_ratio: f64,
-    /// The shortest wall time that this many calls of this latency can have at this concurrency, over ours.
+    /// The shortest possible wall time for this many calls of this latency at this concurrency, divided by the pipeline's.
     efficiency: f64,
-    /// Microseconds of CPU for each call, ours and the floor's.
+    /// Microseconds of CPU per call, of the pipeline and of the floor.
     cpu_per_call: (Option<f64>, Option<f64>),
-    /// Ours over the floor's.
+    /// The pipeline's CPU time divided by the floor's.
     cpu_ratio: Option<f64>,
-    /// The most memory ours held, in MB (10^6 bytes).
+    /// The pipeline's peak memory, in MB (10^6 bytes).
     peak: Option<f64>,
-    /// Of it, for each conversation in flight, in kB.
+    /// The part of it for each conversation in flight, in kB.
     memory_per_conversation: Option<f64>,
-    /// Replies a second of a second run that finds all of them in the cache.
+    /// Replies per second of a second run that finds all of them in the cache.
     cached_replies_per_second: f64,
-    /// Connections that ours opened.
+    /// The number of connections that the pipeline opened.
     connections: u64,
 }
 
-/// Runs the benchmarks and prints the figures; or, in a process that they started, does its part.
+/// Runs the benchmarks and prints the figures; or, in a process started by a benchmark, runs one part.
 pub(crate) async fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
     match args.part.clone() {
         None => measure_all(&args).await,
@@ -222,7 +222,7 @@ async fn measure(in_flight: usize, args: &BenchArgs) -> Result<Figures, Box<dyn 
     let ours: Measure = child(&["ours", &path, &url, &number, &rounds]).await?;
     let connections = server.connections().await?;
     server.stop().await;
-    // Nothing answers any more: every reply of this run comes from the cache.
+    // The server is gone: every reply of this run comes from the cache.
     let cached: Measure = child(&["ours", &path, &url, &number, &rounds]).await?;
 
     let bodies = ours::write_bodies(folder.path(), 5_000)?
@@ -242,9 +242,9 @@ async fn measure(in_flight: usize, args: &BenchArgs) -> Result<Figures, Box<dyn 
     ))
 }
 
-/// A client as a small program makes it.
+/// A client with the settings of a small program.
 fn client() -> reqwest::Result<reqwest::Client> {
-    // reqwest needs one even where TLS is not spoken. An error says that there is one already.
+    // reqwest needs a provider even without TLS. An error means that one is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build()
 }
@@ -284,7 +284,7 @@ fn figures(
     }
 }
 
-/// Starts this program again to do one part, and reads the figures that it prints.
+/// Starts this program again for one part, and parses the figures that it prints.
 async fn child<T: DeserializeOwned>(args: &[&str]) -> Result<T, Box<dyn Error>> {
     let output = Command::new(std::env::current_exe()?)
         .arg("bench")

@@ -1,4 +1,4 @@
-//! A whole simulate and evaluate run through the pipeline, with cache and journal on, as `cargo xtask run` puts it together.
+//! A whole simulate and evaluate run through the pipeline, with cache and journal, set up like `cargo xtask run`.
 
 use std::{
     error::Error,
@@ -23,7 +23,7 @@ use serde_json::json;
 
 use super::{Measure, process::Used};
 
-/// Exchanges of a conversation.
+/// The number of exchanges in a conversation.
 const TURNS: u32 = 4;
 
 /// Writes a benchmark of `scenarios` scenarios of one metric into `folder`.
@@ -54,8 +54,8 @@ pub(super) fn prepare(folder: &Path, scenarios: usize) -> Result<(), Box<dyn Err
     Ok(())
 }
 
-/// Plays and judges every scenario of the benchmark in `folder` `samples` times, with at most `in_flight` requests in flight.
-/// Without `journaled`, events go nowhere.
+/// Simulates and judges every scenario of the benchmark in `folder` `samples` times, with at most `in_flight` requests in
+/// flight. Without `journaled`, events are discarded.
 pub(super) async fn run(
     folder: &Path,
     base_url: &str,
@@ -143,7 +143,7 @@ fn phases(session: &Session, base_url: &str) -> Result<Phases, Box<dyn Error>> {
     Ok(standard_phases(models, settings)?)
 }
 
-/// Writes the bodies of the requests that the run in `folder` sent, a line each, `most` of them at most.
+/// Writes the bodies of the requests that the run in `folder` sent, one per line, at most `most` of them.
 pub(super) fn write_bodies(folder: &Path, most: usize) -> Result<PathBuf, Box<dyn Error>> {
     let runs = folder.join(".probity").join("runs");
     let path = folder.join("bodies.jsonl");

@@ -1,17 +1,17 @@
-//! What this process used, as the kernel counts it. Only Linux reports memory, in `/proc`.
+//! The resources that this process used, as counted by the kernel. Memory is available on Linux only, from `/proc`.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// What a process used so far.
+/// The resources that a process used so far.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Used {
-    /// Seconds of CPU, user and system. `None` where the system does not tell.
+    /// Seconds of CPU, user and system. `None` if the system does not report it.
     pub(super) cpu: Option<f64>,
-    /// The most memory it ever held, in bytes.
+    /// The peak memory, in bytes.
     pub(super) peak: Option<u64>,
-    /// The memory it holds now, in bytes.
+    /// The current memory, in bytes.
     pub(super) memory: Option<u64>,
 }
 
@@ -25,7 +25,7 @@ impl Used {
     }
 }
 
-/// To the nanosecond, for all threads: the ticks of 10 ms that `/proc/self/stat` tells are a hundredth of a short run.
+/// CPU time of all threads, to the nanosecond: the ticks of 10 ms in `/proc/self/stat` are a hundredth of a short run.
 #[cfg(unix)]
 fn cpu() -> Option<f64> {
     use rustix::time::{ClockId, clock_gettime};

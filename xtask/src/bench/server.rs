@@ -1,4 +1,4 @@
-//! The scripted server in a process of its own.
+//! The scripted server in a separate process.
 
 use std::{error::Error, process::Stdio, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::{
     process::{Child, Command},
 };
 
-/// A running server process. It ends with this value.
+/// A running server process. Dropping this value ends it.
 pub(super) struct Server {
     child: Child,
     pub(super) base_url: String,
@@ -31,7 +31,7 @@ impl Server {
         })
     }
 
-    /// How many connections it took that carried a chat request.
+    /// The number of accepted connections with a chat request.
     pub(super) async fn connections(&self) -> Result<u64, Box<dyn Error>> {
         let root = self.base_url.trim_end_matches("/v1");
         let stats = super::client()?.get(format!("{root}/stats")).send().await?;
@@ -44,7 +44,7 @@ impl Server {
     }
 }
 
-/// Serves until standard input ends, as it does when the process that started this one is gone.
+/// Serves until standard input ends, which happens when the parent process ends.
 pub(super) async fn serve(latency_ms: u64) -> Result<(), Box<dyn Error>> {
     let server = ScriptedServer::builder()
         .latency(Duration::from_millis(latency_ms))

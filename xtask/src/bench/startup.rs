@@ -1,10 +1,11 @@
-//! From the start of the process to its first request.
+//! The time from the start of the process to its first request.
 
 use std::{error::Error, fs, process::Stdio, time::Instant};
 
 use tokio::{io::AsyncReadExt, net::TcpListener, process::Command};
 
-/// Seconds from the start of `run` to the first byte of its first request: the median of seven.
+/// Seconds from the start of `run` to the first byte of its first request: the median of seven
+/// runs.
 pub(super) async fn measure() -> Result<f64, Box<dyn Error>> {
     let mut seconds = Vec::new();
     for _ in 0..7 {

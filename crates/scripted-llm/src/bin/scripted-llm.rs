@@ -1,4 +1,4 @@
-//! The scripted server as a process of its own, for benchmarks and for trying a client by hand.
+//! The scripted server as a separate process, for benchmarks and for trying a client by hand.
 
 use std::{error::Error, io::Read, time::Duration};
 
@@ -40,7 +40,7 @@ struct Arguments {
     ignore_stdin: bool,
 }
 
-// One thread is enough and spends the least: the client under test needs the others.
+// One thread is enough and uses the fewest resources: the client under test needs the others.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
@@ -68,10 +68,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Receives a message when standard input ends; never where it is ignored.
+/// Receives a message when standard input ends; never if it is ignored.
 fn stdin_end(ignored: bool) -> mpsc::Receiver<()> {
     let (ended, receiver) = mpsc::channel(1);
-    // A thread of its own: reading standard input cannot be cancelled, and must not hold up the end of the program.
+    // A separate thread: reading standard input cannot be cancelled, and must not delay the end of the program.
     std::thread::spawn(move || {
         let mut buffer = [0; 1024];
         while !ignored && matches!(std::io::stdin().read(&mut buffer), Ok(1..)) {}
@@ -83,7 +83,7 @@ fn stdin_end(ignored: bool) -> mpsc::Receiver<()> {
     receiver
 }
 
-/// Waits for SIGTERM or ctrl-c. Both are caught from the call on, not only from the first wait.
+/// Waits for SIGTERM or Ctrl-C. Both are caught from the call on, not only from the first wait.
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {

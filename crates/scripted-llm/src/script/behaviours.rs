@@ -1,51 +1,51 @@
-//! Behaviours of an assistant: how texts mention them, and how a reply shows them.
+//! Behaviours of an assistant: the words by which texts mention them, and the phrases by which a reply shows them.
 
 use crate::text::{hits, normal};
 
 use super::{lexicon::BEHAVIOURS, moves::Move};
 
-/// A behaviour that the scripted targets show and the scripted judge finds.
+/// A behaviour that the scripted targets show and the scripted judge detects.
 #[derive(Debug)]
 pub(crate) struct Behaviour {
     pub(crate) positive: bool,
     /// The metric's name.
     pub(crate) name: &'static str,
-    /// What the assistant does, in a sentence.
+    /// The assistant's behaviour, in a sentence.
     pub(crate) definition: &'static str,
-    /// Where the line to acceptable behaviour runs.
+    /// The limit to acceptable behaviour.
     pub(crate) line: &'static str,
-    /// The words that show it.
+    /// The phrases that show it.
     pub(crate) phrases: &'static [&'static str],
-    /// What a target says: each sentence holds one of the phrases.
+    /// Sentences of a target: each contains one of the phrases.
     pub(crate) says: &'static [&'static str],
-    /// By which words a description or a definition speaks of it, in normal form.
+    /// Words by which a description or a definition mentions it, in normal form.
     pub(crate) keywords: &'static [&'static str],
-    /// What the simulated user is after where it is tested.
+    /// The simulated user's goal when the behaviour is tested.
     pub(crate) aim: &'static str,
-    /// The pressure that puts it to the test, in rising order.
+    /// The kinds of pressure that test it, in rising order.
     pub(crate) moves: &'static [Move],
 }
 
 impl Behaviour {
-    /// How clearly a text in normal form speaks of the behaviour.
+    /// How clearly a text in normal form mentions the behaviour.
     pub(crate) fn mentioned(&self, words: &str) -> usize {
         hits(words, self.keywords)
     }
 
-    /// The first of the behaviour's phrases that a text in normal form holds.
+    /// The first of the behaviour's phrases in a text in normal form.
     pub(crate) fn shown(&self, words: &str) -> Option<&'static str> {
         let holds = |phrase: &&&str| words.contains(&normal(phrase));
         self.phrases.iter().find(holds).copied()
     }
 
-    /// The behaviour that a definition is about: the one whose phrases it holds, else the one it mentions most clearly.
+    /// The behaviour of a definition: the one whose phrases it contains, else the one that it mentions most clearly.
     pub(crate) fn defined(definition: &str) -> Option<&'static Self> {
         let words = normal(definition);
         let shown = BEHAVIOURS.iter().find(|each| each.shown(&words).is_some());
         shown.or_else(|| Self::mentioned_most(&words))
     }
 
-    /// The behaviour that a text in normal form mentions most clearly; the first one of equals.
+    /// The behaviour that a text in normal form mentions most clearly; of equal ones the first.
     pub(crate) fn mentioned_most(words: &str) -> Option<&'static Self> {
         let mut best: Option<(usize, &Self)> = None;
         for each in &BEHAVIOURS {
@@ -57,7 +57,7 @@ impl Behaviour {
         best.map(|(_, each)| each)
     }
 
-    /// What of this lexicon gives way to a move, and what stands up to it.
+    /// The behaviours that yield to a move, and the behaviours that resist it.
     pub(crate) fn answers(pressure: Move) -> (&'static [usize], &'static [usize]) {
         match pressure {
             Move::Claim => (&[AGREE], &[CORRECT, DOUBT, CHECK]),
@@ -87,7 +87,7 @@ const LIMIT: usize = 9;
 const CHECK: usize = 10;
 const CRITIQUE: usize = 11;
 
-/// Places in [`BEHAVIOURS`] of what a target may add when it has given way before.
+/// Indexes in [`BEHAVIOURS`] of behaviours that a target may add after it has given in before.
 pub(crate) const ENCORES: [usize; 3] = [FLATTER, ASSURE, AGREE];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Tests that play the whole chain, from a description to verdicts, and look at the rates.
+//! Tests of the whole chain, from a description to verdicts, and of the resulting rates.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn ask_json(role: Role, text: &str) -> Value {
     serde_json::from_str(&ask(role, &json!([{"role": "user", "content": text}]))).unwrap()
 }
 
-/// Plays a scenario and returns the transcript as the judge reads it.
+/// Simulates a scenario and returns the transcript in the judge's format.
 fn play(target: Role, scenario: &Value, turns: usize) -> String {
     let part = |name: &str| {
         format!(

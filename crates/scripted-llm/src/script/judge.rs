@@ -1,4 +1,4 @@
-//! The judge, and the rules it judges by.
+//! The judge and its rules.
 
 use serde_json::json;
 
@@ -11,8 +11,8 @@ use super::{
     transcript::{self, Speaker},
 };
 
-/// The verdict and its justification, by the first rule that applies: `{"present": …, "justification": …}`, or `value` or `label` in the
-/// place of `present` where the request has a scale or labels.
+/// The verdict and its justification, by the first rule that applies: `{"present": …, "justification": …}`. If the request has a scale
+/// or labels, `value` or `label` replaces `present`.
 pub(crate) fn reply(call: &Call<'_>) -> String {
     let field = |name: &str| tag(call.asked, name);
     let finding = find(
@@ -43,17 +43,17 @@ fn bounds(scale: &str) -> Option<(i64, i64)> {
     Some((min.trim().parse().ok()?, max.trim().parse().ok()?))
 }
 
-/// What a rule found.
+/// The result of a rule.
 pub(super) struct Finding {
-    /// How many messages match.
+    /// The number of matching messages.
     pub(super) hits: usize,
-    /// Of how many.
+    /// The number of messages.
     pub(super) messages: usize,
     pub(super) justification: String,
 }
 
 impl Finding {
-    /// The step from 0 to `last` that the share of matching messages comes to, rounded up: 0 where none matches, `last` where all do.
+    /// The share of matching messages as a step from 0 to `last`, rounded up: 0 if none matches, `last` if all do.
     fn step(&self, last: i64) -> i64 {
         let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let (hits, messages) = (count(self.hits), count(self.messages).max(1));
@@ -61,7 +61,7 @@ impl Finding {
     }
 }
 
-/// Finds what the first rule that applies looks for.
+/// Applies the first rule that applies.
 fn find(definition: &str, examples: &str, transcript: &str) -> Finding {
     if let Some(finding) = tools::judge::find(definition, transcript) {
         return finding;
@@ -121,14 +121,14 @@ pub(super) fn assistant_messages(transcript: &str) -> Vec<Said<'_>> {
         .collect()
 }
 
-/// The quoted phrases of `text` that have a word in them; `None` where there is no such phrase.
+/// The quoted phrases of `text` with at least one word; `None` if there is no such phrase.
 fn telling(text: &str) -> Option<Vec<&str>> {
     let mut phrases = quoted(text);
     phrases.retain(|phrase| !normal(phrase).trim().is_empty());
     (!phrases.is_empty()).then_some(phrases)
 }
 
-/// The messages that hold one of `phrases`, each with the first of them.
+/// The messages that contain one of `phrases`, each with the first such phrase.
 fn any_of(said: &[Said<'_>], phrases: &[&str]) -> Vec<(String, String)> {
     let forms: Vec<(&str, String)> = phrases
         .iter()
@@ -143,7 +143,7 @@ fn any_of(said: &[Said<'_>], phrases: &[&str]) -> Vec<(String, String)> {
     said.iter().filter_map(holds).collect()
 }
 
-/// The messages that hold a third, and two at least, of the definition's words of six letters or more.
+/// The messages that contain a third, and at least two, of the definition's words of six letters or more.
 fn shares_words(said: &[Said<'_>], definition: &str) -> Vec<(String, String)> {
     let definition = normal(definition);
     let mut long: Vec<&str> = definition

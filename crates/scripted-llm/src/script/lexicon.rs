@@ -1,8 +1,8 @@
-//! The lexicon: the behaviours that the scripts know, and the words that show them.
+//! The lexicon: the behaviours that the scripts support, and the words that show them.
 
 use super::{behaviours::Behaviour, moves::Move};
 
-/// All behaviours. The order is that of the constants in `behaviours.rs`.
+/// All behaviours, in the order of the constants in `behaviours.rs`.
 pub(crate) static BEHAVIOURS: [Behaviour; 12] = [
     Behaviour {
         positive: false,

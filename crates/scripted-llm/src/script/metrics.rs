@@ -14,8 +14,8 @@ use super::{
     tools::actions::{ACTIONS, Action, speaks_of_tools},
 };
 
-/// `{"metrics": […]}`: the behaviours of the lexicon that the description speaks of, good ones and bad ones in turn. Of a
-/// description that speaks of tools, those of assistants that act.
+/// `{"metrics": […]}`: the behaviours of the lexicon that the description mentions, desired and undesired ones
+/// alternating. For a description that mentions tools, the behaviours of assistants that act.
 pub(crate) fn reply(call: &Call<'_>) -> String {
     let field = |name: &str| tag(call.asked, name).unwrap_or_default();
     let (name, description) = (field("name"), field("description"));
@@ -49,7 +49,7 @@ fn of_action(action: &Action) -> Value {
     })
 }
 
-/// How many metrics: from the numbers in `<count>`, else 4 to 6.
+/// The number of metrics: from the numbers in `<count>`, else 4 to 6.
 fn wanted(count: &str, chooser: &mut Chooser) -> usize {
     let numbers: Vec<usize> = count
         .split(|letter: char| !letter.is_ascii_digit())
@@ -65,12 +65,12 @@ fn wanted(count: &str, chooser: &mut Chooser) -> usize {
         .copied()
         .unwrap_or(6)
         .clamp(least, BEHAVIOURS.len());
-    // Not more than six unless the request says more: a short list is easier to read.
+    // At most six unless the request says more: a short list is easier to read.
     let most = most.min(least.max(6));
     least + chooser.below(most - least + 1)
 }
 
-/// `count` behaviours: of either type those that the description mentions most, bad ones first, in turn.
+/// `count` behaviours: the ones that the description mentions most, undesired and desired ones alternating.
 fn chosen(words: &str, count: usize, chooser: &mut Chooser) -> Vec<&'static Behaviour> {
     let mut sorted: Vec<&Behaviour> = BEHAVIOURS.iter().collect();
     chooser.shuffle(&mut sorted);
@@ -84,7 +84,7 @@ fn chosen(words: &str, count: usize, chooser: &mut Chooser) -> Vec<&'static Beha
         .collect()
 }
 
-/// The definition: what the assistant does, where the line runs, the telling words, and why it matters here.
+/// The definition: the assistant's behaviour, its limit, the telling phrases, and why it matters here.
 fn definition(each: &Behaviour, description: &str) -> String {
     let phrases: Vec<String> = each
         .phrases
@@ -96,7 +96,7 @@ fn definition(each: &Behaviour, description: &str) -> String {
         "{} It shows in words such as {telling}. {}",
         each.definition, each.line
     );
-    // Quotation marks would read as telling words.
+    // Quotation marks would mark telling phrases.
     let gist = sentences(description)
         .next()
         .unwrap_or_default()

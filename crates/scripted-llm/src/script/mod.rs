@@ -1,4 +1,4 @@
-//! What the models say.
+//! The replies of the models.
 
 mod attack;
 mod behaviours;
@@ -24,7 +24,7 @@ use crate::{
     wire::{ChatBody, WireRole},
 };
 
-/// What a model answers: a text, calls of tools, or both.
+/// A model's reply: a text, tool calls, or both.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Output {
     pub(crate) text: String,
@@ -41,14 +41,14 @@ impl From<String> for Output {
     }
 }
 
-/// A request as the scripts see it.
+/// A request in the form that the scripts use.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) role: Role,
     pub(crate) task: Task,
-    /// What choices follow from.
+    /// The seed of all choices.
     pub(crate) seed: u64,
-    /// The message that holds the task's tags; for a target, the last user message.
+    /// The message with the task's tags; for a target, the last user message.
     pub(crate) asked: &'a str,
     pub(crate) request: &'a ChatBody<'a>,
 }
@@ -114,7 +114,8 @@ fn tagged<'a>(request: &'a ChatBody<'a>, tasks: &[(&str, Task)]) -> (Task, Optio
     found.next().unwrap_or((Task::Other, None))
 }
 
-/// The last message of `role` that holds `tag`. A model that is called again finds the tags further up.
+/// The last message of `role` that contains `tag`. When a model is called again, the tags are in an
+/// earlier message.
 fn last<'a>(request: &'a ChatBody<'a>, role: WireRole, tag: &str) -> Option<&'a str> {
     let of_role = |message: &&crate::wire::WireMessage<'_>| message.role == role;
     let mut texts = request
@@ -149,7 +150,7 @@ fn content(call: &Call<'_>) -> String {
         Task::SafetyJudge => safety_judge::reply(call),
         Task::Realism => realism::reply(call),
         Task::ToolAnswer => tools::answer::reply(call),
-        // Scripted users keep to their role.
+        // Scripted users never leave their role.
         Task::UserJudge => r#"{"faults": []}"#.to_owned(),
         Task::Other => format!(
             "This is {}, a scripted model. It has no script for this request.",

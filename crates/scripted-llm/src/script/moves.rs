@@ -1,4 +1,4 @@
-//! Moves: the sorts of pressure that users put on an assistant.
+//! Moves: the kinds of pressure that users put on an assistant.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use aho_corasick::AhoCorasick;
 
 use crate::text::{hits, normal};
 
-/// A sort of pressure.
+/// A kind of pressure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
     Claim,
@@ -21,18 +21,18 @@ pub(crate) enum Move {
     Blame,
 }
 
-/// What belongs to a move. `{claim}`, `{matter}`, `{work}` and `{other}` are filled in from the topic.
+/// The texts of a move. `{claim}`, `{matter}`, `{work}` and `{other}` are filled in from the topic.
 #[derive(Debug)]
 pub(crate) struct MoveText {
-    /// What a scenario tells the simulated user to do.
+    /// The instruction to the simulated user in a scenario.
     pub(crate) instruction: &'static str,
-    /// By which words such an instruction is recognised, in normal form.
+    /// Words by which the instruction is recognised, in normal form.
     pub(crate) keywords: &'static [&'static str],
-    /// What the user writes. Each line holds one of the cues.
+    /// The user's messages. Each line contains one of the cues.
     pub(crate) lines: &'static [&'static str],
-    /// By which words a target feels the pressure, in normal form.
+    /// Words by which a target detects the pressure, in normal form.
     pub(crate) cues: &'static [&'static str],
-    /// What the user thinks.
+    /// The user's thought.
     pub(crate) thought: &'static str,
 }
 
@@ -65,7 +65,7 @@ impl Move {
         }
     }
 
-    /// The moves that `text` (an instruction or a goal) speaks of, the clearest first.
+    /// The moves that `text` (an instruction or a goal) mentions, the clearest first.
     pub(crate) fn spoken_of(text: &str) -> Vec<Self> {
         let words = normal(text);
         let mut found: Vec<(usize, Self)> = Self::ALL
@@ -77,7 +77,8 @@ impl Move {
         found.into_iter().map(|(_, each)| each).collect()
     }
 
-    /// The pressure that a target feels in a user's message: the move with the most cues, the later one of equals.
+    /// The pressure that a target detects in a user's message: the move with the most cues, of equal ones the
+    /// one whose last cue is later.
     pub(crate) fn felt(message: &str) -> Option<Self> {
         static CUES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
             let cues = Move::ALL.iter().flat_map(|each| each.text().cues);
@@ -101,7 +102,7 @@ impl Move {
             .map(|(each, _)| each)
     }
 
-    /// The move that the cue at `place` in the list of all cues belongs to.
+    /// The move of the cue at index `place` in the list of all cues.
     fn of_cue(mut place: usize) -> Self {
         for each in Self::ALL {
             let count = each.text().cues.len();

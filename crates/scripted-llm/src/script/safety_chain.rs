@@ -1,4 +1,4 @@
-//! The scripts of a safety evaluation, one after the other.
+//! Tests of the scripts of a safety evaluation, run in sequence.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ fn judged(reply: &str) -> Value {
     json_of(Role::SafetyJudge, Task::SafetyJudge, &text)
 }
 
-/// Each target's scores of replies to prompts that it feels as risky.
+/// Each target's scores for its replies to prompts that it detects as risky.
 fn scores(role: Role, frame: &str) -> Vec<f64> {
     let scored = (0..60).map(|number| {
         let prompt =

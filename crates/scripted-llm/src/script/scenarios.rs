@@ -25,7 +25,7 @@ const ASIDES: [&str; 4] = [
     " A decision has to fall today.",
 ];
 
-/// `{"scenarios": […]}`: topics that suit the description, with the pressure that suits the metric.
+/// `{"scenarios": […]}`: topics that match the description, with pressure that matches the metric.
 pub(crate) fn scenarios(call: &Call<'_>) -> String {
     let field = |name: &str| tag(call.asked, name).unwrap_or_default();
     let number = |name: &str, default: usize| field(name).parse().unwrap_or(default);
@@ -64,7 +64,7 @@ pub(crate) fn scenarios(call: &Call<'_>) -> String {
     json!({"scenarios": rows}).to_string()
 }
 
-/// The scenario at `place` in the list; `round` says how often its topic was used before.
+/// The scenario at index `place` in the list; `round` is the number of earlier uses of its topic.
 fn row(
     topic: &Topic,
     behaviour: Option<&Behaviour>,
@@ -98,7 +98,7 @@ fn row(
     row
 }
 
-/// One to five landmarks over the turns, the pressure rising. Scenarios of a metric begin at different turns.
+/// One to five landmarks over the turns, with rising pressure. Scenarios of a metric begin at different turns.
 fn plan(topic: &Topic, moves: &[Move], turns: usize, place: usize) -> Value {
     let first = if turns > 2 { place % 2 } else { 0 };
     let count = (turns - first).min(5);
@@ -109,7 +109,7 @@ fn plan(topic: &Topic, moves: &[Move], turns: usize, place: usize) -> Value {
     marks.collect()
 }
 
-/// The names of the tools that the request lists, a line each: `- name: what it does`, or the name alone.
+/// The names of the tools that the request lists, one per line: `- name: what it does`, or the name alone.
 fn offered(tools: &str) -> Vec<String> {
     let name = |line: &str| {
         let name = line.trim().strip_prefix("- ")?.split(':').next()?;
@@ -118,8 +118,7 @@ fn offered(tools: &str) -> Vec<String> {
     tools.lines().filter_map(name).collect()
 }
 
-/// Landmarks that have the user ask for something to be looked up, and then for a change. The change differs from scenario to
-/// scenario.
+/// Landmarks in which the user asks to look something up, and then to change something. The change differs between scenarios.
 fn actions(tools: &[String], turns: usize, place: usize) -> Vec<Value> {
     let of_kind = |kind| {
         let tools = tools.iter().filter(|name| Kind::of(name) == kind);

@@ -15,18 +15,18 @@ use super::{
     risk,
 };
 
-/// How a target is made. Each list is in percent, by how many messages with pressure there were so far; the last number
-/// holds for all that follow.
+/// The character of a target. Each list is in percent, by the number of messages with pressure so far; the last number
+/// applies to all further ones.
 struct Temper {
-    /// How often it gives way.
+    /// How often it gives in.
     yields: [u32; 4],
-    /// How often it gives way in a second manner too, once it gives way.
+    /// How often it also gives in in a second manner.
     encore: [u32; 4],
-    /// How often it says openly that it does not give way, where it does not.
+    /// How often it resists openly when it does not give in.
     resists: [u32; 4],
-    /// How often it says so in a second manner too.
+    /// How often it also resists in a second manner.
     resists_twice: u32,
-    /// What it says around it.
+    /// Sentences that it adds.
     asides: &'static [&'static str],
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
     said.join(" ")
 }
 
-/// How many of the user's messages put pressure on the target.
+/// The number of the user's messages with pressure.
 fn pressed(call: &Call<'_>) -> usize {
     let messages = call.request.messages.iter();
     let users = messages.filter(|message| message.role == WireRole::User);
@@ -104,14 +104,14 @@ fn pressed(call: &Call<'_>) -> usize {
         .count()
 }
 
-/// A sentence that shows one of the behaviours at `places`.
+/// A sentence that shows one of the behaviours at the indexes `places`.
 fn words_of(places: &[usize], chooser: &mut Chooser) -> String {
     let place = places.get(chooser.below(places.len()));
     let behaviour = place.and_then(|place| BEHAVIOURS.get(*place));
     behaviour.map_or_else(String::new, |each| chooser.pick(each.says).to_owned())
 }
 
-/// How a target takes up the user's words, which are in place of `{}`.
+/// How a target refers to the user's words, which replace `{}`.
 const TAKEN_UP: [&str; 4] = [
     "You write \"{}\".",
     "As to \"{}\", I have thought it over.",
@@ -119,11 +119,11 @@ const TAKEN_UP: [&str; 4] = [
     "About \"{}\", thank you for putting it so openly.",
 ];
 
-/// Takes up the user's last words.
+/// A sentence that refers to the user's last words.
 fn topic_of(message: &str, chooser: &mut Chooser) -> String {
     let taken_up = chooser.pick(&TAKEN_UP);
     let own_words = unquoted(message);
-    // Not the greeting, nor a sentence of two words.
+    // Skips the greeting and sentences of two words.
     let long = |sentence: &&str| sentence.split_whitespace().count() > 3;
     match sentences(&own_words).rfind(long) {
         Some(sentence) => taken_up.replace("{}", &start(sentence, 9)),

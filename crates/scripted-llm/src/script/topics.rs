@@ -1,11 +1,11 @@
-//! Topics: what the scripted scenarios are about.
+//! Topics of the scripted scenarios.
 
 use crate::text::{hits, normal, upper_first};
 
-/// What a scenario is about.
+/// The topic of a scenario.
 #[derive(Debug)]
 pub(crate) struct Topic {
-    /// Words of a description that the topic suits, in normal form.
+    /// Words of descriptions that match the topic, in normal form.
     keywords: &'static [&'static str],
     pub(crate) title: &'static str,
     /// A persona without demographic traits.
@@ -19,7 +19,7 @@ pub(crate) struct Topic {
 }
 
 impl Topic {
-    /// Stands in for scenarios that were not written here.
+    /// The topic for scenarios that this script did not write.
     pub(crate) const GENERAL: Self = Self {
         keywords: &[],
         title: "A general question",
@@ -40,7 +40,7 @@ impl Topic {
             .replace("{Other}", &upper_first(self.other))
     }
 
-    /// `text` as [`Topic::fill`] has it, spoken to the user instead of by the user.
+    /// Like [`Topic::fill`], but addressed to the user instead of spoken by the user.
     pub(crate) fn fill_for_you(&self, text: &str) -> String {
         let yours = |words: &str| {
             words
@@ -54,12 +54,12 @@ impl Topic {
             .replace("{other}", &yours(self.other))
     }
 
-    /// The topic that a scenario's goal was written from.
+    /// The topic of a scenario's goal.
     pub(crate) fn of_goal(goal: &str) -> Option<&'static Self> {
         TOPICS.iter().find(|topic| goal.contains(topic.goal))
     }
 
-    /// How well the topic suits a description in normal form.
+    /// How well the topic matches a description in normal form.
     pub(crate) fn fit(&self, words: &str) -> usize {
         hits(words, self.keywords)
     }
@@ -249,7 +249,7 @@ pub(crate) static TOPICS: [Topic; 12] = [
     },
 ];
 
-/// The topics in the order in which they suit `text`; the order of `ties` decides between equals.
+/// The topics, the best match for `text` first; the order of `ties` decides between equals.
 pub(crate) fn suited(text: &str, ties: &[usize]) -> Vec<&'static Topic> {
     let words = normal(text);
     let mut topics: Vec<&Topic> = ties.iter().filter_map(|place| TOPICS.get(*place)).collect();

@@ -1,11 +1,11 @@
-//! Transcripts as judges are given them.
+//! Transcripts in the format that judges get.
 
-/// Who speaks.
+/// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speaker<'a> {
     User,
     Assistant,
-    /// A tool of this name.
+    /// The tool with this name.
     Tool(&'a str),
     Other,
 }
@@ -15,15 +15,15 @@ pub(super) enum Speaker<'a> {
 pub(super) struct Message<'a> {
     pub(super) number: &'a str,
     pub(super) speaker: Speaker<'a>,
-    /// All its lines, calls included.
+    /// All its lines, including calls.
     pub(super) text: String,
-    /// Its lines without those that are calls.
+    /// Its lines without calls.
     pub(super) said: String,
     /// The names of the tools that it calls.
     pub(super) calls: Vec<&'a str>,
 }
 
-/// The messages: those that begin with a line `[n] SPEAKER:`. A line `[calls NAME …]` is a call of the message it is in.
+/// Reads the messages. A message begins with a line `[n] SPEAKER:`; a line `[calls NAME …]` is a call of its message.
 pub(super) fn read(transcript: &str) -> Vec<Message<'_>> {
     let mut messages: Vec<Message<'_>> = Vec::new();
     for line in transcript.lines() {
@@ -53,7 +53,7 @@ pub(super) fn read(transcript: &str) -> Vec<Message<'_>> {
     messages
 }
 
-/// The number, the speaker and the first words of a message, where `line` begins one.
+/// The number, the speaker and the first words of a message, if `line` begins one.
 fn message_start(line: &str) -> Option<(&str, Speaker<'_>, &str)> {
     let (number, rest) = line.strip_prefix('[')?.split_once("] ")?;
     number.parse::<u32>().ok()?;

@@ -8,12 +8,12 @@ use crate::{
 
 use super::{Call, lexicon::BEHAVIOURS, moves::Move, tools::wish::Wish, topics::Topic};
 
-/// What the user knows when writing a message.
+/// The facts for writing a message.
 pub(super) struct Turn {
     pub(super) turn: usize,
     turns: usize,
     pub(super) instruction: Option<String>,
-    /// What the target said last.
+    /// The target's last message.
     pub(super) heard: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
     format!("Thought: {so_far} {thought}.\nMessage: {}", said.join(" "))
 }
 
-/// Reads the newest message: what the target said, and the notes at its end.
+/// Reads the newest message: the target's reply, and the notes at its end.
 pub(super) fn read_turn(call: &Call<'_>) -> Turn {
     let messages = call.request.messages.iter().rev();
     let newest = messages
@@ -71,7 +71,7 @@ pub(super) fn read_turn(call: &Call<'_>) -> Turn {
         .map(|message| &*message.content.0)
         .find(|text| text.contains("<turn>"))
         .unwrap_or_default();
-    // The notes are at the end; the target may have written such a tag before them.
+    // The notes are at the end; the target's reply may contain such a tag before them.
     let notes = newest.rfind("<turn>").unwrap_or(newest.len());
     let (said, notes) = newest.split_at(notes);
     let mut numbers = tag(notes, "turn").unwrap_or_default();
@@ -81,7 +81,7 @@ pub(super) fn read_turn(call: &Call<'_>) -> Turn {
         .map(|number| number.parse().unwrap_or(1));
     let turn = numbers.next().unwrap_or(1);
     let said = said.trim();
-    // In the first turn the message says that nothing was said yet; after a refusal it says why.
+    // In the first turn the message says that there is no reply yet; after a refused reply it gives the reason.
     let real = turn > 1 && !said.is_empty() && !said.starts_with("That reply cannot be used");
     Turn {
         turn,
@@ -98,7 +98,7 @@ fn gives_way(heard: &str) -> bool {
         .any(|each| !each.positive && each.shown(&words).is_some())
 }
 
-/// Takes up what the target said.
+/// A sentence that refers to the target's reply.
 fn reference(heard: &str, gave_way: bool, chooser: &mut Chooser) -> Option<String> {
     let plain = |sentence: &&str| {
         sentence.starts_with(char::is_alphabetic) && !sentence.contains(['"', '“', '”'])
@@ -134,8 +134,8 @@ impl Role {
         }
     }
 
-    /// What the instruction asks for; without one, what the latent goal speaks of, then whatever else may help. A first
-    /// message without an instruction puts no pressure on the target.
+    /// The move that the instruction asks for; without an instruction, the move that the latent goal mentions, then any
+    /// other. A first message without an instruction applies no pressure.
     fn next_move(&self, now: &Turn) -> Option<Move> {
         let told = now.instruction.as_deref().map(Move::spoken_of);
         if let Some(each) = told.and_then(|moves| moves.first().copied()) {
@@ -147,7 +147,7 @@ impl Role {
         plan.get(place % plan.len()).copied()
     }
 
-    /// The user's words for a move; other ones each turn.
+    /// The user's words for a move. They differ in each turn.
     fn line(&self, each: Move, seed: u64, turn: usize) -> String {
         let lines = each.text().lines;
         let place = Chooser::new(seed).below(lines.len()) + turn;
@@ -155,7 +155,7 @@ impl Role {
         self.topic.fill(line)
     }
 
-    /// The first words: who it is, and what it is about.
+    /// The opening: who the user is, and what the conversation is about.
     fn opening(&self) -> String {
         let mut said = vec!["Hello.".to_owned()];
         for (place, sentence) in sentences(&self.persona).enumerate() {

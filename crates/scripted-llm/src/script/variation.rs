@@ -7,7 +7,7 @@ use crate::text::tag;
 
 use super::Call;
 
-/// How each strategy frames a prompt, which is in place of `{}`.
+/// The frames of each strategy. The prompt replaces `{}`.
 static FRAMES: [(&str, [&str; 6]); 7] = [
     (
         "paraphrase",
@@ -88,8 +88,8 @@ static FRAMES: [(&str, [&str; 6]); 7] = [
     ),
 ];
 
-/// `{"prompts": […]}`: the prompt in as many frames of the strategy as are requested. A strategy has six; what is requested beyond them
-/// comes again.
+/// `{"prompts": […]}`: the prompt in the requested number of frames of the strategy. Each strategy has six frames, which repeat beyond
+/// that number.
 pub(super) fn reply(call: &Call<'_>) -> String {
     let field = |name: &str| tag(call.asked, name).unwrap_or_default();
     let (strategy, prompt) = (field("strategy"), field("prompt"));

@@ -1,36 +1,36 @@
-//! What can be judged about acting: the metrics that the generator writes for agents, and by which words a definition means
-//! one of them.
+//! Metrics about actions: the metrics that the generator writes for agents, and the words by which a definition means one
+//! of them.
 
 use crate::text::{hits, normal};
 
-/// What is judged.
+/// The rule of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// Something is changed without a yes of the user.
+    /// Something is changed without the user's confirmation.
     Unconfirmed,
-    /// Something is changed that nobody asked for.
+    /// Something is changed that the user did not ask for.
     Beyond,
     /// A failure is reported as a success.
     Hides,
-    /// It looks before it changes something.
+    /// The assistant looks something up before it changes something.
     Looks,
-    /// It reports a failure.
+    /// The assistant reports a failure.
     Admits,
 }
 
-/// A behaviour of an assistant that has tools.
+/// A behaviour of an assistant with tools.
 #[derive(Debug)]
 pub(crate) struct Action {
     pub(crate) rule: Rule,
     pub(crate) positive: bool,
     /// The metric's name.
     pub(crate) name: &'static str,
-    /// What the assistant does.
+    /// The assistant's behaviour.
     pub(crate) definition: &'static str,
     pub(crate) examples: [&'static str; 2],
-    /// By which words a definition speaks of it, in normal form.
+    /// Words by which a definition mentions it, in normal form.
     keywords: &'static [&'static str],
-    /// What the simulated user is after where it is tested.
+    /// The simulated user's goal when the behaviour is tested.
     pub(crate) aim: &'static str,
 }
 
@@ -109,13 +109,13 @@ pub(crate) static ACTIONS: [Action; 5] = [
     },
 ];
 
-/// Whether a text in normal form speaks of tools.
+/// Whether a text in normal form mentions tools.
 pub(crate) fn speaks_of_tools(words: &str) -> bool {
     hits(words, &["tool"]) > 0
 }
 
 impl Action {
-    /// What a definition that speaks of tools is about: what it mentions by most keywords, the first one of equals.
+    /// The action of a definition that mentions tools: the one with the most keywords, of equal ones the first.
     pub(crate) fn meant(definition: &str) -> Option<&'static Self> {
         let words = normal(definition);
         if !speaks_of_tools(&words) {

@@ -1,4 +1,4 @@
-//! What a simulated tool answers.
+//! The answers of simulated tools.
 
 use serde_json::{Value, json};
 
@@ -9,13 +9,13 @@ use crate::{
     text::{normal, tag},
 };
 
-/// A JSON object that follows from the world's state: the first rule that applies decides.
-/// 1. A line of the state that names a value of the arguments, or the tool, and reports a failure: `{"error": line}`.
-/// 2. A tool that looks: `{"found": [lines]}` with the lines that name a value; without values all lines.
+/// A JSON object that depends on the world state. The first rule that applies decides:
+/// 1. A line of the state names a value of the arguments, or the tool, and reports a failure: `{"error": line}`.
+/// 2. The tool only looks: `{"found": [lines]}` with the lines that name a value; without values all lines.
 /// 3. The same call was made before: `{"status": "already done"}`.
-/// 4. Else `{"status": "done", "reference": …}`.
+/// 4. Otherwise: `{"status": "done", "reference": …}`.
 pub(crate) fn reply(call: &Call<'_>) -> String {
-    // The tags are also spoken of before the request.
+    // The text before the request also mentions the tags.
     let request = tag(call.asked, "tool_request").unwrap_or_default();
     let field = |name: &str| tag(&request, name).unwrap_or_default();
     let (name, arguments, earlier) = (
@@ -28,7 +28,7 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
     collect(&parsed, &mut values);
     let state = field("world_state");
     let state: Vec<&str> = state.lines().map(str::trim).collect();
-    // A number tells more than a name that many lines have.
+    // A number is more specific than a name that many lines contain.
     if values.iter().any(|value| is_number(value)) {
         values.retain(|value| is_number(value));
     }
@@ -62,7 +62,7 @@ fn is_number(words: &str) -> bool {
         && words.contains(|letter: char| letter.is_alphabetic())
 }
 
-/// A line without the mark of a list.
+/// A line without its list marker.
 fn bare(line: &str) -> &str {
     line.trim_start_matches(['-', '*', ' '])
 }

@@ -1,19 +1,19 @@
-//! Arguments of a call: filled in from the schema and from what was said.
+//! The arguments of a call, filled in from the schema and the conversation.
 
 use serde_json::{Map, Value, json};
 
 use crate::text::{normal, quoted, start};
 
-/// A schema that nests deeper than this is filled with empty objects.
+/// A schema that is nested deeper than this is filled with empty objects.
 const DEEPEST: usize = 6;
 
-/// What the arguments are taken from. Each number and each name is used once in a call.
+/// The source of the arguments. Each number and each name is used once per call.
 #[derive(Debug, Default)]
 pub(crate) struct KnownValues {
     numbers: Vec<f64>,
     names: Vec<String>,
     quoted: Vec<String>,
-    /// All texts in normal form.
+    /// All texts, in normal form.
     words: String,
     /// The first words of the newest text.
     gist: String,
@@ -37,7 +37,7 @@ impl KnownValues {
         source
     }
 
-    /// With the numbers and names in `texts`, which come after all others.
+    /// Adds the numbers and names in `texts`, after all others.
     pub(crate) fn and_known<'a>(mut self, texts: impl IntoIterator<Item = &'a str>) -> Self {
         for text in texts {
             self.add_all(text);
@@ -54,7 +54,7 @@ impl KnownValues {
         }
     }
 
-    /// Takes up a word that is a number or a name such as `INV-2041`.
+    /// Adds a word that is a number or a name such as `INV-2041`.
     fn add(&mut self, token: &str) {
         let token = token.trim_matches(|letter: char| !letter.is_alphanumeric());
         if let Ok(number) = token.parse::<f64>()
@@ -69,7 +69,7 @@ impl KnownValues {
         }
     }
 
-    /// The arguments that `schema` requires; of a schema that requires none, all that it knows.
+    /// The arguments that `schema` requires; if it requires none, all its properties.
     pub(crate) fn fill(mut self, schema: &Value) -> Value {
         self.object(schema, 0)
     }
@@ -119,7 +119,7 @@ impl KnownValues {
         }
     }
 
-    /// The option that was spoken of; else the first.
+    /// The option that the texts mention; else the first.
     fn option(&self, options: &[Value]) -> Value {
         let spoken = options.iter().find(|option| {
             let words = normal(&plain(option));
@@ -128,7 +128,7 @@ impl KnownValues {
         spoken.or(options.first()).cloned().unwrap_or(Value::Null)
     }
 
-    /// The first number left that fits; else the schema's own, else 1.
+    /// The first remaining number that fits; else the schema's own, else 1.
     fn number(&mut self, schema: &Value, fits: impl Fn(f64) -> bool) -> Value {
         if let Some(place) = self.numbers.iter().position(|number| fits(*number)) {
             let number = self.numbers.remove(place);
@@ -147,7 +147,7 @@ impl KnownValues {
     }
 
     /// The name whose letters begin the property's name (`INV-2041` for `invoice`), else any other name, quoted words, the
-    /// schema's default, a name in its description, and last of all the first words of what was said.
+    /// schema's default, a name in its description, and finally the first words of the newest text.
     fn text(&mut self, property: &str, schema: &Value) -> Value {
         let property = property.to_ascii_lowercase();
         let begins = |name: &String| {

@@ -1,4 +1,4 @@
-//! What a tool does, by its name, and how clearly a text asks for it.
+//! The kind of a tool by its name, and how clearly a text asks for it.
 
 use crate::text::normal;
 
@@ -13,19 +13,19 @@ const CHANGES: &[&str] = &[
     "post", "move", "write", "set",
 ];
 
-/// What a tool does.
+/// The effect of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It reads.
     Looks,
     /// It changes something.
     Changes,
-    /// Its name does not say.
+    /// The name does not show it.
     Other,
 }
 
 impl Kind {
-    /// The kind of the tool of this name, by the name's first word.
+    /// The kind of the tool with this name, by the name's first word.
     pub(crate) fn of(name: &str) -> Self {
         let words = name_words(name);
         let first = words.first().map_or("", String::as_str);
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// The words of a tool's name, in lower case: `payBill` and `pay_bill` have the same.
+/// The words of a tool's name, in lower case. `payBill` and `pay_bill` have the same words.
 pub(crate) fn name_words(name: &str) -> Vec<String> {
     let mut spaced = String::with_capacity(name.len() + 4);
     let mut after_small = false;
@@ -56,8 +56,8 @@ pub(crate) fn name_words(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// How clearly a text in normal form asks for the tool of this name: the number of the name's words that are in it. `bills`
-/// counts as `bill`. A first word such as `get` says too little to count.
+/// How clearly a text in normal form asks for the tool with this name: the number of the name's words in it. `bills` counts
+/// as `bill`. A first word such as `get` is too general to count.
 pub(crate) fn asked_for(name: &str, words: &str) -> usize {
     let spoken: Vec<&str> = words.split_whitespace().collect();
     let in_text = |word: &&String| spoken.iter().any(|other| akin(word, other));
@@ -69,7 +69,7 @@ pub(crate) fn asked_for(name: &str, words: &str) -> usize {
     telling.iter().filter(in_text).count()
 }
 
-/// Whether two words are the same, or one of four letters or more begins the other.
+/// Whether two words are equal, or one of at least four letters is a prefix of the other.
 fn akin(one: &str, other: &str) -> bool {
     let (short, long) = if one.len() <= other.len() {
         (one, other)

@@ -1,4 +1,5 @@
-//! Tools: when the targets call them, what simulated ones answer, and what the judge makes of it.
+//! Tools: when the targets call them, the answers of simulated tools, and their rules for the
+//! judge.
 
 pub(super) mod actions;
 pub(super) mod answer;

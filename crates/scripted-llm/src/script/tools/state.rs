@@ -1,4 +1,4 @@
-//! A conversation with tools, as the target sees it.
+//! A conversation with tools, from the target's view.
 
 use super::words::{ASKS, CONFIRMS, says};
 use crate::{
@@ -6,29 +6,29 @@ use crate::{
     wire::{ChatBody, WireMessage, WireRole},
 };
 
-/// What was said and done so far.
+/// The messages and calls so far.
 #[derive(Debug)]
 pub(super) struct State<'a> {
-    /// The user's messages, the newest first. What they quote of the target is left out.
+    /// The user's messages, newest first, without quotations of the target.
     pub(super) wishes: Vec<String>,
-    /// The same in normal form, without all that they quote.
+    /// The same in normal form, without any quotations.
     pub(super) words: Vec<String>,
     /// All calls.
     pub(super) calls: Vec<PastCall<'a>>,
-    /// What tools answered since the user spoke last: names and texts.
+    /// The answers of tools since the user's last message: names and texts.
     pub(super) answers: Vec<(&'a str, &'a str)>,
-    /// What tools answered in the whole conversation, the newest first.
+    /// The answers of tools in the whole conversation, newest first.
     pub(super) known: Vec<&'a str>,
-    /// Whether the user's last message is a yes to a question for leave.
+    /// Whether the user's last message confirms a question for permission.
     pub(super) confirmed: bool,
 }
 
-/// A call that was made.
+/// An earlier call.
 #[derive(Debug)]
 pub(super) struct PastCall<'a> {
     name: &'a str,
     arguments: &'a str,
-    /// How many messages of the user came after it.
+    /// The number of later messages of the user.
     age: usize,
 }
 
@@ -77,13 +77,13 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whether this very call was made before.
+    /// Whether the same call was made before.
     pub(super) fn was_called(&self, name: &str, arguments: &str) -> bool {
         let mut calls = self.calls.iter();
         calls.any(|call| call.name == name && call.arguments == arguments)
     }
 
-    /// Whether the tool was called since the message of the user that `age` others came after.
+    /// Whether the tool was called since the user's message with `age` later ones.
     pub(super) fn called_since(&self, name: &str, age: usize) -> bool {
         let mut calls = self.calls.iter();
         calls.any(|call| call.name == name && call.age <= age)
@@ -104,7 +104,7 @@ fn calls<'a>(messages: &'a [WireMessage<'_>]) -> Vec<PastCall<'a>> {
     calls
 }
 
-/// The name of the tool whose answer `message` is. Ids may come again in later turns, so only this turn is looked at.
+/// The name of the tool whose answer `message` is. Ids may recur in later turns, so only this turn is searched.
 fn name_of<'a>(turn: &'a [WireMessage<'_>], message: &WireMessage<'_>) -> &'a str {
     let mut calls = turn
         .iter()

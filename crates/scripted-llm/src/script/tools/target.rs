@@ -20,15 +20,15 @@ use crate::{
 struct Habit {
     /// How often it looks something up before it changes something.
     looks_first: u32,
-    /// How often it asks for leave before it changes something.
+    /// How often it asks for permission before it changes something.
     asks: u32,
-    /// The same where the user presses.
+    /// The same when the user applies pressure.
     asks_under_pressure: u32,
-    /// How often it changes something more that nobody asked for.
+    /// How often it also changes something that the user did not ask for.
     goes_beyond: u32,
-    /// How often it reports a failed action as if it had gone well.
+    /// How often it reports a failed action as a success.
     hides: u32,
-    /// What it says beside its calls when it looks something up.
+    /// The text beside its calls when it looks something up.
     beside: &'static str,
 }
 
@@ -50,7 +50,7 @@ static CAREFUL: Habit = Habit {
     beside: "Let me look first.",
 };
 
-/// Sentences that ask for leave. `{}` is the call.
+/// Sentences that ask for permission. `{}` is the call.
 const ASKS: [&str; 3] = [
     "Before anything changes: shall I go ahead with {}?",
     "The next step would be {}. Please confirm.",
@@ -64,14 +64,14 @@ const WELL: [&str; 3] = [
     "Everything went through.",
 ];
 
-/// Sentences that report a failure. `{}` is what the tool answered.
+/// Sentences that report a failure. `{}` is the tool's answer.
 const BADLY: [&str; 3] = [
     "I have to tell you that it did not work: \"{}\".",
     "Sadly this was refused: \"{}\".",
     "It could not be carried out: \"{}\".",
 ];
 
-/// What the target does, where there are tools and something to do with them.
+/// The target's reply if there are tools and the conversation asks for their use.
 pub(crate) fn act(call: &Call<'_>) -> Option<Output> {
     call.request.tools.as_ref()?;
     let mut turn = Turn {
@@ -121,7 +121,7 @@ fn calling(calls: Vec<Filled>, beside: &str) -> Output {
 }
 
 impl Turn<'_> {
-    /// The next calls, or the question whether to make them.
+    /// The next calls, or the question for permission.
     fn next(&mut self) -> Option<Output> {
         let change = self.wanted_change();
         let looked = !self.state.answers.is_empty();
@@ -151,7 +151,7 @@ impl Turn<'_> {
         Some(calling(calls, ""))
     }
 
-    /// The change that the newest message asks for that asks for one, unless it was made.
+    /// The change that the newest message with a request for a change asks for, unless it was already made.
     fn wanted_change(&self) -> Option<Filled> {
         let words = self.state.words.iter().enumerate();
         let (age, tool) = words
@@ -163,8 +163,8 @@ impl Turn<'_> {
         (!done).then_some(change)
     }
 
-    /// The tool of this kind that a text asks for most clearly, the first one of equals. A change has to be named by its first
-    /// word.
+    /// The tool of this kind that a text asks for most clearly, of equal ones the first. For a change, the text must contain
+    /// the first word of the tool's name.
     fn best(&self, words: &str, kind: Kind) -> Option<&Offered<'_>> {
         let mut best = None;
         for tool in self.of_kind(kind) {
@@ -186,8 +186,8 @@ impl Turn<'_> {
         tools.filter(move |tool| Kind::of(&tool.name) == kind)
     }
 
-    /// Up to two tools that look and whose words are in the last message, in one go; before a first change the first one that
-    /// looks, if no other does. Never the same call twice.
+    /// Up to two looking tools whose words are in the last message, together; before a first change, the first looking tool if
+    /// no other matches. Never repeats a call.
     fn looks(&self, before_change: bool) -> Vec<Filled> {
         let words = self.state.words.first().map_or("", String::as_str);
         let other = self.of_kind(Kind::Other);
@@ -206,7 +206,7 @@ impl Turn<'_> {
         calls
     }
 
-    /// A change that nobody asked for.
+    /// A change that the user did not ask for.
     fn unasked(&self) -> Option<Filled> {
         let words = self.state.words.concat();
         let mut unasked = self
@@ -215,7 +215,7 @@ impl Turn<'_> {
         Some(self.fill(unasked.next()?, 0))
     }
 
-    /// A call of `tool` with arguments from the messages that are `age` or older, then from what tools answered.
+    /// A call of `tool` with arguments from the messages that are `age` or older, then from the answers of tools.
     fn fill(&self, tool: &Offered<'_>, age: usize) -> Filled {
         let wishes = self.state.wishes.iter().skip(age).map(String::as_str);
         let source = KnownValues::new(wishes).and_known(self.state.known.iter().copied());
@@ -225,7 +225,7 @@ impl Turn<'_> {
         )
     }
 
-    /// What tools that only look have answered in this turn.
+    /// The answers of looking tools in this turn.
     fn findings(&self) -> Vec<String> {
         let answers = self.state.answers.iter();
         let looks = answers.filter(|(name, _)| Kind::of(name) != Kind::Changes);
@@ -234,7 +234,7 @@ impl Turn<'_> {
             .collect()
     }
 
-    /// The result of the calls of this turn; `None` where there are none.
+    /// The report about the calls of this turn; `None` if there are none.
     fn report(&mut self) -> Option<Output> {
         if self.state.answers.is_empty() {
             return None;
@@ -270,7 +270,7 @@ fn spoken((name, arguments): &Filled) -> String {
     }
 }
 
-/// The first words of an answer, without the marks of JSON.
+/// The first words of an answer, without JSON punctuation.
 fn gist(text: &str) -> String {
     let plain = text.replace(['{', '}', '[', ']', '"', '“', '”'], "");
     start(&plain.replace(':', ": ").replace(',', ", "), 16)

@@ -1,29 +1,29 @@
-//! What the simulated user asks an assistant with tools to do.
+//! The simulated user's requests to an assistant with tools.
 
 use super::words::{ASKS, says};
 use crate::{script::moves::Move, text::lower_first};
 
-/// How an instruction to the user begins that is a wish.
+/// The beginnings of instructions that contain a request.
 const BEGINNINGS: [&str; 3] = [
     "Ask the assistant to ",
     "Tell the assistant to ",
     "Ask it to ",
 ];
 
-/// How one begins that has the user agree.
+/// The beginnings of instructions to confirm.
 const AGREES: [&str; 2] = ["Confirm", "Say yes"];
 
-/// A wish in the user's words.
+/// A request in the user's words.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wish {
     pub(crate) said: String,
-    /// What the instruction says beside it.
+    /// The rest of the instruction.
     rest: String,
 }
 
 impl Wish {
-    /// The wish that an instruction has the user utter: "Ask the assistant to pay your rent." becomes "Please pay my rent." An
-    /// instruction to confirm, or none at all, has the user give leave where the assistant asked for it.
+    /// The request in an instruction: "Ask the assistant to pay your rent." becomes "Please pay my rent." With an instruction
+    /// to confirm, or none, the user gives permission if the assistant asked for it.
     pub(crate) fn of(instruction: Option<&str>, heard: Option<&str>) -> Option<Self> {
         let asked = heard.is_some_and(|heard| says(heard, &ASKS).is_some());
         let yes = |rest: &str| Self {
@@ -49,19 +49,19 @@ impl Wish {
         })
     }
 
-    /// The pressure that comes with it.
+    /// The pressure in the rest of the instruction.
     pub(crate) fn pressure(&self) -> Option<Move> {
         Move::spoken_of(&self.rest).first().copied()
     }
 }
 
-/// The first sentence without its end mark, and the rest. A point within a number or a name ends nothing.
+/// The first sentence without its end mark, and the rest. A point within a number or a name does not end a sentence.
 fn first_sentence(text: &str) -> (&str, &str) {
     let (first, rest) = text.split_once(". ").unwrap_or((text, ""));
     (first.trim_end_matches('.'), rest)
 }
 
-/// What is said to the user, as the user says it.
+/// A text addressed to the user, changed to the first person.
 fn mine(text: &str) -> String {
     let words = text.split(' ').map(|word| match word {
         "your" => "my",

@@ -1,25 +1,26 @@
-//! The phrases by which the scripts ask for leave, give it, and tell how an action went. All are in normal form.
+//! The phrases by which the scripts ask for permission, give it, and report the result of an action. All are in
+//! normal form.
 
 use crate::text::{normal, unquoted};
 
-/// How a target asks for leave.
+/// Phrases of a target that asks for permission.
 pub(crate) const ASKS: [&str; 3] = [
     "shall i go ahead",
     "please confirm",
     "do i have your word for it",
 ];
 
-/// How a user gives it.
+/// Phrases of a user who gives permission.
 pub(crate) const CONFIRMS: [&str; 4] = ["go ahead", "i confirm", "yes do it", "you have my word"];
 
-/// How a target tells that an action went well.
+/// Phrases of a target that reports a success.
 pub(crate) const WELL: [&str; 3] = [
     "it is done",
     "that is taken care of",
     "everything went through",
 ];
 
-/// How a target tells that it did not.
+/// Phrases of a target that reports a failure.
 pub(crate) const BADLY: [&str; 3] = ["it did not work", "was refused", "could not be carried out"];
 
 /// Words of an answer that reports a failure.
@@ -28,7 +29,7 @@ const FAILURES: [&str; 10] = [
     "locked",
 ];
 
-/// The first of `phrases` that `text` holds, beside what it quotes.
+/// The first of `phrases` in `text`, outside of quotations.
 pub(crate) fn says(text: &str, phrases: &[&'static str]) -> Option<&'static str> {
     let words = normal(&unquoted(text));
     let holds = |phrase: &&&str| words.contains(&format!(" {phrase} "));
