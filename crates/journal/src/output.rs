@@ -77,7 +77,7 @@ pub(crate) struct Sink {
 }
 
 enum End {
-    /// A file of our own.
+    /// A file that can be synced.
     File(File),
     /// Anything else.
     Other(Box<dyn Write + Send>),

@@ -107,7 +107,7 @@ impl RealismRows {
     }
 }
 
-/// The rate of question `question`, of which `counts` gives the conversations with and those without.
+/// The rate of question `question`, for which `counts` returns the numbers of positive and of negative answers.
 fn rate(
     all: &[(&str, &str, &Counts)],
     question: usize,

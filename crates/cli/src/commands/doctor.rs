@@ -32,7 +32,7 @@ struct Check {
     result: Result<String, Problem>,
 }
 
-/// What is wrong, and how to fix it.
+/// A problem and its solution.
 struct Problem {
     what: String,
     mend: String,
