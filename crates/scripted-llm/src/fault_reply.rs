@@ -76,7 +76,7 @@ fn ok(completion: &Completion<'_>) -> Result<Reply, serde_json::Error> {
     Ok(Reply::json(StatusCode::OK, serde_json::to_vec(completion)?))
 }
 
-/// The reply with another text. `like` gives the keys that do not depend on the text.
+/// The reply with another text. `like` supplies the keys that do not depend on the text.
 fn with_text(
     text: String,
     request: &ChatBody<'_>,
@@ -95,7 +95,7 @@ fn without_content(mut completion: Completion<'_>) -> Completion<'_> {
     completion
 }
 
-/// Statuses and bodies that have nothing of the regular reply.
+/// Statuses and bodies without any part of the regular reply.
 fn failing(kind: &FaultKind) -> Reply {
     match kind {
         FaultKind::Status {
@@ -125,13 +125,13 @@ fn failing(kind: &FaultKind) -> Reply {
     }
 }
 
-/// The date `after` from now; rounded up, since such dates have whole seconds.
+/// The date `after` from now, rounded up because such dates have whole seconds.
 fn date_header(after: Duration) -> Option<HeaderValue> {
     let at = SystemTime::now().checked_add(after + Duration::from_millis(999))?;
     HeaderValue::try_from(httpdate::fmt_http_date(at)).ok()
 }
 
-/// What OpenAI and servers like it say with a status.
+/// The message of OpenAI and compatible servers for a status.
 fn status_error(status: StatusCode) -> ApiError {
     let (kind, code, message) = match status.as_u16() {
         401 => (
@@ -211,7 +211,7 @@ fn unsupported(parameter: Parameter, request: &ChatBody<'_>) -> ApiError {
         .code(code)
 }
 
-/// Puts two bytes that are not UTF-8 at the start of the content.
+/// Inserts two bytes that are not UTF-8 at the start of the content.
 fn invalid_utf8(mut reply: Reply) -> Reply {
     const MARK: &[u8] = b"\"content\":\"";
     let at = reply.body.windows(MARK.len()).position(|part| part == MARK);
@@ -220,7 +220,7 @@ fn invalid_utf8(mut reply: Reply) -> Reply {
     reply
 }
 
-/// The regular text as a text fault changes it.
+/// The regular text, changed by a text fault.
 fn changed(kind: &FaultKind, content: &str) -> String {
     match kind {
         FaultKind::Big { megabytes } => {
@@ -268,7 +268,7 @@ fn prose(content: &str) -> String {
     .to_owned()
 }
 
-/// `content` with its JSON object changed; as it is when it holds none.
+/// `content` with its JSON object changed; unchanged if it contains none.
 fn edited(content: &str, edit: impl FnOnce(&mut serde_json::Map<String, Value>)) -> String {
     match serde_json::from_str(content) {
         Ok(Value::Object(mut object)) => {

@@ -4,14 +4,14 @@ use std::{str::FromStr, time::Duration};
 
 use crate::{Fault, FaultError, FaultKind, Parameter, Role, Task};
 
-/// Reads a fault from its kind and conditions, separated by `;`.
+/// Parses a fault from its kind and conditions, separated by `;`.
 ///
 /// Kinds: a status such as `429`, `html`, `error-body`, `truncated-json`, `no-choices`, `null-content`, `empty-content`, `no-usage`,
 /// `big:MIB`, `invalid-utf8`, `hang`, `reset`, `slow:MS`, `prose`, `fenced`, `think`, `wrong-type`, `missing-key`,
 /// `says:TEXT`, `unsupported:PARAMETER` (`max-tokens`, `max-completion-tokens`, `json-schema`, `response-format`, `temperature`, `seed`).
 ///
-/// Conditions: `first=COUNT`, `share=0.1`, `model=NAME`, `task=NAME`. With a status also `retry-after=VALUE`, `retry-at=SECONDS` (a date
-/// that far ahead), `header=NAME: VALUE`, `body=TEXT`.
+/// Conditions: `first=COUNT`, `share=0.1`, `model=NAME`, `task=NAME`. A status also accepts `retry-after=VALUE`, `retry-at=SECONDS` (a
+/// date this far ahead), `header=NAME: VALUE`, `body=TEXT`.
 impl FromStr for Fault {
     type Err = FaultError;
 

@@ -36,13 +36,13 @@ impl LabelFileError {
         }
     }
 
-    /// Where the mistake is; `None` where it is in the file as a whole.
+    /// The location of the error; `None` for the file as a whole.
     #[must_use]
     pub fn place(&self) -> Option<LinePlace> {
         self.place
     }
 
-    /// What is wrong, without its place.
+    /// The error, without its location.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
@@ -55,12 +55,12 @@ impl LabelFileError {
     }
 }
 
-/// Where a row of a file of labels begins.
+/// The location of a row in a label file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinePlace {
     /// The line, from 1.
     pub line: u64,
-    /// The row, from 1, in a JSON list: several of its rows may be in one line.
+    /// The row, from 1, in a JSON list, where one line may contain several rows.
     pub row: Option<u64>,
 }
 

@@ -24,13 +24,13 @@ const OPTIONAL: [&str; 2] = ["note", "_transcript"];
 /// A label and its place in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelLine {
-    /// Where it begins.
+    /// Where the label begins.
     pub place: LinePlace,
-    /// The label. What could not be read of it is blank.
+    /// The label. Values that could not be read are blank.
     pub label: HumanLabel,
 }
 
-/// The labels of a file. They can be used where nothing is `unreadable` or `repeated`.
+/// The labels of a file. They are usable if `unreadable` and `repeated` are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LabelLines {
     /// The labels, in the order of the file.
@@ -91,12 +91,12 @@ pub fn read_label_lines(
         }
         lines.labels.push(LabelLine { place, label });
     }
-    // Rows that are none were found first.
+    // Broken rows were found first.
     lines.unreadable.sort_by_key(LabelFileError::place);
     Ok(lines)
 }
 
-/// All columns that are missing, each with the one that is probably meant.
+/// The errors of missing columns, each with the column that is probably meant.
 fn check_columns(name: &str, table: &Table) -> Result<(), Vec<LabelFileError>> {
     let known = || {
         let columns = table.columns.iter().map(String::as_str);

@@ -30,7 +30,7 @@ pub use lines::{LabelLine, LabelLines, read_label_lines};
 use table::{Record, Table};
 pub use words::LabelWords;
 
-/// The columns of a label file.
+/// The columns of a label file, by their content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelColumns {
     /// The labels of people: one column per person, or one for all.

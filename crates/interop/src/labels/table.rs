@@ -15,13 +15,13 @@ pub(super) struct Table {
     /// The names of its columns, in order of first appearance.
     pub(super) columns: Vec<String>,
     pub(super) records: Vec<Record>,
-    /// What cannot be read as a row.
+    /// Errors of rows that cannot be read.
     pub(super) broken: Vec<LabelFileError>,
 }
 
 /// One row.
 pub(super) struct Record {
-    /// Where it begins.
+    /// Where the row begins.
     pub(super) place: LinePlace,
     cells: Vec<(String, Option<String>)>,
 }
@@ -42,7 +42,7 @@ impl Record {
 }
 
 impl Table {
-    /// As [`Self::read`], of a text that has rows.
+    /// Like [`Self::read`], for a text that must have rows.
     pub(super) fn read_rows(name: &str, text: &str) -> Result<Self, LabelFileError> {
         let table = Self::read(name, text)?;
         match table.records.is_empty() && table.broken.is_empty() {
@@ -136,7 +136,7 @@ fn csv(name: &str, text: &str) -> Result<Table, LabelFileError> {
     Ok(table)
 }
 
-/// Refuses a table whose columns are apart by something else than commas, as spreadsheets of some languages write it.
+/// Refuses a table whose columns are separated by something other than commas, as written by spreadsheets in some languages.
 fn check_separator(name: &str, body: &str, columns: &[String]) -> Result<(), LabelFileError> {
     let [column] = columns else {
         return Ok(());
