@@ -153,7 +153,7 @@ impl OutFile {
             made.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
             // The error of the library names the unfinished file, which is none of the user's.
             let file = made.tempfile_in(folder).map_err(|error| error.kind())?;
-            // Where files cannot be locked, none is taken for one of a killed export.
+            // If the file system has no locks, no file is treated as a killed export's.
             let _ = file.as_file().try_lock();
             Ok(file)
         };

@@ -70,11 +70,11 @@ pub struct Run {
     /// The number of conversations that passed a metric but have no sample, by metric id: some files list failures only. They count in
     /// rates, and cannot be shown.
     pub unlisted: Vec<(String, u64)>,
-    /// What people say of its rows; labels of rows that it does not have are not looked at.
+    /// The labels of people on its rows. Labels of other rows are ignored.
     pub labels: Vec<HumanLabel>,
-    /// Of a safety evaluation: its result file.
+    /// For a safety evaluation: its result file.
     pub file: Option<PathBuf>,
-    /// What the names of implementations, their versions and the hashes of their prompts were, by phase.
+    /// The names of implementations, their versions and the hashes of their prompts, by phase.
     pub fingerprints: Extra,
 }
 

@@ -9,7 +9,7 @@ use super::{Context, summary::tree_cost};
 use crate::exit::Exit;
 use llm_client::Tally;
 
-/// The version of what `--json` prints: see `docs/json-output.md`.
+/// The version of the `--json` output: see `docs/json-output.md`.
 pub const FORMAT: &str = "1.3.0";
 
 impl Context {

@@ -17,7 +17,7 @@ pub struct Latency {
     pub max: f64,
 }
 
-/// Lengths of time, counted by their size.
+/// Durations, counted by their length.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latencies {
     /// In microseconds. `None` before the first duration, so that a model that was never called takes no
