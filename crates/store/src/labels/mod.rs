@@ -1,4 +1,4 @@
-//! `labels.json` of a target: what people say of rows that the judge gave a verdict on.
+//! `labels.json` of a target: labels that people gave to rows with a verdict of the judge.
 
 mod read;
 mod rules;

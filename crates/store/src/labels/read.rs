@@ -1,4 +1,4 @@
-//! Reading a `labels.json`.
+//! Reads a `labels.json`.
 
 use std::{collections::HashSet, fs::File, path::Path};
 
@@ -8,21 +8,21 @@ use schema::{HumanLabel, ModelId, json_rows::JsonRows};
 use super::{LabelRules, ScoredRows};
 use crate::{BenchmarkDir, RunError};
 
-/// What the `labels.json` of a target holds.
+/// The content of a target's `labels.json`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TargetLabels {
     /// The labels that count, in the order of the file.
     pub labels: Vec<HumanLabel>,
-    /// The rows that people labelled, with the judge's verdict of each, in the order of the first label of each.
+    /// The rows that people labelled, each with the judge's verdict, in the order of their first labels.
     pub rows: Vec<LabelledRow>,
-    /// Labels that are left out: they are of conversations that an earlier run simulated.
+    /// The number of labels left out, because an earlier run simulated their conversations.
     pub of_earlier_run: u64,
 }
 
-/// The labels of `target`, with the judge's verdicts. `None` where there is no `labels.json`.
+/// The labels of `target`, with the judge's verdicts. `None` if there is no `labels.json`.
 ///
 /// # Errors
-/// When a file cannot be read, or `labels.json` breaks a rule: file, line, row and key.
+/// When a file cannot be read, or `labels.json` breaks a rule. The error names file, line, row and key.
 pub fn read_labels(dir: &BenchmarkDir, target: &ModelId) -> Result<Option<TargetLabels>, RunError> {
     let files = dir.target(target)?;
     let path = files.labels();
@@ -45,11 +45,11 @@ pub fn read_labels(dir: &BenchmarkDir, target: &ModelId) -> Result<Option<Target
     Ok(Some(target_labels(&labels, &scored)))
 }
 
-/// All labels of `target` as its `labels.json` has them, in the order of the file; none where there is no file. They are held against
-/// each other, and not against `scores.json`.
+/// All labels of `target` in its `labels.json`, in the order of the file; empty if there is no file. The labels are checked against
+/// each other, but not against `scores.json`.
 ///
 /// # Errors
-/// When the file cannot be read, or breaks a rule: file, line, row and key.
+/// When the file cannot be read, or breaks a rule. The error names file, line, row and key.
 pub fn list_labels(dir: &BenchmarkDir, target: &ModelId) -> Result<Vec<HumanLabel>, RunError> {
     let path = dir.target(target)?.labels();
     if !path.exists() {
@@ -60,7 +60,7 @@ pub fn list_labels(dir: &BenchmarkDir, target: &ModelId) -> Result<Vec<HumanLabe
     Ok(labels.into_iter().map(|(_, label)| label).collect())
 }
 
-/// The first label that breaks a rule, as an error.
+/// Returns an error for the first label that breaks a rule.
 fn check(
     path: &Path,
     labels: &[(u64, HumanLabel)],
@@ -75,7 +75,7 @@ fn check(
     Ok(())
 }
 
-/// The labels of a file with the line of each.
+/// The labels of a file, each with its line.
 fn label_lines(path: &Path) -> Result<Vec<(u64, HumanLabel)>, RunError> {
     let file = File::open(path).map_err(|error| RunError::read(path, error))?;
     let mut rows = JsonRows::new(file);
@@ -94,7 +94,7 @@ fn label_lines(path: &Path) -> Result<Vec<(u64, HumanLabel)>, RunError> {
     Ok(labels)
 }
 
-/// The labels by row.
+/// Groups the labels by row.
 fn target_labels(labels: &[(u64, HumanLabel)], scored: &ScoredRows) -> TargetLabels {
     let mut rows = indexmap::IndexMap::<(&str, &str), LabelledRow>::new();
     let mut counted = Vec::new();

@@ -1,4 +1,4 @@
-//! Which labels a `labels.json` may hold.
+//! The rules for the labels in a `labels.json`.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,13 +12,13 @@ use serde::Deserialize;
 use super::transcripts::transcript_digests;
 use crate::{RunError, each_json_row, score_check::ConversationRow};
 
-/// The rows of a `scores.json` that labels can be of.
+/// The rows of a `scores.json`, which labels can refer to.
 #[derive(Clone, Debug)]
 pub struct ScoredRows {
     target: ModelId,
-    /// By conversation and metric.
+    /// The rows, by conversation and metric.
     rows: HashMap<String, BTreeMap<String, ScoredRow>>,
-    /// The digest of each conversation's transcript, as far as they are known.
+    /// The digest of each conversation's transcript, as far as known.
     transcripts: HashMap<String, String>,
 }
 
@@ -31,7 +31,7 @@ pub struct ScoredRowId<'r> {
     pub metric_id: &'r str,
     /// The scenario.
     pub scenario: &'r str,
-    /// Whether the judge passed the row; `None` where it gave no verdict.
+    /// Whether the judge passed the row; `None` if the judge gave no verdict.
     pub passed: Option<bool>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct ScoredRow {
     pub(super) passed: Option<bool>,
 }
 
-/// The keys that are read of a row of `scores.json`.
+/// The keys that are read from a row of `scores.json`.
 #[derive(Deserialize)]
 struct Verdict {
     metric_id: String,
@@ -50,7 +50,7 @@ struct Verdict {
 }
 
 impl ScoredRows {
-    /// The rows of the `scores.json` at `path`, which are of `target`.
+    /// Reads the rows of `target` from the `scores.json` at `path`.
     ///
     /// # Errors
     /// When the file cannot be read, or is not a list of score rows.
@@ -58,7 +58,7 @@ impl ScoredRows {
         Self::read_some(path, target, |_| true)
     }
 
-    /// Those of conversations that `wanted` takes.
+    /// Like [`read`](Self::read), only for conversations for which `wanted` returns true.
     pub(super) fn read_some(
         path: &Path,
         target: &ModelId,
@@ -86,7 +86,7 @@ impl ScoredRows {
         })
     }
 
-    /// The rows, in no order.
+    /// The rows, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = ScoredRowId<'_>> {
         self.rows.iter().flat_map(|(conv_id, metrics)| {
             metrics.iter().map(|(metric_id, row)| ScoredRowId {
@@ -98,8 +98,8 @@ impl ScoredRows {
         })
     }
 
-    /// Adds the transcripts of the `conversations.json` at `path`, so that labels of an earlier run are noticed. Without a file that can
-    /// be read, all labels are taken for labels of this run.
+    /// Adds the transcripts of the `conversations.json` at `path`, so that labels of an earlier run can be recognised. If the file
+    /// cannot be read, all labels count as labels of this run.
     #[must_use]
     pub fn with_transcripts(self, path: &Path) -> Self {
         self.with_some_transcripts(path, |_| true)
@@ -110,13 +110,14 @@ impl ScoredRows {
         path: &Path,
         wanted: impl Fn(&str) -> bool,
     ) -> Self {
-        // What is wrong with the file is reported by those who need its conversations.
+        // Code that needs the conversations reports the problems of the file.
         let digests = transcript_digests(path, &self.target, wanted);
         self.transcripts = digests.unwrap_or_default();
         self
     }
 
-    /// Whether a label says that it is of another transcript than the conversation now has: of an earlier run of the same target.
+    /// Whether a label is of another transcript than the conversation has now, which means that it belongs to an earlier run of the same
+    /// target.
     #[must_use]
     pub fn is_of_earlier_run(&self, label: &HumanLabel) -> bool {
         let Some(read) = &label.transcript else {
@@ -134,19 +135,19 @@ impl ScoredRows {
         self.rows.contains_key(conv_id)
     }
 
-    /// The digest of a conversation's transcript, where it is known.
+    /// The digest of a conversation's transcript, if it is known.
     #[must_use]
     pub fn transcript(&self, conv_id: &str) -> Option<&str> {
         self.transcripts.get(conv_id).map(String::as_str)
     }
 
-    /// How the row of a label is missing. What is wrong among labels is for [`LabelRules`] to find.
+    /// Returns a fault if `scores.json` has no row for the label. Faults between labels are found by [`LabelRules`].
     #[must_use]
     pub fn fault(&self, label: &HumanLabel) -> Option<LabelFault> {
         not_scored(self, label)
     }
 
-    /// Whether a conversation is one of the target, by its id.
+    /// Whether a conversation belongs to the target, according to its id.
     fn is_of_target(&self, conv_id: &str) -> bool {
         conv_id.contains(&format!("__{}", self.target))
     }
@@ -156,18 +157,18 @@ impl ScoredRows {
     }
 }
 
-/// What is wrong with a label.
+/// A problem of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelFault {
-    /// The key at fault.
+    /// The faulty key.
     pub key: &'static str,
     /// What is wrong.
     pub reason: String,
-    /// What to do, as a sentence without a full stop.
+    /// Advice, as a sentence without a full stop.
     pub help: &'static str,
 }
 
-/// The rules of `labels.json`, which its reader and `validate` share. Labels are given in the order of the file.
+/// The rules of `labels.json`, which its reader and `validate` share. The labels must be checked in the order of the file.
 #[derive(Debug)]
 pub struct LabelRules<'r> {
     scored: Option<&'r ScoredRows>,
@@ -176,7 +177,7 @@ pub struct LabelRules<'r> {
 }
 
 impl<'r> LabelRules<'r> {
-    /// Rules for labels of these rows; without rows, labels are held against each other only.
+    /// Rules for labels of the rows `scored`. Without rows, labels are only checked against each other.
     #[must_use]
     pub fn new(scored: Option<&'r ScoredRows>) -> Self {
         Self {
@@ -185,7 +186,7 @@ impl<'r> LabelRules<'r> {
         }
     }
 
-    /// What is wrong with the label that begins in `line`.
+    /// Checks the label that begins in `line`, and returns its first fault.
     pub fn check(&mut self, label: &HumanLabel, line: u64) -> Option<LabelFault> {
         let blank = [
             ("conv_id", &label.conv_id),
@@ -217,7 +218,7 @@ impl<'r> LabelRules<'r> {
     }
 }
 
-/// How the row of a label is missing from `scores.json`.
+/// Returns a fault if `scores.json` has no row for the label.
 fn not_scored(scored: &ScoredRows, label: &HumanLabel) -> Option<LabelFault> {
     let (conversation, metric) = (&label.conv_id, &label.metric_id);
     let Some(metrics) = scored.rows.get(conversation) else {

@@ -1,4 +1,4 @@
-//! The transcripts that labels can be of.
+//! The transcripts that labels can refer to.
 
 use std::{collections::HashMap, ops::ControlFlow, path::Path};
 
@@ -7,13 +7,14 @@ use serde::Deserialize;
 
 use crate::{RunError, each_json_row, score_check::ConversationRow};
 
-/// The keys that are read of a row of `conversations.json`.
+/// The keys that are read from a row of `conversations.json`.
 #[derive(Deserialize)]
 struct Said {
     transcript: Vec<Turn>,
 }
 
-/// The digest of each transcript of the `conversations.json` at `path`, which is of `target`, by conversation: those that `wanted` takes.
+/// The digests of the transcripts in the `conversations.json` of `target` at `path`, by conversation, only for conversations for which
+/// `wanted` returns true.
 ///
 /// # Errors
 /// When the file cannot be read, or is not a list of conversations.

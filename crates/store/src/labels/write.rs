@@ -1,7 +1,7 @@
-//! Writing a `labels.json`.
+//! Writes a `labels.json`.
 //!
-//! The viewer, the terminal and an import may write at the same time: each change is made under the lock of the benchmark's labels, to
-//! the file as it is then.
+//! The viewer, the terminal and an import may write at the same time. Each change therefore takes the lock of the benchmark's labels and
+//! then reads the current file.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -15,31 +15,31 @@ use schema::{HumanLabel, ModelId};
 use super::{LabelRules, list_labels};
 use crate::{BenchmarkDir, RunError, write_json};
 
-/// A change takes milliseconds. A process that holds the lock longer was stopped by its user.
+/// A change takes milliseconds. A process that holds the lock longer was suspended by its user.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
-/// What [`put_labels`] changed.
+/// The changes made by [`put_labels`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LabelChanges {
-    /// Labels of people on rows that they had not labelled.
+    /// New labels: the person had not labelled the row before.
     pub added: u64,
-    /// Labels in place of other ones of the same person on the same row.
+    /// Labels that replaced a different label of the same person on the same row.
     pub replaced: u64,
-    /// Labels that the file had already.
+    /// Labels that were already in the file.
     pub unchanged: u64,
 }
 
-/// Held while the labels of a benchmark are changed. The system frees it when the process ends, however it ends.
+/// Held while the labels of a benchmark are changed. The operating system frees it whenever the process ends, even after a crash.
 ///
-/// It is not the lock of the tree: people label while a run goes on.
+/// The tree has its own lock, so that people can label during a run.
 #[derive(Debug)]
 pub(crate) struct LabelLock {
     _file: File,
 }
 
 impl LabelLock {
-    /// Takes the lock of the labels of `dir`, and waits for it up to ten seconds.
+    /// Takes the lock of the labels of `dir`. Waits for it for up to ten seconds.
     pub(crate) fn take(dir: &BenchmarkDir) -> Result<Self, RunError> {
         let path = dir.labels_lock();
         let failed = |error| RunError::write(&path, error);
@@ -73,10 +73,10 @@ impl LabelLock {
     }
 }
 
-/// Puts `label` into the `labels.json` of `target`, in place of the same person's label of that row, which is returned. All other labels
-/// stay as they are, and so do keys of the replaced label that Probity does not know.
+/// Writes `label` to the `labels.json` of `target`. It replaces the same person's label of that row, which is returned. All other labels
+/// stay unchanged, and unknown keys of the replaced label are kept.
 ///
-/// Whether `scores.json` has the row is for the caller to know. Waits up to ten seconds for another program that writes labels of the
+/// The caller must make sure that `scores.json` has the row. Waits for up to ten seconds for another program that writes labels of the
 /// same benchmark.
 ///
 /// # Errors
@@ -93,10 +93,10 @@ pub fn put_label(
     Ok(replaced)
 }
 
-/// As [`put_label`], for all of `labels` or none.
+/// Like [`put_label`], for several labels: writes all of `labels` or none.
 ///
 /// # Errors
-/// As [`put_label`].
+/// Fails like [`put_label`].
 pub fn put_labels(
     dir: &BenchmarkDir,
     target: &ModelId,
@@ -115,7 +115,7 @@ pub fn put_labels(
     Ok(changes)
 }
 
-/// Removes the label of `labeller` from a row, and returns it. `None` where there is none.
+/// Removes the label of `labeller` from a row, and returns it. `None` if there is none.
 ///
 /// # Errors
 /// When the file breaks a rule of its own, or it cannot be written.
@@ -137,7 +137,7 @@ pub fn remove_label(
     Ok(removed)
 }
 
-/// Changes the list of labels under the lock. A list that stays as it is, is not written.
+/// Changes the list of labels under the lock. An unchanged list is not written.
 fn change(
     dir: &BenchmarkDir,
     target: &ModelId,
@@ -159,7 +159,7 @@ fn change(
     write_labels(&path, &after)
 }
 
-/// Puts a label among others; returns the one that it replaces.
+/// Adds a label to the others; returns the label that it replaces.
 fn put(labels: &mut Vec<HumanLabel>, mut label: HumanLabel) -> Option<HumanLabel> {
     let Some(place) = labels.iter_mut().find(|other| other.is_of(&label)) else {
         labels.push(label);
