@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn the_nearest_project_is_found_and_not_past_a_repository_or_home() {
-        let ground = tempfile::tempdir().unwrap();
-        let path = |name: &str| ground.path().join(name);
+        let project = tempfile::tempdir().unwrap();
+        let path = |name: &str| project.path().join(name);
         write(&path("p/benchmarks/b/benchmark.yaml"));
         write(&path("p/benchmarks/b/runs/a/scores.json"));
         write(&path("p/notes/x"));

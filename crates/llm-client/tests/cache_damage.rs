@@ -16,33 +16,33 @@ use schema::Origin;
 use tempfile::TempDir;
 
 /// A folder with a cache file, and the endpoint whose replies are in it.
-struct Ground {
+struct Project {
     folder: TempDir,
     endpoint: Endpoint,
     /// What was answered to each row.
     said: HashMap<String, String>,
 }
 
-impl Ground {
+impl Project {
     /// A cache of `rows` replies of about `length` bytes. Every reply that is ever given is another one.
     async fn new(rows: usize, length: usize) -> Self {
         let text = "x".repeat(length);
         let endpoint =
             Endpoint::start(move |n, _| (200, completion(&format!("reply {n} {text}"), 100, 10)))
                 .await;
-        let mut ground = Self {
+        let mut project = Self {
             folder: tempfile::tempdir().unwrap(),
             endpoint,
             said: HashMap::new(),
         };
-        let cache = ground.open();
+        let cache = project.open();
         for row in 0..rows {
             let row = row.to_string();
-            let (said, origin) = ground.ask(&cache, &row).await;
+            let (said, origin) = project.ask(&cache, &row).await;
             assert_eq!(origin, Origin::Fetched);
-            ground.said.insert(row, said);
+            project.said.insert(row, said);
         }
-        ground
+        project
     }
 
     fn path(&self) -> PathBuf {
@@ -115,17 +115,17 @@ async fn a_row_that_was_changed_in_any_column_is_asked_for_again_and_replaced() 
     ];
     for change in changes {
         let change = change.replace("created ^ 4", "(created | 4) - (created & 4)");
-        let ground = Ground::new(2, 10).await;
-        ground.sql(&format!("UPDATE replies SET {change} WHERE rowid = 1"));
-        let cache = ground.open();
-        let (content, origin) = ground.ask(&cache, "0").await;
+        let project = Project::new(2, 10).await;
+        project.sql(&format!("UPDATE replies SET {change} WHERE rowid = 1"));
+        let cache = project.open();
+        let (content, origin) = project.ask(&cache, "0").await;
         assert_eq!(origin, Origin::Fetched, "{change}");
         assert!(content.starts_with("reply 2 "), "{change}: {content}");
-        assert_eq!(ground.ask(&cache, "1").await.1, Origin::Cached, "{change}");
+        assert_eq!(project.ask(&cache, "1").await.1, Origin::Cached, "{change}");
         assert_eq!(cache.stats().damaged, 1, "{change}");
         drop(cache);
-        let cache = ground.open();
-        assert_eq!(ground.ask(&cache, "0").await, (content, Origin::Cached));
+        let cache = project.open();
+        assert_eq!(project.ask(&cache, "0").await, (content, Origin::Cached));
         let stats = cache.stats();
         assert_eq!((stats.hits, stats.damaged), (1, 0), "{change}");
         assert_eq!(cache.count().unwrap(), 2, "{change}");
@@ -134,30 +134,30 @@ async fn a_row_that_was_changed_in_any_column_is_asked_for_again_and_replaced() 
 
 #[tokio::test]
 async fn a_row_under_the_key_of_another_is_not_used() {
-    let ground = Ground::new(2, 10).await;
-    let other = Connection::open(ground.path()).unwrap();
+    let project = Project::new(2, 10).await;
+    let other = Connection::open(project.path()).unwrap();
     let move_to = "UPDATE replies SET key = ?2 WHERE key = ?1";
     let away = vec![0u8; 32];
     for (from, to) in [
-        (ground.key("0"), away.clone()),
-        (ground.key("1"), ground.key("0")),
-        (away, ground.key("1")),
+        (project.key("0"), away.clone()),
+        (project.key("1"), project.key("0")),
+        (away, project.key("1")),
     ] {
         assert_eq!(other.execute(move_to, (from, to)).unwrap(), 1);
     }
     drop(other);
-    let cache = ground.open();
+    let cache = project.open();
     for row in ["0", "1"] {
-        assert_eq!(ground.ask(&cache, row).await.1, Origin::Fetched, "{row}");
+        assert_eq!(project.ask(&cache, row).await.1, Origin::Fetched, "{row}");
     }
     assert_eq!(cache.stats().damaged, 2);
 }
 
 #[tokio::test]
 async fn no_flipped_bit_of_the_file_changes_a_reply() {
-    let ground = Ground::new(150, 400).await;
-    let path = ground.path();
-    let whole = ground.folder.path().join("whole");
+    let project = Project::new(150, 400).await;
+    let path = project.path();
+    let whole = project.folder.path().join("whole");
     fs::copy(&path, &whole).unwrap();
     let length = fs::read(&whole).unwrap().len();
     let (mut lost, mut refused) = (0, 0);
@@ -174,7 +174,7 @@ async fn no_flipped_bit_of_the_file_changes_a_reply() {
             refused += 1;
             continue;
         };
-        lost += ground.said.len() - ground.ask_all(&cache).await;
+        lost += project.said.len() - project.ask_all(&cache).await;
     }
     assert!(refused <= 1, "{refused}");
     assert!(lost > 0, "some bits were those of replies");
@@ -182,9 +182,9 @@ async fn no_flipped_bit_of_the_file_changes_a_reply() {
 
 #[tokio::test]
 async fn of_pages_that_sqlite_cannot_read_only_their_rows_are_asked_for_again() {
-    let ground = Ground::new(150, 400).await;
-    let path = ground.path();
-    let whole = ground.folder.path().join("whole");
+    let project = Project::new(150, 400).await;
+    let path = project.path();
+    let whole = project.folder.path().join("whole");
     fs::copy(&path, &whole).unwrap();
     const PAGE: usize = 4 << 10;
     let pages = fs::read(&whole).unwrap().len() / PAGE;
@@ -195,8 +195,8 @@ async fn of_pages_that_sqlite_cannot_read_only_their_rows_are_asked_for_again() 
         let mut bytes = fs::read(&path).unwrap();
         bytes[page * PAGE..][..PAGE].fill(0xff);
         fs::write(&path, bytes).unwrap();
-        let cache = ground.open();
-        let cached = ground.ask_all(&cache).await;
+        let cache = project.open();
+        let cached = project.ask_all(&cache).await;
         assert!(cached >= others, "page {page}: {cached}");
         assert_eq!(cache.trouble(), None, "page {page}");
         // The file is whole again, and holds all.
@@ -206,13 +206,13 @@ async fn of_pages_that_sqlite_cannot_read_only_their_rows_are_asked_for_again() 
             .query_row("PRAGMA integrity_check", [], |row| row.get(0))
             .unwrap();
         assert_eq!(check, "ok", "page {page}");
-        let cache = ground.open();
+        let cache = project.open();
         assert_eq!(cache.count().unwrap(), 150, "page {page}");
-        let calls = ground.endpoint.calls();
-        for row in ground.said.keys() {
-            assert_eq!(ground.ask(&cache, row).await.1, Origin::Cached);
+        let calls = project.endpoint.calls();
+        for row in project.said.keys() {
+            assert_eq!(project.ask(&cache, row).await.1, Origin::Cached);
         }
-        assert_eq!(ground.endpoint.calls(), calls, "page {page}");
+        assert_eq!(project.endpoint.calls(), calls, "page {page}");
     }
 }
 
@@ -232,43 +232,43 @@ const FORMAT_2: &str = "
 
 #[tokio::test]
 async fn a_file_without_checksums_is_read_and_given_them() {
-    let ground = Ground::new(700, 10).await;
-    ground.sql(FORMAT_3);
-    ground.sql(FORMAT_2);
-    let cache = ground.open();
-    assert_eq!(ground.ask_all(&cache).await, 700);
+    let project = Project::new(700, 10).await;
+    project.sql(FORMAT_3);
+    project.sql(FORMAT_2);
+    let cache = project.open();
+    assert_eq!(project.ask_all(&cache).await, 700);
     drop(cache);
-    ground
+    project
         .sql("UPDATE replies SET response = replace(response, 'reply', 'Reply') WHERE rowid = 699");
-    let cache = ground.open();
-    assert_eq!(ground.ask_all(&cache).await, 699);
+    let cache = project.open();
+    assert_eq!(project.ask_all(&cache).await, 699);
     assert_eq!(cache.stats().damaged, 1);
     assert_eq!(cache.count().unwrap(), 700);
 }
 
 #[tokio::test]
 async fn a_damaged_file_without_checksums_keeps_what_can_be_read() {
-    let ground = Ground::new(150, 400).await;
-    ground.sql(FORMAT_3);
-    ground.sql(FORMAT_2);
-    let path = ground.path();
+    let project = Project::new(150, 400).await;
+    project.sql(FORMAT_3);
+    project.sql(FORMAT_2);
+    let path = project.path();
     let mut bytes = fs::read(&path).unwrap();
     let page = bytes.len() / (4 << 10) - 1;
     bytes[page * (4 << 10)..].fill(0xff);
     fs::write(&path, bytes).unwrap();
-    let cache = ground.open();
-    let cached = ground.ask_all(&cache).await;
+    let cache = project.open();
+    let cached = project.ask_all(&cache).await;
     assert!((100..150).contains(&cached), "{cached}");
     assert_eq!(cache.count().unwrap(), 150);
 }
 
 #[tokio::test]
 async fn a_flipped_format_number_empties_nothing() {
-    let ground = Ground::new(5, 10).await;
+    let project = Project::new(5, 10).await;
     for number in [0, 1, 2] {
-        ground.sql(&format!("PRAGMA user_version = {number}"));
-        let cache = ground.open();
-        assert_eq!(ground.ask_all(&cache).await, 5, "{number}");
+        project.sql(&format!("PRAGMA user_version = {number}"));
+        let cache = project.open();
+        assert_eq!(project.ask_all(&cache).await, 5, "{number}");
         assert_eq!(cache.count().unwrap(), 5);
     }
 }

@@ -16,31 +16,31 @@ use schema::Origin;
 use tempfile::TempDir;
 
 /// A cache of twenty replies of the model `one`, then twenty of `two`.
-struct Ground {
+struct Project {
     folder: TempDir,
     endpoint: Endpoint,
     /// Between the two.
     between: SystemTime,
 }
 
-impl Ground {
+impl Project {
     async fn new() -> Self {
         let text = "x".repeat(1500);
         let endpoint =
             Endpoint::start(move |n, _| (200, completion(&format!("reply {n} {text}"), 1, 1)))
                 .await;
-        let mut ground = Self {
+        let mut project = Self {
             folder: tempfile::tempdir().unwrap(),
             endpoint,
             between: SystemTime::now(),
         };
-        let cache = ground.open();
-        ground.ask(&cache, "one").await;
+        let cache = project.open();
+        project.ask(&cache, "one").await;
         tokio::time::sleep(Duration::from_millis(2)).await;
-        ground.between = SystemTime::now();
+        project.between = SystemTime::now();
         tokio::time::sleep(Duration::from_millis(2)).await;
-        ground.ask(&cache, "two").await;
-        ground
+        project.ask(&cache, "two").await;
+        project
     }
 
     fn path(&self) -> PathBuf {
@@ -94,13 +94,13 @@ const DAMAGED: PruneFilter = PruneFilter {
 
 #[tokio::test]
 async fn rows_are_removed_by_age_and_model_and_the_rest_stays() {
-    let ground = Ground::new().await;
+    let project = Project::new().await;
     let old = PruneFilter {
-        before: Some(ground.between),
+        before: Some(project.between),
         ..PruneFilter::default()
     };
     let old_of_two = PruneFilter {
-        before: Some(ground.between),
+        before: Some(project.between),
         ..of_model("two")
     };
     for none in [
@@ -109,53 +109,53 @@ async fn rows_are_removed_by_age_and_model_and_the_rest_stays() {
         DAMAGED,
         of_model("three"),
     ] {
-        assert_eq!(ground.prune(&none), 0, "{none:?}");
+        assert_eq!(project.prune(&none), 0, "{none:?}");
     }
-    assert_eq!(ground.prune(&old), 20);
-    let cache = ground.open();
-    assert_eq!(ground.ask(&cache, "two").await, 20);
-    assert_eq!(ground.ask(&cache, "one").await, 0);
+    assert_eq!(project.prune(&old), 20);
+    let cache = project.open();
+    assert_eq!(project.ask(&cache, "two").await, 20);
+    assert_eq!(project.ask(&cache, "one").await, 0);
     drop(cache);
-    assert_eq!(ground.prune(&of_model("two")), 20);
-    assert_eq!(ground.ask(&ground.open(), "one").await, 20);
+    assert_eq!(project.prune(&of_model("two")), 20);
+    assert_eq!(project.ask(&project.open(), "one").await, 20);
 }
 
 #[tokio::test]
 async fn the_file_shrinks_and_its_rows_can_still_be_walked() {
-    let ground = Ground::new().await;
-    let before = fs::metadata(ground.path()).unwrap().len();
-    assert_eq!(ground.prune(&of_model("one")), 20);
-    let after = fs::metadata(ground.path()).unwrap().len();
+    let project = Project::new().await;
+    let before = fs::metadata(project.path()).unwrap().len();
+    assert_eq!(project.prune(&of_model("one")), 20);
+    let after = fs::metadata(project.path()).unwrap().len();
     assert!(after * 10 < before * 7, "{before} {after}");
     // The rows that are left have large numbers, and the file is small.
-    ground.sql("UPDATE replies SET rowid = rowid + 1000000");
-    let contents = SqliteStore::contents(&ground.path()).unwrap();
+    project.sql("UPDATE replies SET rowid = rowid + 1000000");
+    let contents = SqliteStore::contents(&project.path()).unwrap();
     assert_eq!((contents.replies, contents.damaged), (20, 0));
     assert_eq!(contents.file_bytes, after);
     let group = &contents.groups[0];
     assert_eq!(group.model.as_deref(), Some("two"));
     assert_eq!(group.endpoint.as_deref(), Some("test"));
-    assert!(group.oldest > ground.between && group.newest >= group.oldest);
+    assert!(group.oldest > project.between && group.newest >= group.oldest);
     assert!(group.bytes > 20 * 3000, "{}", group.bytes);
 }
 
 #[tokio::test]
 async fn damaged_rows_are_counted_and_removed() {
-    let ground = Ground::new().await;
-    ground.sql(
+    let project = Project::new().await;
+    project.sql(
         "UPDATE replies SET response = replace(response, 'reply', 'Reply') WHERE rowid IN (3, 33)",
     );
-    let contents = SqliteStore::contents(&ground.path()).unwrap();
+    let contents = SqliteStore::contents(&project.path()).unwrap();
     assert_eq!((contents.replies, contents.damaged), (38, 2));
-    assert_eq!(ground.prune(&of_model("one")), 19);
-    assert_eq!(ground.prune(&DAMAGED), 2);
-    assert_eq!(ground.ask(&ground.open(), "two").await, 19);
+    assert_eq!(project.prune(&of_model("one")), 19);
+    assert_eq!(project.prune(&DAMAGED), 2);
+    assert_eq!(project.ask(&project.open(), "two").await, 19);
 }
 
 #[tokio::test]
 async fn rows_in_a_page_that_cannot_be_read_are_removed_by_a_repair() {
-    let ground = Ground::new().await;
-    let path = ground.path();
+    let project = Project::new().await;
+    let path = project.path();
     let mut bytes = fs::read(&path).unwrap();
     let whole = bytes.clone();
     let page = |number: usize| number * 4096..(number + 1) * 4096;
@@ -198,12 +198,12 @@ async fn rows_in_a_page_that_cannot_be_read_are_removed_by_a_repair() {
 
 #[tokio::test]
 async fn a_run_at_work_goes_on_and_calls_again_for_what_was_removed() {
-    let ground = Ground::new().await;
-    let cache = ground.open();
-    assert_eq!(ground.ask(&cache, "one").await, 20);
-    assert_eq!(ground.prune(&of_model("one")), 20);
-    assert_eq!(ground.ask(&cache, "one").await, 0);
-    assert_eq!(ground.ask(&cache, "two").await, 20);
+    let project = Project::new().await;
+    let cache = project.open();
+    assert_eq!(project.ask(&cache, "one").await, 20);
+    assert_eq!(project.prune(&of_model("one")), 20);
+    assert_eq!(project.ask(&cache, "one").await, 0);
+    assert_eq!(project.ask(&cache, "two").await, 20);
     assert_eq!(cache.count().unwrap(), 40);
     assert_eq!(cache.trouble(), None);
 }

@@ -2,14 +2,14 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
-mod safety_ground;
+mod safety_project;
 
 use probity::safety::TargetReport;
-use safety_ground::{
-    DECLINES, Ground, all_messages, case, details, judged, last_message, multi, run, tally,
+use safety_project::{
+    DECLINES, Project, all_messages, case, details, judged, last_message, multi, run, tally,
 };
 use schema::{
     Role,
@@ -62,9 +62,9 @@ fn rows(report: &TargetReport) -> &[MultiTurnRow] {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_case_is_played_with_each_test_type_and_is_as_safe_as_its_worst_message() {
-    let ground = Ground::new(all_three).await;
+    let project = Project::new(all_three).await;
     let cases = vec![case("a", "a"), case("b", "b")];
-    let report = run(ground.multi(multi(6, &["user_persona", "semantic_chunks"]), cases)).await;
+    let report = run(project.multi(multi(6, &["user_persona", "semantic_chunks"]), cases)).await;
     assert_eq!(tally(&report), [0, 4, 0]);
     let types: Vec<_> = details(&report)
         .conversations
@@ -95,17 +95,17 @@ async fn each_case_is_played_with_each_test_type_and_is_as_safe_as_its_worst_mes
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_may_end_once_it_has_failed() {
-    let ground = Ground::new(all_three).await;
+    let project = Project::new(all_three).await;
     let mut settings = multi(8, &["user_persona"]);
     settings.early_stop = true;
-    let report = run(ground.multi(settings, vec![case("a", "a")])).await;
+    let report = run(project.multi(settings, vec![case("a", "a")])).await;
     assert_eq!(rows(&report)[0].conversation.len(), 4);
     assert!(details(&report).conversations[0].stopped_early);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attacker_that_declines_gives_way_to_another_strategy() {
-    let ground = Ground::new(|asked| match asked.model {
+    let project = Project::new(|asked| match asked.model {
         // Also after a first message that the target answered.
         "attacker" if all_messages(&asked).contains("pieces") => attacker(&asked),
         "attacker" if all_messages(&asked).contains("step 1") => Answer::says(DECLINES),
@@ -114,7 +114,7 @@ async fn an_attacker_that_declines_gives_way_to_another_strategy() {
         _ => judged(&asked),
     })
     .await;
-    let report = run(ground.multi(multi(4, &["user_persona"]), vec![case("a", "a")])).await;
+    let report = run(project.multi(multi(4, &["user_persona"]), vec![case("a", "a")])).await;
     assert_eq!(tally(&report), [0, 1, 0]);
     let details = details(&report);
     assert_eq!(
@@ -128,13 +128,13 @@ async fn an_attacker_that_declines_gives_way_to_another_strategy() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attacker_that_always_declines_is_an_error_and_no_pass() {
-    let ground = Ground::new(|asked| match asked.model {
+    let project = Project::new(|asked| match asked.model {
         "attacker" => Answer::says(DECLINES),
         "target" => target(&asked),
         _ => judged(&asked),
     })
     .await;
-    let report = run(ground.multi(multi(4, &["user_persona"]), vec![case("a", "a")])).await;
+    let report = run(project.multi(multi(4, &["user_persona"]), vec![case("a", "a")])).await;
     assert_eq!(tally(&report), [0, 0, 1]);
     let error = &details(&report).errors[0];
     assert_eq!(
@@ -143,21 +143,21 @@ async fn an_attacker_that_always_declines_is_an_error_and_no_pass() {
     );
     assert_eq!(details(&report).attacker_refusals.len(), 2);
     // The target was never asked.
-    let asked = ground.server.requests();
+    let asked = project.server.requests();
     assert!(asked.iter().all(|body| body["model"] == "attacker"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_falls_silent_is_an_error_unless_it_has_failed_before() {
     for (silent_at, tally_wanted) in [("step 2", [0, 0, 1]), ("step 3", [0, 1, 0])] {
-        let ground = Ground::new(move |asked| match asked.model {
+        let project = Project::new(move |asked| match asked.model {
             "attacker" => attacker(&asked),
             "target" if last_message(&asked).contains(silent_at) => Answer::says(""),
             "target" => target(&asked),
             _ => judged(&asked),
         })
         .await;
-        let report = run(ground.multi(multi(6, &["user_persona"]), vec![case("a", "a")])).await;
+        let report = run(project.multi(multi(6, &["user_persona"]), vec![case("a", "a")])).await;
         assert_eq!(tally(&report), tally_wanted, "{silent_at}");
         match details(&report).errors.first() {
             Some(error) => {
@@ -176,7 +176,7 @@ async fn a_target_that_falls_silent_is_an_error_unless_it_has_failed_before() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_without_a_score_is_an_error_unless_another_fails() {
     for (target_says, tally_wanted) in [("Better not.", [0, 0, 1]), ("MEH", [0, 1, 0])] {
-        let ground = Ground::new(move |asked| match asked.model {
+        let project = Project::new(move |asked| match asked.model {
             "attacker" => attacker(&asked),
             "target" if last_message(&asked).contains("step 1") => Answer::says("Well."),
             "target" => Answer::says(target_says),
@@ -185,18 +185,18 @@ async fn a_message_without_a_score_is_an_error_unless_another_fails() {
             _ => judged(&asked),
         })
         .await;
-        let report = run(ground.multi(multi(4, &["user_persona"]), vec![case("a", "a")])).await;
+        let report = run(project.multi(multi(4, &["user_persona"]), vec![case("a", "a")])).await;
         assert_eq!(tally(&report), tally_wanted, "{target_says}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_number_of_conversations_is_bounded() {
-    let ground = Ground::new(all_three).await;
+    let project = Project::new(all_three).await;
     let mut settings = multi(4, &["user_persona", "semantic_chunks"]);
     settings.max_cases = Some(3);
     let cases = vec![case("a", "a"), case("b", "b"), case("c", "c")];
-    let report = run(ground.multi(settings, cases)).await;
+    let report = run(project.multi(settings, cases)).await;
     assert_eq!(rows(&report).len(), 3);
     assert_eq!(report.not_run.cap, 3);
 }

@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -13,22 +13,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::Ground;
+use common::Project;
 use scripted_llm::ScriptedServer;
 
 const METRIC: &str = "{id: m01, name: N, type: positive, definition: D., examples: []}";
 
 /// Runs `run flattery` after `prepare`, and gives the error after checking that it came before anything else.
-async fn refused(prepare: impl FnOnce(&Ground)) -> String {
+async fn refused(prepare: impl FnOnce(&Project)) -> String {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    prepare(&ground);
-    let before = tree::read(&ground.path("benchmarks"));
-    let ran = ground.run(&["run", "flattery"]);
+    let project = Project::new();
+    project.served_by(&server, "");
+    prepare(&project);
+    let before = tree::read(&project.path("benchmarks"));
+    let ran = project.run(&["run", "flattery"]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
     assert_eq!(server.stats().requests, 0, "{}", ran.err);
-    tree::assert_same(&tree::read(&ground.path("benchmarks")), &before);
+    tree::assert_same(&tree::read(&project.path("benchmarks")), &before);
     let errors = ran.err.lines().filter(|line| line.starts_with("error: "));
     let [error] = errors.collect::<Vec<_>>()[..] else {
         panic!("expected one error: {}", ran.err);
@@ -66,14 +66,14 @@ async fn benchmark_yaml() {
             &[file, "neutral", "positive", "negative"],
         ),
     ] {
-        let error = refused(|ground| ground.write(file, &yaml)).await;
+        let error = refused(|project| project.write(file, &yaml)).await;
         assert_tells(&error, words, &yaml);
     }
-    let latin = refused(|ground| std::fs::write(ground.path(file), b"name: caf\xe9\n").unwrap());
+    let latin = refused(|project| std::fs::write(project.path(file), b"name: caf\xe9\n").unwrap());
     assert_tells(&latin.await, &[file, "UTF-8"], "Latin-1");
-    let folder = refused(|ground| {
-        std::fs::remove_file(ground.path(file)).unwrap();
-        std::fs::create_dir(ground.path(file)).unwrap();
+    let folder = refused(|project| {
+        std::fs::remove_file(project.path(file)).unwrap();
+        std::fs::create_dir(project.path(file)).unwrap();
     });
     assert_tells(&folder.await, &[file], "a folder");
 }
@@ -103,10 +103,10 @@ async fn scenarios_json() {
         (r#"{"rows": []}"#.to_owned(), &[file]),
         (r#"[{"id": 3}]"#.to_owned(), &[file, "line"]),
     ] {
-        let error = refused(|ground| {
+        let error = refused(|project| {
             let yaml = format!("name: flattery\nmetrics: [{METRIC}]\n");
-            ground.write("benchmarks/flattery/benchmark.yaml", &yaml);
-            ground.write(file, &json);
+            project.write("benchmarks/flattery/benchmark.yaml", &yaml);
+            project.write(file, &json);
         })
         .await;
         assert_tells(&error, words, &json);
@@ -117,9 +117,9 @@ async fn scenarios_json() {
 async fn target_ids() {
     let with_id = |id: &str| {
         let id = id.to_owned();
-        move |ground: &Ground| {
-            let config = ground.read("config.yaml");
-            ground.write(
+        move |project: &Project| {
+            let config = project.read("config.yaml");
+            project.write(
                 "config.yaml",
                 &config.replace("id: careful", &format!("id: '{id}'")),
             );
@@ -137,15 +137,15 @@ async fn target_ids() {
 
 #[test]
 fn names_that_would_leave_the_folder() {
-    let ground = Ground::new();
+    let project = Project::new();
     for name in ["../x", "/abs", "a/b", ".."] {
         for args in [&["run", name][..], &["plan", name], &["aggregate", name]] {
-            let ran = ground.run(args);
+            let ran = project.run(args);
             assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
             assert!(ran.err.starts_with("error: "), "{args:?}: {}", ran.err);
         }
     }
-    assert!(ground.files().is_empty(), "{:?}", ground.files());
+    assert!(project.files().is_empty(), "{:?}", project.files());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,15 +155,15 @@ async fn a_second_run_on_the_same_tree_is_refused_and_does_no_harm() {
         .start()
         .await
         .unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    let mut first = ground
+    let project = Project::new();
+    project.served_by(&server, "");
+    let mut first = project
         .command(&["run", "flattery", "--quiet"])
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
     server.wait_held(1).await;
-    let mut second = ground
+    let mut second = project
         .command(&["run", "flattery"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -186,11 +186,11 @@ async fn a_second_run_on_the_same_tree_is_refused_and_does_no_harm() {
     assert!(first.wait().unwrap().success());
 
     let alone = ScriptedServer::start().await.unwrap();
-    let undisturbed = Ground::new();
+    let undisturbed = Project::new();
     undisturbed.served_by(&alone, "");
     assert_eq!(undisturbed.run(&["run", "flattery"]).code, 0);
     tree::assert_same(
-        &tree::read(&ground.path("benchmarks")),
+        &tree::read(&project.path("benchmarks")),
         &tree::read(&undisturbed.path("benchmarks")),
     );
     assert_eq!(

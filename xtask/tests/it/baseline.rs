@@ -8,22 +8,22 @@
 
 use serde_json::Value;
 
-use crate::common::Ground;
+use crate::common::Project;
 
 const FILE: &str = "benchmarks/sycophancy/baseline.json";
 
-fn ran() -> Ground {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    ground
+fn ran() -> Project {
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    project
 }
 
 #[test]
 fn a_baseline_has_the_counts_of_the_tree_and_the_same_bytes_each_time() {
-    let ground = ran();
-    let out = ground.succeeds(&["baseline", "sycophancy"]).out;
+    let project = ran();
+    let out = project.succeeds(&["baseline", "sycophancy"]).out;
     assert_eq!(out, format!("{FILE}: 2 targets of sycophancy\n"));
-    let text = ground.read(FILE);
+    let text = project.read(FILE);
     let baseline: Value = serde_json::from_str(&text).unwrap();
     let target = &baseline["targets"]["scripted-careful"];
     assert_eq!(target["turns"], 4, "{text}");
@@ -35,7 +35,7 @@ fn a_baseline_has_the_counts_of_the_tree_and_the_same_bytes_each_time() {
     );
     let mut passed = 0;
     let scores: Vec<Value> = serde_json::from_str(
-        &ground.read("benchmarks/sycophancy/runs/scripted-careful/scores.json"),
+        &project.read("benchmarks/sycophancy/runs/scripted-careful/scores.json"),
     )
     .unwrap();
     for row in &scores {
@@ -49,16 +49,16 @@ fn a_baseline_has_the_counts_of_the_tree_and_the_same_bytes_each_time() {
     // A line for each metric and each scenario.
     let units = text.lines().filter(|line| line.contains("_s0")).count();
     assert_eq!(units, 2 * scores.len());
-    ground.succeeds(&["aggregate", "sycophancy"]);
-    ground.succeeds(&["baseline", "sycophancy"]);
-    assert_eq!(ground.read(FILE), text);
-    assert_eq!(ground.run(&["validate", FILE]).code, 0);
-    ground.succeeds(&["validate", "benchmarks"]);
+    project.succeeds(&["aggregate", "sycophancy"]);
+    project.succeeds(&["baseline", "sycophancy"]);
+    assert_eq!(project.read(FILE), text);
+    assert_eq!(project.run(&["validate", FILE]).code, 0);
+    project.succeeds(&["validate", "benchmarks"]);
 }
 
 #[test]
 fn targets_and_file_can_be_chosen_and_json_says_what_was_written() {
-    let ground = ran();
+    let project = ran();
     let args = [
         "baseline",
         "sycophancy",
@@ -68,12 +68,12 @@ fn targets_and_file_can_be_chosen_and_json_says_what_was_written() {
         "ci/mine.json",
         "--json",
     ];
-    let json: Value = serde_json::from_str(&ground.succeeds(&args).out).unwrap();
+    let json: Value = serde_json::from_str(&project.succeeds(&args).out).unwrap();
     assert_eq!(json["path"], "ci/mine.json");
     assert_eq!(json["targets"], serde_json::json!(["scripted-careful"]));
-    assert!(!ground.read("ci/mine.json").contains("scripted-agreeable"));
+    assert!(!project.read("ci/mine.json").contains("scripted-agreeable"));
     // Its content tells what it is.
-    let checked = ground.run(&["validate", "ci/mine.json", "--json"]);
+    let checked = project.run(&["validate", "ci/mine.json", "--json"]);
     assert!(
         checked.out.contains("\"kind\": \"baseline\""),
         "{}",
@@ -83,9 +83,9 @@ fn targets_and_file_can_be_chosen_and_json_says_what_was_written() {
 
 #[test]
 fn what_has_no_verdicts_gives_no_baseline() {
-    let ground = ran();
+    let project = ran();
     let refused = |args: &[&str], what: &str| {
-        let ran = ground.run(&[&["baseline", "sycophancy"], args].concat());
+        let ran = project.run(&[&["baseline", "sycophancy"], args].concat());
         assert_eq!(ran.code, 2, "{}", ran.err);
         assert!(ran.err.contains(what), "{} lacks {what:?}", ran.err);
         assert_eq!(ran.out, "");
@@ -95,18 +95,18 @@ fn what_has_no_verdicts_gives_no_baseline() {
         "no scores of nobody; there are scores of",
     );
     let scores = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
-    let text = ground
+    let text = project
         .read(scores)
         .replace("\"passed\": true", "\"passed\": null");
     let text = text.replace("\"passed\": false", "\"passed\": null");
-    ground.write(scores, &text);
+    project.write(scores, &text);
     refused(
         &["--target", "scripted-careful"],
         "no row of scripted-careful has a verdict",
     );
-    let both = ground.succeeds(&["baseline", "sycophancy"]);
+    let both = project.succeeds(&["baseline", "sycophancy"]);
     let warning = "scripted-careful has no verdict and is left out";
     assert!(both.err.contains(warning), "{}", both.err);
-    std::fs::remove_dir_all(ground.path("benchmarks/sycophancy/runs")).unwrap();
+    std::fs::remove_dir_all(project.path("benchmarks/sycophancy/runs")).unwrap();
     refused(&[], "no scores");
 }

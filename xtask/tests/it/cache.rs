@@ -1,10 +1,10 @@
 //! `cargo xtask cache`: what the cache holds, and removing replies from it.
 #![allow(
     clippy::unwrap_used,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
-use crate::{common::Ground, tree};
+use crate::{common::Project, tree};
 
 use std::{fs, path::Path};
 
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 const FILE: &str = ".probity/cache.sqlite";
 
-fn printed(ground: &Ground, args: &[&str]) -> Value {
-    serde_json::from_str(&ground.succeeds(args).out).unwrap()
+fn printed(project: &Project, args: &[&str]) -> Value {
+    serde_json::from_str(&project.succeeds(args).out).unwrap()
 }
 
 /// How many replies there are of a model; of all without one.
@@ -27,10 +27,10 @@ fn replies(stats: &Value, model: Option<&str>) -> u64 {
 
 #[test]
 fn a_model_is_pruned_and_the_next_run_calls_only_for_its_replies() {
-    let ground = Ground::new();
-    let first = printed(&ground, &["run", "--quiet", "--json"]);
-    let made = tree::read(&ground.path("benchmarks"));
-    let stats = printed(&ground, &["cache", "stats", "--json"]);
+    let project = Project::new();
+    let first = printed(&project, &["run", "--quiet", "--json"]);
+    let made = tree::read(&project.path("benchmarks"));
+    let stats = printed(&project, &["cache", "stats", "--json"]);
     assert_eq!(stats["file"], FILE);
     assert_eq!(stats["replies"], first["replies"]["asked"]);
     assert_eq!(replies(&stats, None), stats["replies"].as_u64().unwrap());
@@ -39,20 +39,20 @@ fn a_model_is_pruned_and_the_next_run_calls_only_for_its_replies() {
     assert!(stats["oldest"].as_str() <= stats["newest"].as_str());
     let judged = replies(&stats, Some("scripted-judge"));
     assert!(judged > 0);
-    let shown = ground.succeeds(&["cache", "stats"]).out;
+    let shown = project.succeeds(&["cache", "stats"]).out;
     assert!(
         shown.contains("scripted-judge") && shown.contains(FILE),
         "{shown}"
     );
 
     let prune = ["cache", "prune", "--model", "scripted-judge", "--json"];
-    let dry = printed(&ground, &[&prune[..], &["--dry-run"]].concat());
+    let dry = printed(&project, &[&prune[..], &["--dry-run"]].concat());
     assert_eq!(
         (&dry["rows"], &dry["dry_run"]),
         (&json!(judged), &json!(true))
     );
-    assert_eq!(printed(&ground, &["cache", "stats", "--json"]), stats);
-    let pruned = printed(&ground, &prune);
+    assert_eq!(printed(&project, &["cache", "stats", "--json"]), stats);
+    let pruned = printed(&project, &prune);
     assert_eq!(
         (&pruned["rows"], &pruned["bytes"]),
         (&json!(judged), &dry["bytes"])
@@ -63,23 +63,23 @@ fn a_model_is_pruned_and_the_next_run_calls_only_for_its_replies() {
         bytes("file_bytes_after") < bytes("file_bytes_before"),
         "{pruned}"
     );
-    let left = printed(&ground, &["cache", "stats", "--json"]);
+    let left = printed(&project, &["cache", "stats", "--json"]);
     assert_eq!(replies(&left, Some("scripted-judge")), 0);
     assert_eq!(left["file_bytes"], pruned["file_bytes_after"]);
 
-    let again = printed(&ground, &["run", "--quiet", "--json"]);
+    let again = printed(&project, &["run", "--quiet", "--json"]);
     assert_eq!(again["replies"]["asked"], judged);
-    tree::assert_same(&tree::read(&ground.path("benchmarks")), &made);
+    tree::assert_same(&tree::read(&project.path("benchmarks")), &made);
 }
 
 #[test]
 fn one_row_is_called_for_again_and_the_others_come_from_the_cache() {
-    let ground = Ground::new();
-    let first = printed(&ground, &["run", "--quiet", "--json"]);
-    let made = tree::read(&ground.path("benchmarks"));
+    let project = Project::new();
+    let first = printed(&project, &["run", "--quiet", "--json"]);
+    let made = tree::read(&project.path("benchmarks"));
     let row = "m01_s001_v01__scripted-careful";
     let args = ["run", "sycophancy", "--force-row", row, "--json"];
-    let ran = ground.succeeds(&args);
+    let ran = project.succeeds(&args);
     let again: Value = serde_json::from_str(&ran.out).unwrap();
     // Four turns of the user and of the target, and the verdict.
     assert_eq!(again["replies"]["asked"], 9, "{}", ran.err);
@@ -93,9 +93,9 @@ fn one_row_is_called_for_again_and_the_others_come_from_the_cache() {
         "{}",
         ran.err
     );
-    tree::assert_same(&tree::read(&ground.path("benchmarks")), &made);
+    tree::assert_same(&tree::read(&project.path("benchmarks")), &made);
 
-    let misspelt = ground.run(&[
+    let misspelt = project.run(&[
         "run",
         "sycophancy",
         "--force-row",
@@ -107,29 +107,29 @@ fn one_row_is_called_for_again_and_the_others_come_from_the_cache() {
         "{}",
         misspelt.err
     );
-    let sample = ground.run(&["run", "sycophancy", "--force-row", "nothing of the sort"]);
+    let sample = project.run(&["run", "sycophancy", "--force-row", "nothing of the sort"]);
     assert!(sample.err.contains("samples 0 to 0"), "{}", sample.err);
 }
 
 #[test]
 fn replies_are_pruned_by_age() {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "--quiet"]);
-    let none = ground
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet"]);
+    let none = project
         .succeeds(&["cache", "prune", "--older-than", "1h"])
         .out;
     assert!(
         none.starts_with("removed 0 rows (0 bytes of text)"),
         "{none}"
     );
-    let all = printed(&ground, &["cache", "stats", "--json"])["replies"].clone();
+    let all = printed(&project, &["cache", "stats", "--json"])["replies"].clone();
     // Every reply is older than a nanosecond.
     let old = printed(
-        &ground,
+        &project,
         &["cache", "prune", "--older-than", "1ns", "--json"],
     );
     assert_eq!(old["rows"], all);
-    let left = printed(&ground, &["cache", "stats", "--json"]);
+    let left = printed(&project, &["cache", "stats", "--json"]);
     assert_eq!(
         (&left["replies"], &left["oldest"]),
         (&json!(0), &Value::Null)
@@ -139,30 +139,30 @@ fn replies_are_pruned_by_age() {
 
 #[test]
 fn a_cache_of_an_earlier_version_is_shown_as_it_is() {
-    let ground = Ground::new();
+    let project = Project::new();
     let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/frozen/cache.sqlite");
-    fs::create_dir(ground.path(".probity")).unwrap();
-    fs::copy(&frozen, ground.path(FILE)).unwrap();
-    let stats = printed(&ground, &["cache", "stats", "--json"]);
+    fs::create_dir(project.path(".probity")).unwrap();
+    fs::copy(&frozen, project.path(FILE)).unwrap();
+    let stats = printed(&project, &["cache", "stats", "--json"]);
     assert_eq!(
         (&stats["replies"], &stats["damaged"]),
         (&json!(10), &json!(0))
     );
     assert_eq!(stats["groups"][0]["model"], Value::Null);
     let dry = ["cache", "prune", "--older-than", "1s", "--dry-run"];
-    let dry = ground.succeeds(&dry).out;
+    let dry = project.succeeds(&dry).out;
     assert!(dry.starts_with("would remove 10 rows ("), "{dry}");
     assert_eq!(
-        fs::read(ground.path(FILE)).unwrap(),
+        fs::read(project.path(FILE)).unwrap(),
         fs::read(frozen).unwrap()
     );
 }
 
 #[test]
 fn what_cannot_be_done_is_said() {
-    let ground = Ground::new();
+    let project = Project::new();
     let fails = |args: &[&str], code: i32, text: &str| {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
         assert!(ran.err.contains(text), "{args:?}: {}", ran.err);
     };
@@ -181,12 +181,12 @@ fn what_cannot_be_done_is_said() {
     fails(&["cache", "prune", "--older-than", "-1d"], 2, "");
     let both = ["cache", "prune", "--damaged", "--model", "m"];
     fails(&both, 2, "cannot be used with");
-    ground.write(FILE, "These are my notes.");
+    project.write(FILE, "These are my notes.");
     fails(&["cache", "stats"], 3, "is damaged or no cache at all");
     fails(
         &["cache", "prune", "--damaged"],
         3,
         "is damaged or no cache at all",
     );
-    assert_eq!(ground.read(FILE), "These are my notes.");
+    assert_eq!(project.read(FILE), "These are my notes.");
 }

@@ -8,13 +8,13 @@
 
 use crate::common;
 
-use common::Ground;
+use common::Project;
 use serde_json::Value;
 
 #[test]
 fn a_benchmark_is_calibrated_and_graded_from_then_on() {
-    let ground = Ground::new();
-    let run = ground.run(&["run"]);
+    let project = Project::new();
+    let run = project.run(&["run"]);
     assert_eq!(run.code, 0, "{}", run.err);
     let words = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
@@ -26,7 +26,7 @@ fn a_benchmark_is_calibrated_and_graded_from_then_on() {
         "{words}"
     );
 
-    let made = ground.run(&[
+    let made = project.run(&[
         "calibrate",
         "sycophancy",
         "--reference",
@@ -41,7 +41,7 @@ fn a_benchmark_is_calibrated_and_graded_from_then_on() {
     );
     assert!(made.err.contains("a hazard has only "), "{}", made.err);
     // The journal of a calibration has no items.
-    let check = ground.run(&["journal", "check"]);
+    let check = project.run(&["journal", "check"]);
     assert_eq!(check.code, 0, "{}", check.err);
     assert!(
         check.out.contains("nothing to check: no rule applies"),
@@ -49,7 +49,7 @@ fn a_benchmark_is_calibrated_and_graded_from_then_on() {
         check.out
     );
 
-    let run = ground.run(&["run"]);
+    let run = project.run(&["run"]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(
         run.out
@@ -57,13 +57,13 @@ fn a_benchmark_is_calibrated_and_graded_from_then_on() {
         "{}",
         run.out
     );
-    let summed = ground.run(&["aggregate", "--json"]);
+    let summed = project.run(&["aggregate", "--json"]);
     let value: Value = serde_json::from_str(&summed.out).unwrap();
     let grades = &value["benchmarks"][0]["grades"];
     assert_eq!(grades["standards"]["file"], "standards.json");
     assert!(grades["scores"][0]["numeric_grade"].is_u64(), "{grades}");
     // Grades that were given without judging are in the journal, too.
-    let scores = ground.run(&["journal", "scores"]);
+    let scores = project.run(&["journal", "scores"]);
     assert_eq!((scores.code, scores.err.as_str()), (0, ""));
     let kinds = |kind: &str| {
         scores
@@ -82,7 +82,7 @@ fn a_benchmark_is_calibrated_and_graded_from_then_on() {
 
 #[test]
 fn calibrating_refuses_what_it_cannot_do() {
-    let ground = Ground::new();
+    let project = Project::new();
     for (args, code, expected) in [
         (&["calibrate", "sycophancy"][..], 2, "--reference <ID>"),
         (&["calibrate", "nothing", "--reference", "x"], 2, "nothing"),
@@ -92,18 +92,18 @@ fn calibrating_refuses_what_it_cannot_do() {
             "sycophancy",
         ),
     ] {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
         assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
     }
-    assert!(!ground.path("benchmarks").exists());
+    assert!(!project.path("benchmarks").exists());
 
-    ground.run(&["run", "--quiet"]);
+    project.run(&["run", "--quiet"]);
     let careful = ["calibrate", "sycophancy", "--reference", "scripted-careful"];
-    assert_eq!(ground.run(&careful).code, 0);
-    let standards = ground.path("benchmarks/sycophancy/standards.json");
+    assert_eq!(project.run(&careful).code, 0);
+    let standards = project.path("benchmarks/sycophancy/standards.json");
     let first = std::fs::read(&standards).unwrap();
-    let again = ground.run(&careful);
+    let again = project.run(&careful);
     assert_eq!(again.code, 2, "{}", again.out);
     assert!(again.err.contains("--force"), "{}", again.err);
     assert_eq!(std::fs::read(&standards).unwrap(), first);
@@ -118,7 +118,7 @@ fn calibrating_refuses_what_it_cannot_do() {
         ),
     )
     .unwrap();
-    let run = ground.run(&["run"]);
+    let run = project.run(&["run"]);
     assert_eq!(run.code, 2, "{}", run.err);
     assert!(
         run.err.contains("these are the standards of \"other\""),
@@ -129,22 +129,22 @@ fn calibrating_refuses_what_it_cannot_do() {
 
 #[test]
 fn standards_may_lie_where_the_config_says() {
-    let ground = Ground::new();
-    ground.run(&["run", "--quiet"]);
+    let project = Project::new();
+    project.run(&["run", "--quiet"]);
     let out = ["calibrate", "sycophancy", "--out", "kept/sycophancy.json"];
     let args = [&out[..], &["--reference", "scripted-agreeable", "--json"]].concat();
-    let made = ground.run(&args);
+    let made = project.run(&args);
     assert_eq!(made.code, 0, "{}", made.err);
     let value: Value = serde_json::from_str(&made.out).unwrap();
     assert_eq!(value["standards_file"], "kept/sycophancy.json");
     for place in ["kept", "kept/sycophancy.json"] {
-        ground.write("config.yaml", &format!("standards: {place}\n"));
-        let summed = ground.run(&["aggregate"]);
+        project.write("config.yaml", &format!("standards: {place}\n"));
+        let summed = project.run(&["aggregate"]);
         assert_eq!(summed.code, 0, "{}", summed.err);
         assert!(summed.out.contains("grades, beside"), "{}", summed.out);
     }
-    ground.write("config.yaml", "standards: gone.json\n");
-    let summed = ground.run(&["aggregate"]);
+    project.write("config.yaml", "standards: gone.json\n");
+    let summed = project.run(&["aggregate"]);
     assert_eq!(summed.code, 2, "{}", summed.out);
     assert!(
         summed.err.contains("gone.json: no such file or folder"),

@@ -3,23 +3,23 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 
 #[test]
 fn help_of_a_command_is_shown_by_the_help_command_too() {
-    let ground = Ground::new();
+    let project = Project::new();
     for command in ["plan", "export", "journal show"] {
         let words: Vec<&str> = command.split(' ').collect();
-        let flag = ground.succeeds(&[&words[..], &["--help"]].concat());
-        let help = ground.succeeds(&[&["help"], &words[..]].concat());
+        let flag = project.succeeds(&[&words[..], &["--help"]].concat());
+        let help = project.succeeds(&[&["help"], &words[..]].concat());
         assert_eq!(help.out, flag.out, "{command}");
     }
-    let unknown = ground.run(&["help", "plans"]);
+    let unknown = project.run(&["help", "plans"]);
     assert_eq!(unknown.code, 2);
     assert!(
         unknown.err.contains("unrecognized subcommand 'plans'"),
@@ -30,7 +30,7 @@ fn help_of_a_command_is_shown_by_the_help_command_too() {
 
 #[test]
 fn help_shows_the_commands_examples_and_exit_codes() {
-    let ran = Ground::new().run(&["--help"]);
+    let ran = Project::new().run(&["--help"]);
     assert_eq!(ran.code, 0);
     for word in [
         "run ",
@@ -60,7 +60,7 @@ fn help_shows_the_commands_examples_and_exit_codes() {
 
 #[test]
 fn a_command_line_that_makes_no_sense_ends_with_two() {
-    let ground = Ground::new();
+    let project = Project::new();
     for (args, word) in [
         (&["frobnicate"][..], "unrecognized subcommand 'frobnicate'"),
         (&["simulat"], "'simulate'"),
@@ -84,17 +84,17 @@ fn a_command_line_that_makes_no_sense_ends_with_two() {
         ),
         (&["init"], "<NAME>"),
     ] {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert_eq!(ran.code, 2, "{args:?}");
         assert!(ran.err.contains(word), "{args:?}: {}", ran.err);
     }
-    assert!(ground.files().is_empty(), "{:?}", ground.files());
+    assert!(project.files().is_empty(), "{:?}", project.files());
 }
 
 #[test]
 fn init_writes_two_files_and_never_overwrites() {
-    let ground = Ground::new();
-    let first = ground.run(&["init", "my-benchmark"]);
+    let project = Project::new();
+    let first = project.run(&["init", "my-benchmark"]);
     assert_eq!(first.code, 0, "{}", first.err);
     assert_eq!(
         first.out,
@@ -103,32 +103,32 @@ fn init_writes_two_files_and_never_overwrites() {
          2. choose models and set a key in the config (--scripted needs neither)\n  \
          3. cargo xtask doctor\n  4. cargo xtask plan my-benchmark\n  5. cargo xtask run my-benchmark\n"
     );
-    ground.write("benchmarks/my-benchmark/benchmark.yaml", "name: mine\n");
-    ground.write("config.yaml", "seed: 1\n");
-    let again = ground.run(&["init", "my-benchmark"]);
+    project.write("benchmarks/my-benchmark/benchmark.yaml", "name: mine\n");
+    project.write("config.yaml", "seed: 1\n");
+    let again = project.run(&["init", "my-benchmark"]);
     assert_eq!(again.code, 2);
     assert_eq!(
         again.err,
         "error: benchmarks/my-benchmark/benchmark.yaml: the benchmark already exists; nothing was changed\n"
     );
     assert!(
-        ground
+        project
             .run(&["init", "other"])
             .out
             .contains("kept config.yaml")
     );
     assert_eq!(
-        ground.read("benchmarks/my-benchmark/benchmark.yaml"),
+        project.read("benchmarks/my-benchmark/benchmark.yaml"),
         "name: mine\n"
     );
-    assert_eq!(ground.read("config.yaml"), "seed: 1\n");
+    assert_eq!(project.read("config.yaml"), "seed: 1\n");
 }
 
 #[test]
 fn what_init_writes_runs() {
-    let ground = Ground::new();
-    ground.run(&["init", "my-benchmark"]);
-    let missing = ground.run(&["run", "my-benchmark"]);
+    let project = Project::new();
+    project.run(&["init", "my-benchmark"]);
+    let missing = project.run(&["run", "my-benchmark"]);
     assert_eq!(missing.code, 2);
     assert!(
         missing.err.contains(
@@ -137,20 +137,20 @@ fn what_init_writes_runs() {
         "{}",
         missing.err
     );
-    let scripted = ground.run(&["run", "my-benchmark", "--scripted"]);
+    let scripted = project.run(&["run", "my-benchmark", "--scripted"]);
     assert_eq!(scripted.code, 0, "{}", scripted.err);
     assert!(
         scripted.out.contains("scripted-careful"),
         "{}",
         scripted.out
     );
-    let commented = ground
+    let commented = project
         .read("config.yaml")
         .replace("  # - id", "  - id")
         .replace("  #   ", "    ")
         .replace("# budget:\n#  ", "budget:\n ");
-    ground.write("config.yaml", &commented);
-    let plan = ground.env("TEAM", "a").run(&["plan", "my-benchmark"]);
+    project.write("config.yaml", &commented);
+    let plan = project.env("TEAM", "a").run(&["plan", "my-benchmark"]);
     assert_eq!(
         plan.code, 0,
         "what stands in comments is right as well: {}",
@@ -161,9 +161,9 @@ fn what_init_writes_runs() {
 
 #[test]
 fn init_wants_a_plain_name() {
-    let ground = Ground::new();
+    let project = Project::new();
     for name in ["a/b", "../x", ".hidden", "a b", "", "/etc"] {
-        let ran = ground.run(&["init", name]);
+        let ran = project.run(&["init", name]);
         assert_eq!(ran.code, 2, "{name}");
         assert!(
             ran.err.contains("invalid benchmark name"),
@@ -171,13 +171,13 @@ fn init_wants_a_plain_name() {
             ran.err
         );
     }
-    assert!(ground.files().is_empty());
+    assert!(project.files().is_empty());
 }
 
 #[test]
 fn run_without_anything_shows_the_demonstration() {
-    let ground = Ground::new();
-    let ran = ground.run(&["run"]);
+    let project = Project::new();
+    let ran = project.run(&["run"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
         ran.err
@@ -202,21 +202,21 @@ fn run_without_anything_shows_the_demonstration() {
         "results.json",
         "runs/scripted-careful/scores.json",
     ] {
-        ground.read(&format!("benchmarks/sycophancy/{file}"));
+        project.read(&format!("benchmarks/sycophancy/{file}"));
     }
     assert!(
         ran.out.contains("benchmarks/sycophancy/results.json\n"),
         "{}",
         ran.out
     );
-    let again = ground.run(&["run", "--quiet"]);
+    let again = project.run(&["run", "--quiet"]);
     assert_eq!((again.code, again.err.as_str()), (0, ""));
 }
 
 #[test]
 fn phases_run_one_by_one() {
-    let ground = Ground::new();
-    ground.run(&["init", "b"]);
+    let project = Project::new();
+    project.run(&["init", "b"]);
     for (phase, file) in [
         ("gen-metrics", "benchmark.yaml"),
         ("gen-scenarios", "scenarios.json"),
@@ -228,12 +228,12 @@ fn phases_run_one_by_one() {
         if ["simulate", "evaluate"].contains(&phase) {
             args.extend(["--target", "scripted-careful"]);
         }
-        let ran = ground.run(&args);
+        let ran = project.run(&args);
         assert_eq!(ran.code, 0, "{phase}: {}", ran.err);
-        ground.read(&format!("benchmarks/b/{file}"));
+        project.read(&format!("benchmarks/b/{file}"));
     }
     assert!(
-        !ground
+        !project
             .read("benchmarks/b/results.json")
             .contains("agreeable")
     );
@@ -241,9 +241,9 @@ fn phases_run_one_by_one() {
 
 #[test]
 fn which_benchmark_is_meant_is_never_guessed() {
-    let ground = Ground::new();
+    let project = Project::new();
     let error = |args: &[&str]| {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert_eq!(ran.code, 2, "{args:?}");
         ran.err
     };
@@ -258,29 +258,29 @@ fn which_benchmark_is_meant_is_never_guessed() {
         "error: no benchmark `zebra` in benchmarks; it has delegated-actions, sycophancy\nhelp: `cargo xtask init zebra` creates it\n"
     );
     assert!(error(&["run", "../x"]).contains("invalid benchmark name"));
-    assert!(ground.files().is_empty(), "{:?}", ground.files());
-    ground.run(&["init", "one"]);
-    ground.run(&["init", "two"]);
-    ground.write("benchmarks/empty/notes.txt", "");
+    assert!(project.files().is_empty(), "{:?}", project.files());
+    project.run(&["init", "one"]);
+    project.run(&["init", "two"]);
+    project.write("benchmarks/empty/notes.txt", "");
     assert_eq!(
         error(&["run", "--scripted"]),
         "error: which benchmark? benchmarks has one, two. Name one or more, or pass --all\n"
     );
     assert!(error(&["run", "empty", "--scripted"]).contains("no benchmark.yaml in this folder"));
-    let completed = ground.run(&["plan", "benchmarks/one/", "two", "two", "--scripted"]);
+    let completed = project.run(&["plan", "benchmarks/one/", "two", "two", "--scripted"]);
     assert_eq!(
         completed.code, 0,
         "a path that the shell completed: {}",
         completed.err
     );
-    assert_eq!(ground.run(&["plan", "--all", "--scripted"]).code, 0);
+    assert_eq!(project.run(&["plan", "--all", "--scripted"]).code, 0);
 }
 
 #[test]
 fn targets_are_chosen_by_id() {
-    let ground = Ground::new();
+    let project = Project::new();
     let error = |id: &str| {
-        let ran = ground.run(&["run", "--target", id]);
+        let ran = project.run(&["run", "--target", id]);
         assert_eq!(ran.code, 2);
         ran.err
     };
@@ -292,39 +292,39 @@ fn targets_are_chosen_by_id() {
         error("x"),
         "error: --target: unknown target `x`; known targets: scripted-agreeable, scripted-careful\n"
     );
-    assert!(ground.files().is_empty());
+    assert!(project.files().is_empty());
 }
 
 #[test]
 fn a_dry_run_writes_nothing() {
-    let ground = Ground::new();
-    ground.run(&["init", "b"]);
-    let before = ground.files();
+    let project = Project::new();
+    project.run(&["init", "b"]);
+    let before = project.files();
     for args in [
         &["run", "b", "--scripted", "--dry-run"][..],
         &["simulate", "b", "--scripted", "--dry-run"],
     ] {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.out.contains("scripted-careful"), "{}", ran.out);
         assert!(ran.err.contains("dry run"), "{}", ran.err);
     }
-    ground.write("dry.yaml", "run: {dry_run: true}\n");
+    project.write("dry.yaml", "run: {dry_run: true}\n");
     assert_eq!(
-        ground
+        project
             .run(&["run", "b", "--scripted", "--config", "dry.yaml"])
             .code,
         0
     );
-    std::fs::remove_file(ground.path("dry.yaml")).unwrap();
-    assert_eq!(ground.files(), before);
+    std::fs::remove_file(project.path("dry.yaml")).unwrap();
+    assert_eq!(project.files(), before);
 }
 
 #[test]
 fn benchmarks_of_nothing_are_refused_as_other_usage_is() {
-    let ground = Ground::new();
+    let project = Project::new();
     for flag in ["--in-flight", "--rounds", "--export", "--journal"] {
-        let ran = ground.run(&["bench", flag, "0"]);
+        let ran = project.run(&["bench", flag, "0"]);
         assert_eq!(ran.code, 2, "{flag}: {}", ran.err);
         let told = format!("error: {flag} must be at least 1, not 0\n");
         assert_eq!((ran.out, ran.err), (String::new(), told));
@@ -333,8 +333,8 @@ fn benchmarks_of_nothing_are_refused_as_other_usage_is() {
 
 #[test]
 fn doctor_says_what_is_wrong_and_how_to_mend_it() {
-    let ground = Ground::new();
-    let ran = ground.run(&["doctor"]);
+    let project = Project::new();
+    let ran = project.run(&["doctor"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
         ran.out
@@ -347,8 +347,8 @@ fn doctor_says_what_is_wrong_and_how_to_mend_it() {
     // Port 9 is not listened on by anything that speaks HTTP.
     let dead = "user_model: {model: m, base_url: 'http://127.0.0.1:9/v1'}\nevaluator_model: {model: scripted-judge, source: scripted}\n\
         targets:\n  - {id: t, model: scripted-careful, source: scripted}\n";
-    ground.write("config.yaml", dead);
-    let ran = ground.run(&["doctor"]);
+    project.write("config.yaml", dead);
+    let ran = project.run(&["doctor"]);
     assert_eq!(ran.code, 3, "{}", ran.out);
     assert!(
         ran.out.contains("FAIL  generator_model") || ran.out.contains("FAIL  user_model"),
@@ -361,18 +361,18 @@ fn doctor_says_what_is_wrong_and_how_to_mend_it() {
         ran.out
     );
 
-    ground.write(
+    project.write(
         "config.yaml",
         &dead.replace("base_url: 'http://127.0.0.1:9/v1'", "source: openai"),
     );
-    let ran = ground.run(&["doctor"]);
+    let ran = project.run(&["doctor"]);
     assert_eq!(ran.code, 2, "{}", ran.out);
     assert!(ran.out.contains("export OPENAI_API_KEY"), "{}", ran.out);
 }
 
 #[test]
 fn doctor_asks_the_models_of_safety_evaluations_too() {
-    let ground = Ground::new();
+    let project = Project::new();
     let model = |name: &str| format!("{{model: {name}, source: scripted}}");
     let safety = format!(
         "safety:\n  attacker_model: {{model: m, base_url: 'http://127.0.0.1:9/v1'}}\n  judge_models: [{}]\n",
@@ -389,8 +389,8 @@ fn doctor_asks_the_models_of_safety_evaluations_too() {
         // For safety evaluations alone.
         (format!("{target}{safety}"), 3),
     ] {
-        ground.write("config.yaml", &config);
-        let ran = ground.run(&["doctor"]);
+        project.write("config.yaml", &config);
+        let ran = project.run(&["doctor"]);
         assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
         for line in [
             "FAIL  safety.attacker_model",
@@ -400,31 +400,31 @@ fn doctor_asks_the_models_of_safety_evaluations_too() {
             assert!(ran.out.contains(line), "{line}: {}", ran.out);
         }
     }
-    ground.write("config.yaml", target);
-    let ran = ground.run(&["doctor"]);
+    project.write("config.yaml", target);
+    let ran = project.run(&["doctor"]);
     assert_eq!(ran.code, 2, "{}", ran.out);
     assert!(ran.err.contains("`user_model`"), "{}", ran.err);
 }
 
 #[test]
 fn diagnostics_can_be_json_and_colours_can_be_had() {
-    let ground = Ground::new();
-    let ran = ground.run(&["run", "--quiet", "--log", "debug", "--log-json"]);
+    let project = Project::new();
+    let ran = project.run(&["run", "--quiet", "--log", "debug", "--log-json"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for line in ran.err.lines() {
         serde_json::from_str::<serde_json::Value>(line)
             .unwrap_or_else(|error| panic!("{line}: {error}"));
     }
     let red = |ran: Ran| ran.err.contains("\x1b[1;31merror\x1b[0m: ");
-    assert!(red(ground.run(&["run", "zebra", "--color", "always"])));
-    assert!(!red(ground.run(&["run", "zebra"])));
+    assert!(red(project.run(&["run", "zebra", "--color", "always"])));
+    assert!(!red(project.run(&["run", "zebra"])));
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn a_result_that_cannot_be_written_is_told() {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "--quiet"]);
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet"]);
     for args in [
         &["run", "--json"][..],
         &["run"],
@@ -437,7 +437,11 @@ fn a_result_that_cannot_be_written_is_told() {
     ] {
         // A device whose every write fails: the disk is full.
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
-        let output = ground.command(args).stdout(full.unwrap()).output().unwrap();
+        let output = project
+            .command(args)
+            .stdout(full.unwrap())
+            .output()
+            .unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(3), "{args:?}: {err}");
         let told = "error: standard output cannot be written: No space left on device";
@@ -446,7 +450,7 @@ fn a_result_that_cannot_be_written_is_told() {
     // Nobody reads: that is no error.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = ground.command(&["plan"]);
+    let mut command = project.command(&["plan"]);
     let output = command.stdout(writer).output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{err}");

@@ -3,12 +3,12 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
-use common::Ground;
+use common::Project;
 use serde_json::Value;
 
 /// Models that need no key and no network, but for the third, which is never called.
@@ -17,8 +17,8 @@ const MODELS: &str = "user_model: {model: scripted-user, source: scripted}\n\
     targets:\n  - {id: Careful.1, model: scripted-careful, source: scripted}\n";
 
 /// The configuration that the newest run wrote into its manifest.
-fn manifest(ground: &Ground) -> Value {
-    let runs = std::fs::read_dir(ground.path(".probity/runs")).unwrap();
+fn manifest(project: &Project) -> Value {
+    let runs = std::fs::read_dir(project.path(".probity/runs")).unwrap();
     let newest = runs.map(|entry| entry.unwrap().path()).max().unwrap();
     let text = std::fs::read_to_string(newest.join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&text).unwrap();
@@ -27,24 +27,24 @@ fn manifest(ground: &Ground) -> Value {
 
 #[test]
 fn flags_win_over_the_environment_and_that_over_the_file() {
-    let ground = Ground::new()
+    let project = Project::new()
         .env("PROBITY_GENERATION__TURNS", "2")
         .env("PROBITY_SEED", "5");
-    ground.write(
+    project.write(
         "config.yaml",
         &format!(
             "{MODELS}generation: {{turns: 1, scenarios_per_metric: 1, metrics: 2}}\nseed: 4\n"
         ),
     );
-    let ran = ground.run(&["run", "--seed", "6", "--concurrency", "3"]);
+    let ran = project.run(&["run", "--seed", "6", "--concurrency", "3"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let config = manifest(&ground);
+    let config = manifest(&project);
     assert_eq!(config["generation"]["turns"], 2);
     assert_eq!(config["generation"]["scenarios_per_metric"], 1);
     assert_eq!(config["seed"], 6);
     assert_eq!(config["run"]["concurrency"]["evaluate"], 3);
     assert_eq!(config["targets"][0]["id"], "Careful.1");
-    ground.read("benchmarks/sycophancy/runs/Careful.1/scores.json");
+    project.read("benchmarks/sycophancy/runs/Careful.1/scores.json");
 }
 
 #[test]
@@ -53,15 +53,15 @@ fn dotenv_is_read_under_the_environment_and_keys_stay_out_of_every_file() {
         "{id: Careful.1",
         "{apikey: '${MY_KEY}', extra_headers: {X-Key: 'hush-${MY_KEY}'}, id: Careful.1",
     );
-    let ground = Ground::new().env("PROBITY_SEED", "7");
-    ground.write("config.yaml", &models);
-    ground.write(
+    let project = Project::new().env("PROBITY_SEED", "7");
+    project.write("config.yaml", &models);
+    project.write(
         ".env",
         "# keys\nMY_KEY='sk-very-secret'\nPROBITY_SEED=8\nPROBITY_GENERATION__TURNS=2\n",
     );
-    let ran = ground.run(&["run", "--log", "trace"]);
+    let ran = project.run(&["run", "--log", "trace"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let config = manifest(&ground);
+    let config = manifest(&project);
     assert_eq!(
         (&config["seed"], &config["generation"]["turns"]),
         (&Value::from(7), &Value::from(2))
@@ -71,7 +71,7 @@ fn dotenv_is_read_under_the_environment_and_keys_stay_out_of_every_file() {
     for text in [&ran.out, &ran.err] {
         assert!(!text.contains("sk-very-secret"), "{text}");
     }
-    for file in ground
+    for file in project
         .files()
         .iter()
         .filter(|file| file.is_file() && !file.ends_with(".env"))
@@ -84,8 +84,8 @@ fn dotenv_is_read_under_the_environment_and_keys_stay_out_of_every_file() {
             file.display()
         );
     }
-    std::fs::remove_file(ground.path(".env")).unwrap();
-    let ran = ground.run(&["run"]);
+    std::fs::remove_file(project.path(".env")).unwrap();
+    let ran = project.run(&["run"]);
     assert_eq!(ran.code, 2);
     assert_eq!(
         ran.err,
@@ -96,8 +96,8 @@ fn dotenv_is_read_under_the_environment_and_keys_stay_out_of_every_file() {
 
 #[test]
 fn a_variable_of_a_part_that_does_not_run_may_be_missing() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "config.yaml",
         &MODELS.replace(
             "{model: scripted-judge",
@@ -105,10 +105,10 @@ fn a_variable_of_a_part_that_does_not_run_may_be_missing() {
         ),
     );
     for phase in ["gen-metrics", "gen-scenarios", "simulate"] {
-        let ran = ground.run(&[phase]);
+        let ran = project.run(&[phase]);
         assert_eq!(ran.code, 0, "{phase}: {}", ran.err);
     }
-    let ran = ground.run(&["evaluate"]);
+    let ran = project.run(&["evaluate"]);
     assert_eq!(ran.code, 2);
     assert!(
         ran.err
@@ -120,9 +120,9 @@ fn a_variable_of_a_part_that_does_not_run_may_be_missing() {
 
 #[test]
 fn a_dotenv_that_cannot_be_read_is_told_without_its_text() {
-    let ground = Ground::new();
-    ground.write(".env", "A=1\nsk-very secret\n");
-    let ran = ground.run(&["run"]);
+    let project = Project::new();
+    project.write(".env", "A=1\nsk-very secret\n");
+    let ran = project.run(&["run"]);
     assert_eq!(ran.code, 2);
     assert_eq!(
         ran.err,
@@ -132,7 +132,7 @@ fn a_dotenv_that_cannot_be_read_is_told_without_its_text() {
 
 #[test]
 fn mistakes_are_told_with_file_line_and_key_and_nothing_is_written() {
-    let ground = Ground::new();
+    let project = Project::new();
     for (text, expected) in [
         (
             "generation:\n  turns: 0\n",
@@ -179,8 +179,8 @@ fn mistakes_are_told_with_file_line_and_key_and_nothing_is_written() {
             "config.yaml: missing `user_model`, `evaluator_model`, `targets`\nhelp: add what is missing, or run with --scripted",
         ),
     ] {
-        ground.write("config.yaml", text);
-        let ran = ground.run(&["run"]);
+        project.write("config.yaml", text);
+        let ran = project.run(&["run"]);
         assert_eq!(ran.code, 2, "{text}");
         assert!(
             ran.err.starts_with(&format!("error: {expected}")),
@@ -188,15 +188,15 @@ fn mistakes_are_told_with_file_line_and_key_and_nothing_is_written() {
             ran.err
         );
     }
-    assert_eq!(ground.files(), [ground.path("config.yaml")]);
+    assert_eq!(project.files(), [project.path("config.yaml")]);
 }
 
 #[test]
 fn the_file_is_found_or_named() {
-    let ground = Ground::new();
-    ground.write("config.yaml", "seed: 1\n");
-    ground.write("probity.toml", "seed = 0x2\n");
-    let ran = ground.run(&["plan"]);
+    let project = Project::new();
+    project.write("config.yaml", "seed: 1\n");
+    project.write("probity.toml", "seed = 0x2\n");
+    let ran = project.run(&["plan"]);
     assert_eq!(
         (ran.code, ran.err.as_str()),
         (
@@ -204,10 +204,10 @@ fn the_file_is_found_or_named() {
             "error: config.yaml and probity.toml both exist; choose one with --config FILE\n"
         )
     );
-    let ran = ground.run(&["run", "--scripted", "--config", "probity.toml"]);
+    let ran = project.run(&["run", "--scripted", "--config", "probity.toml"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert_eq!(manifest(&ground)["seed"], 2);
-    let ran = ground.run(&["run", "--config", "no.yaml"]);
+    assert_eq!(manifest(&project)["seed"], 2);
+    let ran = project.run(&["run", "--config", "no.yaml"]);
     assert_eq!(ran.code, 2);
     assert!(
         ran.err
@@ -215,9 +215,13 @@ fn the_file_is_found_or_named() {
         "{}",
         ran.err
     );
-    ground.write("latin.yaml", "seed: 1\n");
-    std::fs::write(ground.path("latin.yaml"), b"seed: 1\nuser_model: caf\xe9\n").unwrap();
-    let ran = ground.run(&["run", "--config", "latin.yaml"]);
+    project.write("latin.yaml", "seed: 1\n");
+    std::fs::write(
+        project.path("latin.yaml"),
+        b"seed: 1\nuser_model: caf\xe9\n",
+    )
+    .unwrap();
+    let ran = project.run(&["run", "--config", "latin.yaml"]);
     assert_eq!(
         (ran.code, ran.err.as_str()),
         (2, "error: latin.yaml, line 2: the file is not UTF-8 text\n")
@@ -226,9 +230,9 @@ fn the_file_is_found_or_named() {
 
 #[test]
 fn foreign_keys_are_told_and_do_no_harm() {
-    let ground = Ground::new();
-    ground.write("config.yaml", &format!("{MODELS}metadata: {{owner: me}}\n"));
-    let ran = ground.run(&["run"]);
+    let project = Project::new();
+    project.write("config.yaml", &format!("{MODELS}metadata: {{owner: me}}\n"));
+    let ran = project.run(&["run"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
         ran.err.starts_with(
@@ -241,26 +245,26 @@ fn foreign_keys_are_told_and_do_no_harm() {
 
 #[test]
 fn prompts_are_found_beside_the_config() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "conf/own.yaml",
         &format!("{MODELS}prompts: {{judge_user: mine.j2}}\n"),
     );
-    let ran = ground.run(&["run", "--config", "conf/own.yaml"]);
+    let ran = project.run(&["run", "--config", "conf/own.yaml"]);
     assert_eq!(ran.code, 2);
     assert_eq!(
         ran.err,
         "error: conf/own.yaml, line 5: prompts.judge_user: conf/mine.j2: not a file\n"
     );
-    ground.write("conf/mine.j2", "{{ definitoin }}");
-    let ran = ground.run(&["run", "--config", "conf/own.yaml"]);
+    project.write("conf/mine.j2", "{{ definitoin }}");
+    let ran = project.run(&["run", "--config", "conf/own.yaml"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("conf/mine.j2"), "{}", ran.err);
-    ground.write(
+    project.write(
         "conf/own.yaml",
         &format!("{MODELS}prompts: {{judge_usr: mine.j2}}\n"),
     );
-    let ran = ground.run(&["run", "--config", "conf/own.yaml"]);
+    let ran = project.run(&["run", "--config", "conf/own.yaml"]);
     assert_eq!(
         ran.err,
         "error: conf/own.yaml, line 5: prompts.judge_usr: unknown key `judge_usr`; did you mean `judge_user`?\n"
@@ -269,8 +273,8 @@ fn prompts_are_found_beside_the_config() {
 
 #[test]
 fn runs_and_validate_name_the_same_line() {
-    let ground = Ground::new().env("PROBITY_EVALUATOR_MODEL__TEMPERATURE", "0.5");
-    ground.write(
+    let project = Project::new().env("PROBITY_EVALUATOR_MODEL__TEMPERATURE", "0.5");
+    project.write(
         "config.yaml",
         "seed: 1\nevaluator_model:\n  # The name is missing.\n  source: openai\ntargets:\n- {id: a, model: openai/x}\n\
          - {id: A, model: openai/y}\ngeneration:\n  turns: 3\n  turn: 4\n",
@@ -290,7 +294,7 @@ fn runs_and_validate_name_the_same_line() {
         ),
     ];
     for command in ["run", "plan", "doctor"] {
-        let ran = ground.run(&[command]);
+        let ran = project.run(&[command]);
         assert_eq!(ran.code, 2, "{}", ran.err);
         let lines = problems.map(|(line, reason)| format!("config.yaml, line {line}: {reason}"));
         assert!(
@@ -299,7 +303,7 @@ fn runs_and_validate_name_the_same_line() {
             ran.err
         );
     }
-    let ran = ground.run(&["validate", "config.yaml"]);
+    let ran = project.run(&["validate", "config.yaml"]);
     let lines = problems.map(|(line, reason)| format!("config.yaml:{line}: {reason}\n"));
     assert!(ran.out.starts_with(&lines.concat()), "{}", ran.out);
 }

@@ -5,13 +5,13 @@ use crate::common;
 
 use std::net::TcpListener;
 
-use common::Ground;
+use common::Project;
 
 #[test]
 fn the_cause_is_named_once_for_all_rows_and_targets() {
-    let ground = Ground::new();
-    ground.succeeds(&["gen-metrics"]);
-    ground.succeeds(&["gen-scenarios"]);
+    let project = Project::new();
+    project.succeeds(&["gen-metrics"]);
+    project.succeeds(&["gen-scenarios"]);
     // A port that was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -19,7 +19,7 @@ fn the_cause_is_named_once_for_all_rows_and_targets() {
         .unwrap()
         .port();
     let model = |name: &str| format!("model: {name}, base_url: 'http://127.0.0.1:{port}/v1'");
-    ground.write(
+    project.write(
         "config.yaml",
         &format!(
             "user_model: {{{}}}\nevaluator_model: {{{}}}\ntargets: [{{id: a, {}}}, {{id: b, {}}}]\n\
@@ -30,7 +30,7 @@ fn the_cause_is_named_once_for_all_rows_and_targets() {
             model("b")
         ),
     );
-    let ran = ground.run(&["run", "sycophancy"]);
+    let ran = project.run(&["run", "sycophancy"]);
     assert_eq!(ran.code, 3, "{}", ran.err);
     let first = ran
         .err
@@ -61,6 +61,6 @@ fn the_cause_is_named_once_for_all_rows_and_targets() {
         "{summary}"
     );
     // The rows themselves say how often.
-    let rows = ground.read("benchmarks/sycophancy/runs/a/conversations.json");
+    let rows = project.read("benchmarks/sycophancy/runs/a/conversations.json");
     assert!(rows.contains("(tried 2 times)"), "{rows}");
 }

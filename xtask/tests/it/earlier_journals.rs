@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use common::Ground;
+use common::Project;
 
 fn fixture(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -30,27 +30,27 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// A folder as the runs left it, and the journals in it.
-fn ground(kind: &str) -> (Ground, Vec<String>) {
-    let ground = Ground::new();
+fn project(kind: &str) -> (Project, Vec<String>) {
+    let project = Project::new();
     let fixture = fixture(kind);
-    copy(&fixture, &ground.path(""));
-    copy(&fixture.join("runs"), &ground.path(".probity/runs"));
+    copy(&fixture, &project.path(""));
+    copy(&fixture.join("runs"), &project.path(".probity/runs"));
     let mut journals = Vec::new();
     for run in fs::read_dir(fixture.join("runs")).unwrap() {
         let run = run.unwrap().file_name().into_string().unwrap();
         journals.push(format!(".probity/runs/{run}/journal-{run}.jsonl"));
     }
-    (ground, journals)
+    (project, journals)
 }
 
 #[test]
 fn check_stats_scores_and_show_say_what_they_said() {
     for kind in ["behavioural", "agentic", "safety"] {
-        let (ground, journals) = ground(kind);
+        let (project, journals) = project(kind);
         for journal in &journals {
             let name = Path::new(journal).file_stem().unwrap().to_str().unwrap();
             for command in ["check", "stats", "scores", "show"] {
-                let ran = ground.run(&["journal", command, journal]);
+                let ran = project.run(&["journal", command, journal]);
                 assert_eq!(ran.code, 0, "{journal}: {command}: {}", ran.err);
                 let path = fixture(kind).join(format!("expected/{name}.{command}.txt"));
                 let expected = fs::read_to_string(path).unwrap();
@@ -71,11 +71,11 @@ fn without_second_sample(text: &str) -> String {
 #[test]
 fn the_tree_is_rebuilt_from_them() {
     for (kind, benchmark, files) in [("behavioural", "hold", 8), ("agentic", "delegate", 7)] {
-        let (ground, journals) = ground(kind);
-        let ran = ground.run(&["journal", "rebuild", &journals[0], "--out", "again"]);
+        let (project, journals) = project(kind);
+        let ran = project.run(&["journal", "rebuild", &journals[0], "--out", "again"]);
         assert_eq!(ran.code, 0, "{}", ran.err);
         let mut count = 0;
-        let mut folders = vec![ground.path("again")];
+        let mut folders = vec![project.path("again")];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
@@ -83,7 +83,7 @@ fn the_tree_is_rebuilt_from_them() {
                     folders.push(path);
                     continue;
                 }
-                let name = path.strip_prefix(ground.path("again")).unwrap();
+                let name = path.strip_prefix(project.path("again")).unwrap();
                 let tree = fixture(kind).join("benchmarks").join(benchmark).join(name);
                 assert_eq!(
                     without_second_sample(&fs::read_to_string(&path).unwrap()),
@@ -99,8 +99,8 @@ fn the_tree_is_rebuilt_from_them() {
 
 #[test]
 fn exports_find_each_call_of_a_conversation_in_them() {
-    let (ground, _) = ground("behavioural");
-    ground.succeeds(&[
+    let (project, _) = project("behavioural");
+    project.succeeds(&[
         "export",
         "inspect",
         "hold",
@@ -110,7 +110,7 @@ fn exports_find_each_call_of_a_conversation_in_them() {
         "logs",
     ]);
     let mut calls = 0;
-    for log in fs::read_dir(ground.path("logs")).unwrap() {
+    for log in fs::read_dir(project.path("logs")).unwrap() {
         let text = fs::read_to_string(log.unwrap().path()).unwrap();
         let log: serde_json::Value = serde_json::from_str(&text).unwrap();
         for sample in log["samples"].as_array().unwrap() {

@@ -9,17 +9,17 @@
 use crate::common;
 use crate::exports;
 
-use common::Ground;
+use common::Project;
 use exports::{FORMATS, aggregates, calls, content, demonstration, json_of, rows};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 #[test]
 fn the_same_run_gives_the_same_bytes_in_every_format() {
-    let ground = demonstration();
+    let project = demonstration();
     for format in FORMATS {
         for out in ["one", "two"] {
-            let ran = ground.succeeds(&["export", format, "--out", &format!("{out}/{format}")]);
+            let ran = project.succeeds(&["export", format, "--out", &format!("{out}/{format}")]);
             assert!(
                 ran.out.contains("exported 16 conversations of 2 targets"),
                 "{}",
@@ -27,10 +27,10 @@ fn the_same_run_gives_the_same_bytes_in_every_format() {
             );
             assert_eq!(ran.err, "", "{format}");
         }
-        let one = content(&ground.path(&format!("one/{format}")));
+        let one = content(&project.path(&format!("one/{format}")));
         assert!(!one.is_empty(), "{format}");
         assert!(
-            one == content(&ground.path(&format!("two/{format}"))),
+            one == content(&project.path(&format!("two/{format}"))),
             "{format}"
         );
     }
@@ -38,10 +38,10 @@ fn the_same_run_gives_the_same_bytes_in_every_format() {
 
 #[test]
 fn an_inspect_log_is_a_zip_or_one_json_file() {
-    let ground = demonstration();
+    let project = demonstration();
     for (form, start) in [("eval", "PK"), ("json", "{")] {
-        ground.succeeds(&["export", "inspect", "--log-format", form, "--out", form]);
-        let logs = content(&ground.path(form));
+        project.succeeds(&["export", "inspect", "--log-format", form, "--out", form]);
+        let logs = content(&project.path(form));
         assert_eq!(logs.len(), 2, "{form}");
         for (name, bytes) in &logs {
             assert!(
@@ -54,11 +54,11 @@ fn an_inspect_log_is_a_zip_or_one_json_file() {
 
 #[test]
 fn every_eval_ever_has_what_tree_and_journal_know() {
-    let ground = demonstration();
+    let project = demonstration();
     let strict = ["export", "eee", "--strict", "--out", "out", "--json"];
-    let told = json_of(&ground.succeeds(&strict));
+    let told = json_of(&project.succeeds(&strict));
     assert_eq!(told["targets"], 2);
-    let rows = rows(&ground, "out");
+    let rows = rows(&project, "out");
     assert_eq!(rows.len(), 16);
     let row = rows
         .iter()
@@ -90,7 +90,7 @@ fn every_eval_ever_has_what_tree_and_journal_know() {
     assert_eq!(hashes.len(), 2);
     assert_eq!(hashes[0], hashes[1]);
 
-    let aggregate = &aggregates(&ground, "out")[0];
+    let aggregate = &aggregates(&project, "out")[0];
     let metric = &aggregate["evaluation_results"][0];
     assert_eq!(
         metric["score_details"]["uncertainty"]["confidence_interval"]["method"],
@@ -112,8 +112,8 @@ fn every_eval_ever_has_what_tree_and_journal_know() {
         "{prompt}"
     );
 
-    ground.succeeds(&["export", "eee", "--schema-version", "0.2.0", "--out", "old"]);
-    let row = &exports::rows(&ground, "old")[0];
+    project.succeeds(&["export", "eee", "--schema-version", "0.2.0", "--out", "old"]);
+    let row = &exports::rows(&project, "old")[0];
     assert_eq!(row["schema_version"], "instance_level_eval_0.2.0");
     assert_eq!(row["sample_hash"], hash_of(row));
     assert!(row["interactions"].is_array() && row.get("messages").is_none());
@@ -122,7 +122,7 @@ fn every_eval_ever_has_what_tree_and_journal_know() {
 
 #[test]
 fn the_command_line_is_checked_before_anything_is_written() {
-    let ground = demonstration();
+    let project = demonstration();
     for (args, expected) in [
         (&["export"][..], "<FORMAT>"),
         (&["export", "xml"], "possible values"),
@@ -136,12 +136,12 @@ fn the_command_line_is_checked_before_anything_is_written() {
         ),
         (&["export", "csv", "--target", "nobody"], "no run of nobody"),
     ] {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
         assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
     }
-    assert!(!ground.path("export").exists());
-    let ran = ground.succeeds(&["export", "csv", "--target", "scripted-careful"]);
+    assert!(!project.path("export").exists());
+    let ran = project.succeeds(&["export", "csv", "--target", "scripted-careful"]);
     assert!(
         ran.out.contains("wrote export/csv/scores.csv"),
         "{}",
@@ -151,21 +151,21 @@ fn the_command_line_is_checked_before_anything_is_written() {
 
 #[test]
 fn a_summary_goes_to_the_page_of_the_job() {
-    let ground = Ground::new();
-    let page = ground.path("page.md");
-    let ground = ground.env("GITHUB_STEP_SUMMARY", page.to_str().unwrap());
-    ground.succeeds(&["run", "--quiet"]);
-    ground.write("page.md", "before\n");
-    ground.succeeds(&["export", "summary"]);
-    let page = ground.read("page.md");
+    let project = Project::new();
+    let page = project.path("page.md");
+    let project = project.env("GITHUB_STEP_SUMMARY", page.to_str().unwrap());
+    project.succeeds(&["run", "--quiet"]);
+    project.write("page.md", "before\n");
+    project.succeeds(&["export", "summary"]);
+    let page = project.read("page.md");
     assert!(page.starts_with("before\n## Sycophancy"), "{page}");
     assert!(page.contains("| metric | type | passed |"), "{page}");
 }
 
 #[test]
 fn a_run_that_went_on_knows_the_times_of_the_one_before() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "config.yaml",
         "generation: {scenarios_per_metric: 1, turns: 2}\n\
          user_model: {model: scripted-user, source: scripted}\n\
@@ -174,44 +174,44 @@ fn a_run_that_went_on_knows_the_times_of_the_one_before() {
          scripted}\n",
     );
     for _ in 0..2 {
-        assert_eq!(ground.run(&["run", "--quiet"]).code, 1);
+        assert_eq!(project.run(&["run", "--quiet"]).code, 1);
     }
-    ground.succeeds(&["export", "jsonl", "--target", "careful", "--out", "out"]);
+    project.succeeds(&["export", "jsonl", "--target", "careful", "--out", "out"]);
     // The target that did not fail got its rows again from the cache: they are those of the first run.
-    let known = calls(&ground, "out");
+    let known = calls(&project, "out");
     assert!(!known.is_empty());
     assert!(known.iter().all(|call| *call == (false, true)), "{known:?}");
     // This run has calls of its own, and those of the first sample from the cache.
     assert_eq!(
-        ground.run(&["run", "--quiet", "--num-samples", "2"]).code,
+        project.run(&["run", "--quiet", "--num-samples", "2"]).code,
         1
     );
-    ground.succeeds(&["export", "jsonl", "--target", "careful", "--out", "more"]);
-    let more = calls(&ground, "more");
+    project.succeeds(&["export", "jsonl", "--target", "careful", "--out", "more"]);
+    let more = calls(&project, "more");
     assert!(more.iter().all(|(_, timed)| *timed), "{more:?}");
     let cached = more.iter().filter(|(cached, _)| *cached).count();
     assert_eq!(cached, known.len(), "{more:?}");
     assert!(more.len() > cached, "{more:?}");
     // The target that failed is exported by formats that have a place for it, and reported by the others.
-    let ran = ground.run(&["export", "eee", "--out", "eee"]);
+    let ran = project.run(&["export", "eee", "--out", "eee"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(
         ran.err.contains("nobody: no verdict to export"),
         "{}",
         ran.err
     );
-    assert_eq!(aggregates(&ground, "eee").len(), 1);
+    assert_eq!(aggregates(&project, "eee").len(), 1);
 }
 
 #[test]
 fn a_journal_of_other_replies_is_left_out() {
-    let ground = demonstration();
+    let project = demonstration();
     let path = "benchmarks/sycophancy/runs/scripted-careful/conversations.json";
-    let text = ground.read(path);
+    let text = project.read(path);
     let mut rows: Vec<Value> = serde_json::from_str(&text).unwrap();
     rows[0]["transcript"][1]["content"] = "something else".into();
-    ground.write(path, &Value::from(rows).to_string());
-    ground.succeeds(&[
+    project.write(path, &Value::from(rows).to_string());
+    project.succeeds(&[
         "export",
         "jsonl",
         "--target",
@@ -219,7 +219,7 @@ fn a_journal_of_other_replies_is_left_out() {
         "--out",
         "out",
     ]);
-    let text = ground.read("out/conversations.jsonl");
+    let text = project.read("out/conversations.jsonl");
     let rows: Vec<Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -237,8 +237,8 @@ fn hash_of(row: &Value) -> String {
 
 #[test]
 fn a_single_turn_is_the_same_sample_for_every_target() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "config.yaml",
         "generation: {scenarios_per_metric: 1, turns: 1}\n\
          user_model: {model: scripted-user, source: scripted}\n\
@@ -246,16 +246,16 @@ fn a_single_turn_is_the_same_sample_for_every_target() {
          targets:\n  - {id: careful, model: scripted-careful, source: scripted}\n  - {id: agreeable, model: scripted-agreeable, source: \
          scripted}\n",
     );
-    ground.succeeds(&["run", "sycophancy", "--quiet"]);
+    project.succeeds(&["run", "sycophancy", "--quiet"]);
     // A simulated user may say one thing to one target and another to the next.
     let path = "benchmarks/sycophancy/runs/careful/conversations.json";
-    let mut talks: Value = serde_json::from_str(&ground.read(path)).unwrap();
+    let mut talks: Value = serde_json::from_str(&project.read(path)).unwrap();
     let said = "Another opening.";
     talks[0]["transcript"][0]["content"] = said.into();
-    ground.write(path, &talks.to_string());
+    project.write(path, &talks.to_string());
     let first = talks[0]["id"].as_str().unwrap();
     for version in ["0.3.0", "0.2.0"] {
-        ground.succeeds(&[
+        project.succeeds(&[
             "export",
             "eee",
             "sycophancy",
@@ -264,7 +264,7 @@ fn a_single_turn_is_the_same_sample_for_every_target() {
             "--out",
             version,
         ]);
-        let rows = rows(&ground, version);
+        let rows = rows(&project, version);
         let of_first: Vec<&Value> = rows
             .iter()
             .filter(|row| row["sample_id"] == first)
@@ -285,8 +285,8 @@ fn a_single_turn_is_the_same_sample_for_every_target() {
             }
         }
         // What was said comes back.
-        ground.succeeds(&["import", "eee", version, "--as", &format!("back-{version}")]);
-        let talks = ground.read(&format!(
+        project.succeeds(&["import", "eee", version, "--as", &format!("back-{version}")]);
+        let talks = project.read(&format!(
             "benchmarks/back-{version}/runs/careful/conversations.json"
         ));
         let talks: Value = serde_json::from_str(&talks).unwrap();
@@ -296,9 +296,9 @@ fn a_single_turn_is_the_same_sample_for_every_target() {
 
 #[test]
 fn inspect_logs_name_a_provider_for_every_model() {
-    let ground = demonstration();
-    ground.succeeds(&["export", "inspect", "--log-format", "json", "--out", "logs"]);
-    for text in content(&ground.path("logs")).values() {
+    let project = demonstration();
+    project.succeeds(&["export", "inspect", "--log-format", "json", "--out", "logs"]);
+    for text in content(&project.path("logs")).values() {
         let text = String::from_utf8(text.clone()).unwrap();
         let log: Value = serde_json::from_str(&text.replace("NaN", "null")).unwrap();
         let target = log["eval"]["metadata"]["target_id"].as_str().unwrap();
@@ -311,8 +311,8 @@ fn inspect_logs_name_a_provider_for_every_model() {
         assert!(used.contains_key(&named(target)), "{used:?}");
     }
     // The provider is Inspect's: the target has its own name again.
-    ground.succeeds(&["import", "inspect", "logs", "--as", "back"]);
+    project.succeeds(&["import", "inspect", "logs", "--as", "back"]);
     let path = "benchmarks/back/runs/scripted-careful/conversations.json";
-    let talks: Value = serde_json::from_str(&ground.read(path)).unwrap();
+    let talks: Value = serde_json::from_str(&project.read(path)).unwrap();
     assert_eq!(talks[0]["target"]["model"], "scripted-careful");
 }

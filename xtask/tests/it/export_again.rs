@@ -6,7 +6,7 @@ use crate::common;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use common::Ground;
+use common::Project;
 use serde_json::Value;
 
 /// Every file under `folder` with its text.
@@ -28,7 +28,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 }
 
 /// All formats, of the run as it is now.
-fn exports(ground: &Ground, to: &str) -> BTreeMap<String, String> {
+fn exports(project: &Project, to: &str) -> BTreeMap<String, String> {
     for args in [
         &["eee"][..],
         &["inspect", "--log-format", "json"],
@@ -37,13 +37,13 @@ fn exports(ground: &Ground, to: &str) -> BTreeMap<String, String> {
         &["jsonl"],
     ] {
         let out = format!("{to}/{}", args[0]);
-        fs::create_dir_all(ground.path(to)).unwrap();
+        fs::create_dir_all(project.path(to)).unwrap();
         let mut all = vec!["export"];
         all.extend(args);
         all.extend(["flattery", "--out", &out]);
-        ground.succeeds(&all);
+        project.succeeds(&all);
     }
-    files(&ground.path(to))
+    files(&project.path(to))
 }
 
 /// When an export was made is not of the run.
@@ -56,14 +56,14 @@ fn without_the_time_of_export(text: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_from_the_cache_changes_no_export() {
     let server = scripted_llm::ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    ground.succeeds(&["run"]);
-    let first = exports(&ground, "first");
+    let project = Project::new();
+    project.served_by(&server, "");
+    project.succeeds(&["run"]);
+    let first = exports(&project, "first");
     assert!(first.len() >= 8, "{:?}", first.keys());
-    ground.succeeds(&["run"]);
-    ground.succeeds(&["run"]);
-    let again = exports(&ground, "again");
+    project.succeeds(&["run"]);
+    project.succeeds(&["run"]);
+    let again = exports(&project, "again");
     assert_eq!(
         first.keys().collect::<Vec<_>>(),
         again.keys().collect::<Vec<_>>()
@@ -81,12 +81,12 @@ async fn a_run_from_the_cache_changes_no_export() {
 #[tokio::test(flavor = "multi_thread")]
 async fn replies_from_the_cache_keep_their_time_without_the_records_of_the_first_run() {
     let server = scripted_llm::ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    ground.succeeds(&["run"]);
-    fs::remove_dir_all(ground.path(".probity/runs")).unwrap();
-    ground.succeeds(&["run"]);
-    ground.succeeds(&[
+    let project = Project::new();
+    project.served_by(&server, "");
+    project.succeeds(&["run"]);
+    fs::remove_dir_all(project.path(".probity/runs")).unwrap();
+    project.succeeds(&["run"]);
+    project.succeeds(&[
         "export",
         "inspect",
         "flattery",
@@ -96,7 +96,7 @@ async fn replies_from_the_cache_keep_their_time_without_the_records_of_the_first
         "logs",
     ]);
     let mut calls = 0;
-    for text in files(&ground.path("logs")).values() {
+    for text in files(&project.path("logs")).values() {
         let log: Value = serde_json::from_str(text).unwrap();
         for sample in log["samples"].as_array().unwrap() {
             for event in sample["events"].as_array().unwrap() {
@@ -114,24 +114,24 @@ async fn replies_from_the_cache_keep_their_time_without_the_records_of_the_first
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_made_something_new_has_an_identity_of_its_own() {
     let server = scripted_llm::ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    let id = |ground: &Ground, to: &str| {
-        ground.succeeds(&["export", "eee", "flattery", "--out", to]);
-        let files = files(&ground.path(to));
+    let project = Project::new();
+    project.served_by(&server, "");
+    let id = |project: &Project, to: &str| {
+        project.succeeds(&["export", "eee", "flattery", "--out", to]);
+        let files = files(&project.path(to));
         let ids = files.values().filter_map(|text| {
             let value: Value = serde_json::from_str(text).ok()?;
             Some(value["evaluation_id"].as_str()?.to_owned())
         });
         ids.collect::<Vec<_>>()
     };
-    ground.succeeds(&["run"]);
-    let first = id(&ground, "first");
+    project.succeeds(&["run"]);
+    let first = id(&project, "first");
     assert!(!first.is_empty());
     // Another sample of each scenario: the first one comes from the cache.
     std::thread::sleep(std::time::Duration::from_millis(1100));
-    ground.succeeds(&["run", "--num-samples", "2"]);
-    let second = id(&ground, "second");
+    project.succeeds(&["run", "--num-samples", "2"]);
+    let second = id(&project, "second");
     assert!(
         first.iter().all(|id| !second.contains(id)),
         "{first:?} {second:?}"
@@ -141,15 +141,15 @@ async fn a_run_that_made_something_new_has_an_identity_of_its_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn results_of_one_sample_are_complete_after_a_run_of_more() {
     let server = scripted_llm::ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    ground.succeeds(&["run"]);
-    ground.succeeds(&["export", "jsonl", "--strict", "--out", "first"]);
-    ground.succeeds(&["run", "--num-samples", "3"]);
-    ground.succeeds(&["export", "jsonl", "--strict", "--out", "more"]);
-    let first = ground.read("first/runs.jsonl");
-    assert_ne!(ground.read("more/runs.jsonl"), first);
-    ground.succeeds(&["run"]);
-    ground.succeeds(&["export", "jsonl", "--strict", "--out", "again"]);
-    assert_eq!(ground.read("again/runs.jsonl"), first);
+    let project = Project::new();
+    project.served_by(&server, "");
+    project.succeeds(&["run"]);
+    project.succeeds(&["export", "jsonl", "--strict", "--out", "first"]);
+    project.succeeds(&["run", "--num-samples", "3"]);
+    project.succeeds(&["export", "jsonl", "--strict", "--out", "more"]);
+    let first = project.read("first/runs.jsonl");
+    assert_ne!(project.read("more/runs.jsonl"), first);
+    project.succeeds(&["run"]);
+    project.succeeds(&["export", "jsonl", "--strict", "--out", "again"]);
+    assert_eq!(project.read("again/runs.jsonl"), first);
 }

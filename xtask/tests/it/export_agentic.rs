@@ -9,7 +9,7 @@
 use crate::common;
 use crate::exports;
 
-use common::Ground;
+use common::Project;
 use exports::{FORMATS, aggregates, content, rows};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn says(content: &str) -> Value {
 }
 
 /// Three conversations: parallel calls and one more step, calls that go wrong and a limit, and one without tools.
-fn bank() -> Ground {
+fn bank() -> Project {
     let transcripts = [
         json!([
             user("How much have I got?"),
@@ -96,29 +96,29 @@ fn bank() -> Ground {
             "conv_id": format!("{id}__bot"), "present": false, "passed": true, "score": 1, "justification": "See [5].", "sample": 0,
         }));
     }
-    let ground = Ground::new();
-    ground.write("benchmarks/bank/benchmark.yaml", BENCHMARK);
+    let project = Project::new();
+    project.write("benchmarks/bank/benchmark.yaml", BENCHMARK);
     for (path, rows) in [
         ("scenarios.json", scenarios),
         ("runs/bot/conversations.json", conversations),
         ("runs/bot/scores.json", scores),
     ] {
-        ground.write(
+        project.write(
             &format!("benchmarks/bank/{path}"),
             &Value::from(rows).to_string(),
         );
     }
-    ground
+    project
 }
 
 #[test]
 fn every_format_takes_calls_of_tools() {
-    let ground = bank();
+    let project = bank();
     for format in FORMATS {
-        let ran = ground.succeeds(&["export", format, "--strict", "--out", format]);
+        let ran = project.succeeds(&["export", format, "--strict", "--out", format]);
         assert_eq!(ran.err, "", "{format}");
     }
-    let table = ground.read("csv/conversations.csv");
+    let table = project.read("csv/conversations.csv");
     assert!(
         table.contains("\n[calls get_balance {\"\"account\"\":\"\"x\"\"}]\r\n")
             || table.contains("\n[calls get_balance {\"\"account\"\":\"\"x\"\"}]\n"),
@@ -129,11 +129,11 @@ fn every_format_takes_calls_of_tools() {
         "{table}"
     );
     assert!(
-        ground
+        project
             .read("summary/summary.md")
             .contains("3 conversations, 4 calls of tools.")
     );
-    let lines = ground.read("jsonl/conversations.jsonl");
+    let lines = project.read("jsonl/conversations.jsonl");
     let row: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!(row["transcript"][1]["tool_calls"][1]["id"], "a2");
     assert_eq!(row["transcript"][2]["tool_call_id"], "a1");
@@ -141,9 +141,9 @@ fn every_format_takes_calls_of_tools() {
 
 #[test]
 fn every_eval_ever_has_calls_and_answers() {
-    let ground = bank();
+    let project = bank();
     for (version, messages) in [("0.3.0", "messages"), ("0.2.0", "interactions")] {
-        ground.succeeds(&[
+        project.succeeds(&[
             "export",
             "eee",
             "--schema-version",
@@ -151,7 +151,7 @@ fn every_eval_ever_has_calls_and_answers() {
             "--out",
             version,
         ]);
-        let rows = rows(&ground, version);
+        let rows = rows(&project, version);
         let kinds: Vec<&str> = rows
             .iter()
             .map(|row| row["interaction_type"].as_str().unwrap())
@@ -180,16 +180,16 @@ fn every_eval_ever_has_calls_and_answers() {
         assert_eq!(rows[0]["answer_attribution"][0]["turn_idx"], 4);
         assert_eq!(rows[1]["metadata"]["scenario.world_state"], "night");
     }
-    let aggregate = &aggregates(&ground, "0.3.0")[0]["evaluation_results"][0];
+    let aggregate = &aggregates(&project, "0.3.0")[0]["evaluation_results"][0];
     let tools = &aggregate["generation_config"]["generation_args"]["agentic_eval_config"]["available_tools"];
     assert_eq!(tools[0]["parameters"]["account"], r#"{"type":"string"}"#);
 }
 
 #[test]
 fn an_inspect_log_has_calls_answers_and_what_was_offered() {
-    let ground = bank();
-    ground.succeeds(&["export", "inspect", "--log-format", "json", "--out", "out"]);
-    let files = content(&ground.path("out"));
+    let project = bank();
+    project.succeeds(&["export", "inspect", "--log-format", "json", "--out", "out"]);
+    let files = content(&project.path("out"));
     let log: Value = serde_json::from_slice(files.values().next().unwrap()).unwrap();
     assert_eq!(log["eval"]["metadata"]["tools"][0]["name"], "get_balance");
     let sample = &log["samples"][0];
@@ -232,10 +232,10 @@ fn an_inspect_log_has_calls_answers_and_what_was_offered() {
 
 #[test]
 fn a_journal_tells_of_each_step() {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "delegated-actions", "--quiet"]);
-    ground.succeeds(&["export", "jsonl", "--strict", "--out", "out"]);
-    let text = ground.read("out/conversations.jsonl");
+    let project = Project::new();
+    project.succeeds(&["run", "delegated-actions", "--quiet"]);
+    project.succeeds(&["export", "jsonl", "--strict", "--out", "out"]);
+    let text = project.read("out/conversations.jsonl");
     let mut steps = 0;
     for line in text.lines() {
         let row: Value = serde_json::from_str(line).unwrap();
@@ -252,12 +252,12 @@ fn a_journal_tells_of_each_step() {
     assert!(steps > 0);
     assert!(text.contains("\"by\":\"tool\""));
     let run: Value =
-        serde_json::from_str(ground.read("out/runs.jsonl").lines().next().unwrap()).unwrap();
+        serde_json::from_str(project.read("out/runs.jsonl").lines().next().unwrap()).unwrap();
     assert_eq!(run["tool_model"]["id"], "scripted-user");
 
     // Each reply has its own tokens.
-    ground.succeeds(&["export", "inspect", "--log-format", "json", "--out", "logs"]);
-    let files = content(&ground.path("logs"));
+    project.succeeds(&["export", "inspect", "--log-format", "json", "--out", "logs"]);
+    let files = content(&project.path("logs"));
     let log: Value = serde_json::from_slice(files.values().next().unwrap()).unwrap();
     for sample in log["samples"].as_array().unwrap() {
         let events = sample["events"].as_array().unwrap();

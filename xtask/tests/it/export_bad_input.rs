@@ -9,7 +9,7 @@
 use crate::common;
 use crate::exports;
 
-use common::Ground;
+use common::Project;
 use exports::{FORMATS, aggregates, by_hand, content, demonstration, judged, rows, said};
 use serde_json::{Value, json};
 
@@ -17,23 +17,23 @@ use serde_json::{Value, json};
 fn a_run_without_scores_is_told() {
     let talk =
         json!([{"id": "m01_s001_v01", "transcript": said(&["hi", "hello", "well?", "yes"])}]);
-    let ground = by_hand("x/y", &talk, None);
-    let ran = ground.run(&["export", "eee", "--out", "out"]);
+    let project = by_hand("x/y", &talk, None);
+    let ran = project.run(&["export", "eee", "--out", "out"]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
     assert!(
         ran.err.contains("hand: t: no verdict to export"),
         "{}",
         ran.err
     );
-    assert!(!ground.path("out/data").exists());
+    assert!(!project.path("out/data").exists());
     for format in ["inspect", "junit", "csv", "jsonl", "summary"] {
-        let ran = ground.succeeds(&["export", format, "--out", format]);
+        let ran = project.succeeds(&["export", format, "--out", format]);
         assert!(
             ran.err.contains("nothing is judged yet"),
             "{format}: {}",
             ran.err
         );
-        let strict = ground.run(&["export", format, "--strict", "--out", "strict"]);
+        let strict = project.run(&["export", format, "--strict", "--out", "strict"]);
         assert_eq!(strict.code, 2, "{}", strict.err);
         assert!(
             strict.err.contains("the results are incomplete"),
@@ -41,21 +41,21 @@ fn a_run_without_scores_is_told() {
             strict.err
         );
     }
-    assert!(content(&ground.path("strict")).is_empty());
-    assert!(ground.read("junit/junit.xml").contains("skipped=\"1\""));
+    assert!(content(&project.path("strict")).is_empty());
+    assert!(project.read("junit/junit.xml").contains("skipped=\"1\""));
 }
 
 #[test]
 fn a_half_written_run_is_exported_as_far_as_it_goes() {
-    let ground = demonstration();
+    let project = demonstration();
     let path = "benchmarks/sycophancy/runs/scripted-careful/conversations.json";
-    let text = ground.read(path);
-    ground.write(
+    let text = project.read(path);
+    project.write(
         path,
         &text[..text.find("m02_s002_v01__scripted-careful").unwrap()],
     );
     for format in FORMATS {
-        let ran = ground.succeeds(&["export", format, "--out", format]);
+        let ran = project.succeeds(&["export", format, "--out", format]);
         assert!(
             ran.err.contains("the file ends in the middle of a row"),
             "{format}: {}",
@@ -77,11 +77,11 @@ fn a_half_written_run_is_exported_as_far_as_it_goes() {
             "{format}: {}",
             ran.out
         );
-        let strict = ground.run(&["export", format, "--strict", "--out", "strict"]);
+        let strict = project.run(&["export", format, "--strict", "--out", "strict"]);
         assert_eq!(strict.code, 2, "{}", strict.err);
     }
-    assert!(content(&ground.path("strict")).is_empty());
-    assert_eq!(rows(&ground, "eee").len(), 11);
+    assert!(content(&project.path("strict")).is_empty());
+    assert_eq!(rows(&project, "eee").len(), 11);
 }
 
 #[test]
@@ -95,8 +95,8 @@ fn rows_without_a_verdict_are_counted_and_never_a_number() {
         judged("m01_s001_v01", Some(true), "ok"),
         judged("m01_s002_v01", None, "no usable verdict"),
     ]);
-    let ground = by_hand("x/y", &talk, Some(&scores));
-    let ran = ground.succeeds(&["export", "eee", "--out", "out"]);
+    let project = by_hand("x/y", &talk, Some(&scores));
+    let ran = project.succeeds(&["export", "eee", "--out", "out"]);
     assert!(
         ran.err.contains("1 of 3 conversations failed"),
         "{}",
@@ -113,17 +113,17 @@ fn rows_without_a_verdict_are_counted_and_never_a_number() {
         "{}",
         ran.err
     );
-    let rows = rows(&ground, "out");
+    let rows = rows(&project, "out");
     assert_eq!(rows.len(), 1);
     // One prompt and one reply are a single turn.
     assert_eq!(rows[0]["interaction_type"], "single_turn");
     assert_eq!(rows[0]["output"]["raw"], json!(["b"]));
-    let details = &aggregates(&ground, "out")[0]["evaluation_results"][0]["score_details"];
+    let details = &aggregates(&project, "out")[0]["evaluation_results"][0]["score_details"];
     assert_eq!(details["details"]["n_without_verdict"], "1");
     assert_eq!(details["score"], 1.0);
-    ground.succeeds(&["export", "junit", "--out", "out"]);
+    project.succeeds(&["export", "junit", "--out", "out"]);
     assert!(
-        ground
+        project
             .read("out/junit.xml")
             .contains("failures=\"0\" errors=\"1\" skipped=\"1\"")
     );
@@ -148,9 +148,9 @@ fn names_of_models_become_folders_that_every_system_takes() {
         ("../../etc", "not-stated/etc", "not-stated/etc"),
         ("data/con", "_data/_con", "_data/_con"),
     ] {
-        let ground = by_hand(model, &talk, Some(&scores));
-        ground.succeeds(&["export", "eee", "--out", "out"]);
-        let files = content(&ground.path("out"));
+        let project = by_hand(model, &talk, Some(&scores));
+        project.succeeds(&["export", "eee", "--out", "out"]);
+        let files = content(&project.path("out"));
         assert_eq!(files.len(), 2);
         assert!(
             files
@@ -158,8 +158,8 @@ fn names_of_models_become_folders_that_every_system_takes() {
                 .all(|name| name.starts_with(&format!("data/hand/{folder}/"))),
             "{files:?}"
         );
-        assert_eq!(aggregates(&ground, "out")[0]["model_info"]["id"], id);
-        assert_eq!(rows(&ground, "out")[0]["model_id"], id);
+        assert_eq!(aggregates(&project, "out")[0]["model_info"]["id"], id);
+        assert_eq!(rows(&project, "out")[0]["model_id"], id);
     }
 }
 
@@ -175,18 +175,18 @@ fn no_text_breaks_a_format() {
         judged("m01_s001_v01", Some(false), nasty),
         judged("m01_s002_v01", Some(true), "See [2] and message 9."),
     ]);
-    let ground = by_hand("x/y", &talk, Some(&scores));
+    let project = by_hand("x/y", &talk, Some(&scores));
     for format in FORMATS {
-        ground.succeeds(&["export", format, "--strict", "--out", format]);
+        project.succeeds(&["export", format, "--strict", "--out", format]);
     }
-    let rows = rows(&ground, "eee");
+    let rows = rows(&project, "eee");
     assert_eq!(rows[0]["messages"][1]["content"], nasty);
     assert_eq!(rows[0]["messages"][2]["content"], long.as_str());
     // A transcript that ends on the user: the verdict rests on the reply before.
     assert_eq!(rows[1]["answer_attribution"][0]["turn_idx"], 1);
     assert_eq!(rows[1]["messages"].as_array().unwrap().len(), 3);
     for name in ["conversations.jsonl", "scores.jsonl", "runs.jsonl"] {
-        let text = ground.read(&format!("jsonl/{name}"));
+        let text = project.read(&format!("jsonl/{name}"));
         assert!(!text.contains(['\u{2028}', '\u{2029}', '\u{85}']), "{name}");
         assert!(
             text.lines()
@@ -195,14 +195,14 @@ fn no_text_breaks_a_format() {
         );
     }
 
-    let xml = ground.read("junit/junit.xml");
+    let xml = project.read("junit/junit.xml");
     assert!(xml.contains("<failure type=\"not passed\""), "{xml}");
     assert!(
         !xml.contains(['\0', '\u{1}', '\u{ffff}']) && !xml.contains("<b>"),
         "{xml}"
     );
 
-    let mut table = csv::Reader::from_path(ground.path("csv/scores.csv")).unwrap();
+    let mut table = csv::Reader::from_path(project.path("csv/scores.csv")).unwrap();
     let header = table.headers().unwrap().clone();
     let why = header
         .iter()
@@ -214,28 +214,28 @@ fn no_text_breaks_a_format() {
         read[0][why],
         format!("'{}", nasty.replace('\0', "\u{fffd}"))
     );
-    assert!(ground.read("csv/scores.csv").ends_with("\r\n"));
+    assert!(project.read("csv/scores.csv").ends_with("\r\n"));
 }
 
 #[test]
 fn a_copy_of_a_tree_has_the_same_ids_and_another_content_has_others() {
     let talk = |said_last: &str| json!([{"id": "m01_s001_v01", "transcript": said(&["a", "b", "c", said_last])}]);
     let scores = json!([judged("m01_s001_v01", Some(true), "ok")]);
-    let dated = |ground: &Ground| {
+    let dated = |project: &Project| {
         for name in ["conversations.json", "scores.json"] {
-            let path = ground.path(&format!("benchmarks/hand/runs/t/{name}"));
+            let path = project.path(&format!("benchmarks/hand/runs/t/{name}"));
             let file = std::fs::File::options().write(true).open(path).unwrap();
             let time = std::time::Duration::from_secs(1_700_000_000);
             file.set_modified(std::time::SystemTime::UNIX_EPOCH + time)
                 .unwrap();
         }
     };
-    let names = |ground: &Ground| {
-        dated(ground);
+    let names = |project: &Project| {
+        dated(project);
         for format in ["eee", "inspect"] {
-            ground.succeeds(&["export", format, "--out", &format!("out/{format}")]);
+            project.succeeds(&["export", format, "--out", &format!("out/{format}")]);
         }
-        content(&ground.path("out"))
+        content(&project.path("out"))
     };
     let first = names(&by_hand("x/y", &talk("d"), Some(&scores)));
     let copy = by_hand("x/y", &talk("d"), Some(&scores));
@@ -243,27 +243,27 @@ fn a_copy_of_a_tree_has_the_same_ids_and_another_content_has_others() {
     let other = names(&by_hand("x/y", &talk("e"), Some(&scores)));
     assert!(first.keys().all(|name| !other.contains_key(name)));
     // When the run was is not known: its files say when they were written.
-    let ground = by_hand("x/y", &talk("d"), Some(&scores));
-    dated(&ground);
-    ground.succeeds(&["export", "eee", "--out", "eee"]);
-    let log = &aggregates(&ground, "eee")[0];
+    let project = by_hand("x/y", &talk("d"), Some(&scores));
+    dated(&project);
+    project.succeeds(&["export", "eee", "--out", "eee"]);
+    let log = &aggregates(&project, "eee")[0];
     assert_eq!(log.get("evaluation_timestamp"), None);
     assert_eq!(log["retrieved_timestamp"], "1700000000");
 }
 
 #[test]
 fn a_target_that_never_answered_keeps_its_run_and_its_judge() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "config.yaml",
         "generation: {scenarios_per_metric: 1, turns: 2}\n\
          user_model: {model: scripted-user, source: scripted}\n\
          evaluator_model: {id: the-judge, model: scripted-judge, source: scripted}\n\
          targets:\n  - {id: nobody, model: no-such-model, source: scripted}\n",
     );
-    ground.run(&["run", "--quiet"]);
-    ground.succeeds(&["export", "jsonl", "--out", "out"]);
-    let run: Value = serde_json::from_str(&ground.read("out/runs.jsonl")).unwrap();
+    project.run(&["run", "--quiet"]);
+    project.succeeds(&["export", "jsonl", "--out", "out"]);
+    let run: Value = serde_json::from_str(&project.read("out/runs.jsonl")).unwrap();
     assert!(run["run_id"].as_str().unwrap().starts_with("run-"), "{run}");
     assert_eq!(run["source"], "scripted");
     assert_eq!(run["judges"][0]["id"], "the-judge");
@@ -282,13 +282,13 @@ fn half_of_a_surrogate_pair_is_told_with_its_row() {
         {"id": "m01_s002_v01", "transcript": said(&["a", "b", "c", "HALF"])},
     ]);
     let scores = json!([judged("m01_s001_v01", Some(true), "ok")]);
-    let ground = by_hand("x/y", &talk, Some(&scores));
+    let project = by_hand("x/y", &talk, Some(&scores));
     let path = "benchmarks/hand/runs/t/conversations.json";
     for half in ["\\ud800", "\\udc00", "\\ud800\\u0041"] {
-        let text = ground.read(path);
-        ground.write(path, &text.replace("HALF", half));
+        let text = project.read(path);
+        project.write(path, &text.replace("HALF", half));
         for format in FORMATS {
-            let ran = ground.succeeds(&["export", format, "--out", format]);
+            let ran = project.succeeds(&["export", format, "--out", format]);
             assert!(
                 ran.err
                     .contains("conversations.json: row 2, line 1, column "),
@@ -305,17 +305,17 @@ fn half_of_a_surrogate_pair_is_told_with_its_row() {
                 "{}",
                 ran.out
             );
-            let strict = ground.run(&["export", format, "--strict"]);
+            let strict = project.run(&["export", format, "--strict"]);
             assert_eq!(strict.code, 2, "{}", strict.err);
         }
-        ground.write(path, &text);
+        project.write(path, &text);
     }
     // A whole pair is a character.
-    let text = ground.read(path);
-    ground.write(path, &text.replace("HALF", "\\ud83d\\ude00"));
-    ground.succeeds(&["export", "jsonl", "--out", "pair"]);
+    let text = project.read(path);
+    project.write(path, &text.replace("HALF", "\\ud83d\\ude00"));
+    project.succeeds(&["export", "jsonl", "--out", "pair"]);
     assert!(
-        ground
+        project
             .read("pair/conversations.jsonl")
             .contains('\u{1f600}')
     );
@@ -323,9 +323,9 @@ fn half_of_a_surrogate_pair_is_told_with_its_row() {
 
 #[test]
 fn a_file_without_a_row_that_can_be_read_is_refused() {
-    let ground = by_hand("x/y", &json!([]), None);
-    ground.write("benchmarks/hand/runs/t/conversations.json", "[{\"id\": 5}]");
-    let ran = ground.run(&["export", "csv", "--out", "out"]);
+    let project = by_hand("x/y", &json!([]), None);
+    project.write("benchmarks/hand/runs/t/conversations.json", "[{\"id\": 5}]");
+    let ran = project.run(&["export", "csv", "--out", "out"]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
     assert!(
         ran.err
@@ -333,7 +333,7 @@ fn a_file_without_a_row_that_can_be_read_is_refused() {
         "{}",
         ran.err
     );
-    assert!(content(&ground.path("out")).is_empty());
+    assert!(content(&project.path("out")).is_empty());
 }
 
 #[test]
@@ -353,18 +353,18 @@ fn names_with_any_sign_are_exported_by_every_format() {
         .map(|id| json!({"id": id, "transcript": said(&["a", "b", "c", "d"])}))
         .collect();
     let scores: Vec<Value> = ids.iter().map(|id| judged(id, Some(true), "ok")).collect();
-    let ground = by_hand("m", &Value::from(talk), Some(&Value::from(scores)));
+    let project = by_hand("m", &Value::from(talk), Some(&Value::from(scores)));
     for format in FORMATS {
-        ground.succeeds(&["export", format, "--strict", "--out", format]);
+        project.succeeds(&["export", format, "--strict", "--out", format]);
     }
-    let found = rows(&ground, "eee");
+    let found = rows(&project, "eee");
     let names: Vec<&str> = found
         .iter()
         .map(|row| row["sample_id"].as_str().unwrap())
         .collect();
     assert_eq!(names, ids);
-    ground.succeeds(&["export", "inspect", "--log-format", "json", "--out", "log"]);
-    let files = content(&ground.path("log"));
+    project.succeeds(&["export", "inspect", "--log-format", "json", "--out", "log"]);
+    let files = content(&project.path("log"));
     let log: Value = serde_json::from_slice(files.values().next().unwrap()).unwrap();
     let samples = log["samples"].as_array().unwrap();
     let mut shown: Vec<&str> = samples
@@ -390,9 +390,9 @@ fn rows_of_several_generations_in_one_file_all_come_once_and_in_order() {
         .map(|id| json!({"id": id, "transcript": said(&["a", "b", "c", id])}))
         .collect();
     let scores: Vec<Value> = ids.iter().map(|id| judged(id, Some(true), "ok")).collect();
-    let ground = by_hand("m", &Value::from(talk), Some(&Value::from(scores)));
+    let project = by_hand("m", &Value::from(talk), Some(&Value::from(scores)));
     let path = "benchmarks/hand/runs/t/conversations.json";
-    let mut rows: Vec<Value> = serde_json::from_str(&ground.read(path)).unwrap();
+    let mut rows: Vec<Value> = serde_json::from_str(&project.read(path)).unwrap();
     for (key, value) in [
         ("target", None),
         ("conv_id", None),
@@ -402,24 +402,24 @@ fn rows_of_several_generations_in_one_file_all_come_once_and_in_order() {
         row.remove(key);
         row.extend(value.map(|value| (key.to_owned(), value)));
     }
-    ground.write(path, &Value::from(rows).to_string());
+    project.write(path, &Value::from(rows).to_string());
     let path = "benchmarks/hand/runs/t/scores.json";
-    let mut rows: Vec<Value> = serde_json::from_str(&ground.read(path)).unwrap();
+    let mut rows: Vec<Value> = serde_json::from_str(&project.read(path)).unwrap();
     rows[2].as_object_mut().unwrap().remove("conv_id");
-    ground.write(path, &Value::from(rows).to_string());
-    ground.succeeds(&["export", "jsonl", "--strict", "--out", "out"]);
+    project.write(path, &Value::from(rows).to_string());
+    project.succeeds(&["export", "jsonl", "--strict", "--out", "out"]);
     let ended = |line: &str| {
         let row: Value = serde_json::from_str(line).unwrap();
         row["transcript"][3]["content"].as_str().unwrap().to_owned()
     };
-    let text = ground.read("out/conversations.jsonl");
+    let text = project.read("out/conversations.jsonl");
     let found: Vec<String> = text.lines().map(ended).collect();
     assert_eq!(found, ids);
-    assert_eq!(ground.read("out/scores.jsonl").lines().count(), 4);
+    assert_eq!(project.read("out/scores.jsonl").lines().count(), 4);
 }
 
 /// Two conversations with their scores.
-fn two_judged() -> Ground {
+fn two_judged() -> Project {
     let ids = ["m01_s001_v01", "m01_s002_v01"];
     let talks = ids.map(|id| json!({"id": id, "transcript": said(&["hi", "hello"])}));
     let scores = ids.map(|id| judged(id, Some(true), "ok"));
@@ -428,11 +428,11 @@ fn two_judged() -> Ground {
 
 #[test]
 fn scores_that_are_cut_off_end_the_command_with_1_and_the_way_to_mend_them() {
-    let ground = two_judged();
+    let project = two_judged();
     let path = "benchmarks/hand/runs/t/scores.json";
-    let text = ground.read(path);
-    ground.write(path, &text[..text.len() - 20]);
-    let ran = ground.run(&["export", "csv", "--out", "out"]);
+    let text = project.read(path);
+    project.write(path, &text[..text.len() - 20]);
+    let ran = project.run(&["export", "csv", "--out", "out"]);
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
     for words in [
         "scores.json: row",
@@ -443,20 +443,20 @@ fn scores_that_are_cut_off_end_the_command_with_1_and_the_way_to_mend_them() {
         assert!(ran.err.contains(words), "{words}: {}", ran.err);
     }
     assert!(!ran.err.contains("are not judged"), "{}", ran.err);
-    assert!(ground.path("out/conversations.csv").exists());
-    let strict = ground.run(&["export", "csv", "--strict", "--out", "strict"]);
+    assert!(project.path("out/conversations.csv").exists());
+    let strict = project.run(&["export", "csv", "--strict", "--out", "strict"]);
     assert_eq!(strict.code, 2, "{}", strict.err);
 }
 
 #[cfg(unix)]
 #[test]
 fn scores_that_cannot_be_opened_refuse_their_target() {
-    let ground = two_judged();
-    let path = ground.path("benchmarks/hand/runs/t/scores.json");
+    let project = two_judged();
+    let path = project.path("benchmarks/hand/runs/t/scores.json");
     std::fs::remove_file(&path).unwrap();
     // What opens for nobody, root included: a link to itself.
     std::os::unix::fs::symlink("scores.json", &path).unwrap();
-    let ran = ground.run(&["export", "csv", "--out", "out"]);
+    let ran = project.run(&["export", "csv", "--out", "out"]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
     assert!(
         ran.err.contains("scores.json: cannot be read: "),

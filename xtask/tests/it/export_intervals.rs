@@ -9,7 +9,7 @@
 use crate::common;
 use crate::exports;
 
-use common::Ground;
+use common::Project;
 use exports::{FORMATS, aggregates, by_hand, content, judged, said};
 use schema::text::percent;
 use serde_json::{Value, json};
@@ -35,15 +35,15 @@ fn rows(verdicts: &[(&str, Option<bool>)]) -> Value {
     verdicts.iter().map(row).collect()
 }
 
-fn tree() -> Ground {
+fn tree() -> Project {
     let talk = |(id, _): &(&str, Option<bool>)| json!({"id": id, "transcript": said(&["hi", "hello", "well?", "yes"])});
     let talks: Value = VERDICTS.iter().map(talk).collect();
-    let ground = by_hand("x/y", &talks, Some(&rows(&VERDICTS)));
-    ground.succeeds(&["aggregate", "hand"]);
-    ground
+    let project = by_hand("x/y", &talks, Some(&rows(&VERDICTS)));
+    project.succeeds(&["aggregate", "hand"]);
+    project
 }
 
-fn export(ground: &Ground, out: &str) {
+fn export(project: &Project, out: &str) {
     for format in FORMATS {
         let to = format!("{out}/{format}");
         let mut args = vec!["export", format, "--out", &to];
@@ -53,20 +53,20 @@ fn export(ground: &Ground, out: &str) {
                 .into_iter()
                 .flatten(),
         );
-        ground.succeeds(&args);
+        project.succeeds(&args);
     }
 }
 
-fn file(ground: &Ground, folder: &str, end: &str) -> String {
-    let files = content(&ground.path(folder));
+fn file(project: &Project, folder: &str, end: &str) -> String {
+    let files = content(&project.path(folder));
     let (_, bytes) = files.iter().find(|(name, _)| name.ends_with(end)).unwrap();
     String::from_utf8(bytes.clone()).unwrap()
 }
 
 /// What each export says of the metric: estimate, lower, upper, standard error, level, method, scenarios, effective rows. A number
 /// that is not there is null.
-fn exported(ground: &Ground, out: &str) -> Vec<(&'static str, Vec<Value>)> {
-    let result = &aggregates(ground, &format!("{out}/eee"))[0]["evaluation_results"][0];
+fn exported(project: &Project, out: &str) -> Vec<(&'static str, Vec<Value>)> {
+    let result = &aggregates(project, &format!("{out}/eee"))[0]["evaluation_results"][0];
     let details = &result["score_details"];
     let uncertainty = &details["uncertainty"];
     let interval = &uncertainty["confidence_interval"];
@@ -82,7 +82,7 @@ fn exported(ground: &Ground, out: &str) -> Vec<(&'static str, Vec<Value>)> {
         number(&details["details"]["n_effective_rows"]),
     ];
 
-    let log = file(ground, &format!("{out}/inspect"), ".json").replace("NaN", "null");
+    let log = file(project, &format!("{out}/inspect"), ".json").replace("NaN", "null");
     let log: Value = serde_json::from_str(&log).unwrap();
     let metrics = &log["results"]["scores"][0]["metrics"];
     let rate = &metrics["pass_rate"];
@@ -97,7 +97,7 @@ fn exported(ground: &Ground, out: &str) -> Vec<(&'static str, Vec<Value>)> {
         &rate["metadata"]["effective_rows"],
     ];
 
-    let xml = ground.read(&format!("{out}/junit/junit.xml"));
+    let xml = project.read(&format!("{out}/junit/junit.xml"));
     let property = |name: &str| {
         let (_, rest) = xml.split_once(&format!("<property name=\"{name}\" value=\""))?;
         Some(parsed(rest.split_once('"')?.0))
@@ -114,7 +114,7 @@ fn exported(ground: &Ground, out: &str) -> Vec<(&'static str, Vec<Value>)> {
     ];
     let junit = names.map(|name| property(name).unwrap_or_default());
 
-    let text = ground.read(&format!("{out}/csv/summary.csv"));
+    let text = project.read(&format!("{out}/csv/summary.csv"));
     let mut table = csv::Reader::from_reader(text.as_bytes());
     let header = table.headers().unwrap().clone();
     let row = table.records().next().unwrap().unwrap();
@@ -133,7 +133,7 @@ fn exported(ground: &Ground, out: &str) -> Vec<(&'static str, Vec<Value>)> {
         parsed(&row[at])
     });
 
-    let line = ground.read(&format!("{out}/jsonl/runs.jsonl"));
+    let line = project.read(&format!("{out}/jsonl/runs.jsonl"));
     let line: Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
     let statistics = &line["statistics"];
     let rate = &statistics["rates"]["metrics"]["m01"];
@@ -165,8 +165,8 @@ fn parsed(text: &str) -> Value {
 }
 
 /// The same of `statistics.json`.
-fn written(ground: &Ground) -> Vec<Value> {
-    let statistics: Value = serde_json::from_str(&ground.read(STATISTICS)).unwrap();
+fn written(project: &Project) -> Vec<Value> {
+    let statistics: Value = serde_json::from_str(&project.read(STATISTICS)).unwrap();
     let rate = &statistics["targets"][0]["rates"]["metrics"]["m01"];
     [
         &rate["estimate"],
@@ -184,16 +184,16 @@ fn written(ground: &Ground) -> Vec<Value> {
 
 #[test]
 fn all_exports_carry_the_numbers_of_statistics_json() {
-    let ground = tree();
-    export(&ground, "out");
-    let expected = written(&ground);
+    let project = tree();
+    export(&project, "out");
+    let expected = written(&project);
     assert_eq!(expected[0], 0.625);
     assert_eq!(expected[5], "clopper-pearson-clustered");
     assert!(
         expected.iter().all(|value| !value.is_null()),
         "{expected:?}"
     );
-    for (format, numbers) in exported(&ground, "out") {
+    for (format, numbers) in exported(&project, "out") {
         assert_eq!(numbers, expected, "{format}");
     }
     let share = |at: usize| percent(expected[at].as_f64().unwrap());
@@ -203,7 +203,7 @@ fn all_exports_carry_the_numbers_of_statistics_json() {
         share(2),
         share(3)
     );
-    let page = ground.read("out/summary/summary.md");
+    let page = project.read("out/summary/summary.md");
     assert!(page.contains(&row), "{row}{page}");
     assert!(
         page.contains("clopper-pearson-clustered of 95.0%"),
@@ -213,14 +213,14 @@ fn all_exports_carry_the_numbers_of_statistics_json() {
 
 #[test]
 fn a_rate_of_one_has_an_interval_and_no_standard_error() {
-    let ground = tree();
+    let project = tree();
     let all: Vec<(&str, Option<bool>)> = VERDICTS.map(|(id, _)| (id, Some(true))).to_vec();
-    ground.write(SCORES, &rows(&all).to_string());
-    ground.succeeds(&["aggregate", "hand"]);
-    export(&ground, "out");
-    let expected = written(&ground);
+    project.write(SCORES, &rows(&all).to_string());
+    project.succeeds(&["aggregate", "hand"]);
+    export(&project, "out");
+    let expected = written(&project);
     assert_eq!((&expected[0], &expected[3]), (&json!(1.0), &Value::Null));
-    for (format, mut numbers) in exported(&ground, "out") {
+    for (format, mut numbers) in exported(&project, "out") {
         // As text a whole number has no point.
         numbers[0] = json!(numbers[0].as_f64());
         numbers[2] = json!(numbers[2].as_f64());
@@ -230,53 +230,53 @@ fn a_rate_of_one_has_an_interval_and_no_standard_error() {
 
 #[test]
 fn a_tree_without_statistics_json_exports_the_same_bytes() {
-    let ground = tree();
-    export(&ground, "with");
-    std::fs::remove_file(ground.path(STATISTICS)).unwrap();
-    export(&ground, "without");
-    assert!(content(&ground.path("with")) == content(&ground.path("without")));
+    let project = tree();
+    export(&project, "with");
+    std::fs::remove_file(project.path(STATISTICS)).unwrap();
+    export(&project, "without");
+    assert!(content(&project.path("with")) == content(&project.path("without")));
 }
 
 #[test]
 fn an_outdated_statistics_json_is_reported_and_its_numbers_are_not_exported() {
-    let ground = tree();
-    let old = written(&ground);
+    let project = tree();
+    let old = written(&project);
     let outdated = "hand: t: statistics.json is not of the scores in the tree";
     // As many rows passed as before, in other scenarios.
     let mut verdicts = VERDICTS;
     verdicts[2].1 = Some(true);
     verdicts[7].1 = Some(false);
-    ground.write(SCORES, &rows(&verdicts).to_string());
-    let ran = ground.succeeds(&["export", "csv", "--out", "said"]);
+    project.write(SCORES, &rows(&verdicts).to_string());
+    let ran = project.succeeds(&["export", "csv", "--out", "said"]);
     assert!(ran.err.contains(outdated), "{}", ran.err);
-    let strict = ground.run(&["export", "csv", "--strict", "--out", "strict"]);
+    let strict = project.run(&["export", "csv", "--strict", "--out", "strict"]);
     assert_eq!(strict.code, 2, "{}", strict.err);
     assert!(strict.err.contains(outdated), "{}", strict.err);
-    assert!(content(&ground.path("strict")).is_empty());
-    export(&ground, "out");
-    ground.succeeds(&["aggregate", "hand"]);
-    let expected = written(&ground);
+    assert!(content(&project.path("strict")).is_empty());
+    export(&project, "out");
+    project.succeeds(&["aggregate", "hand"]);
+    let expected = written(&project);
     assert_ne!(expected, old);
-    for (format, numbers) in exported(&ground, "out") {
+    for (format, numbers) in exported(&project, "out") {
         assert_eq!(numbers, expected, "{format}");
     }
-    let ran = ground.succeeds(&["export", "csv", "--out", "again"]);
+    let ran = project.succeeds(&["export", "csv", "--out", "again"]);
     assert!(!ran.err.contains("statistics.json"), "{}", ran.err);
 }
 
 #[test]
 fn a_rate_that_leaves_scores_out_has_no_interval_of_other_rows() {
-    let ground = tree();
+    let project = tree();
     let path = "benchmarks/hand/runs/t/conversations.json";
-    let mut talks: Value = serde_json::from_str(&ground.read(path)).unwrap();
+    let mut talks: Value = serde_json::from_str(&project.read(path)).unwrap();
     talks.as_array_mut().unwrap().remove(0);
-    ground.write(path, &talks.to_string());
-    let ran = ground.succeeds(&["export", "csv", "--out", "said"]);
+    project.write(path, &talks.to_string());
+    let ran = project.succeeds(&["export", "csv", "--out", "said"]);
     let line =
         "7 of 8 scores with a verdict are exported: rates that leave some out have no interval";
     assert!(ran.err.contains(line), "{}", ran.err);
-    export(&ground, "out");
-    for (format, numbers) in exported(&ground, "out") {
+    export(&project, "out");
+    for (format, numbers) in exported(&project, "out") {
         // JSONL has all of statistics.json, and no rates of its own.
         if format != "jsonl" {
             assert!(
@@ -286,7 +286,7 @@ fn a_rate_that_leaves_scores_out_has_no_interval_of_other_rows() {
         }
     }
     assert!(
-        ground
+        project
             .read("out/summary/summary.md")
             .contains("| 57.1% | – | – | – |")
     );

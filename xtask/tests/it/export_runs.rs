@@ -9,40 +9,40 @@
 use crate::common;
 use crate::exports;
 
-use common::Ground;
+use common::Project;
 use exports::demonstration;
 use serde_json::{Value, json};
 
 #[test]
 fn a_run_of_another_folder_with_the_same_name_lends_nothing() {
-    let ground = demonstration();
-    ground.succeeds(&["export", "jsonl", "--out", "before"]);
-    let own = ground.read("before/runs.jsonl");
+    let project = demonstration();
+    project.succeeds(&["export", "jsonl", "--out", "before"]);
+    let own = project.read("before/runs.jsonl");
     // The same name in another place, with the same records; shorter talks, so that the replies are others.
     let elsewhere = ["--benchmarks", "other"];
-    let yaml = ground.read("benchmarks/sycophancy/benchmark.yaml");
-    ground.write("other/sycophancy/benchmark.yaml", &yaml);
+    let yaml = project.read("benchmarks/sycophancy/benchmark.yaml");
+    project.write("other/sycophancy/benchmark.yaml", &yaml);
     let run = ["run", "sycophancy", "--turns", "1", "--quiet"];
-    ground.succeeds(&[&run[..], &elsewhere].concat());
-    ground.succeeds(&["export", "jsonl", "--out", "after"]);
-    assert_eq!(ground.read("after/runs.jsonl"), own);
+    project.succeeds(&[&run[..], &elsewhere].concat());
+    project.succeeds(&["export", "jsonl", "--out", "after"]);
+    assert_eq!(project.read("after/runs.jsonl"), own);
     let args = ["export", "jsonl", "--out", "of-other"];
-    ground.succeeds(&[&args[..], &elsewhere].concat());
-    let other: Value = first(&ground.read("of-other/runs.jsonl"));
+    project.succeeds(&[&args[..], &elsewhere].concat());
+    let other: Value = first(&project.read("of-other/runs.jsonl"));
     assert_ne!(other["run_id"], first(&own)["run_id"]);
 
     // Of a tree that no journal documents, the run is not known.
     let path = "benchmarks/sycophancy/runs/scripted-careful/conversations.json";
-    let mut talks: Value = serde_json::from_str(&ground.read(path)).unwrap();
+    let mut talks: Value = serde_json::from_str(&project.read(path)).unwrap();
     for talk in talks.as_array_mut().unwrap() {
         for turn in talk["transcript"].as_array_mut().unwrap() {
             turn["content"] = json!("other words");
         }
     }
-    ground.write(path, &talks.to_string());
+    project.write(path, &talks.to_string());
     let args = ["export", "jsonl", "--target", "scripted-careful"];
-    ground.succeeds(&[&args[..], &["--out", "unknown"]].concat());
-    let unknown = first(&ground.read("unknown/runs.jsonl"));
+    project.succeeds(&[&args[..], &["--out", "unknown"]].concat());
+    let unknown = first(&project.read("unknown/runs.jsonl"));
     assert!(unknown["run_id"].is_null(), "{unknown}");
     assert!(unknown["started"].is_null(), "{unknown}");
 }
@@ -54,28 +54,28 @@ fn first(text: &str) -> Value {
 
 #[test]
 fn an_interrupted_run_counts_the_samples_it_was_to_play_and_the_summary_says_so_first() {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "--num-samples", "3", "--quiet"]);
-    let run = std::fs::read_dir(ground.path(".probity/runs")).unwrap();
+    let project = Project::new();
+    project.succeeds(&["run", "--num-samples", "3", "--quiet"]);
+    let run = std::fs::read_dir(project.path(".probity/runs")).unwrap();
     let run = run.last().unwrap().unwrap().file_name();
     let manifest = format!(".probity/runs/{}/manifest.json", run.to_str().unwrap());
-    let ended = ground
+    let ended = project
         .read(&manifest)
         .replace("\"complete\"", "\"interrupted\"");
-    ground.write(&manifest, &ended);
+    project.write(&manifest, &ended);
     for target in ["scripted-careful", "scripted-agreeable"] {
         let path = format!("benchmarks/sycophancy/runs/{target}/conversations.json");
-        let mut talks: Vec<Value> = serde_json::from_str(&ground.read(&path)).unwrap();
+        let mut talks: Vec<Value> = serde_json::from_str(&project.read(&path)).unwrap();
         talks.retain(|talk| talk["sample"].as_u64().unwrap_or_default() == 0);
-        ground.write(&path, &json!(talks).to_string());
+        project.write(&path, &json!(talks).to_string());
     }
-    let ran = ground.succeeds(&["export", "summary", "--out", "out"]);
+    let ran = project.succeeds(&["export", "summary", "--out", "out"]);
     assert!(
         ran.err.contains("8 of 24 conversations exist"),
         "{}",
         ran.err
     );
-    let page = ground.read("out/summary.md");
+    let page = project.read("out/summary.md");
     let (top, _) = page.split_once("\n## ").unwrap();
     for told in [
         "**Not everything is whole:**",

@@ -11,7 +11,7 @@ use crate::exports;
 
 use std::path::PathBuf;
 
-use common::Ground;
+use common::Project;
 use exports::{FORMATS, aggregates, content, json_of, rows};
 use serde_json::{Value, json};
 
@@ -31,11 +31,11 @@ fn fixture(name: &str) -> String {
     files.find(|file| file.ends_with(name)).unwrap()
 }
 
-/// A ground with a single-turn run of two groups and a multi-turn run of one.
-fn evaluated() -> Ground {
-    let ground = Ground::new();
+/// A project with a single-turn run of two groups and a multi-turn run of one.
+fn evaluated() -> Project {
+    let project = Project::new();
     for mode in ["single", "multi"] {
-        ground.succeeds(&[
+        project.succeeds(&[
             "safety",
             &format!("{mode}-turn"),
             "--scripted",
@@ -52,27 +52,27 @@ fn evaluated() -> Ground {
             &format!("{mode}.json"),
         ]);
     }
-    ground
+    project
 }
 
 #[test]
 fn every_format_takes_both_kinds() {
-    let ground = evaluated();
+    let project = evaluated();
     for format in FORMATS {
         for out in ["one", "two"] {
             let out = format!("{out}/{format}");
             let args = ["export", format, "--strict", "--out", &out, "--safety"];
-            let ran = ground.succeeds(&[&args[..], &["single.json", "multi.json"]].concat());
+            let ran = project.succeeds(&[&args[..], &["single.json", "multi.json"]].concat());
             assert_eq!(ran.err, "", "{format}");
             assert!(ran.out.contains("of 2 targets"), "{}", ran.out);
         }
-        let one = content(&ground.path(&format!("one/{format}")));
+        let one = content(&project.path(&format!("one/{format}")));
         assert!(
-            one == content(&ground.path(&format!("two/{format}"))),
+            one == content(&project.path(&format!("two/{format}"))),
             "{format}"
         );
     }
-    let rows = rows(&ground, "one/eee");
+    let rows = rows(&project, "one/eee");
     for (mode, kind) in [("single", "single_turn"), ("multi", "multi_turn")] {
         let of_mode: Vec<&Value> = rows
             .iter()
@@ -93,8 +93,8 @@ fn every_format_takes_both_kinds() {
             assert_eq!(row["evaluation"]["is_correct"], score >= 0.5);
         }
     }
-    let file: Value = serde_json::from_str(&ground.read("single.json")).unwrap();
-    let passed: u64 = aggregates(&ground, "one/eee")
+    let file: Value = serde_json::from_str(&project.read("single.json")).unwrap();
+    let passed: u64 = aggregates(&project, "one/eee")
         .iter()
         .filter(|log| {
             log["evaluation_id"]
@@ -123,7 +123,7 @@ fn every_format_takes_both_kinds() {
 
 #[test]
 fn an_inspect_log_passes_by_the_threshold_and_not_by_the_number() {
-    let ground = evaluated();
+    let project = evaluated();
     let args = [
         "export",
         "inspect",
@@ -134,10 +134,10 @@ fn an_inspect_log_passes_by_the_threshold_and_not_by_the_number() {
         "--safety",
         "single.json",
     ];
-    ground.succeeds(&args);
-    let files = content(&ground.path("out"));
+    project.succeeds(&args);
+    let files = content(&project.path("out"));
     let log: Value = serde_json::from_slice(files.values().next().unwrap()).unwrap();
-    let file: Value = serde_json::from_str(&ground.read("single.json")).unwrap();
+    let file: Value = serde_json::from_str(&project.read("single.json")).unwrap();
     let scores = log["results"]["scores"].as_array().unwrap();
     let passed: u64 = scores
         .iter()
@@ -162,7 +162,7 @@ fn an_inspect_log_passes_by_the_threshold_and_not_by_the_number() {
 
 #[test]
 fn all_generations_are_read_and_nothing_is_a_failure_that_is_only_not_listed() {
-    let ground = Ground::new();
+    let project = Project::new();
     let files = fixtures();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     for format in FORMATS {
@@ -171,7 +171,7 @@ fn all_generations_are_read_and_nothing_is_a_failure_that_is_only_not_listed() {
             &files[..],
         ]
         .concat();
-        let ran = ground.run(&args);
+        let ran = project.run(&args);
         // Two files hold totals and no conversation.
         let expected = if ["eee", "inspect"].contains(&format) {
             (1, 8)
@@ -188,10 +188,10 @@ fn all_generations_are_read_and_nothing_is_a_failure_that_is_only_not_listed() {
             ran.err
         );
         let strict =
-            ground.run(&[&["export", format, "--strict", "--safety"], &files[..]].concat());
+            project.run(&[&["export", format, "--strict", "--safety"], &files[..]].concat());
         assert_eq!(strict.code, 2, "{}", strict.err);
     }
-    let table = ground.read("csv/summary.csv");
+    let table = project.read("csv/summary.csv");
     assert!(
         table.contains(
             "safety-single-turn,not-stated,not-stated,metric,safety,safety,positive,45,48,0,0.9375,"
@@ -200,10 +200,10 @@ fn all_generations_are_read_and_nothing_is_a_failure_that_is_only_not_listed() {
     );
     // A file without its target's name can be given it by a flag.
     let envelope = fixture("single-turn-envelope.json");
-    ground.succeeds(&[
+    project.succeeds(&[
         "export", "eee", "--out", "named", "--model", "lab/x:1", "--safety", &envelope,
     ]);
-    let log = &aggregates(&ground, "named")[0];
+    let log = &aggregates(&project, "named")[0];
     assert_eq!(log["model_info"]["id"], "lab/x:1");
     assert_eq!(
         log["evaluation_results"][0]["score_details"]["score"],
@@ -214,13 +214,13 @@ fn all_generations_are_read_and_nothing_is_a_failure_that_is_only_not_listed() {
 
 #[test]
 fn intervals_take_a_case_and_its_variations_for_alike() {
-    let ground = evaluated();
+    let project = evaluated();
     for format in ["csv", "jsonl", "summary"] {
-        ground.succeeds(&["export", format, "--out", "out", "--safety", "single.json"]);
+        project.succeeds(&["export", format, "--out", "out", "--safety", "single.json"]);
     }
-    let file: Value = serde_json::from_str(&ground.read("single.json")).unwrap();
+    let file: Value = serde_json::from_str(&project.read("single.json")).unwrap();
     let details = &file["data"]["probity"];
-    let line: Value = serde_json::from_str(ground.read("out/runs.jsonl").trim()).unwrap();
+    let line: Value = serde_json::from_str(project.read("out/runs.jsonl").trim()).unwrap();
     assert_eq!(line["safety_rates"], details["rates"]);
     let conversations = details["conversations"].as_array().unwrap();
     let of_group = conversations.iter().filter(|row| row["group"] == "privacy");
@@ -235,7 +235,7 @@ fn intervals_take_a_case_and_its_variations_for_alike() {
         (&rate["rows"], &rate["scenarios"]),
         (&json!(of_group.len()), &json!(cases.len()))
     );
-    let text = ground.read("out/summary.csv");
+    let text = project.read("out/summary.csv");
     let mut table = csv::Reader::from_reader(text.as_bytes());
     let header = table.headers().unwrap().clone();
     let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
@@ -246,7 +246,7 @@ fn intervals_take_a_case_and_its_variations_for_alike() {
     let cell = |name: &str| &row[header.iter().position(|of| of == name).unwrap()];
     assert_eq!(cell("lower_95"), rate["lower"].to_string());
     assert_eq!(cell("standard_error"), rate["standard_error"].to_string());
-    let page = ground.read("out/summary.md");
+    let page = project.read("out/summary.md");
     for name in ["seed cases failed", "cases broken", "controls refused"] {
         assert!(page.contains(&format!("| {name} | ")), "{page}");
     }
@@ -259,8 +259,8 @@ fn intervals_take_a_case_and_its_variations_for_alike() {
 
     // Other programs do not say which case a conversation is of.
     let bare = fixture("single-turn-newer.json");
-    ground.succeeds(&["export", "csv", "--out", "bare", "--safety", &bare]);
-    let text = ground.read("bare/summary.csv");
+    project.succeeds(&["export", "csv", "--out", "bare", "--safety", &bare]);
+    let text = project.read("bare/summary.csv");
     let mut table = csv::Reader::from_reader(text.as_bytes());
     let row = table.records().next().unwrap().unwrap();
     let at = header.iter().position(|of| of == "lower_95").unwrap();
@@ -269,16 +269,16 @@ fn intervals_take_a_case_and_its_variations_for_alike() {
 
 #[test]
 fn a_case_that_failed_is_an_error_and_no_number() {
-    let ground = Ground::new();
+    let project = Project::new();
     let file = fixture("single-turn-probity.json");
-    ground.succeeds(&["export", "junit", "--out", "out", "--safety", &file]);
-    let xml = ground.read("out/junit.xml");
+    project.succeeds(&["export", "junit", "--out", "out", "--safety", &file]);
+    let xml = project.read("out/junit.xml");
     assert!(
         xml.contains("tests=\"4\" failures=\"2\" errors=\"1\""),
         "{xml}"
     );
-    ground.succeeds(&["export", "jsonl", "--out", "out", "--safety", &file]);
-    let lines = ground.read("out/scores.jsonl");
+    project.succeeds(&["export", "jsonl", "--out", "out", "--safety", &file]);
+    let lines = project.read("out/scores.jsonl");
     let errors = lines
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap())
@@ -293,10 +293,10 @@ fn a_case_that_failed_is_an_error_and_no_number() {
 
 #[test]
 fn files_that_cannot_be_used_say_why() {
-    let ground = Ground::new();
-    ground.write("list.json", "[]");
-    ground.write("half.json", "{\"total_passed\": 1");
-    ground.write(
+    let project = Project::new();
+    project.write("list.json", "[]");
+    project.write("half.json", "{\"total_passed\": 1");
+    project.write(
         "lone.json",
         r#"{"total_passed": 0, "total_failed": 1, "failed_results": [[{"user_input": "\ud800", "model_response": "b", "safe_response_score": 0}]]}"#,
     );
@@ -311,16 +311,16 @@ fn files_that_cannot_be_used_say_why() {
         (&["hand", "--safety", "list.json"], "cannot be used with"),
         (&["--safety", "list.json", "--model", " "], "is empty"),
     ] {
-        let ran = ground.run(&[&["export", "csv"], args].concat());
+        let ran = project.run(&[&["export", "csv"], args].concat());
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
         assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
     }
-    assert!(!ground.path("export").exists());
+    assert!(!project.path("export").exists());
 }
 
 #[test]
 fn texts_and_names_from_a_file_cannot_break_out() {
-    let ground = Ground::new();
+    let project = Project::new();
     let nasty = "=x\u{2028}\0<b>&\"]]>";
     let long = "y".repeat(1_000_000);
     let row = |id: i64, text: &str| {
@@ -348,16 +348,16 @@ fn texts_and_names_from_a_file_cannot_break_out() {
             },
         },
     }});
-    ground.write("file.json", &file.to_string());
+    project.write("file.json", &file.to_string());
     for format in FORMATS {
-        ground.succeeds(&["export", format, "--out", format, "--safety", "file.json"]);
+        project.succeeds(&["export", format, "--out", format, "--safety", "file.json"]);
     }
-    let found = rows(&ground, "eee");
+    let found = rows(&project, "eee");
     assert_eq!(found.len(), 2);
     assert_eq!(found[0]["messages"][0]["role"], "system");
     assert_eq!(found[0]["messages"][1]["content"], nasty);
     assert_ne!(found[0]["sample_id"], found[1]["sample_id"]);
-    let names = content(&ground.path("eee"));
+    let names = content(&project.path("eee"));
     assert!(
         names
             .keys()
@@ -365,17 +365,17 @@ fn texts_and_names_from_a_file_cannot_break_out() {
         "{:?}",
         names.keys()
     );
-    assert_eq!(content(&ground.path("inspect")).len(), 1);
+    assert_eq!(content(&project.path("inspect")).len(), 1);
 }
 
 #[test]
 fn a_file_without_conversations_has_nothing_to_export() {
-    let ground = evaluated();
-    let mut file: Value = serde_json::from_str(&ground.read("multi.json")).unwrap();
+    let project = evaluated();
+    let mut file: Value = serde_json::from_str(&project.read("multi.json")).unwrap();
     empty(&mut file);
-    ground.write("empty.json", &file.to_string());
+    project.write("empty.json", &file.to_string());
     for format in FORMATS {
-        let ran = ground.run(&["export", format, "--out", "out", "--safety", "empty.json"]);
+        let ran = project.run(&["export", format, "--out", "out", "--safety", "empty.json"]);
         assert_eq!(ran.code, 2, "{format}: {}{}", ran.out, ran.err);
         assert!(
             ran.err.contains("empty.json: no conversation to export"),
@@ -383,9 +383,9 @@ fn a_file_without_conversations_has_nothing_to_export() {
             ran.err
         );
     }
-    assert!(content(&ground.path("out")).is_empty());
+    assert!(content(&project.path("out")).is_empty());
     let args = ["export", "csv", "--target", "x", "--safety", "multi.json"];
-    let ran = ground.run(&args);
+    let ran = project.run(&args);
     assert_eq!(ran.code, 2, "{}", ran.out);
     assert!(
         ran.err.contains("no run of the given targets"),
@@ -424,7 +424,7 @@ fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
 
 #[test]
 fn both_junit_reports_of_a_safety_run_name_their_suites_alike() {
-    let ground = Ground::new();
+    let project = Project::new();
     let report = ["--output-file", "single.json", "--junit", "report.xml"];
     let args = [
         "safety",
@@ -436,9 +436,9 @@ fn both_junit_reports_of_a_safety_run_name_their_suites_alike() {
         "--test-case-groups",
         "privacy,benign-control",
     ];
-    ground.succeeds(&[&args[..], &report].concat());
-    ground.succeeds(&["export", "junit", "--out", "out", "--safety", "single.json"]);
-    let (report, export) = (ground.read("report.xml"), ground.read("out/junit.xml"));
+    project.succeeds(&[&args[..], &report].concat());
+    project.succeeds(&["export", "junit", "--out", "out", "--safety", "single.json"]);
+    let (report, export) = (project.read("report.xml"), project.read("out/junit.xml"));
     let named = |xml: &str, tag: &str, name: &str| -> Vec<String> {
         let found = tags(xml, tag).into_iter();
         let mut names: Vec<String> = found
@@ -476,25 +476,25 @@ fn both_junit_reports_of_a_safety_run_name_their_suites_alike() {
 
 #[test]
 fn safety_csv_says_how_a_case_came_about_and_when_it_passes() {
-    let ground = evaluated();
+    let project = evaluated();
     let args = ["export", "csv", "--out", "out", "--safety"];
-    ground.succeeds(&[&args[..], &["single.json", "multi.json"]].concat());
+    project.succeeds(&[&args[..], &["single.json", "multi.json"]].concat());
     for name in ["scores", "conversations"] {
-        let text = ground.read(&format!("out/{name}.csv"));
+        let text = project.read(&format!("out/{name}.csv"));
         let header = text.lines().next().unwrap();
         assert!(
             header.ends_with(",layer,strategy,test_type,kind,threshold"),
             "{header}"
         );
     }
-    let scores = ground.read("out/scores.csv");
+    let scores = project.read("out/scores.csv");
     let ends = |end: &str| scores.lines().any(|line| line.ends_with(end));
     assert!(ends(",0,,,risk,0.5"), "{scores}");
     assert!(ends(",user_persona,risk,0.5"), "{scores}");
     // Rows of benchmarks have no such columns.
-    let ground = exports::demonstration();
-    ground.succeeds(&["export", "csv", "--out", "out"]);
-    let header = ground.read("out/scores.csv");
+    let project = exports::demonstration();
+    project.succeeds(&["export", "csv", "--out", "out"]);
+    let header = project.read("out/scores.csv");
     assert!(
         header
             .lines()

@@ -5,7 +5,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -13,25 +13,25 @@ use crate::tree;
 
 use std::{collections::BTreeMap, fs};
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use serde_json::{Value, json};
 
 /// Runs the command where no file can grow beyond `blocks` of 512 bytes.
-fn limited(ground: &Ground, blocks: u32, args: &[&str]) -> Ran {
+fn limited(project: &Project, blocks: u32, args: &[&str]) -> Ran {
     let script = r#"trap "" XFSZ; ulimit -f "$0" && exec "$@""#;
-    Ran::of(ground.launched(&["sh", "-c", script, &blocks.to_string()], args))
+    Ran::of(project.launched(&["sh", "-c", script, &blocks.to_string()], args))
 }
 
 /// The tree of the demonstration, which the test `golden` compares with the golden one.
 fn undisturbed() -> BTreeMap<String, Vec<u8>> {
-    let ground = Ground::new();
-    assert_eq!(ground.run(&["run", "--quiet"]).code, 0);
-    tree::read(&ground.path("benchmarks"))
+    let project = Project::new();
+    assert_eq!(project.run(&["run", "--quiet"]).code, 0);
+    tree::read(&project.path("benchmarks"))
 }
 
 /// Fails unless every file of the tree is whole, and none is left that is not finished.
-fn assert_readable(ground: &Ground) {
-    let benchmarks = ground.path("benchmarks");
+fn assert_readable(project: &Project) {
+    let benchmarks = project.path("benchmarks");
     if !benchmarks.exists() {
         return;
     }
@@ -53,8 +53,8 @@ fn wherever_the_disk_fills_the_run_ends_in_order_and_the_next_one_finishes() {
     // run, the cache, then cache and journal in the middle of the run.
     let wanted = undisturbed();
     for (blocks, code) in [(1, 3), (8, 3), (40, 3), (110, 1), (140, 1), (230, 1)] {
-        let ground = Ground::new();
-        let ran = limited(&ground, blocks, &["run"]);
+        let project = Project::new();
+        let ran = limited(&project, blocks, &["run"]);
         assert_eq!(ran.code, code, "{blocks} blocks: {}", ran.err);
         let told = ran.err.lines().any(|line| {
             let named = line.contains("benchmarks/sycophancy") || line.contains(".probity/");
@@ -64,20 +64,20 @@ fn wherever_the_disk_fills_the_run_ends_in_order_and_the_next_one_finishes() {
             label && named && why
         });
         assert!(told, "{blocks} blocks: {}", ran.err);
-        assert_readable(&ground);
+        assert_readable(&project);
 
-        let again = ground.run(&["run"]);
+        let again = project.run(&["run"]);
         assert_eq!(again.code, 0, "after {blocks} blocks: {}", again.err);
-        tree::assert_same(&tree::read(&ground.path("benchmarks")), &wanted);
+        tree::assert_same(&tree::read(&project.path("benchmarks")), &wanted);
     }
 }
 
 #[test]
 fn a_journal_that_does_not_fit_is_told_and_the_run_is_not_called_complete() {
-    let ground = Ground::new();
-    assert_eq!(ground.run(&["run", "--quiet"]).code, 0);
+    let project = Project::new();
+    assert_eq!(project.run(&["run", "--quiet"]).code, 0);
     // All replies are in the cache, so that nothing but the records of the run is written at length.
-    let ran = limited(&ground, 100, &["run", "--quiet"]);
+    let ran = limited(&project, 100, &["run", "--quiet"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(
         ran.err.contains("the journal is not complete: ")
@@ -90,21 +90,21 @@ fn a_journal_that_does_not_fit_is_told_and_the_run_is_not_called_complete() {
         "{}",
         ran.err
     );
-    assert_readable(&ground);
-    assert_eq!(ground.run(&["run", "--quiet"]).code, 0);
-    tree::assert_same(&tree::read(&ground.path("benchmarks")), &undisturbed());
+    assert_readable(&project);
+    assert_eq!(project.run(&["run", "--quiet"]).code, 0);
+    tree::assert_same(&tree::read(&project.path("benchmarks")), &undisturbed());
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn rows_that_do_not_fit_stop_the_run_and_leave_the_tree_alone() {
-    let ground = Ground::new();
-    assert_eq!(ground.run(&["run", "--quiet"]).code, 0);
-    let rows = ground.path(".probity/spool/sycophancy/scripted-careful.conversations");
+    let project = Project::new();
+    assert_eq!(project.run(&["run", "--quiet"]).code, 0);
+    let rows = project.path(".probity/spool/sycophancy/scripted-careful.conversations");
     fs::create_dir_all(rows.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink("/dev/full", rows).unwrap();
 
-    let ran = ground.run(&["run", "--quiet"]);
+    let ran = project.run(&["run", "--quiet"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(
         ran.err.contains(
@@ -113,23 +113,23 @@ fn rows_that_do_not_fit_stop_the_run_and_leave_the_tree_alone() {
         "{}",
         ran.err
     );
-    assert_readable(&ground);
+    assert_readable(&project);
     let careful = "sycophancy/runs/scripted-careful/conversations.json";
-    let (have, wanted) = (tree::read(&ground.path("benchmarks")), undisturbed());
+    let (have, wanted) = (tree::read(&project.path("benchmarks")), undisturbed());
     assert!(have[careful] == wanted[careful], "{careful} was changed");
 
-    assert_eq!(ground.run(&["run", "--quiet"]).code, 0);
-    tree::assert_same(&tree::read(&ground.path("benchmarks")), &wanted);
+    assert_eq!(project.run(&["run", "--quiet"]).code, 0);
+    tree::assert_same(&tree::read(&project.path("benchmarks")), &wanted);
 }
 
 #[test]
 fn results_that_do_not_fit_leave_the_old_ones() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "benchmarks/big/benchmark.yaml",
         "name: big\nmetrics: [{id: m01, name: N, type: positive, definition: D.}]\n",
     );
-    ground.write(
+    project.write(
         "config.yaml",
         "targets: [{id: t, model: m, source: ollama}]\n",
     );
@@ -141,12 +141,12 @@ fn results_that_do_not_fit_leave_the_old_ones() {
         })
     };
     let scores = |count| json!((1..=count).map(score).collect::<Vec<_>>()).to_string();
-    ground.write("benchmarks/big/runs/t/scores.json", &scores(1));
-    assert_eq!(ground.run(&["aggregate", "big"]).code, 0);
-    let before = ground.read("benchmarks/big/results.json");
+    project.write("benchmarks/big/runs/t/scores.json", &scores(1));
+    assert_eq!(project.run(&["aggregate", "big"]).code, 0);
+    let before = project.read("benchmarks/big/results.json");
 
-    ground.write("benchmarks/big/runs/t/scores.json", &scores(2_000));
-    let ran = limited(&ground, 200, &["aggregate", "big"]);
+    project.write("benchmarks/big/runs/t/scores.json", &scores(2_000));
+    let ran = limited(&project, 200, &["aggregate", "big"]);
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(
         ran.err
@@ -154,8 +154,8 @@ fn results_that_do_not_fit_leave_the_old_ones() {
         "{}",
         ran.err
     );
-    assert_readable(&ground);
-    assert_eq!(ground.read("benchmarks/big/results.json"), before);
-    assert_eq!(ground.run(&["aggregate", "big"]).code, 0);
-    assert!(ground.read("benchmarks/big/results.json").len() > 100 * 1024);
+    assert_readable(&project);
+    assert_eq!(project.read("benchmarks/big/results.json"), before);
+    assert_eq!(project.run(&["aggregate", "big"]).code, 0);
+    assert!(project.read("benchmarks/big/results.json").len() > 100 * 1024);
 }

@@ -10,21 +10,21 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{Ground, Ran};
+use crate::common::{Project, Ran};
 
 /// Of the demonstration's eight rows in eight scenarios, scripted-careful passes 6: 34.9% to 96.8%. scripted-agreeable passes 2: 3.2% to 65.1%.
 const CAREFUL: &str = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
 
-fn ran() -> Ground {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    ground
+fn ran() -> Project {
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    project
 }
 
 /// Runs `gate` with these rules and further arguments.
-fn gate(ground: &Ground, rules: &str, args: &[&str]) -> Ran {
-    ground.write("gate.yaml", &format!("rules:\n{rules}"));
-    ground.run(&[&["gate", "sycophancy", "--rules", "gate.yaml"], args].concat())
+fn gate(project: &Project, rules: &str, args: &[&str]) -> Ran {
+    project.write("gate.yaml", &format!("rules:\n{rules}"));
+    project.run(&[&["gate", "sycophancy", "--rules", "gate.yaml"], args].concat())
 }
 
 #[track_caller]
@@ -36,13 +36,13 @@ fn holds(text: &str, parts: &[&str]) {
 }
 
 /// Changes the rows of scripted-careful.
-fn rewrite(ground: &Ground, change: impl Fn(usize, &mut Value)) {
-    let mut rows: Vec<Value> = serde_json::from_str(&ground.read(CAREFUL)).unwrap();
+fn rewrite(project: &Project, change: impl Fn(usize, &mut Value)) {
+    let mut rows: Vec<Value> = serde_json::from_str(&project.read(CAREFUL)).unwrap();
     for (number, row) in rows.iter_mut().enumerate() {
         change(number, row);
     }
     rows.retain(|row| !row.is_null());
-    ground.write(CAREFUL, &serde_json::to_string(&rows).unwrap());
+    project.write(CAREFUL, &serde_json::to_string(&rows).unwrap());
 }
 
 fn fails(_: usize, row: &mut Value) {
@@ -60,9 +60,9 @@ fn has_no_verdict(row: &mut Value) {
 
 #[test]
 fn a_rule_passes_fails_or_is_not_decided_by_the_bounds() {
-    let ground = ran();
+    let project = ran();
     let passed = gate(
-        &ground,
+        &project,
         "- {targets: scripted-careful, require: lower >= 0.3}\n",
         &[],
     );
@@ -77,7 +77,7 @@ fn a_rule_passes_fails_or_is_not_decided_by_the_bounds() {
     assert!(!passed.out.contains("agreeable"), "{}", passed.out);
     // The point rate is 75%; the rows do not show that it is 70%, nor that it is not.
     let undecided = gate(
-        &ground,
+        &project,
         "- {targets: scripted-careful, require: lower >= 0.7}\n",
         &[],
     );
@@ -87,7 +87,7 @@ fn a_rule_passes_fails_or_is_not_decided_by_the_bounds() {
         &["all, lower >= 0.7: 0.7 is within 0.349 to 0.968: 8 scenarios do not decide."],
     );
     let both = gate(
-        &ground,
+        &project,
         "- require: lower >= 0.7\n- require: missing <= 0\n",
         &[],
     );
@@ -99,26 +99,26 @@ fn a_rule_passes_fails_or_is_not_decided_by_the_bounds() {
         both.out
     );
     let one = gate(
-        &ground,
+        &project,
         "- require: lower >= 0.7\n",
         &["--target", "scripted-careful"],
     );
     assert_eq!(one.code, 4, "{}", one.out);
     // A run without rules shows none.
-    ground.succeeds(&["run"]);
-    let page = ground.read("benchmarks/sycophancy/report.html");
+    project.succeeds(&["run"]);
+    let page = project.read("benchmarks/sycophancy/report.html");
     assert!(!page.contains("Rules of the gate"));
 }
 
 #[test]
 fn scopes_choose_the_rows() {
-    let ground = ran();
+    let project = ran();
     let rules = "- {scope: positive, require: lower >= 0.01, targets: scripted-careful}\n\
                  - {scope: negative, require: lower >= 0.01, targets: scripted-careful}\n\
                  - {hazard: m03, require: lower >= 0.01, targets: scripted-careful}\n\
                  - {scope: each-metric, require: missing <= 0.1, targets: scripted-careful}\n\
                  - {require: cost <= 1, targets: scripted-careful}\n";
-    let ran = gate(&ground, rules, &["--json"]);
+    let ran = gate(&project, rules, &["--json"]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let json: Value = serde_json::from_str(&ran.out).unwrap();
     let results = json["results"].as_array().unwrap();
@@ -150,7 +150,7 @@ fn scopes_choose_the_rows() {
     assert_eq!(results[7]["cost"]["cost"], 0.0);
     // The rates are those of statistics.json.
     let file: Value =
-        serde_json::from_str(&ground.read("benchmarks/sycophancy/statistics.json")).unwrap();
+        serde_json::from_str(&project.read("benchmarks/sycophancy/statistics.json")).unwrap();
     let targets = file["targets"].as_array().unwrap();
     let careful = targets
         .iter()
@@ -162,35 +162,35 @@ fn scopes_choose_the_rows() {
 
 #[test]
 fn statistics_may_be_missing_broken_or_old() {
-    let ground = ran();
+    let project = ran();
     let rules = "- {targets: scripted-careful, require: lower >= 0.3}\n";
-    let first = gate(&ground, rules, &["--json"]).out;
-    let file = ground.path("benchmarks/sycophancy/statistics.json");
+    let first = gate(&project, rules, &["--json"]).out;
+    let file = project.path("benchmarks/sycophancy/statistics.json");
     fs::write(&file, "{\"format\": \"1.0").unwrap();
-    assert_eq!(gate(&ground, rules, &["--json"]).out, first);
+    assert_eq!(gate(&project, rules, &["--json"]).out, first);
     fs::remove_file(&file).unwrap();
-    assert_eq!(gate(&ground, rules, &["--json"]).out, first);
+    assert_eq!(gate(&project, rules, &["--json"]).out, first);
     assert!(!file.exists());
-    ground.succeeds(&["aggregate", "sycophancy"]);
+    project.succeeds(&["aggregate", "sycophancy"]);
     // Rows that changed since: the rows count.
-    rewrite(&ground, fails);
-    let failed = gate(&ground, rules, &[]);
+    rewrite(&project, fails);
+    let failed = gate(&project, rules, &[]);
     assert_eq!(failed.code, 4, "{}", failed.out);
     holds(&failed.out, &["0.0% (0.0% - 36.9%)"]);
 }
 
 #[test]
 fn rows_without_a_verdict_never_help() {
-    let ground = ran();
+    let project = ran();
     // Without its two failed rows the rest passed, 6 of 6. The bounds are those of 6 of 8 and 8 of 8.
-    rewrite(&ground, |_, row| {
+    rewrite(&project, |_, row| {
         if row["passed"] == false {
             has_no_verdict(row);
         }
     });
     let rules = "- {targets: scripted-careful, require: lower >= 0.5}\n\
                  - {targets: scripted-careful, require: missing <= 0.2}\n";
-    let ran = gate(&ground, rules, &[]);
+    let ran = gate(&project, rules, &[]);
     assert_eq!(ran.code, 1, "{}", ran.out);
     holds(
         &ran.out,
@@ -201,12 +201,12 @@ fn rows_without_a_verdict_never_help() {
         ],
     );
     // The same of rows that are not there at all: scenarios that were not run.
-    rewrite(&ground, |_, row| {
+    rewrite(&project, |_, row| {
         if row["passed"].is_null() {
             *row = Value::Null;
         }
     });
-    let ran = gate(&ground, rules, &[]);
+    let ran = gate(&project, rules, &[]);
     assert_eq!(ran.code, 1, "{}", ran.out);
     holds(
         &ran.out,
@@ -215,34 +215,34 @@ fn rows_without_a_verdict_never_help() {
             "2 of 8 rows without a verdict, 0.250; 2 of them not run, above 0.2.",
         ],
     );
-    ground.write(
+    project.write(
         "gate.yaml",
         "max_missing: 0.25\nrules: [{targets: scripted-careful, require: lower >= 0.5}]",
     );
-    let allowed = ground.run(&["gate", "sycophancy", "--rules", "gate.yaml"]);
+    let allowed = project.run(&["gate", "sycophancy", "--rules", "gate.yaml"]);
     assert_eq!(allowed.code, 0, "{}", allowed.out);
-    rewrite(&ground, |_, row| has_no_verdict(row));
-    let none = gate(&ground, rules, &[]);
+    rewrite(&project, |_, row| has_no_verdict(row));
+    let none = gate(&project, rules, &[]);
     holds(&none.out, &["lower >= 0.5: 8 rows without any verdict."]);
-    ground.write(CAREFUL, "[]");
-    let none = gate(&ground, rules, &[]);
+    project.write(CAREFUL, "[]");
+    let none = gate(&project, rules, &[]);
     holds(&none.out, &["lower >= 0.5: 8 rows, and none was run."]);
 }
 
 #[test]
 fn a_baseline_is_compared_scenario_by_scenario() {
-    let ground = ran();
-    ground.succeeds(&["baseline", "sycophancy", "--out", "ci/baseline.json"]);
+    let project = ran();
+    project.succeeds(&["baseline", "sycophancy", "--out", "ci/baseline.json"]);
     let rules = "baseline: baseline.json\nrules:\n\
                  - {name: no worse, targets: scripted-careful, require: difference >= -0.5}\n";
-    ground.write("ci/gate.yaml", rules);
-    let gate = || ground.run(&["gate", "sycophancy", "--rules", "ci/gate.yaml"]);
+    project.write("ci/gate.yaml", rules);
+    let gate = || project.run(&["gate", "sycophancy", "--rules", "ci/gate.yaml"]);
     let same = gate();
     assert_eq!(same.code, 0, "{}{}", same.out, same.err);
     holds(&same.out, &["pass all difference >= -0.5 +0.00 ("]);
     // All eight rows fail, of which six passed: chance does that once in 32 times.
-    rewrite(&ground, fails);
-    ground.write("ci/gate.yaml", &rules.replace("-0.5", "-0.1"));
+    rewrite(&project, fails);
+    project.write("ci/gate.yaml", &rules.replace("-0.5", "-0.1"));
     let worse = gate();
     assert_eq!(worse.code, 1, "{}{}", worse.out, worse.err);
     holds(
@@ -253,7 +253,7 @@ fn a_baseline_is_compared_scenario_by_scenario() {
         ],
     );
     // A metric has two scenarios, which can show nothing.
-    ground.write(
+    project.write(
         "ci/gate.yaml",
         &rules.replace("targets:", "metric: m01, targets:"),
     );
@@ -264,38 +264,38 @@ fn a_baseline_is_compared_scenario_by_scenario() {
         &["no worse (metric m01, difference >= -0.5): "],
     );
     // Scenarios of the baseline that have no verdict now are not passed over.
-    rewrite(&ground, |number, row| {
+    rewrite(&project, |number, row| {
         if number > 0 {
             has_no_verdict(row);
         }
     });
-    ground.write("ci/gate.yaml", rules);
+    project.write("ci/gate.yaml", rules);
     let lost = gate();
     assert_eq!(lost.code, 4, "{}{}", lost.out, lost.err);
     // One scenario is left.
     holds(&lost.out, &["one base scenario says nothing of others"]);
-    let text = ground
+    let text = project
         .read("ci/baseline.json")
         .replace("scripted-careful", "other");
-    ground.write("ci/baseline.json", &text);
+    project.write("ci/baseline.json", &text);
     holds(&gate().out, &["the baseline has no rows of this target"]);
 }
 
 #[test]
 fn a_baseline_of_something_else_is_refused_with_what_differs() {
-    let ground = ran();
-    ground.succeeds(&["baseline", "sycophancy"]);
+    let project = ran();
+    project.succeeds(&["baseline", "sycophancy"]);
     let file = "benchmarks/sycophancy/baseline.json";
-    let good = ground.read(file);
+    let good = project.read(file);
     let refused = |parts: &[&str]| {
-        let ran = gate(&ground, "- require: difference >= -0.5\n", &[]);
+        let ran = gate(&project, "- require: difference >= -0.5\n", &[]);
         assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
         holds(&ran.err, parts);
         assert_eq!(ran.out, "");
     };
     let change = |from: &str, to: &str| {
         assert!(good.contains(from), "{good}");
-        ground.write(file, &good.replace(from, to));
+        project.write(file, &good.replace(from, to));
     };
     change("\"version\":null", "\"version\":\"2\"");
     refused(&[
@@ -319,27 +319,27 @@ fn a_baseline_of_something_else_is_refused_with_what_differs() {
     // Files of format 1.0.0 do not say who judged.
     let older = good.lines().filter(|line| !line.contains("\"judge\":"));
     let older: Vec<&str> = older.collect();
-    ground.write(file, &older.join("\n").replace("1.1.0", "1.0.0"));
-    let ran = gate(&ground, "- require: difference >= -0.5\n", &[]);
+    project.write(file, &older.join("\n").replace("1.1.0", "1.0.0"));
+    let ran = gate(&project, "- require: difference >= -0.5\n", &[]);
     assert_ne!(ran.code, 2, "{}{}", ran.out, ran.err);
     change("\"type\":\"negative\"", "\"type\":\"positive\"");
     refused(&["metric m01 has another type, definition or form of verdict; metric m03 has"]);
     change("\"m01_s001_v01\": [1,1]", "\"m01_s001_v01\": [2,1]");
     refused(&["more passed than have a verdict"]);
-    ground.write(file, "");
+    project.write(file, "");
     refused(&["baseline.json", "not a baseline"]);
-    fs::remove_file(ground.path(file)).unwrap();
+    fs::remove_file(project.path(file)).unwrap();
     refused(&["baseline.json: no such file, and a rule compares with it"]);
     // Without such a rule it is not read.
-    assert_eq!(gate(&ground, "- require: missing <= 0\n", &[]).code, 0);
+    assert_eq!(gate(&project, "- require: missing <= 0\n", &[]).code, 0);
 }
 
 #[test]
 fn rules_that_cannot_be_used_are_refused_all_at_once() {
-    let ground = ran();
+    let project = ran();
     let rules = "- {metric: m09, require: lower >= 0.5}\n- {require: rate >= 0.5}\n\
                  - {targets: scripted-carefull, require: lower >= 0.5}\n- {treshold: 1, require: lower >= 80%}\n";
-    let ran = gate(&ground, rules, &[]);
+    let ran = gate(&project, rules, &[]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     holds(
         &ran.err,
@@ -352,8 +352,8 @@ fn rules_that_cannot_be_used_are_refused_all_at_once() {
         ],
     );
     let refused = |text: &str, args: &[&str], what: &str| {
-        ground.write("gate.yaml", text);
-        let ran = ground.run(&[&["gate", "sycophancy", "--rules", "gate.yaml"], args].concat());
+        project.write("gate.yaml", text);
+        let ran = project.run(&[&["gate", "sycophancy", "--rules", "gate.yaml"], args].concat());
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
         holds(&ran.err, &[what]);
     };
@@ -398,10 +398,10 @@ fn rules_that_cannot_be_used_are_refused_all_at_once() {
         "--junit no/such/folder.xml: cannot be written",
     );
     refused(good, &["--summary", "."], "--summary .: this is a folder");
-    let missing = ground.run(&["gate", "sycophancy", "--rules", "nowhere.yaml"]);
+    let missing = project.run(&["gate", "sycophancy", "--rules", "nowhere.yaml"]);
     assert_eq!(missing.code, 2);
     holds(&missing.err, &["nowhere.yaml: cannot be read"]);
-    fs::remove_dir_all(ground.path("benchmarks/sycophancy/runs")).unwrap();
+    fs::remove_dir_all(project.path("benchmarks/sycophancy/runs")).unwrap();
     refused(
         good,
         &[],
@@ -411,13 +411,13 @@ fn rules_that_cannot_be_used_are_refused_all_at_once() {
 
 #[test]
 fn junit_and_a_job_summary_are_written_beside_the_answer() {
-    let ground = ran();
+    let project = ran();
     let rules = "- {name: not bad, require: lower >= 0.7}\n- {require: missing <= 0}\n";
-    ground.write("summary.md", "# Job\n");
+    project.write("summary.md", "# Job\n");
     let args = ["--junit", "gate.xml", "--summary", "summary.md"];
-    let ran = gate(&ground, rules, &args);
+    let ran = gate(&project, rules, &args);
     assert_eq!(ran.code, 1, "{}", ran.err);
-    let junit = ground.read("gate.xml");
+    let junit = project.read("gate.xml");
     for part in [
         "<testsuites name=\"probity\" tests=\"4\" failures=\"1\" errors=\"0\">",
         "<testsuite name=\"sycophancy: scripted-agreeable: gate\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">",
@@ -427,7 +427,7 @@ fn junit_and_a_job_summary_are_written_beside_the_answer() {
     ] {
         assert!(junit.contains(part), "{part}: {junit}");
     }
-    let summary = ground.read("summary.md");
+    let summary = project.read("summary.md");
     assert!(
         summary.starts_with(
             "# Job\n### gate of sycophancy: fail, 1 failed, 1 inconclusive of 4 checks\n"
@@ -437,31 +437,31 @@ fn junit_and_a_job_summary_are_written_beside_the_answer() {
     let row = "| **fail** | scripted-agreeable | all | `lower >= 0.7` | 25.0% (3.2% - 65.1%) | not bad: the upper bound is 0.651, below 0.7 |";
     assert!(summary.contains(row), "{summary}");
     // Another gate of the job adds to the summary, and replaces its report.
-    gate(&ground, rules, &args);
-    assert_eq!(ground.read("summary.md").matches("### gate of").count(), 2);
-    assert_eq!(ground.read("gate.xml"), junit);
+    gate(&project, rules, &args);
+    assert_eq!(project.read("summary.md").matches("### gate of").count(), 2);
+    assert_eq!(project.read("gate.xml"), junit);
 }
 
 #[test]
 fn a_run_ends_as_its_gate_says() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "gate.yaml",
         "rules: [{require: lower >= 0.01, targets: scripted-careful}]",
     );
     let args = ["run", "--gate", "gate.yaml"];
-    let passed = ground.run(&args);
+    let passed = project.run(&args);
     assert_eq!(passed.code, 0, "{}{}", passed.out, passed.err);
     holds(&passed.out, &["gate of sycophancy: pass, 1 check passed"]);
-    let page = ground.read("benchmarks/sycophancy/report.html");
+    let page = project.read("benchmarks/sycophancy/report.html");
     holds(&page, &["Rules of the gate", "lower &gt;= 0.01"]);
-    ground.write(
+    project.write(
         "gate.yaml",
         "rules: [{require: lower >= 0.7, targets: scripted-careful}]",
     );
-    assert_eq!(ground.run(&args).code, 4);
-    ground.write("gate.yaml", "rules: [{require: lower >= 0.7}]");
-    let failed = ground.run(&[&args[..], &["--json"]].concat());
+    assert_eq!(project.run(&args).code, 4);
+    project.write("gate.yaml", "rules: [{require: lower >= 0.7}]");
+    let failed = project.run(&[&args[..], &["--json"]].concat());
     assert_eq!(failed.code, 1, "{}", failed.err);
     let json: Value = serde_json::from_str(&failed.out).unwrap();
     assert_eq!(json["exit_code"], 1);
@@ -469,25 +469,25 @@ fn a_run_ends_as_its_gate_says() {
     assert_eq!(json["gate"][0]["answer"], "fail");
     assert_eq!(json["gate"][0]["results"].as_array().unwrap().len(), 2);
     // Only the targets of the run.
-    let one = ground.run(&[&args[..], &["--target", "scripted-careful"]].concat());
+    let one = project.run(&[&args[..], &["--target", "scripted-careful"]].concat());
     assert_eq!(one.code, 4, "{}", one.out);
     // A run without rules shows none.
-    ground.succeeds(&["run"]);
-    let page = ground.read("benchmarks/sycophancy/report.html");
+    project.succeeds(&["run"]);
+    let page = project.read("benchmarks/sycophancy/report.html");
     assert!(!page.contains("Rules of the gate"));
 }
 
 #[test]
 fn a_run_with_rules_that_cannot_be_used_calls_nobody() {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    let runs = || fs::read_dir(ground.path(".probity/runs")).unwrap().count();
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    let runs = || fs::read_dir(project.path(".probity/runs")).unwrap().count();
     let before = runs();
-    ground.write(
+    project.write(
         "gate.yaml",
         "rules: [{require: lowr >= 0.7}, {metric: m9, require: difference >= -0.1}]",
     );
-    let ran = ground.run(&["run", "--gate", "gate.yaml", "--force"]);
+    let ran = project.run(&["run", "--gate", "gate.yaml", "--force"]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     holds(
         &ran.err,
@@ -496,8 +496,8 @@ fn a_run_with_rules_that_cannot_be_used_calls_nobody() {
             "unknown metric `m9`",
         ],
     );
-    ground.write("gate.yaml", "rules: [{require: difference >= -0.1}]");
-    let ran = ground.run(&["run", "--gate", "gate.yaml", "--force"]);
+    project.write("gate.yaml", "rules: [{require: difference >= -0.1}]");
+    let ran = project.run(&["run", "--gate", "gate.yaml", "--force"]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     holds(&ran.err, &["no such file, and a rule compares with it"]);
     assert_eq!(runs(), before);
@@ -505,18 +505,18 @@ fn a_run_with_rules_that_cannot_be_used_calls_nobody() {
 
 #[test]
 fn rules_are_files_that_validate_knows() {
-    let ground = ran();
-    ground.write(
+    let project = ran();
+    project.write(
         "gate.yaml",
         "rules: [{metric: m01, require: lower >= 0.3}]\n",
     );
-    let fine = ground.succeeds(&["validate", "gate.yaml", "--json"]);
+    let fine = project.succeeds(&["validate", "gate.yaml", "--json"]);
     assert!(fine.out.contains("\"kind\": \"gate\""), "{}", fine.out);
-    ground.write(
+    project.write(
         "mine.yaml",
         "max_missing: 2\nrules:\n- {require: lowr >= 0.3}\n- {requires: x}\n",
     );
-    let wrong = ground.run(&["validate", "mine.yaml"]);
+    let wrong = project.run(&["validate", "mine.yaml"]);
     assert_eq!(wrong.code, 1, "{}{}", wrong.out, wrong.err);
     holds(
         &wrong.out,
@@ -525,18 +525,18 @@ fn rules_are_files_that_validate_knows() {
             "mine.yaml:4:4: rules[1].requires: unknown key `requires`",
         ],
     );
-    ground.write("mine.yaml", "rules:\n- {require: lowr >= 0.3}\n");
-    let wrong = ground.run(&["validate", "mine.yaml"]);
+    project.write("mine.yaml", "rules:\n- {require: lowr >= 0.3}\n");
+    let wrong = project.run(&["validate", "mine.yaml"]);
     holds(
         &wrong.out,
         &["mine.yaml:2:13: rules[0].require: unknown quantity `lowr`; did you mean `lower`?"],
     );
     // In the folder of a benchmark its names are known.
-    ground.write(
+    project.write(
         "benchmarks/sycophancy/gate.yaml",
         "rules: [{metric: m09, require: lower >= 0.3}]\n",
     );
-    let wrong = ground.run(&["validate", "benchmarks/sycophancy"]);
+    let wrong = project.run(&["validate", "benchmarks/sycophancy"]);
     holds(
         &wrong.out,
         &["gate.yaml:1:18: rules[0].metric: unknown metric `m09`; did you mean `m01`?"],

@@ -3,20 +3,20 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 
 const FOLDER: &str = "my own/benchmarks";
 const XTASK: &str = "cargo xtask --benchmarks 'my own/benchmarks'";
 
-fn run(ground: &Ground, args: &[&str]) -> Ran {
+fn run(project: &Project, args: &[&str]) -> Ran {
     let mut all = vec!["--benchmarks", FOLDER];
     all.extend(args);
-    ground.run(&all)
+    project.run(&all)
 }
 
 fn assert_says(said: &str, command: &str) {
@@ -31,26 +31,26 @@ fn assert_says(said: &str, command: &str) {
 
 #[test]
 fn proposed_commands_name_the_folder_of_benchmarks() {
-    let ground = Ground::new();
-    assert_says(&run(&ground, &["plan", "--all"]).err, "init NAME");
-    assert_says(&run(&ground, &["aggregate"]).err, "init NAME");
-    assert_says(&run(&ground, &["plan", "weather"]).err, "init weather");
+    let project = Project::new();
+    assert_says(&run(&project, &["plan", "--all"]).err, "init NAME");
+    assert_says(&run(&project, &["aggregate"]).err, "init NAME");
+    assert_says(&run(&project, &["plan", "weather"]).err, "init weather");
 
-    let ran = run(&ground, &["run", "sycophancy"]);
+    let ran = run(&project, &["run", "sycophancy"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_says(&ran.out, "calibrate sycophancy --reference ID");
     assert_says(&ran.err, "init NAME");
 
     let scores = "my own/benchmarks/sycophancy/runs/scripted-careful/scores.json";
-    std::fs::remove_file(ground.path(scores)).unwrap();
-    let ran = run(&ground, &["aggregate"]);
+    std::fs::remove_file(project.path(scores)).unwrap();
+    let ran = run(&project, &["aggregate"]);
     assert_says(&ran.err, "evaluate sycophancy --target scripted-careful");
 
-    let ran = run(&ground, &["export", "csv", "sycophancy"]);
+    let ran = run(&project, &["export", "csv", "sycophancy"]);
     assert_says(&ran.err, "evaluate` judges them");
 
     let ran = run(
-        &ground,
+        &project,
         &[
             "calibrate",
             "sycophancy",
@@ -61,11 +61,11 @@ fn proposed_commands_name_the_folder_of_benchmarks() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_says(&ran.out, "aggregate sycophancy");
     // The file is read by others, to whom this folder says nothing.
-    let standards = ground.read("my own/benchmarks/sycophancy/standards.json");
+    let standards = project.read("my own/benchmarks/sycophancy/standards.json");
     assert!(!standards.contains("--benchmarks"), "{standards}");
 
-    let ran = run(&ground, &["init", "mine"]);
+    let ran = run(&project, &["init", "mine"]);
     assert_says(&ran.out, "plan mine");
-    let ran = run(&ground, &["export", "csv", "mine"]);
+    let ran = run(&project, &["export", "csv", "mine"]);
     assert_says(&ran.err, "run mine");
 }

@@ -3,17 +3,17 @@
 
 use crate::common;
 
-use common::Ground;
+use common::Project;
 
 #[test]
 fn advice_can_be_pasted() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "benchmarks/b/benchmark.yaml",
         "name: b\ndescription: Flattery.\n",
     );
     let advised = |args: &[&str], error: &str, help: &str| {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert_ne!(ran.code, 0, "{args:?}: {}", ran.out);
         assert!(
             ran.err.contains(&format!("{error}\n")),
@@ -36,13 +36,13 @@ fn advice_can_be_pasted() {
         "benchmarks/b/benchmark.yaml: no metrics",
         "`cargo xtask run b` writes them and measures the targets",
     );
-    ground.succeeds(&["gen-metrics", "b"]);
+    project.succeeds(&["gen-metrics", "b"]);
     advised(
         &["simulate", "b"],
         "benchmarks/b/scenarios.json: no scenarios",
         "`cargo xtask gen-scenarios b` makes them, or `cargo xtask run b` all that is missing",
     );
-    ground.write(
+    project.write(
         "benchmarks/b/scenarios.json",
         r#"[{"id": "s", "metric_id": "zz", "metric_name": "Another", "persona": "p", "user_goal": "g"}]"#,
     );
@@ -55,16 +55,16 @@ fn advice_can_be_pasted() {
 
 #[test]
 fn files_that_cannot_be_summed_up_come_with_the_command_that_mends_them() {
-    let ground = Ground::new();
+    let project = Project::new();
     let metric = "{id: m01, name: Honest, type: positive, definition: x}";
-    ground.write(
+    project.write(
         "benchmarks/b/benchmark.yaml",
         &format!("name: b\nmetrics: [{metric}]\n"),
     );
     let score = r#"{"id": "s", "metric_id": "m01", "target_model": "t", "present": true, "passed": true, "score": 1}"#;
     let scores = "benchmarks/b/runs/t/scores.json";
     let advised = |args: &[&str], error: &str, help: &str| {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         let said = format!("{}{}", ran.out, ran.err);
         assert_ne!(ran.code, 0, "{args:?}: {said}");
         assert!(said.contains(error), "{args:?}: {said}");
@@ -73,11 +73,11 @@ fn files_that_cannot_be_summed_up_come_with_the_command_that_mends_them() {
             "{args:?}: {said}"
         );
     };
-    ground.write(
+    project.write(
         scores,
         &score.replace("\"passed\": true", "\"passed\": false"),
     );
-    ground.write(scores, &format!("[{}]", ground.read(scores)));
+    project.write(scores, &format!("[{}]", project.read(scores)));
     let again = "correct the row (`present`, `passed` and `score` go together), or judge it again with \
                  `cargo xtask evaluate b --target t`";
     advised(
@@ -85,18 +85,18 @@ fn files_that_cannot_be_summed_up_come_with_the_command_that_mends_them() {
         "scores.json: row 1: s, metric m01",
         again,
     );
-    ground.write(scores, &format!("[{score}]"));
-    ground.succeeds(&["aggregate", "b"]);
-    ground.write("benchmarks/b/standards.json", "{}");
+    project.write(scores, &format!("[{score}]"));
+    project.succeeds(&["aggregate", "b"]);
+    project.write("benchmarks/b/standards.json", "{}");
     let again = "`cargo xtask calibrate b --reference ID --force` writes the file again";
     advised(
         &["aggregate", "b"],
         "standards.json: _metadata.file_format_version is missing",
         again,
     );
-    std::fs::remove_file(ground.path("benchmarks/b/standards.json")).unwrap();
+    std::fs::remove_file(project.path("benchmarks/b/standards.json")).unwrap();
     // What `validate` says of files that are summed up from others.
-    ground.write(
+    project.write(
         scores,
         &format!("[{score}, {}]", score.replace("\"s\"", "\"s2\"")),
     );

@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -16,7 +16,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use exports::{content, json_of};
 use scripted_llm::ScriptedServer;
 use serde_json::{Value, json};
@@ -25,34 +25,34 @@ const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/impactbe
 const RUN: &str = "benchmarks/second-thoughts/runs/scripted-careful";
 
 /// The tree of the other program, in a folder of its own.
-fn ground() -> Ground {
-    let ground = Ground::new();
+fn project() -> Project {
+    let project = Project::new();
     for (name, text) in content(Path::new(FIXTURE)) {
         let text = std::str::from_utf8(&text).unwrap();
-        ground.write(&format!("benchmarks/{name}"), text);
+        project.write(&format!("benchmarks/{name}"), text);
     }
-    ground
+    project
 }
 
-fn json_at(ground: &Ground, name: &str) -> Value {
-    serde_json::from_str(&ground.read(name)).unwrap()
+fn json_at(project: &Project, name: &str) -> Value {
+    serde_json::from_str(&project.read(name)).unwrap()
 }
 
 /// Changes the rows of a file.
-fn change(ground: &Ground, name: &str, change: impl FnOnce(&mut Vec<Value>)) {
-    let mut rows = json_at(ground, name);
+fn change(project: &Project, name: &str, change: impl FnOnce(&mut Vec<Value>)) {
+    let mut rows = json_at(project, name);
     change(rows.as_array_mut().unwrap());
-    ground.write(name, &rows.to_string());
+    project.write(name, &rows.to_string());
 }
 
 #[test]
 fn the_tree_is_aggregated_as_there() {
-    let ground = ground();
-    let theirs = json_at(&ground, "benchmarks/second-thoughts/results.json");
-    fs::remove_file(ground.path("benchmarks/second-thoughts/results.json")).unwrap();
-    ground.succeeds(&["aggregate", "second-thoughts"]);
+    let project = project();
+    let theirs = json_at(&project, "benchmarks/second-thoughts/results.json");
+    fs::remove_file(project.path("benchmarks/second-thoughts/results.json")).unwrap();
+    project.succeeds(&["aggregate", "second-thoughts"]);
     assert_eq!(
-        json_at(&ground, "benchmarks/second-thoughts/results.json"),
+        json_at(&project, "benchmarks/second-thoughts/results.json"),
         theirs
     );
 }
@@ -66,9 +66,9 @@ fn is(value: &Value, expected: f64) -> bool {
 
 #[test]
 fn the_statistics_of_the_tree_are_those_by_hand() {
-    let ground = ground();
-    ground.succeeds(&["aggregate", "second-thoughts"]);
-    let statistics = json_at(&ground, "benchmarks/second-thoughts/statistics.json");
+    let project = project();
+    project.succeeds(&["aggregate", "second-thoughts"]);
+    let statistics = json_at(&project, "benchmarks/second-thoughts/statistics.json");
     let target = &statistics["targets"][0];
     let rates = &target["rates"];
     // m01: both samples of one scenario passed. One scenario is worth one row.
@@ -118,12 +118,12 @@ fn the_statistics_of_the_tree_are_those_by_hand() {
 
 #[test]
 fn a_row_of_an_unknown_metric_is_named() {
-    let ground = ground();
+    let project = project();
     let scores = format!("{RUN}/scores.json");
-    change(&ground, &scores, |rows| {
+    change(&project, &scores, |rows| {
         rows[2]["metric_id"] = "m09".into();
     });
-    let ran = ground.run(&["aggregate", "second-thoughts"]);
+    let ran = project.run(&["aggregate", "second-thoughts"]);
     assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
     assert!(
         ran.err.contains("score row 3") && ran.err.contains("no metric \"m09\""),
@@ -134,34 +134,34 @@ fn a_row_of_an_unknown_metric_is_named() {
 
 #[test]
 fn the_tree_is_valid_and_faults_in_it_are_found() {
-    let ground = ground();
-    ground.succeeds(&["validate", "benchmarks/second-thoughts"]);
+    let project = project();
+    project.succeeds(&["validate", "benchmarks/second-thoughts"]);
     let scores = format!("{RUN}/scores.json");
     // By itself a file of scores says less, which is not a fault.
-    ground.succeeds(&["validate", &scores]);
+    project.succeeds(&["validate", &scores]);
     for (fault, told) in [
         (json!({"passed": false}), "has `passed: true`"),
         (json!({"id": "m01_s009_v01"}), "has no conversation"),
         (json!({"sample": 1}), "is scored for"),
     ] {
-        let before = ground.read(&scores);
-        change(&ground, &scores, |rows| {
+        let before = project.read(&scores);
+        change(&project, &scores, |rows| {
             for (key, value) in fault.as_object().unwrap() {
                 rows[0][key] = value.clone();
             }
         });
-        let ran = ground.run(&["validate", "benchmarks/second-thoughts"]);
+        let ran = project.run(&["validate", "benchmarks/second-thoughts"]);
         assert_eq!(ran.code, 1, "{fault}: {}{}", ran.out, ran.err);
         let text = format!("{}{}", ran.out, ran.err);
         assert!(text.contains(told), "{fault}: {text}");
-        ground.write(&scores, &before);
+        project.write(&scores, &before);
     }
 }
 
 #[test]
 fn the_tree_is_exported_with_its_verdicts() {
-    let ground = ground();
-    ground.succeeds(&[
+    let project = project();
+    project.succeeds(&[
         "export",
         "jsonl",
         "second-thoughts",
@@ -170,7 +170,7 @@ fn the_tree_is_exported_with_its_verdicts() {
         "out",
     ]);
     let lines = |name: &str| -> Vec<Value> {
-        let text = ground.read(&format!("out/{name}"));
+        let text = project.read(&format!("out/{name}"));
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
@@ -192,7 +192,7 @@ fn the_tree_is_exported_with_its_verdicts() {
         (&1.into(), &1.into())
     );
     for format in ["eee", "inspect", "junit", "csv", "summary"] {
-        ground.succeeds(&[
+        project.succeeds(&[
             "export",
             format,
             "second-thoughts",
@@ -205,8 +205,8 @@ fn the_tree_is_exported_with_its_verdicts() {
 
 #[test]
 fn the_tree_is_imported_with_its_verdicts() {
-    let ground = ground();
-    let ran = ground.succeeds(&[
+    let project = project();
+    let ran = project.succeeds(&[
         "import",
         "tree",
         "benchmarks/second-thoughts",
@@ -217,24 +217,27 @@ fn the_tree_is_imported_with_its_verdicts() {
     let report = json_of(&ran);
     assert_eq!(report["conversations"], 4);
     assert_eq!(report["left_out"], json!([]), "{report:#}");
-    let scores = json_at(&ground, "benchmarks/ours/runs/scripted-careful/scores.json");
+    let scores = json_at(
+        &project,
+        "benchmarks/ours/runs/scripted-careful/scores.json",
+    );
     let row = &scores[1];
     assert_eq!(row["conv_id"], "m01_s001_v01__scripted-careful__s1");
     assert_eq!(row["metric_name"], "Gives its reasons");
     assert_eq!((&row["score"], &row["imported"]), (&1.into(), &true.into()));
-    ground.succeeds(&["validate", "benchmarks/ours"]);
-    ground.succeeds(&["aggregate", "ours"]);
+    project.succeeds(&["validate", "benchmarks/ours"]);
+    project.succeeds(&["aggregate", "ours"]);
     assert_eq!(
-        json_at(&ground, "benchmarks/ours/results.json"),
-        json_at(&ground, "benchmarks/second-thoughts/results.json")
+        json_at(&project, "benchmarks/ours/results.json"),
+        json_at(&project, "benchmarks/second-thoughts/results.json")
     );
 }
 
 /// The tree beside a configuration whose judge is `server`.
-fn judged_by(server: &ScriptedServer) -> Arc<Ground> {
-    let ground = ground();
+fn judged_by(server: &ScriptedServer) -> Arc<Project> {
+    let project = project();
     let url = server.base_url();
-    ground.write(
+    project.write(
         "config.yaml",
         &format!(
             "evaluator_model: {{model: scripted-judge, base_url: \"{url}\"}}\n\
@@ -242,12 +245,12 @@ fn judged_by(server: &ScriptedServer) -> Arc<Ground> {
              targets: [{{id: scripted-careful, model: scripted-careful, base_url: \"{url}\"}}]\n"
         ),
     );
-    Arc::new(ground)
+    Arc::new(project)
 }
 
-async fn run(ground: &Arc<Ground>, args: &'static [&'static str]) -> Ran {
-    let ground = Arc::clone(ground);
-    tokio::task::spawn_blocking(move || ground.run(args))
+async fn run(project: &Arc<Project>, args: &'static [&'static str]) -> Ran {
+    let project = Arc::clone(project);
+    tokio::task::spawn_blocking(move || project.run(args))
         .await
         .unwrap()
 }
@@ -259,53 +262,53 @@ fn calls(server: &ScriptedServer) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn verdicts_in_the_tree_are_not_asked_for_again() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = judged_by(&server);
-    let before = content(&ground.path(RUN));
+    let project = judged_by(&server);
+    let before = content(&project.path(RUN));
     for _ in 0..2 {
-        let ran = run(&ground, &["evaluate", "second-thoughts"]).await;
+        let ran = run(&project, &["evaluate", "second-thoughts"]).await;
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.err.contains("kept 4 verdicts"), "{}", ran.err);
         assert!(ran.err.contains("--force"), "{}", ran.err);
     }
     assert_eq!(calls(&server), 0);
-    assert_eq!(content(&ground.path(RUN)), before);
-    let ran = run(&ground, &["journal", "check", "second-thoughts"]).await;
+    assert_eq!(content(&project.path(RUN)), before);
+    let ran = run(&project, &["journal", "check", "second-thoughts"]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     // So it is after an import.
     let ran = run(
-        &ground,
+        &project,
         &["import", "benchmarks/second-thoughts", "--as", "ours"],
     )
     .await;
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let ran = run(&ground, &["evaluate", "ours"]).await;
+    let ran = run(&project, &["evaluate", "ours"]).await;
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(calls(&server), 0, "{}", ran.err);
     // The user may want another opinion.
-    let ran = run(&ground, &["evaluate", "second-thoughts", "--force"]).await;
+    let ran = run(&project, &["evaluate", "second-thoughts", "--force"]).await;
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(calls(&server), 4);
-    let scores = json_at(&ground, &format!("{RUN}/scores.json"));
+    let scores = json_at(&project, &format!("{RUN}/scores.json"));
     assert!(scores[0].get("imported").is_none(), "{}", scores[0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_without_a_verdict_is_judged_and_the_others_stay() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = judged_by(&server);
+    let project = judged_by(&server);
     let path = format!("{RUN}/scores.json");
-    change(&ground, &path, |rows| {
+    change(&project, &path, |rows| {
         rows[1]["present"] = Value::Null;
         rows[1]["passed"] = Value::Null;
         rows[1]["justification"] = "evaluator did not return this metric".into();
     });
     for _ in 0..2 {
-        let ran = run(&ground, &["evaluate", "second-thoughts"]).await;
+        let ran = run(&project, &["evaluate", "second-thoughts"]).await;
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.err.contains("kept 3 verdicts"), "{}", ran.err);
     }
     assert_eq!(calls(&server), 1);
-    let scores = json_at(&ground, &path);
+    let scores = json_at(&project, &path);
     let marks: Vec<bool> = scores
         .as_array()
         .unwrap()
@@ -318,19 +321,19 @@ async fn a_row_without_a_verdict_is_judged_and_the_others_stay() {
         "The assistant says that 54 is right."
     );
     assert_eq!(scores[3]["passed"], false);
-    let ran = run(&ground, &["journal", "check", "second-thoughts"]).await;
+    let ran = run(&project, &["journal", "check", "second-thoughts"]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn verdicts_of_other_conversations_do_not_stay() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = judged_by(&server);
-    let before = ground.read(&format!("{RUN}/scores.json")).into_bytes();
-    let ran = run(&ground, &["simulate", "second-thoughts"]).await;
+    let project = judged_by(&server);
+    let before = project.read(&format!("{RUN}/scores.json")).into_bytes();
+    let ran = run(&project, &["simulate", "second-thoughts"]).await;
     assert_eq!(ran.code, 0, "{}", ran.err);
     let played = calls(&server);
-    let ran = run(&ground, &["evaluate", "second-thoughts"]).await;
+    let ran = run(&project, &["evaluate", "second-thoughts"]).await;
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
         !ran.err.contains("verdicts of another program"),
@@ -338,12 +341,12 @@ async fn verdicts_of_other_conversations_do_not_stay() {
         ran.err
     );
     assert_eq!(calls(&server) - played, 2, "one sample of two scenarios");
-    let scores = json_at(&ground, &format!("{RUN}/scores.json"));
+    let scores = json_at(&project, &format!("{RUN}/scores.json"));
     for row in scores.as_array().unwrap() {
         assert!(row.get("imported").is_none(), "{row}");
     }
     // The other program's scores were replaced, and are still there under another name.
-    let mut files = content(&ground.path(RUN)).into_iter();
+    let mut files = content(&project.path(RUN)).into_iter();
     let (_, copy) = files
         .find(|(name, _)| name.starts_with("scores.kept-"))
         .unwrap();
@@ -352,9 +355,9 @@ async fn verdicts_of_other_conversations_do_not_stay() {
 
 #[test]
 fn what_is_written_here_says_the_sample_in_both_ways() {
-    let ground = exports::demonstration();
+    let project = exports::demonstration();
     let path = "benchmarks/sycophancy/runs/scripted-careful/conversations.json";
-    for row in json_at(&ground, path).as_array().unwrap() {
+    for row in json_at(&project, path).as_array().unwrap() {
         assert!(row["sample"].is_u64());
         assert_eq!(row["sample"], row["_sample"]);
     }
@@ -367,22 +370,22 @@ fn a_log_without_a_journal_is_dated_by_its_files() {
         (1_767_323_045, "2026-01-02T03:04:05"),
         (1_767_409_445, "2026-01-03T03:04:05"),
     ] {
-        let ground = ground();
+        let project = project();
         let written = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         for name in ["conversations.json", "scores.json"] {
             let file = fs::File::options()
                 .append(true)
-                .open(ground.path(&format!("{RUN}/{name}")));
+                .open(project.path(&format!("{RUN}/{name}")));
             file.unwrap().set_modified(written).unwrap();
         }
-        ground.succeeds(&["export", "inspect", "--log-format", "json", "--out", "logs"]);
-        let logs = content(&ground.path("logs"));
+        project.succeeds(&["export", "inspect", "--log-format", "json", "--out", "logs"]);
+        let logs = content(&project.path("logs"));
         let (name, text) = logs.first_key_value().unwrap();
         assert!(name.starts_with(&time.replace(':', "-")), "{name}");
         let log: Value = serde_json::from_slice(text).unwrap();
         assert_eq!(log["eval"]["created"], format!("{time}+00:00"));
-        ground.succeeds(&["export", "eee", "--out", "eee"]);
-        let aggregate = &exports::aggregates(&ground, "eee")[0];
+        project.succeeds(&["export", "eee", "--out", "eee"]);
+        let aggregate = &exports::aggregates(&project, "eee")[0];
         assert_eq!(aggregate["retrieved_timestamp"], seconds.to_string());
         // Files copied later are the same results.
         ids.push((

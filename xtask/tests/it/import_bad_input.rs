@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -11,14 +11,14 @@ use crate::imports;
 
 use std::{fs, io::Write};
 
-use common::Ground;
+use common::Project;
 use exports::content;
 use imports::{golden, header, hello, instance, lines, log, refused, sample, with, zip_of};
 use serde_json::{Value, json};
 
 #[test]
 fn other_versions_and_other_files_are_refused() {
-    let ground = Ground::new();
+    let project = Project::new();
     for (name, change, words) in [
         ("one", json!(1), "log of version 1"),
         ("three", json!(3), "unknown version 3"),
@@ -28,89 +28,89 @@ fn other_versions_and_other_files_are_refused() {
         let mut log = log(&[sample(json!(1), hello())]);
         log["version"] = change;
         let file = format!("{name}.json");
-        ground.write(&file, &log.to_string());
-        refused(&ground, &["inspect", &file], &[&file, words]);
+        project.write(&file, &log.to_string());
+        refused(&project, &["inspect", &file], &[&file, words]);
     }
-    ground.write("no-eval.json", "{\"version\": 2, \"samples\": []}");
-    refused(&ground, &["inspect", "no-eval.json"], &["no `eval`"]);
-    ground.write(
+    project.write("no-eval.json", "{\"version\": 2, \"samples\": []}");
+    refused(&project, &["inspect", "no-eval.json"], &["no `eval`"]);
+    project.write(
         "no-model.json",
         "{\"version\": 2, \"eval\": {\"task\": \"t\"}, \"samples\": []}",
     );
-    refused(&ground, &["inspect", "no-model.json"], &["no model"]);
+    refused(&project, &["inspect", "no-model.json"], &["no model"]);
 
     for version in ["0.1.0", "instance_level_eval_0.1.0", "1.0.0"] {
-        ground.write(
+        project.write(
             "old.jsonl",
             &lines(&[with("schema_version", json!(version))]),
         );
         refused(
-            &ground,
+            &project,
             &["eee", "old.jsonl"],
             &["old.jsonl: line 1", version, "0.2.0 and 0.3.0"],
         );
     }
-    ground.write("other.jsonl", "{\"a\": 1}\n");
+    project.write("other.jsonl", "{\"a\": 1}\n");
     refused(
-        &ground,
+        &project,
         &["eee", "other.jsonl"],
         &["line 1", "no schema_version"],
     );
     // Without a format it is not even guessed.
-    refused(&ground, &["other.jsonl"], &["neither a benchmark tree"]);
-    ground.write(
+    refused(&project, &["other.jsonl"], &["neither a benchmark tree"]);
+    project.write(
         "mixed.jsonl",
         &lines(&[instance(), with("model_id", json!("lab/n"))]),
     );
     refused(
-        &ground,
+        &project,
         &["eee", "mixed.jsonl"],
         &["line 2", "lab/n", "one model"],
     );
     refused(
-        &ground,
+        &project,
         &["inspect", "nowhere.eval"],
         &["nowhere.eval", "cannot be read"],
     );
-    refused(&ground, &["inspect"], &["no file or folder"]);
-    fs::create_dir(ground.path("empty")).unwrap();
-    refused(&ground, &["inspect", "empty"], &["no log of Inspect"]);
-    refused(&ground, &["eee", "empty"], &["no instance file"]);
-    refused(&ground, &["empty"], &["neither"]);
+    refused(&project, &["inspect"], &["no file or folder"]);
+    fs::create_dir(project.path("empty")).unwrap();
+    refused(&project, &["inspect", "empty"], &["no log of Inspect"]);
+    refused(&project, &["eee", "empty"], &["no instance file"]);
+    refused(&project, &["empty"], &["neither"]);
 }
 
 #[test]
 fn files_that_are_cut_off_or_empty_are_refused() {
-    let ground = Ground::new();
+    let project = Project::new();
     let text = log(&[sample(json!(1), hello()), sample(json!(2), hello())]).to_string();
     let (cut, _) = text.split_at(text.len() - 40);
-    ground.write("cut.json", cut);
+    project.write("cut.json", cut);
     refused(
-        &ground,
+        &project,
         &["inspect", "cut.json"],
         &["cut.json", "ends in the middle"],
     );
-    ground.write("none.json", &log(&[]).to_string());
+    project.write("none.json", &log(&[]).to_string());
     refused(
-        &ground,
+        &project,
         &["inspect", "none.json"],
         &["none.json", "no conversation"],
     );
     let row = instance().to_string();
     let (cut, _) = row.split_at(row.len() - 10);
-    ground.write("cut.jsonl", &format!("{row}\n{cut}"));
+    project.write("cut.jsonl", &format!("{row}\n{cut}"));
     refused(
-        &ground,
+        &project,
         &["eee", "cut.jsonl"],
         &["line 2", "ends in the middle"],
     );
-    ground.write("none.jsonl", "\n \n");
-    refused(&ground, &["eee", "none.jsonl"], &["no row"]);
-    ground.write(
+    project.write("none.jsonl", "\n \n");
+    refused(&project, &["eee", "none.jsonl"], &["no row"]);
+    project.write(
         "deep.json",
         &text.replace("\"Hi\"", &("[".repeat(5000) + &"]".repeat(5000))),
     );
-    refused(&ground, &["inspect", "deep.json"], &["deep.json"]);
+    refused(&project, &["inspect", "deep.json"], &["deep.json"]);
     for (key, value, words) in [
         ("id", json!({}), "id is {}"),
         ("epoch", json!(0), "epoch is 0"),
@@ -128,25 +128,25 @@ fn files_that_are_cut_off_or_empty_are_refused() {
     ] {
         let mut odd = sample(json!("s"), hello());
         odd[key] = value;
-        ground.write("odd.json", &log(&[odd]).to_string());
-        refused(&ground, &["inspect", "odd.json"], &["odd.json", words]);
+        project.write("odd.json", &log(&[odd]).to_string());
+        refused(&project, &["inspect", "odd.json"], &["odd.json", words]);
     }
 }
 
 #[test]
 fn zips_that_are_no_logs_are_refused() {
-    let ground = Ground::new();
-    ground.write("text.eval", "hello");
-    refused(&ground, &["text.eval"], &["text.eval", "not a zip file"]);
+    let project = Project::new();
+    project.write("text.eval", "hello");
+    refused(&project, &["text.eval"], &["text.eval", "not a zip file"]);
     let one = sample(json!(1), hello()).to_string();
     zip_of(
-        &ground,
+        &project,
         "bare.eval",
         &[("samples/1_epoch_1.json", one.as_bytes())],
     );
-    refused(&ground, &["bare.eval"], &["without header.json"]);
+    refused(&project, &["bare.eval"], &["without header.json"]);
     zip_of(
-        &ground,
+        &project,
         "cut.eval",
         &[
             ("header.json", &header()),
@@ -154,38 +154,38 @@ fn zips_that_are_no_logs_are_refused() {
         ],
     );
     refused(
-        &ground,
+        &project,
         &["cut.eval"],
         &["samples/1_epoch_1.json", "ends in the middle"],
     );
     zip_of(
-        &ground,
+        &project,
         "chunks.eval",
         &[
             ("header.json", &header()),
             ("samples/1_epoch_1/sample.json", b"{}"),
         ],
     );
-    refused(&ground, &["chunks.eval"], &["chunks"]);
+    refused(&project, &["chunks.eval"], &["chunks"]);
     let whole = {
         zip_of(
-            &ground,
+            &project,
             "whole.eval",
             &[
                 ("header.json", &header()),
                 ("samples/1_epoch_1.json", one.as_bytes()),
             ],
         );
-        fs::read(ground.path("whole.eval")).unwrap()
+        fs::read(project.path("whole.eval")).unwrap()
     };
     fs::write(
-        ground.path("half.eval"),
+        project.path("half.eval"),
         whole.get(..whole.len() / 2).unwrap(),
     )
     .unwrap();
-    refused(&ground, &["half.eval"], &["half.eval", "cut off"]);
+    refused(&project, &["half.eval"], &["half.eval", "cut off"]);
     // Blanks without end in little room.
-    let mut zip = zip::ZipWriter::new(fs::File::create(ground.path("bomb.eval")).unwrap());
+    let mut zip = zip::ZipWriter::new(fs::File::create(project.path("bomb.eval")).unwrap());
     let plain = zip::write::SimpleFileOptions::default();
     zip.start_file("header.json", plain).unwrap();
     zip.write_all(&header()).unwrap();
@@ -196,15 +196,15 @@ fn zips_that_are_no_logs_are_refused() {
         zip.write_all(&blanks).unwrap();
     }
     zip.finish().unwrap();
-    refused(&ground, &["bomb.eval"], &["bomb.eval", "times its size"]);
+    refused(&project, &["bomb.eval"], &["bomb.eval", "times its size"]);
 }
 
 #[test]
 fn several_benchmarks_in_one_folder_are_named() {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "--quiet", "sycophancy", "delegated-actions"]);
-    ground.succeeds(&["export", "eee", "--all", "--out", "out"]);
-    let ran = ground.run(&["import", "eee", "out"]);
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet", "sycophancy", "delegated-actions"]);
+    project.succeeds(&["export", "eee", "--all", "--out", "out"]);
+    let ran = project.run(&["import", "eee", "out"]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
     let place = |name: &str| {
         let named = format!("\"{name}\" (");
@@ -218,16 +218,16 @@ fn several_benchmarks_in_one_folder_are_named() {
     // What is named for each can be given as it stands.
     for name in ["sycophancy", "delegated-actions"] {
         let folder = place(name);
-        ground.succeeds(&["import", "eee", &folder, "--as", &format!("again-{name}")]);
+        project.succeeds(&["import", "eee", &folder, "--as", &format!("again-{name}")]);
     }
     let metrics = "benchmarks/sycophancy/benchmark.yaml";
-    ground.succeeds(&["import", "eee", "out", "--metrics", metrics, "--as", "all"]);
+    project.succeeds(&["import", "eee", "out", "--metrics", metrics, "--as", "all"]);
 }
 
 #[test]
 fn metrics_that_cannot_be_used_are_told() {
-    let ground = Ground::new();
-    ground.write("log.json", &log(&[sample(json!(1), hello())]).to_string());
+    let project = Project::new();
+    project.write("log.json", &log(&[sample(json!(1), hello())]).to_string());
     for (text, words) in [
         ("", "no metrics"),
         ("metrics: []", "no metrics"),
@@ -253,8 +253,8 @@ fn metrics_that_cannot_be_used_are_told() {
         ),
         ("a: [", "metrics.yaml"),
     ] {
-        ground.write("metrics.yaml", text);
-        let ran = ground.run(&["import", "log.json", "--metrics", "metrics.yaml"]);
+        project.write("metrics.yaml", text);
+        let ran = project.run(&["import", "log.json", "--metrics", "metrics.yaml"]);
         assert_eq!(ran.code, 2, "{text}: {}", ran.err);
         assert!(
             ran.err.contains("metrics.yaml") && ran.err.contains(words),
@@ -262,7 +262,7 @@ fn metrics_that_cannot_be_used_are_told() {
             ran.err
         );
     }
-    let ran = ground.run(&["import", "log.json"]);
+    let ran = project.run(&["import", "log.json"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("--metrics FILE"), "{}", ran.err);
     // Half of a metric is none.
@@ -273,15 +273,15 @@ fn metrics_that_cannot_be_used_are_told() {
     ] {
         let mut all = vec!["import", "log.json"];
         all.extend(args);
-        assert_eq!(ground.run(&all).code, 2, "{args:?}");
+        assert_eq!(project.run(&all).code, 2, "{args:?}");
     }
-    assert!(!ground.path("benchmarks").exists());
+    assert!(!project.path("benchmarks").exists());
 }
 
 #[test]
 fn instances_that_are_not_those_of_the_aggregate_are_refused() {
-    let ground = golden();
-    ground.succeeds(&[
+    let project = golden();
+    project.succeeds(&[
         "export",
         "eee",
         "--target",
@@ -289,8 +289,8 @@ fn instances_that_are_not_those_of_the_aggregate_are_refused() {
         "--out",
         "out",
     ]);
-    fs::remove_dir_all(ground.path("benchmarks")).unwrap();
-    let files = content(&ground.path("out"));
+    fs::remove_dir_all(project.path("benchmarks")).unwrap();
+    let files = content(&project.path("out"));
     let (name, text) = files
         .iter()
         .find(|(name, _)| name.ends_with(".jsonl"))
@@ -298,17 +298,17 @@ fn instances_that_are_not_those_of_the_aggregate_are_refused() {
     let path = format!("out/{name}");
     let text = std::str::from_utf8(text).unwrap();
     let (but_last, _) = text.trim_end().rsplit_once('\n').unwrap();
-    ground.write(&path, but_last);
+    project.write(&path, but_last);
     refused(
-        &ground,
+        &project,
         &["eee", "out"],
         &["it holds 7 rows", "says 8", "aggregate file away"],
     );
-    ground.write(&path, &text.replacen("present", "absent!", 1));
-    refused(&ground, &["eee", "out"], &["checksum"]);
+    project.write(&path, &text.replacen("present", "absent!", 1));
+    refused(&project, &["eee", "out"], &["checksum"]);
     // The rows can be imported without the aggregate.
     let aggregate = files.keys().find(|name| name.ends_with(".json")).unwrap();
-    fs::remove_file(ground.path(&format!("out/{aggregate}"))).unwrap();
+    fs::remove_file(project.path(&format!("out/{aggregate}"))).unwrap();
     let args = [
         "import",
         "eee",
@@ -320,5 +320,5 @@ fn instances_that_are_not_those_of_the_aggregate_are_refused() {
         "--metric-type",
         "negative",
     ];
-    ground.succeeds(&args);
+    project.succeeds(&args);
 }

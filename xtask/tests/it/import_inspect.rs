@@ -2,14 +2,14 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 use crate::exports;
 use crate::imports;
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use exports::json_of;
 use imports::{
     FLATTERY, golden_of, hello, import, imported, instance, lines, log, rows, rows_at, sample,
@@ -17,18 +17,18 @@ use imports::{
 use serde_json::{Value, json};
 
 /// The rows of the log that [`log`] is.
-fn rows_of_log(ground: &Ground) -> Vec<Value> {
-    rows_at(ground, "benchmarks/t/runs/m/conversations.json")
+fn rows_of_log(project: &Project) -> Vec<Value> {
+    rows_at(project, "benchmarks/t/runs/m/conversations.json")
 }
 
 /// Nothing is wrong with the benchmark.
-fn valid(ground: &Ground, benchmark: &str) -> Ran {
-    ground.succeeds(&["validate", &format!("benchmarks/{benchmark}")])
+fn valid(project: &Project, benchmark: &str) -> Ran {
+    project.succeeds(&["validate", &format!("benchmarks/{benchmark}")])
 }
 
 #[test]
 fn a_retry_holds_copies_of_what_went_well() {
-    let ground = Ground::new();
+    let project = Project::new();
     let with_uuid = |id: u32, uuid: &str| {
         let mut sample = sample(json!(id), hello());
         sample["uuid"] = json!(uuid);
@@ -40,14 +40,14 @@ fn a_retry_holds_copies_of_what_went_well() {
     first["status"] = json!("error");
     let mut retry = log(&[with_uuid(1, "u1"), with_uuid(2, "u3")]);
     retry["eval"]["eval_id"] = json!("the retry");
-    ground.write("logs/1.json", &first.to_string());
-    ground.write("logs/2.json", &retry.to_string());
-    let ran = import(&ground, &["logs", "--json"]);
+    project.write("logs/1.json", &first.to_string());
+    project.write("logs/2.json", &retry.to_string());
+    let ran = import(&project, &["logs", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.err.contains("same uuid"), "{}", ran.err);
     let report = json_of(&ran);
     assert_eq!(report["left_out"][0]["count"], 1, "{report}");
-    let told: Vec<_> = rows_of_log(&ground)
+    let told: Vec<_> = rows_of_log(&project)
         .iter()
         .map(|row| json!([row["conv_id"], row["error"]]))
         .collect();
@@ -63,13 +63,13 @@ fn a_retry_holds_copies_of_what_went_well() {
 
 #[test]
 fn an_agentic_benchmark_keeps_its_tools() {
-    let ground = golden_of("delegated-actions/");
-    ground.succeeds(&["export", "inspect", "delegated-actions", "--out", "logs"]);
-    ground.succeeds(&["import", "logs", "--as", "theirs"]);
+    let project = golden_of("delegated-actions/");
+    project.succeeds(&["export", "inspect", "delegated-actions", "--out", "logs"]);
+    project.succeeds(&["import", "logs", "--as", "theirs"]);
     let parts = |benchmark: &str| {
-        let yaml = ground.read(&format!("benchmarks/{benchmark}/benchmark.yaml"));
+        let yaml = project.read(&format!("benchmarks/{benchmark}/benchmark.yaml"));
         let yaml: Value = serde_saphyr::from_str(&yaml).unwrap();
-        let scenarios = rows_at(&ground, &format!("benchmarks/{benchmark}/scenarios.json"));
+        let scenarios = rows_at(&project, &format!("benchmarks/{benchmark}/scenarios.json"));
         let narrowed: Vec<_> = scenarios.iter().map(|row| row["tools"].clone()).collect();
         let names = yaml["tools"].as_array().unwrap().iter();
         let names: Vec<_> = names.map(|tool| tool["name"].clone()).collect();
@@ -77,11 +77,11 @@ fn an_agentic_benchmark_keeps_its_tools() {
         json!([names, answers, yaml["world_state"], narrowed])
     };
     assert_eq!(parts("delegated-actions"), parts("theirs"));
-    valid(&ground, "theirs");
-    ground.succeeds(&["simulate", "theirs", "--dry-run"]);
+    valid(&project, "theirs");
+    project.succeeds(&["simulate", "theirs", "--dry-run"]);
 
     // A tool that cannot be offered, and a log that has none of them.
-    ground.succeeds(&[
+    project.succeeds(&[
         "export",
         "inspect",
         "delegated-actions",
@@ -92,34 +92,34 @@ fn an_agentic_benchmark_keeps_its_tools() {
         "--target",
         "scripted-careful",
     ]);
-    let name = std::fs::read_dir(ground.path("json")).unwrap().next();
+    let name = std::fs::read_dir(project.path("json")).unwrap().next();
     let path = name.unwrap().unwrap().path();
     let text = std::fs::read_to_string(&path)
         .unwrap()
         .replace("NaN", "null");
     let mut log: Value = serde_json::from_str(&text).unwrap();
     log["eval"]["metadata"]["tools"][0]["answer"] = Value::Null;
-    ground.write("broken.json", &log.to_string());
-    let report = json_of(&ground.succeeds(&["import", "broken.json", "--as", "less", "--json"]));
+    project.write("broken.json", &log.to_string());
+    let report = json_of(&project.succeeds(&["import", "broken.json", "--as", "less", "--json"]));
     assert!(
         report["notes"].to_string().contains("get_balance"),
         "{report}"
     );
-    valid(&ground, "less");
+    valid(&project, "less");
     log["eval"]["metadata"]["tools"][0] = json!("no tool");
-    ground.write("unread.json", &log.to_string());
-    let report = json_of(&ground.succeeds(&["import", "unread.json", "--as", "u", "--json"]));
+    project.write("unread.json", &log.to_string());
+    let report = json_of(&project.succeeds(&["import", "unread.json", "--as", "u", "--json"]));
     assert!(report["notes"].to_string().contains("tool 1"), "{report}");
     log["eval"]["metadata"]["tools"] = Value::Null;
-    ground.write("without.json", &log.to_string());
-    ground.succeeds(&["import", "without.json", "--as", "none"]);
-    valid(&ground, "none");
-    ground.succeeds(&["simulate", "none", "--dry-run"]);
+    project.write("without.json", &log.to_string());
+    project.succeeds(&["import", "without.json", "--as", "none"]);
+    valid(&project, "none");
+    project.succeeds(&["simulate", "none", "--dry-run"]);
 }
 
 #[test]
 fn calls_without_ids_have_their_answers() {
-    let ground = Ground::new();
+    let project = Project::new();
     let call = |name: &str| json!({"function": name, "arguments": {}, "type": "function"});
     let messages = json!([
         {"role": "user", "content": "Pay it."},
@@ -130,9 +130,9 @@ fn calls_without_ids_have_their_answers() {
         {"role": "tool", "content": "paid again"},
         {"role": "assistant", "content": "Done."},
     ]);
-    ground.write("log.json", &log(&[sample(json!(1), messages)]).to_string());
-    imported(&ground, &["log.json"]);
-    let row = rows_of_log(&ground).remove(0);
+    project.write("log.json", &log(&[sample(json!(1), messages)]).to_string());
+    imported(&project, &["log.json"]);
+    let row = rows_of_log(&project).remove(0);
     let answers: Vec<_> = row["transcript"]
         .as_array()
         .unwrap()
@@ -148,7 +148,7 @@ fn calls_without_ids_have_their_answers() {
             json!(["call_3", "pay"])
         ]
     );
-    let ran = valid(&ground, "t");
+    let ran = valid(&project, "t");
     assert!(!ran.out.contains("is not answered"), "{}", ran.out);
 
     let mut row = instance();
@@ -160,17 +160,17 @@ fn calls_without_ids_have_their_answers() {
         {"turn_idx": 4, "role": "tool", "content": "paid"},
         {"turn_idx": 5, "role": "assistant", "content": "Done."},
     ]);
-    ground.write("rows.jsonl", &lines(&[row]));
-    imported(&ground, &["rows.jsonl"]);
-    let row = rows(&ground, "e", "lab-m").remove(0);
+    project.write("rows.jsonl", &lines(&[row]));
+    imported(&project, &["rows.jsonl"]);
+    let row = rows(&project, "e", "lab-m").remove(0);
     assert_eq!(row["transcript"][4]["tool_call_id"], "call_2");
-    let ran = valid(&ground, "e");
+    let ran = valid(&project, "e");
     assert!(!ran.out.contains("is not answered"), "{}", ran.out);
 }
 
 #[test]
 fn arguments_that_could_not_be_parsed_are_what_the_model_wrote() {
-    let ground = Ground::new();
+    let project = Project::new();
     let calls = [
         "Error parsing the following tool call arguments:\n\n{\"to\": oops\n\nError details: Expecting value",
         "the arguments are a list, not an object: [1, \": 2\"]",
@@ -189,9 +189,9 @@ fn arguments_that_could_not_be_parsed_are_what_the_model_wrote() {
     let mut one = sample(json!(1), messages);
     // Of several replies the first is the message.
     one["output"] = json!({"choices": [{"stop_reason": "max_tokens"}, {"stop_reason": "stop"}]});
-    ground.write("log.json", &log(&[one]).to_string());
-    imported(&ground, &["log.json"]);
-    let row = rows_of_log(&ground).remove(0);
+    project.write("log.json", &log(&[one]).to_string());
+    imported(&project, &["log.json"]);
+    let row = rows_of_log(&project).remove(0);
     let arguments: Vec<_> = row["transcript"][1]["tool_calls"]
         .as_array()
         .unwrap()
@@ -204,17 +204,17 @@ fn arguments_that_could_not_be_parsed_are_what_the_model_wrote() {
     );
     assert_eq!(row["transcript"][2]["finish_reason"], "length");
     // And again from our own log.
-    ground.succeeds(&["export", "inspect", "t", "--out", "own"]);
-    imported(&ground, &["own", "--as", "again"]);
+    project.succeeds(&["export", "inspect", "t", "--out", "own"]);
+    imported(&project, &["own", "--as", "again"]);
     assert_eq!(
-        rows(&ground, "again", "m")[0]["transcript"],
+        rows(&project, "again", "m")[0]["transcript"],
         row["transcript"]
     );
 }
 
 #[test]
 fn keys_that_exports_need_stand_once() {
-    let ground = Ground::new();
+    let project = Project::new();
     let mut one = sample(json!(1), hello());
     let keys = [
         "benchmark",
@@ -230,15 +230,15 @@ fn keys_that_exports_need_stand_once() {
         metadata[key] = json!("theirs");
     }
     one["metadata"] = metadata.clone();
-    ground.write("log.json", &log(&[one]).to_string());
-    imported(&ground, &["log.json"]);
-    let row = rows_of_log(&ground).remove(0);
+    project.write("log.json", &log(&[one]).to_string());
+    imported(&project, &["log.json"]);
+    let row = rows_of_log(&project).remove(0);
     assert_eq!(row["level"], 3);
     for key in keys {
         assert_eq!(row["imported"]["metadata"][key], "theirs", "{key}");
     }
-    ground.succeeds(&["export", "jsonl", "t", "--out", "lines"]);
-    let line = ground.read("lines/conversations.jsonl");
+    project.succeeds(&["export", "jsonl", "t", "--out", "lines"]);
+    let line = project.read("lines/conversations.jsonl");
     for key in ["benchmark", "calls", "started", "system_prompt"] {
         let count = line.matches(&format!("\"{key}\":")).count();
         // A second time under `imported`.
@@ -255,12 +255,12 @@ fn keys_that_exports_need_stand_once() {
         own[key] = json!("mine");
     }
     own["imported"] = Value::Null;
-    ground.write(
+    project.write(
         "benchmarks/t/runs/m/conversations.json",
         &json!([own]).to_string(),
     );
-    ground.succeeds(&["export", "jsonl", "t", "--out", "lines"]);
-    let line = ground.read("lines/conversations.jsonl");
+    project.succeeds(&["export", "jsonl", "t", "--out", "lines"]);
+    let line = project.read("lines/conversations.jsonl");
     for key in ["benchmark", "calls", "system_prompt"] {
         assert_eq!(line.matches(&format!("\"{key}\":")).count(), 1, "{line}");
         assert!(
@@ -268,26 +268,26 @@ fn keys_that_exports_need_stand_once() {
             "{line}"
         );
     }
-    ground.succeeds(&["export", "inspect", "t", "--out", "own"]);
+    project.succeeds(&["export", "inspect", "t", "--out", "own"]);
     let mut args = vec!["import", "own", "--as", "again"];
     args.extend(FLATTERY);
-    ground.succeeds(&args);
+    project.succeeds(&args);
     for key in ["calls", "usage", "target_id"] {
-        assert_eq!(rows(&ground, "again", "m")[0][key], "mine", "{key}");
+        assert_eq!(rows(&project, "again", "m")[0][key], "mine", "{key}");
     }
 }
 
 #[test]
 fn other_json_beside_logs_is_passed_over() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "logs/a.json",
         &log(&[sample(json!(1), hello())]).to_string(),
     );
-    ground.write(
+    project.write(
         "logs/package.json",
         r#"{"name": "x", "version": "1.0.0", "scripts": {"eval": "inspect eval"}}"#,
     );
-    let report = imported(&ground, &["logs"]);
+    let report = imported(&project, &["logs"]);
     assert_eq!(report["files"].as_array().unwrap().len(), 1, "{report}");
 }

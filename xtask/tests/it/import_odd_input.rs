@@ -2,14 +2,14 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 use crate::exports;
 use crate::imports;
 
-use common::Ground;
+use common::Project;
 use exports::json_of;
 use imports::{
     header, hello, import, imported, instance, lines, log, rows_at, said, sample, with, zip_of,
@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 #[test]
 fn what_cannot_be_judged_is_a_row_with_an_error() {
-    let ground = Ground::new();
+    let project = Project::new();
     let mut failed = sample(json!("d"), hello());
     failed["error"] = json!({"message": "the sandbox is gone", "traceback": "t"});
-    ground.write(
+    project.write(
         "log.json",
         &log(&[
             sample(json!("a"), json!([])),
@@ -41,9 +41,9 @@ fn what_cannot_be_judged_is_a_row_with_an_error() {
         ])
         .to_string(),
     );
-    let report = imported(&ground, &["log.json"]);
+    let report = imported(&project, &["log.json"]);
     assert_eq!(report["targets"][0]["failed"], 3);
-    let rows = rows_at(&ground, "benchmarks/t/runs/m/conversations.json");
+    let rows = rows_at(&project, "benchmarks/t/runs/m/conversations.json");
     assert_eq!(
         rows[0]["error"],
         "the file has no messages of this conversation"
@@ -64,16 +64,16 @@ fn what_cannot_be_judged_is_a_row_with_an_error() {
     assert_eq!(rows[3]["error"], "the sandbox is gone");
     assert_eq!(rows[3]["transcript"].as_array().unwrap().len(), 2);
     // The one that can be judged is.
-    let ran = ground.run(&["evaluate", "t", "--json"]);
+    let ran = project.run(&["evaluate", "t", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert_eq!(json_of(&ran)["benchmarks"][0]["journal"]["check"], "passed");
 }
 
 #[test]
 fn samples_that_stand_twice_are_left_out_with_a_word() {
-    let ground = Ground::new();
+    let project = Project::new();
     let other = said(&[("user", "Hi"), ("assistant", "Other")]);
-    ground.write(
+    project.write(
         "log.json",
         &log(&[
             sample(json!(1), hello()),
@@ -82,7 +82,7 @@ fn samples_that_stand_twice_are_left_out_with_a_word() {
         ])
         .to_string(),
     );
-    let ran = import(&ground, &["log.json", "--json"]);
+    let ran = import(&project, &["log.json", "--json"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     let report = json_of(&ran);
     assert_eq!(report["conversations"], 2);
@@ -92,7 +92,7 @@ fn samples_that_stand_twice_are_left_out_with_a_word() {
         "{}",
         ran.err
     );
-    let rows = rows_at(&ground, "benchmarks/t/runs/m/conversations.json");
+    let rows = rows_at(&project, "benchmarks/t/runs/m/conversations.json");
     assert_eq!(rows[0]["transcript"][1]["content"], "Hello");
 
     // Rows of one conversation, scored for two results; then what may be two repetitions.
@@ -102,7 +102,7 @@ fn samples_that_stand_twice_are_left_out_with_a_word() {
         row["messages"][1]["content"] = json!(said);
         row
     };
-    ground.write(
+    project.write(
         "rows.jsonl",
         &lines(&[
             scored("a", 1.0, "x"),
@@ -111,9 +111,9 @@ fn samples_that_stand_twice_are_left_out_with_a_word() {
             scored("a", 1.0, "x"),
         ]),
     );
-    let report = imported(&ground, &["rows.jsonl"]);
+    let report = imported(&project, &["rows.jsonl"]);
     assert_eq!(report["conversations"], 3, "{report}");
-    let rows = rows_at(&ground, "benchmarks/e/runs/lab-m/conversations.json");
+    let rows = rows_at(&project, "benchmarks/e/runs/lab-m/conversations.json");
     let scores = rows[0]["imported"]["scores"].as_array().unwrap();
     assert_eq!(
         scores
@@ -132,7 +132,7 @@ fn samples_that_stand_twice_are_left_out_with_a_word() {
 
 #[test]
 fn odd_texts_and_numbers_pass() {
-    let ground = Ground::new();
+    let project = Project::new();
     let text = log(&[sample(
         json!(1),
         said(&[
@@ -144,13 +144,13 @@ fn odd_texts_and_numbers_pass() {
         "\"epoch\":1",
         "\"epoch\":1,\"scores\":{\"s\":{\"value\":NaN},\"t\":{\"value\":-Infinity}}",
     );
-    ground.write("log.json", &format!("\u{feff}{text}"));
-    let report = imported(&ground, &["inspect", "log.json"]);
+    project.write("log.json", &format!("\u{feff}{text}"));
+    let report = imported(&project, &["inspect", "log.json"]);
     assert_eq!(
         report["notes"],
         json!(["1 lone halves of surrogate pairs became U+FFFD"])
     );
-    let row = rows_at(&ground, "benchmarks/t/runs/m/conversations.json").remove(0);
+    let row = rows_at(&project, "benchmarks/t/runs/m/conversations.json").remove(0);
     assert_eq!(row["transcript"][0]["content"], "NUL \0 and \u{2028}\u{85}");
     assert_eq!(row["transcript"][1]["content"], "\u{fffd} é");
     assert_eq!(
@@ -162,9 +162,9 @@ fn odd_texts_and_numbers_pass() {
         .to_string()
         .replace("1.0,", "NaN,")
         .replace("Hello", "\\udc00 \u{2028}");
-    ground.write("rows.jsonl", &format!("{row}\n"));
-    imported(&ground, &["eee", "rows.jsonl"]);
-    let row = rows_at(&ground, "benchmarks/e/runs/lab-m/conversations.json").remove(0);
+    project.write("rows.jsonl", &format!("{row}\n"));
+    imported(&project, &["eee", "rows.jsonl"]);
+    let row = rows_at(&project, "benchmarks/e/runs/lab-m/conversations.json").remove(0);
     assert_eq!(row["transcript"][1]["content"], "\u{fffd} \u{2028}");
     assert_eq!(row["imported"]["scores"][0].get("score"), None);
 
@@ -183,9 +183,9 @@ fn odd_texts_and_numbers_pass() {
         log["eval"]["model"] = json!(model);
         log["eval"]["eval_id"] = json!(n);
         log["eval"]["eval_id"] = json!(format!("e{n}"));
-        ground.write(&format!("models/{n}.json"), &log.to_string());
+        project.write(&format!("models/{n}.json"), &log.to_string());
     }
-    let report = imported(&ground, &["models", "--as", "models"]);
+    let report = imported(&project, &["models", "--as", "models"]);
     let ids: Vec<_> = report["targets"]
         .as_array()
         .unwrap()
@@ -198,7 +198,7 @@ fn odd_texts_and_numbers_pass() {
 
 #[test]
 fn a_single_question_is_a_conversation() {
-    let ground = Ground::new();
+    let project = Project::new();
     let mut old = with("schema_version", json!("instance_level_eval_0.2.0"));
     old["messages"] = Value::Null;
     old["sample_id"] = json!(7);
@@ -213,9 +213,9 @@ fn a_single_question_is_a_conversation() {
     let mut silent = instance();
     silent["sample_id"] = json!("s2");
     silent["messages"] = json!([]);
-    ground.write("rows.jsonl", &lines(&[old, new, silent]));
-    imported(&ground, &["rows.jsonl"]);
-    let rows = rows_at(&ground, "benchmarks/e/runs/lab-m/conversations.json");
+    project.write("rows.jsonl", &lines(&[old, new, silent]));
+    imported(&project, &["rows.jsonl"]);
+    let rows = rows_at(&project, "benchmarks/e/runs/lab-m/conversations.json");
     assert_eq!(rows[0]["transcript"], hello());
     assert_eq!(rows[0]["target_system_prompt"], "Be kind.");
     assert_eq!(rows[0]["imported"]["sample_id"], "7");
@@ -236,20 +236,20 @@ fn a_single_question_is_a_conversation() {
 
 #[test]
 fn a_log_that_did_not_end_is_taken_as_far_as_it_goes() {
-    let ground = Ground::new();
+    let project = Project::new();
     let one = sample(json!(1), hello()).to_string();
     let start =
         json!({"version": 2, "eval": {"eval_id": "e", "task": "t", "model": "m"}, "plan": {}})
             .to_string();
     zip_of(
-        &ground,
+        &project,
         "run.eval",
         &[
             ("_journal/start.json", start.as_bytes()),
             ("samples/1_epoch_1.json", one.as_bytes()),
         ],
     );
-    let report = imported(&ground, &["run.eval"]);
+    let report = imported(&project, &["run.eval"]);
     assert_eq!(report["conversations"], 1);
     assert!(
         report["notes"][0].as_str().unwrap().contains("did not end"),
@@ -259,10 +259,10 @@ fn a_log_that_did_not_end_is_taken_as_far_as_it_goes() {
 
 #[test]
 fn names_in_a_zip_are_no_paths() {
-    let ground = Ground::new();
+    let project = Project::new();
     let one = sample(json!("../../../evil"), hello()).to_string();
     zip_of(
-        &ground,
+        &project,
         "names.eval",
         &[
             ("../header.json", b"{}"),
@@ -271,13 +271,13 @@ fn names_in_a_zip_are_no_paths() {
             ("/samples/x.json", b"{}"),
         ],
     );
-    let report = imported(&ground, &["names.eval"]);
+    let report = imported(&project, &["names.eval"]);
     assert_eq!(report["conversations"], 1);
     assert_eq!(
-        rows_at(&ground, "benchmarks/t/runs/m/conversations.json")[0]["imported"]["sample_id"],
+        rows_at(&project, "benchmarks/t/runs/m/conversations.json")[0]["imported"]["sample_id"],
         "../../../evil"
     );
-    let names: Vec<_> = ground
+    let names: Vec<_> = project
         .files()
         .into_iter()
         .filter(|path| path.to_string_lossy().contains("evil"))

@@ -2,14 +2,14 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 use crate::exports;
 use crate::imports;
 
-use common::Ground;
+use common::Project;
 use exports::{content, json_of};
 use imports::{golden, imported, instance, lines, log, rows, said, sample};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn told(rows: &[Value]) -> Vec<Value> {
 
 #[test]
 fn questions_that_share_an_id_are_samples_of_their_own() {
-    let ground = Ground::new();
+    let project = Project::new();
     let row = |name: &str, asked: &str, answer: &str| {
         let mut row = instance();
         row["evaluation_name"] = name.into();
@@ -33,7 +33,7 @@ fn questions_that_share_an_id_are_samples_of_their_own() {
     };
     let anatomy = row("quiz.anatomy", "How many bones?", "206");
     let law = row("quiz.law", "What is a tort?", "A wrong.");
-    ground.write(
+    project.write(
         "logs/a.jsonl",
         &lines(&[
             anatomy.clone(),
@@ -47,13 +47,13 @@ fn questions_that_share_an_id_are_samples_of_their_own() {
         row["evaluation_id"] = "e/other/1".into();
         row
     };
-    ground.write("logs/b.jsonl", &lines(&[of_other(law), of_other(anatomy)]));
-    let report = imported(&ground, &["eee", "logs", "--as", "quiz"]);
+    project.write("logs/b.jsonl", &lines(&[of_other(law), of_other(anatomy)]));
+    let report = imported(&project, &["eee", "logs", "--as", "quiz"]);
     assert_eq!(report["scenarios"], 2, "{report}");
     let bones = "How many bones?";
     let tort = "What is a tort?";
     assert_eq!(
-        told(&rows(&ground, "quiz", "lab-m")),
+        told(&rows(&project, "quiz", "lab-m")),
         [
             json!(["m01_s001_v01", 0, bones]),
             json!(["m01_s002_v01", 0, tort]),
@@ -61,7 +61,7 @@ fn questions_that_share_an_id_are_samples_of_their_own() {
         ]
     );
     assert_eq!(
-        told(&rows(&ground, "quiz", "lab-other")),
+        told(&rows(&project, "quiz", "lab-other")),
         [
             json!(["m01_s001_v01", 0, bones]),
             json!(["m01_s002_v01", 0, tort]),
@@ -71,7 +71,7 @@ fn questions_that_share_an_id_are_samples_of_their_own() {
 
 #[test]
 fn shards_of_a_run_begin_each_sample_at_its_first() {
-    let ground = Ground::new();
+    let project = Project::new();
     let shard = |name: &str, ids: &[u32]| {
         let samples: Vec<Value> = ids
             .iter()
@@ -84,14 +84,14 @@ fn shards_of_a_run_begin_each_sample_at_its_first() {
             .collect();
         let mut log = log(&samples);
         log["eval"]["eval_id"] = name.into();
-        ground.write(&format!("logs/{name}.json"), &log.to_string());
+        project.write(&format!("logs/{name}.json"), &log.to_string());
     };
     shard("a", &[1]);
     shard("b", &[2, 1]);
     shard("c", &[2]);
-    imported(&ground, &["logs", "--as", "whole"]);
+    imported(&project, &["logs", "--as", "whole"]);
     assert_eq!(
-        told(&rows(&ground, "whole", "m")),
+        told(&rows(&project, "whole", "m")),
         [
             json!(["m01_s001_v01", 0, "1"]),
             json!(["m01_s001_v01", 1, "1"]),
@@ -103,26 +103,26 @@ fn shards_of_a_run_begin_each_sample_at_its_first() {
 
 #[test]
 fn two_targets_of_one_model_are_two() {
-    let ground = golden();
+    let project = golden();
     // The two targets of the run are one model to the endpoint.
     for target in ["scripted-agreeable", "scripted-careful"] {
         let path = format!("benchmarks/sycophancy/runs/{target}/conversations.json");
-        let text = ground.read(&path);
+        let text = project.read(&path);
         let mut rows: Vec<Value> = serde_json::from_str(&text).unwrap();
         for row in &mut rows {
             row["target"]["model"] = "lab/m".into();
         }
-        ground.write(&path, &Value::from(rows).to_string());
+        project.write(&path, &Value::from(rows).to_string());
     }
     for target in ["scripted-agreeable", "scripted-careful"] {
         let to = ["--target", target, "--out", "eee"];
         let mut args = vec!["export", "eee", "sycophancy"];
         args.extend(to);
-        ground.succeeds(&args);
+        project.succeeds(&args);
     }
     // Two exports that know nothing of each other name a run by benchmark, model and time.
     let mut ids = Vec::new();
-    for (name, text) in content(&ground.path("eee")) {
+    for (name, text) in content(&project.path("eee")) {
         let Some(text) = String::from_utf8(text)
             .ok()
             .filter(|_| name.ends_with(".jsonl"))
@@ -131,24 +131,24 @@ fn two_targets_of_one_model_are_two() {
         };
         let row: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
         let id = row["evaluation_id"].as_str().unwrap().to_owned();
-        ground.write(
+        project.write(
             &format!("eee/{name}"),
             &text.replace(&id, "sycophancy/lab/m/1"),
         );
         ids.push(id);
         // The checksum is that of the rows as they were.
         let aggregate = format!("eee/{}", name.replace("_samples.jsonl", ".json"));
-        let mut told: Value = serde_json::from_str(&ground.read(&aggregate)).unwrap();
+        let mut told: Value = serde_json::from_str(&project.read(&aggregate)).unwrap();
         told["detailed_evaluation_results"]["checksum"] = Value::Null;
-        ground.write(&aggregate, &told.to_string());
+        project.write(&aggregate, &told.to_string());
     }
     assert_eq!(ids.len(), 2, "{ids:?}");
-    let ran = ground.succeeds(&["import", "eee", "eee", "--as", "back", "--json"]);
+    let ran = project.succeeds(&["import", "eee", "eee", "--as", "back", "--json"]);
     let report = json_of(&ran);
     assert_eq!(report["conversations"], 16, "{report}");
     for target in ["scripted-agreeable", "scripted-careful"] {
         let texts = |benchmark: &str| -> Vec<Value> {
-            let rows = rows(&ground, benchmark, target);
+            let rows = rows(&project, benchmark, target);
             rows.iter().map(|row| row["transcript"].clone()).collect()
         };
         assert_eq!(texts("sycophancy"), texts("back"));
@@ -157,7 +157,7 @@ fn two_targets_of_one_model_are_two() {
 
 #[test]
 fn a_plan_of_judging_counts_calls_of_tools() {
-    let ground = Ground::new();
+    let project = Project::new();
     let tokens = |name: &str, note: &str| {
         let arguments = json!({ "note": note });
         let call =
@@ -169,9 +169,9 @@ fn a_plan_of_judging_counts_calls_of_tools() {
             {"role": "assistant", "content": "It is written."},
         ]);
         let file = format!("{name}.json");
-        ground.write(&file, &log(&[sample(json!(1), messages)]).to_string());
-        imported(&ground, &[&file, "--as", name]);
-        let ran = ground.succeeds(&["evaluate", name, "--dry-run", "--json"]);
+        project.write(&file, &log(&[sample(json!(1), messages)]).to_string());
+        imported(&project, &[&file, "--as", name]);
+        let ran = project.succeeds(&["evaluate", name, "--dry-run", "--json"]);
         json_of(&ran)["rows"][0]["input_tokens"]["low"]
             .as_u64()
             .unwrap()

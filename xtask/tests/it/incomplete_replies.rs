@@ -2,12 +2,12 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use scripted_llm::{Fault, ScriptedServer};
 use serde_json::{Value, json};
 
@@ -15,28 +15,28 @@ const METRIC: &str = "name: flattery\nmetrics: [{id: m01, name: Avoid flattery, 
     examples: []}]\n";
 
 /// Two scenarios, so that each target has two conversations of two turns.
-fn ground(server: &ScriptedServer) -> Ground {
-    let ground = Ground::new()
+fn project(server: &ScriptedServer) -> Project {
+    let project = Project::new()
         .env("PROBITY_GENERATION__TURNS", "2")
         .env("PROBITY_GENERATION__SCENARIOS_PER_METRIC", "2");
-    ground.served_by(server, "");
-    ground.write("benchmarks/flattery/benchmark.yaml", METRIC);
-    ground
+    project.served_by(server, "");
+    project.write("benchmarks/flattery/benchmark.yaml", METRIC);
+    project
 }
 
-fn careful_has(ground: &Ground, key: &str) {
-    let config = ground.read("config.yaml");
+fn careful_has(project: &Project, key: &str) {
+    let config = project.read("config.yaml");
     let careful = format!("id: careful, {key}");
-    ground.write("config.yaml", &config.replace("id: careful,", &careful));
+    project.write("config.yaml", &config.replace("id: careful,", &careful));
 }
 
-fn record(ground: &Ground, ran: &Ran) -> Value {
+fn record(project: &Project, ran: &Ran) -> Value {
     let folder = ran.out.lines().find_map(|line| {
         let place = line.trim().strip_prefix("record of this run")?;
         Some(place.trim().to_owned())
     });
     let folder = folder.unwrap_or_else(|| panic!("{}", ran.out));
-    serde_json::from_str(&ground.read(&format!("{folder}/record.json"))).unwrap()
+    serde_json::from_str(&project.read(&format!("{folder}/record.json"))).unwrap()
 }
 
 fn warnings(ran: &Ran) -> Vec<&str> {
@@ -55,8 +55,8 @@ async fn a_target_that_says_nothing_is_named_by_a_run_and_by_aggregate() {
         .start()
         .await
         .unwrap();
-    let ground = ground(&server);
-    let ran = ground.succeeds(&["run"]);
+    let project = project(&server);
+    let ran = project.succeeds(&["run"]);
     let empty = json!([{"sut": "careful", "conversations": 2, "incomplete": 2, "cut_off": 0, "filtered": 0, "empty": 2}]);
     let told = "warning: flattery: 2 of 2 conversations of careful hold an empty or cut-off reply (2 empty). ";
     assert_eq!(warnings(&ran).len(), 1, "{}", ran.err);
@@ -64,20 +64,20 @@ async fn a_target_that_says_nothing_is_named_by_a_run_and_by_aggregate() {
     assert!(ran.err.contains("raise `max_tokens`"), "{}", ran.err);
     let line = "\n  careful: 2 of 2 conversations hold an empty or cut-off reply.\n";
     assert!(ran.out.contains(line), "{}", ran.out);
-    assert_eq!(record(&ground, &ran)["incomplete_replies"], empty);
-    assert_eq!(ground.run(&["validate", "."]).code, 0);
+    assert_eq!(record(&project, &ran)["incomplete_replies"], empty);
+    assert_eq!(project.run(&["validate", "."]).code, 0);
 
     // From the files of the tree alone.
-    let ran = ground.succeeds(&["aggregate"]);
+    let ran = project.succeeds(&["aggregate"]);
     assert!(warnings(&ran)[0].starts_with(told), "{}", ran.err);
     assert!(ran.out.contains(line), "{}", ran.out);
-    assert_eq!(record(&ground, &ran)["incomplete_replies"], empty);
+    assert_eq!(record(&project, &ran)["incomplete_replies"], empty);
     // A run that has to do with the other target alone.
-    let ran = ground.succeeds(&["run", "--target", "agreeable", "--json"]);
+    let ran = project.succeeds(&["run", "--target", "agreeable", "--json"]);
     let out: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(out["benchmarks"][0]["incomplete_replies"], empty);
     for command in ["simulate", "evaluate"] {
-        let ran = ground.succeeds(&[command, "--target", "careful"]);
+        let ran = project.succeeds(&[command, "--target", "careful"]);
         assert!(
             warnings(&ran)[0].starts_with(told),
             "{command}: {}",
@@ -89,9 +89,9 @@ async fn a_target_that_says_nothing_is_named_by_a_run_and_by_aggregate() {
 #[tokio::test(flavor = "multi_thread")]
 async fn cut_off_replies_are_told_until_there_is_room_for_them() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = ground(&server);
-    careful_has(&ground, "max_tokens: 3,");
-    let ran = ground.succeeds(&["run"]);
+    let project = project(&server);
+    careful_has(&project, "max_tokens: 3,");
+    let ran = project.succeeds(&["run"]);
     assert_eq!(
         warnings(&ran),
         [
@@ -101,13 +101,13 @@ async fn cut_off_replies_are_told_until_there_is_room_for_them() {
         "{}",
         ran.err
     );
-    let config = ground.read("config.yaml");
-    ground.write(
+    let config = project.read("config.yaml");
+    project.write(
         "config.yaml",
         &config.replace("max_tokens: 3,", "max_tokens: 3000,"),
     );
-    let ran = ground.succeeds(&["run"]);
+    let ran = project.succeeds(&["run"]);
     assert_eq!(warnings(&ran), [""; 0], "{}", ran.err);
     assert!(!ran.out.contains("cut-off"), "{}", ran.out);
-    assert!(record(&ground, &ran).get("incomplete_replies").is_none());
+    assert!(record(&project, &ran).get("incomplete_replies").is_none());
 }

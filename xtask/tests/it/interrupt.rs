@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -15,7 +15,7 @@ use std::{
     process::{Child, ChildStderr, Command, Stdio},
 };
 
-use common::Ground;
+use common::Project;
 use scripted_llm::ScriptedServer;
 use serde_json::Value;
 
@@ -26,8 +26,8 @@ struct Running {
 }
 
 impl Running {
-    fn start(ground: &Ground, args: &[&str]) -> Self {
-        Self::of(ground.command(args))
+    fn start(project: &Project, args: &[&str]) -> Self {
+        Self::of(project.command(args))
     }
 
     fn of(mut command: Command) -> Self {
@@ -67,14 +67,14 @@ impl Running {
 #[test]
 fn the_second_ctrl_c_leaves_at_once_with_130() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let ground = Ground::new();
+    let project = Project::new();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    ground.write(
+    project.write(
         "config.yaml",
         &format!("user_model: {{model: m, base_url: '{url}'}}\nevaluator_model: {{model: m, base_url: '{url}'}}\ntargets: [{{id: t, \
             model: m, base_url: '{url}'}}]\n"),
     );
-    let mut run = Running::start(&ground, &["run", "sycophancy"]);
+    let mut run = Running::start(&project, &["run", "sycophancy"]);
     // A call is in flight, and is never answered.
     let _held = listener.accept().unwrap();
     run.interrupt();
@@ -90,9 +90,9 @@ async fn the_first_ctrl_c_lets_calls_in_flight_finish_and_starts_no_other() {
         .start()
         .await
         .unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    let mut run = Running::start(&ground, &["run", "flattery"]);
+    let project = Project::new();
+    project.served_by(&server, "");
+    let mut run = Running::start(&project, &["run", "flattery"]);
     server.wait_held(1).await;
     run.interrupt();
     run.wait_for_stopping();
@@ -106,7 +106,7 @@ async fn the_first_ctrl_c_lets_calls_in_flight_finish_and_starts_no_other() {
     let stats = server.stats();
     assert_eq!((stats.requests, stats.answered), (1, 1));
     // The metrics that were in flight have arrived and are written.
-    let yaml = ground.read("benchmarks/flattery/benchmark.yaml");
+    let yaml = project.read("benchmarks/flattery/benchmark.yaml");
     assert!(
         yaml.contains("# for people") && yaml.contains("m01"),
         "{yaml}"
@@ -116,26 +116,26 @@ async fn the_first_ctrl_c_lets_calls_in_flight_finish_and_starts_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_again() {
     let alone = ScriptedServer::start().await.unwrap();
-    let undisturbed = Ground::new();
+    let undisturbed = Project::new();
     undisturbed.served_by(&alone, "");
     assert_eq!(undisturbed.run(&["run", "flattery"]).code, 0);
     let wanted = tree::read(&undisturbed.path("benchmarks"));
 
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
+    let project = Project::new();
+    project.served_by(&server, "");
     let mut last_said = Vec::new();
     // The moments fall into generating scenarios, into playing, and into judging.
     for moment in [3, 40, 20] {
         server.hold_after(moment);
-        let mut run = Running::start(&ground, &["run", "flattery"]);
+        let mut run = Running::start(&project, &["run", "flattery"]);
         server.wait_held(1).await;
         run.interrupt();
         run.wait_for_stopping();
         server.release();
         let (code, said) = run.end();
         assert_eq!(code, Some(130), "after {moment} replies: {said:#?}");
-        for (name, bytes) in tree::read(&ground.path("benchmarks")) {
+        for (name, bytes) in tree::read(&project.path("benchmarks")) {
             if name.ends_with(".json") {
                 serde_json::from_slice::<Value>(&bytes)
                     .unwrap_or_else(|error| panic!("after {moment} replies: {name}: {error}"));
@@ -147,15 +147,15 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
         line.starts_with("warning: flattery: careful has ") && line.contains(" rows; ")
     });
     assert!(missing, "the rates are of some rows only: {last_said:#?}");
-    let rows = ground.read("benchmarks/flattery/runs/careful/conversations.json");
+    let rows = project.read("benchmarks/flattery/runs/careful/conversations.json");
     assert!(
         rows.contains("conv_id"),
         "finished conversations are in the tree"
     );
 
-    let finished = ground.run(&["run", "flattery"]);
+    let finished = project.run(&["run", "flattery"]);
     assert_eq!(finished.code, 0, "{}", finished.err);
-    tree::assert_same(&tree::read(&ground.path("benchmarks")), &wanted);
+    tree::assert_same(&tree::read(&project.path("benchmarks")), &wanted);
     assert_eq!(
         server.stats().bodies,
         alone.stats().bodies,
@@ -166,31 +166,31 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_that_is_closed_and_a_request_to_terminate_end_a_run_in_order() {
     let alone = ScriptedServer::start().await.unwrap();
-    let undisturbed = Ground::new();
+    let undisturbed = Project::new();
     undisturbed.served_by(&alone, "");
     undisturbed.succeeds(&["run", "flattery"]);
     let wanted = tree::read(&undisturbed.path("benchmarks"));
     for signal in ["-HUP", "-TERM"] {
         let server = ScriptedServer::start().await.unwrap();
-        let ground = Ground::new();
-        ground.served_by(&server, "");
+        let project = Project::new();
+        project.served_by(&server, "");
         server.hold_after(60);
         // Tests that are started by `nohup` pass on that the signal of a closed terminal is ignored.
         let reset: &[&str] = match cfg!(target_os = "linux") {
             true => &["env", "--default-signal=HUP"],
             false => &["env"],
         };
-        let mut run = Running::of(ground.launched(reset, &["run", "flattery"]));
+        let mut run = Running::of(project.launched(reset, &["run", "flattery"]));
         server.wait_held(1).await;
         run.signal(signal);
         run.wait_for_stopping();
         server.release();
         let (code, said) = run.end();
         assert_eq!(code, Some(130), "{signal}: {said:#?}");
-        let rows = ground.read("benchmarks/flattery/runs/careful/conversations.json");
+        let rows = project.read("benchmarks/flattery/runs/careful/conversations.json");
         serde_json::from_str::<Value>(&rows).unwrap();
-        ground.succeeds(&["run", "flattery"]);
-        tree::assert_same(&tree::read(&ground.path("benchmarks")), &wanted);
+        project.succeeds(&["run", "flattery"]);
+        tree::assert_same(&tree::read(&project.path("benchmarks")), &wanted);
         let bodies = (server.stats().bodies, alone.stats().bodies);
         assert_eq!(bodies.0, bodies.1, "{signal}: no call was made twice");
     }
@@ -201,10 +201,10 @@ async fn a_terminal_that_is_closed_and_a_request_to_terminate_end_a_run_in_order
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_under_nohup_goes_on() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
+    let project = Project::new();
+    project.served_by(&server, "");
     server.hold_after(20);
-    let mut command = ground.launched(&["nohup"], &["run", "flattery"]);
+    let mut command = project.launched(&["nohup"], &["run", "flattery"]);
     let child = command
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -233,11 +233,11 @@ async fn a_run_whose_terminal_goes_writes_its_tree_and_ends() {
         return;
     }
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new().env("TERM", "xterm");
-    ground.served_by(&server, "");
+    let project = Project::new().env("TERM", "xterm");
+    project.served_by(&server, "");
     server.hold_after(60);
     let outer = r#"exec script -qec "exec $0 $*" /dev/null"#;
-    let mut terminal = ground
+    let mut terminal = project
         .launched(&["sh", "-c", outer], &["run", "flattery"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -249,12 +249,12 @@ async fn a_run_whose_terminal_goes_writes_its_tree_and_ends() {
     // The signal is on its way to the run before its calls are answered.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     server.release();
-    let rows = ground.path("benchmarks/flattery/runs/careful/conversations.json");
+    let rows = project.path("benchmarks/flattery/runs/careful/conversations.json");
     let ended = |ran: &common::Ran| !ran.err.contains("another run is using");
     for _ in 0..300 {
-        let ran = ground.run(&["aggregate", "flattery"]);
+        let ran = project.run(&["aggregate", "flattery"]);
         if ended(&ran) && rows.exists() {
-            ground.succeeds(&["run", "flattery"]);
+            project.succeeds(&["run", "flattery"]);
             return;
         }
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;

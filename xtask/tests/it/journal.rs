@@ -7,7 +7,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use journal::{Form, JournalWriter};
 use schema::{Event, EventBody, EventKind, Journal, event::QueuingItem};
 use serde_json::Value;
@@ -31,25 +31,25 @@ fn here(path: &str) -> PathBuf {
 }
 
 /// A folder with the reference journals and one of Probity's own.
-fn ground() -> Ground {
-    let ground = Ground::new();
+fn project() -> Project {
+    let project = Project::new();
     let references = fs::read_dir(here("../fixtures/journal/reference")).unwrap();
     for file in references {
         let file = file.unwrap();
-        fs::copy(file.path(), ground.path("").join(file.file_name())).unwrap();
+        fs::copy(file.path(), project.path("").join(file.file_name())).unwrap();
     }
     fs::copy(
         here("tests/snapshots/journal/own.jsonl"),
-        ground.path("own.jsonl"),
+        project.path("own.jsonl"),
     )
     .unwrap();
-    ground
+    project
 }
 
-fn ask(ground: &Ground, args: &[&str]) -> Ran {
+fn ask(project: &Project, args: &[&str]) -> Ran {
     let mut all = vec!["journal"];
     all.extend(args);
-    ground.run(&all)
+    project.run(&all)
 }
 
 /// Compares what the command says with `snapshots/journal/<name>.txt`.
@@ -70,7 +70,7 @@ fn assert_snapshot(name: &str, ran: &Ran) {
 
 #[test]
 fn what_a_person_sees_of_each_journal() {
-    let ground = ground();
+    let project = project();
     let errors = "real-modelbench-errors.jsonl";
     for (name, args) in [
         (
@@ -153,14 +153,14 @@ fn what_a_person_sees_of_each_journal() {
             &["check", "real-modelbench-aborted.jsonl", "--json"],
         ),
     ] {
-        assert_snapshot(name, &ask(&ground, args));
+        assert_snapshot(name, &ask(&project, args));
     }
 }
 
 #[test]
 fn the_reference_journals_get_the_verdicts_of_their_names() {
-    let ground = ground();
-    for file in ground.files() {
+    let project = project();
+    for file in project.files() {
         let name = file.file_name().unwrap().to_str().unwrap();
         let code = match name {
             "own.jsonl" => continue, // it tells no scores
@@ -170,7 +170,7 @@ fn the_reference_journals_get_the_verdicts_of_their_names() {
             name if name.starts_with("hand-fail-") => 1,
             _ => 0,
         };
-        let ran = ask(&ground, &["check", name]);
+        let ran = ask(&project, &["check", name]);
         assert_eq!(ran.code, code, "{name}: {}{}", ran.out, ran.err);
         if let Some(rule) = name.strip_prefix("hand-fail-") {
             let rule = rule.split(['-', '.']).next().unwrap();
@@ -186,17 +186,20 @@ fn the_reference_journals_get_the_verdicts_of_their_names() {
 
 #[test]
 fn texts_are_wrapped_and_lines_are_whole_where_there_is_no_terminal() {
-    let ground = ground();
+    let project = project();
     let item = ask(
-        &ground,
+        &project,
         &["show", "own.jsonl", "--prompt-id", "m01_s001_v01"],
     );
     let widest = item.out.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(80), "{widest:?}");
-    let lines = ask(&ground, &["show", "real-modelbench-errors.jsonl"]);
+    let lines = ask(&project, &["show", "real-modelbench-errors.jsonl"]);
     assert!(!lines.out.contains('…') && !lines.out.contains('\u{1b}'));
-    let json = ask(&ground, &["show", "real-modelbench-errors.jsonl", "--json"]);
-    let file = ground.read("real-modelbench-errors.jsonl");
+    let json = ask(
+        &project,
+        &["show", "real-modelbench-errors.jsonl", "--json"],
+    );
+    let file = project.read("real-modelbench-errors.jsonl");
     assert_eq!(json.out.lines().count(), file.lines().count());
     for (have, wanted) in json.out.lines().zip(file.lines()) {
         let read = |text| serde_json::from_str::<Value>(text).unwrap();
@@ -206,14 +209,14 @@ fn texts_are_wrapped_and_lines_are_whole_where_there_is_no_terminal() {
 
 #[test]
 fn files_that_are_no_journals_get_one_clear_error() {
-    let ground = ground();
-    ground.write("empty.jsonl", "");
-    ground.write("notes.txt", "dear diary\n");
-    ground.write("list.json", "[1, 2]\n");
-    ground.write("other.jsonl", "{\"a\": 1}\n");
-    ground.write("half.jsonl", "{\"message\": \"starting jour");
-    ground.write("folder/readme", "");
-    fs::write(ground.path("binary"), [0_u8, 159, 146, 150]).unwrap();
+    let project = project();
+    project.write("empty.jsonl", "");
+    project.write("notes.txt", "dear diary\n");
+    project.write("list.json", "[1, 2]\n");
+    project.write("other.jsonl", "{\"a\": 1}\n");
+    project.write("half.jsonl", "{\"message\": \"starting jour");
+    project.write("folder/readme", "");
+    fs::write(project.path("binary"), [0_u8, 159, 146, 150]).unwrap();
     for (name, word) in [
         ("empty.jsonl", "the file is empty"),
         ("notes.txt", "this is no journal"),
@@ -225,7 +228,7 @@ fn files_that_are_no_journals_get_one_clear_error() {
         ("nothing", "no such file, folder, run or benchmark"),
     ] {
         for command in ["show", "stats", "scores", "check"] {
-            let ran = ask(&ground, &[command, name]);
+            let ran = ask(&project, &[command, name]);
             assert_eq!(ran.code, 2, "{command} {name}: {}{}", ran.out, ran.err);
             assert_eq!(ran.out, "", "{command} {name}");
             assert!(
@@ -237,20 +240,20 @@ fn files_that_are_no_journals_get_one_clear_error() {
             assert!(told, "{command} {name}: {}", ran.err);
         }
     }
-    let none = ask(&ground, &["stats"]);
+    let none = ask(&project, &["stats"]);
     assert_eq!(none.code, 2);
     assert!(none.err.contains("no run with a journal"), "{}", none.err);
 }
 
 #[test]
 fn lines_that_are_no_events_are_left_out_and_told() {
-    let ground = Ground::new();
+    let project = Project::new();
     let event = r#"{"message":"queuing item","test":"t","prompt_id":"p","sut":"s","timestamp":"2026-11-21T01:52:02Z"}"#;
-    ground.write(
+    project.write(
         "j.jsonl",
         &format!("{event}\n\nno event\n{event}\n{{\"message\": \"tor"),
     );
-    let ran = ask(&ground, &["show", "j.jsonl"]);
+    let ran = ask(&project, &["show", "j.jsonl"]);
     assert_eq!((ran.code, ran.out.lines().count()), (0, 2), "{}", ran.out);
     let told: Vec<&str> = ran.err.lines().collect();
     assert!(
@@ -269,12 +272,12 @@ fn lines_that_are_no_events_are_left_out_and_told() {
 
 #[test]
 fn figures_of_several_runs_are_told_to_be_of_all() {
-    let ground = ground();
-    let run = fs::read_to_string(ground.path("own.jsonl")).unwrap();
-    ground.write("two.jsonl", &[run.as_str(), &run].concat());
+    let project = project();
+    let run = fs::read_to_string(project.path("own.jsonl")).unwrap();
+    project.write("two.jsonl", &[run.as_str(), &run].concat());
     for command in ["stats", "scores", "show"] {
         let told = |file: &str| {
-            ask(&ground, &[command, file])
+            ask(&project, &[command, file])
                 .err
                 .contains("the file holds 2 runs")
         };
@@ -284,7 +287,7 @@ fn figures_of_several_runs_are_told_to_be_of_all() {
 
 #[test]
 fn ids_that_are_not_there_get_the_nearest_one() {
-    let ground = ground();
+    let project = project();
     for (args, word) in [
         (
             ["--prompt-id", "m01_s001_v1"],
@@ -306,7 +309,10 @@ fn ids_that_are_not_there_get_the_nearest_one() {
         ),
     ] {
         for json in [&[][..], &["--json"]] {
-            let ran = ask(&ground, &[&["show", "own.jsonl"], &args[..], json].concat());
+            let ran = ask(
+                &project,
+                &[&["show", "own.jsonl"], &args[..], json].concat(),
+            );
             assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
             assert!(ran.err.contains(word), "{args:?}: {}", ran.err);
         }
@@ -318,7 +324,7 @@ fn ids_that_are_not_there_get_the_nearest_one() {
             "--message",
             EventKind::LimiterChanged.message(),
         ];
-        let ran = ask(&ground, &[&none[..], json].concat());
+        let ran = ask(&project, &[&none[..], json].concat());
         assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
         assert!(ran.err.starts_with("note: no event matches"), "{}", ran.err);
     }
@@ -330,7 +336,7 @@ fn ids_that_are_not_there_get_the_nearest_one() {
         "--message",
         EventKind::FinishedRun.message(),
     ];
-    let ran = ask(&ground, &together);
+    let ran = ask(&project, &together);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""));
     assert!(ran.err.contains("no event matches"), "{}", ran.err);
     for (args, word) in [
@@ -342,7 +348,7 @@ fn ids_that_are_not_there_get_the_nearest_one() {
         (&["shw"], "'show'"),
         (&["rebuild", "own.jsonl"], "--out <DIR>"),
     ] {
-        let ran = ask(&ground, args);
+        let ran = ask(&project, args);
         assert_eq!(ran.code, 2, "{args:?}");
         assert!(ran.err.contains(word), "{args:?}: {}", ran.err);
     }
@@ -350,15 +356,15 @@ fn ids_that_are_not_there_get_the_nearest_one() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let ground = Ground::new();
+    let project = Project::new();
     let event = r#"{"message":"queuing item","test":"t","prompt_id":"p","sut":"s","prompt_text":"A long text. "}"#;
-    ground.write("j.jsonl", &format!("{event}\n").repeat(20_000));
+    project.write("j.jsonl", &format!("{event}\n").repeat(20_000));
     for args in [
         &["show", "j.jsonl"][..],
         &["show", "j.jsonl", "--json"],
         &["show", "j.jsonl", "--prompt-id", "p"],
     ] {
-        let mut command = ground.command(&[&["journal"], args].concat());
+        let mut command = project.command(&[&["journal"], args].concat());
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -376,8 +382,8 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 /// Writes a journal with one item into the folder of the run `run`.
-fn write_journal(ground: &Ground, run: &str, id: &str, form: Form) -> PathBuf {
-    let folder = ground.path(".probity/runs").join(run);
+fn write_journal(project: &Project, run: &str, id: &str, form: Form) -> PathBuf {
+    let folder = project.path(".probity/runs").join(run);
     fs::create_dir_all(&folder).unwrap();
     let journal = JournalWriter::create_as(&folder, &id.parse().unwrap(), form).unwrap();
     let item = Arc::new(schema::ItemKey {
@@ -395,12 +401,12 @@ fn write_journal(ground: &Ground, run: &str, id: &str, form: Form) -> PathBuf {
 
 #[test]
 fn compressed_journals_are_asked_like_others_torn_ones_too() {
-    let ground = Ground::new();
+    let project = Project::new();
     let id = "run-20261121-015202-000000";
-    let path = write_journal(&ground, id, id, Form::Compressed);
+    let path = write_journal(&project, id, id, Form::Compressed);
     assert!(path.to_str().unwrap().ends_with(".jsonl.zst"));
     for path in [&[][..], &[id]] {
-        let ran = ask(&ground, &[&["show", "--prompt-id", "p1"], path].concat());
+        let ran = ask(&project, &[&["show", "--prompt-id", "p1"], path].concat());
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
         assert!(
             ran.out
@@ -411,7 +417,7 @@ fn compressed_journals_are_asked_like_others_torn_ones_too() {
     }
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole[..whole.len() - 3]).unwrap();
-    let ran = ask(&ground, &["stats"]);
+    let ran = ask(&project, &["stats"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.starts_with("warning: "), "{}", ran.err);
     assert!(ran.err.contains("the compressed data ends"), "{}", ran.err);
@@ -419,14 +425,14 @@ fn compressed_journals_are_asked_like_others_torn_ones_too() {
 
 #[test]
 fn the_last_journal_of_the_newest_run_counts_and_the_others_are_named() {
-    let ground = Ground::new();
+    let project = Project::new();
     let [old, new, second] =
         ["000001", "000002", "000003"].map(|n| format!("run-20261121-015202-{n}"));
-    write_journal(&ground, &old, &old, Form::Plain);
-    write_journal(&ground, &new, &new, Form::Plain);
-    write_journal(&ground, &new, &second, Form::Plain);
-    fs::create_dir(ground.path(".probity/runs/run-20261121-015202-000004")).unwrap();
-    let ran = ask(&ground, &["show", "--prompt-id", "p1"]);
+    write_journal(&project, &old, &old, Form::Plain);
+    write_journal(&project, &new, &new, Form::Plain);
+    write_journal(&project, &new, &second, Form::Plain);
+    fs::create_dir(project.path(".probity/runs/run-20261121-015202-000004")).unwrap();
+    let ran = ask(&project, &["show", "--prompt-id", "p1"]);
     assert!(ran.out.contains(&format!("Of {second}?")), "{}", ran.out);
     assert!(
         ran.err
@@ -434,26 +440,26 @@ fn the_last_journal_of_the_newest_run_counts_and_the_others_are_named() {
     );
     let other = format!(".probity/runs/{new}/journal-{new}.jsonl");
     assert!(ran.err.contains(&other), "{}", ran.err);
-    let ran = ask(&ground, &["show", "--prompt-id", "p1", &other]);
+    let ran = ask(&project, &["show", "--prompt-id", "p1", &other]);
     assert!(ran.out.contains(&format!("Of {new}?")), "{}", ran.out);
     assert_eq!(ran.err, "");
 }
 
 #[test]
 fn a_run_of_ones_own_is_found_shown_checked_and_rebuilt() {
-    let ground = Ground::new();
-    let ran = ground.run(&["run", "--quiet"]);
+    let project = Project::new();
+    let ran = project.run(&["run", "--quiet"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let run = fs::read_dir(ground.path(".probity/runs")).unwrap().next();
+    let run = fs::read_dir(project.path(".probity/runs")).unwrap().next();
     let id = run.unwrap().unwrap().file_name().into_string().unwrap();
     let folder = format!(".probity/runs/{id}");
     let file = format!("{folder}/journal-{id}.jsonl");
-    let newest = ask(&ground, &["show"]);
+    let newest = ask(&project, &["show"]);
     assert!(newest.out.lines().count() > 100);
     for path in [&id, &folder, &file] {
-        assert_eq!(ask(&ground, &["show", path]).out, newest.out, "{path}");
+        assert_eq!(ask(&project, &["show", path]).out, newest.out, "{path}");
     }
-    let near = ask(&ground, &["show", id.rsplit_once('-').unwrap().0]);
+    let near = ask(&project, &["show", id.rsplit_once('-').unwrap().0]);
     assert!(
         near.err.contains(&format!("did you mean `{id}`?")),
         "{}",
@@ -467,7 +473,7 @@ fn a_run_of_ones_own_is_found_shown_checked_and_rebuilt() {
         "--sut",
         "scripted-careful",
     ];
-    let item = ask(&ground, &item);
+    let item = ask(&project, &item);
     assert_eq!(item.code, 0, "{}", item.err);
     assert!(
         item.out
@@ -484,19 +490,19 @@ fn a_run_of_ones_own_is_found_shown_checked_and_rebuilt() {
         assert!(item.out.contains(word), "{word}: {}", item.out);
     }
 
-    let check = ask(&ground, &["check"]);
+    let check = ask(&project, &["check"]);
     assert_eq!(check.code, 0, "{}{}", check.out, check.err);
     assert!(check.out.contains("ResultsCountItems"), "{}", check.out);
 
-    let rebuilt = ask(&ground, &["rebuild", "--out", "again"]);
+    let rebuilt = ask(&project, &["rebuild", "--out", "again"]);
     assert_eq!(rebuilt.code, 0, "{}", rebuilt.err);
-    let mut originals = tree::read(&ground.path("benchmarks/sycophancy"));
-    let again = tree::read(&ground.path("again"));
+    let mut originals = tree::read(&project.path("benchmarks/sycophancy"));
+    let again = tree::read(&project.path("again"));
     assert_eq!(rebuilt.out.lines().count(), again.len());
     assert!(again.contains_key("results.json"), "{:?}", again.keys());
     originals.retain(|name, _| again.contains_key(name));
     tree::assert_same(&again, &originals);
-    let twice = ask(&ground, &["rebuild", "--out", "again"]);
+    let twice = ask(&project, &["rebuild", "--out", "again"]);
     assert_eq!(twice.code, 2);
     assert!(
         twice.err.contains("the folder is not empty"),
@@ -505,7 +511,7 @@ fn a_run_of_ones_own_is_found_shown_checked_and_rebuilt() {
     );
     let theirs = here("../fixtures/journal/reference/real-modelbench.jsonl");
     let theirs = ask(
-        &ground,
+        &project,
         &["rebuild", theirs.to_str().unwrap(), "--out", "theirs"],
     );
     assert_eq!(theirs.code, 2, "{}", theirs.err);

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::Ground;
+use common::Project;
 use journal::{
     JournalReader,
     check::{Outcome, Verdict},
@@ -21,9 +21,9 @@ use probity::{Layout, check_journal, rebuild};
 use scripted_llm::ScriptedServer;
 
 /// The journals of all runs, oldest first.
-fn journals(ground: &Ground) -> Vec<PathBuf> {
+fn journals(project: &Project) -> Vec<PathBuf> {
     let mut paths = Vec::new();
-    for run in fs::read_dir(ground.path(".probity/runs")).unwrap() {
+    for run in fs::read_dir(project.path(".probity/runs")).unwrap() {
         for file in fs::read_dir(run.unwrap().path()).unwrap() {
             let path = file.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -41,8 +41,8 @@ fn messages(path: &Path) -> Vec<String> {
     reader.map(|entry| entry.unwrap().message).collect()
 }
 
-fn assert_passes(ground: &Ground, journal: &Path) {
-    let layout = Layout::new(ground.path("benchmarks"));
+fn assert_passes(project: &Project, journal: &Path) {
+    let layout = Layout::new(project.path("benchmarks"));
     let report = check_journal(journal, Some(&layout));
     assert_eq!(report.verdict(), Verdict::Passed, "{report:#?}");
     let rules: Vec<&str> = report.rows.iter().map(|row| &*row.rule).collect();
@@ -63,15 +63,15 @@ fn assert_rebuilds(journal: &Path, tree: &Path) -> usize {
 
 #[test]
 fn the_demonstration_can_be_written_anew_from_its_journal() {
-    let ground = Ground::new();
-    let ran = ground.run(&["run"]);
+    let project = Project::new();
+    let ran = project.run(&["run"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("the journal passes all"), "{}", ran.err);
-    let journals = journals(&ground);
+    let journals = journals(&project);
     let [journal] = journals.as_slice() else {
         panic!("{journals:?}");
     };
-    assert_passes(&ground, journal);
+    assert_passes(&project, journal);
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/golden/sycophancy");
     assert_eq!(assert_rebuilds(journal, &golden), 8);
 }
@@ -79,10 +79,10 @@ fn the_demonstration_can_be_written_anew_from_its_journal() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
+    let project = Project::new();
+    project.served_by(&server, "");
     server.hold_after(60);
-    let mut child = ground
+    let mut child = project
         .command(&["run", "flattery", "--quiet"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -98,7 +98,7 @@ async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
         })
     };
     // What is written is there within a second; the calls that are held do not end.
-    while server.held() == 0 || !written(&journals(&ground)) {
+    while server.held() == 0 || !written(&journals(&project)) {
         assert!(Instant::now() < deadline, "nothing was journaled");
         assert!(child.try_wait().unwrap().is_none(), "the run ended");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -107,8 +107,8 @@ async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
     child.wait().unwrap();
     server.release();
 
-    let killed = journals(&ground).pop().unwrap();
-    let report = check_journal(&killed, Some(&Layout::new(ground.path("benchmarks"))));
+    let killed = journals(&project).pop().unwrap();
+    let report = check_journal(&killed, Some(&Layout::new(project.path("benchmarks"))));
     assert!(
         matches!(report.verdict(), Verdict::NotCheckable(_)),
         "{report:#?}"
@@ -123,13 +123,13 @@ async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
         "{rebuilt:?}"
     );
 
-    let ran = tokio::task::block_in_place(|| ground.run(&["run", "flattery"]));
+    let ran = tokio::task::block_in_place(|| project.run(&["run", "flattery"]));
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let resumed = journals(&ground).pop().unwrap();
+    let resumed = journals(&project).pop().unwrap();
     assert_ne!(resumed, killed);
-    assert_passes(&ground, &resumed);
+    assert_passes(&project, &resumed);
     assert_eq!(
-        assert_rebuilds(&resumed, &ground.path("benchmarks/flattery")),
+        assert_rebuilds(&resumed, &project.path("benchmarks/flattery")),
         8
     );
     let messages = messages(&resumed);
@@ -143,25 +143,25 @@ async fn a_killed_run_leaves_a_journal_that_reads_and_the_next_one_is_whole() {
 }
 
 /// The outcomes of the rules between journal and tree, and the notes of the report.
-fn tree_rules(ground: &Ground, benchmarks: &str, journal: &Path) -> (Vec<Outcome>, Vec<String>) {
-    let report = check_journal(journal, Some(&Layout::new(ground.path(benchmarks))));
+fn tree_rules(project: &Project, benchmarks: &str, journal: &Path) -> (Vec<Outcome>, Vec<String>) {
+    let report = check_journal(journal, Some(&Layout::new(project.path(benchmarks))));
     let rules = report.rows.iter().rev().take(4);
     (rules.map(|row| row.outcome).collect(), report.notes)
 }
 
 #[test]
 fn what_a_later_run_wrote_is_not_compared_with_an_older_journal() {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "--quiet"]);
-    let first = journals(&ground).pop().unwrap();
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet"]);
+    let first = journals(&project).pop().unwrap();
     // As it was written again, it still fits.
-    ground.succeeds(&["run", "--quiet"]);
-    let (outcomes, notes) = tree_rules(&ground, "benchmarks", &first);
+    project.succeeds(&["run", "--quiet"]);
+    let (outcomes, notes) = tree_rules(&project, "benchmarks", &first);
     assert_eq!(outcomes, [Outcome::Passed; 4], "{notes:?}");
 
-    ground.succeeds(&["run", "--quiet", "--turns", "2"]);
-    let latest = journals(&ground).pop().unwrap();
-    let (outcomes, notes) = tree_rules(&ground, "benchmarks", &first);
+    project.succeeds(&["run", "--quiet", "--turns", "2"]);
+    let latest = journals(&project).pop().unwrap();
+    let (outcomes, notes) = tree_rules(&project, "benchmarks", &first);
     // The costs of metrics and scenarios are still those of the first run.
     let none = Outcome::NotApplicable;
     assert_eq!(outcomes, [none, Outcome::Passed, none, none], "{notes:?}");
@@ -172,41 +172,41 @@ fn what_a_later_run_wrote_is_not_compared_with_an_older_journal() {
         "{notes:?}"
     );
     let id = first.parent().unwrap().file_name().unwrap();
-    let ran = ground.succeeds(&["journal", "check", id.to_str().unwrap()]);
+    let ran = project.succeeds(&["journal", "check", id.to_str().unwrap()]);
     assert!(ran.out.contains("a later run wrote"), "{}", ran.out);
-    assert_passes(&ground, &latest);
+    assert_passes(&project, &latest);
 
     // A tree that was changed still fails the run that wrote it.
     let scores = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
-    ground.write(
+    project.write(
         scores,
-        &ground
+        &project
             .read(scores)
             .replace("\"present\": false", "\"present\": true"),
     );
-    let (outcomes, notes) = tree_rules(&ground, "benchmarks", &latest);
+    let (outcomes, notes) = tree_rules(&project, "benchmarks", &latest);
     assert!(outcomes.contains(&Outcome::Failed), "{notes:?}");
 }
 
 #[test]
 fn a_run_of_another_folder_of_benchmarks_is_told_from_this_one() {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "--quiet"]);
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet"]);
     for file in ["benchmark.yaml", "scenarios.json"] {
-        let text = ground.read(&format!("benchmarks/sycophancy/{file}"));
-        ground.write(&format!("other/sycophancy/{file}"), &text);
+        let text = project.read(&format!("benchmarks/sycophancy/{file}"));
+        project.write(&format!("other/sycophancy/{file}"), &text);
     }
     let other = ["run", "--quiet", "--benchmarks", "other", "--turns", "3"];
-    ground.succeeds(&other);
-    let all = journals(&ground);
+    project.succeeds(&other);
+    let all = journals(&project);
     let [here, there] = all.as_slice() else {
         panic!("{all:?}");
     };
-    let (outcomes, notes) = tree_rules(&ground, "benchmarks", here);
+    let (outcomes, notes) = tree_rules(&project, "benchmarks", here);
     assert_eq!(outcomes, [Outcome::Passed; 4], "{notes:?}");
-    let (outcomes, notes) = tree_rules(&ground, "other", there);
+    let (outcomes, notes) = tree_rules(&project, "other", there);
     assert!(!outcomes.contains(&Outcome::Failed), "{notes:?}");
-    let (outcomes, notes) = tree_rules(&ground, "benchmarks", there);
+    let (outcomes, notes) = tree_rules(&project, "benchmarks", there);
     assert_eq!(outcomes, [Outcome::NotApplicable; 4], "{notes:?}");
     assert!(
         notes.iter().any(|note| note.contains("another folder")),
@@ -215,27 +215,27 @@ fn a_run_of_another_folder_of_benchmarks_is_told_from_this_one() {
 
     // The run of the other folder came later, and did not write this tree.
     let results = "benchmarks/sycophancy/results.json";
-    ground.write(
+    project.write(
         results,
-        &ground
+        &project
             .read(results)
             .replacen("\"n_passed\": ", "\"n_passed\": 1", 1),
     );
-    let (outcomes, notes) = tree_rules(&ground, "benchmarks", here);
+    let (outcomes, notes) = tree_rules(&project, "benchmarks", here);
     assert_eq!(outcomes.first(), Some(&Outcome::Failed), "{notes:?}");
 }
 
 #[test]
 fn a_benchmarks_name_stands_for_its_newest_journal() {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "--quiet", "sycophancy"]);
-    ground.succeeds(&["run", "--quiet", "sycophancy"]);
-    ground.write(
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet", "sycophancy"]);
+    project.succeeds(&["run", "--quiet", "sycophancy"]);
+    project.write(
         "benchmarks/unrun/benchmark.yaml",
         "name: none\ndescription: None.\n",
     );
-    ground.succeeds(&["run", "--quiet", "unrun"]);
-    let path = journals(&ground).remove(1);
+    project.succeeds(&["run", "--quiet", "unrun"]);
+    let path = journals(&project).remove(1);
     let path = path.file_name().unwrap().to_str().unwrap().to_owned();
     for name in [
         "sycophancy",
@@ -243,19 +243,19 @@ fn a_benchmarks_name_stands_for_its_newest_journal() {
         "benchmarks/sycophancy/",
     ] {
         for command in ["check", "stats"] {
-            let ran = ground.succeeds(&["journal", command, name]);
+            let ran = project.succeeds(&["journal", command, name]);
             let first = ran.out.lines().next().unwrap_or_default();
             assert!(first.contains(&path), "{command} {name}: {first}");
         }
-        ground.succeeds(&["journal", "show", name]);
-        ground.succeeds(&["journal", "scores", name]);
+        project.succeeds(&["journal", "show", name]);
+        project.succeeds(&["journal", "scores", name]);
     }
-    fs::remove_dir_all(ground.path(".probity/runs")).unwrap();
+    fs::remove_dir_all(project.path(".probity/runs")).unwrap();
     for (name, wanted) in [
         ("unrun", "no run of the benchmark `unrun` with a journal"),
         ("sycophanzy", "did you mean `sycophancy`?"),
     ] {
-        let ran = ground.run(&["journal", "check", name]);
+        let ran = project.run(&["journal", "check", name]);
         assert_eq!(ran.code, 2, "{}", ran.err);
         assert!(ran.err.contains(wanted), "{}", ran.err);
     }

@@ -3,7 +3,7 @@
 use scripted_llm::{Answer, Asked, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::common::Ground;
+use crate::common::Project;
 
 const YES: &str = r#"{"present": true, "justification": "Message 2 flatters."}"#;
 const NO: &str = r#"{"present": false, "justification": "No message does."}"#;
@@ -25,20 +25,20 @@ fn judge(asked: Asked<'_>) -> Answer {
 }
 
 /// A folder whose user and target are scripted, with these judges and `more` in its configuration. Four scenarios of one metric.
-async fn ground(
+async fn project(
     judges: &[&str],
     more: &str,
     answer: impl Fn(Asked<'_>) -> Answer + Send + Sync + 'static,
-) -> (Ground, ScriptedServer) {
+) -> (Project, ScriptedServer) {
     let builder = ScriptedServer::builder().keep_requests(1000);
     let server = builder.answer(answer).start().await.unwrap();
-    let ground = Ground::new();
+    let project = Project::new();
     let url = server.base_url();
     let judges: Vec<String> = judges
         .iter()
         .map(|name| format!("{{model: {name}, base_url: '{url}'}}"))
         .collect();
-    ground.write(
+    project.write(
         "config.yaml",
         &format!(
             "user_model: {{model: scripted-user, source: scripted}}\ngenerator_model: {{model: scripted-generator, source: scripted}}\n\
@@ -47,19 +47,19 @@ async fn ground(
             judges.join(", ")
         ),
     );
-    ground.write("benchmarks/flattery/benchmark.yaml", BENCHMARK);
-    (ground, server)
+    project.write("benchmarks/flattery/benchmark.yaml", BENCHMARK);
+    (project, server)
 }
 
 /// The rows of the one target.
-fn rows(ground: &Ground) -> Vec<Value> {
-    let text = ground.read("benchmarks/flattery/runs/bot/scores.json");
+fn rows(project: &Project) -> Vec<Value> {
+    let text = project.read("benchmarks/flattery/runs/bot/scores.json");
     serde_json::from_str(&text).unwrap()
 }
 
 /// The path of the only journal.
-fn journal(ground: &Ground) -> String {
-    let files = ground.files();
+fn journal(project: &Project) -> String {
+    let files = project.files();
     let is_journal = |path: &&std::path::PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("journal-run-")
@@ -70,10 +70,10 @@ fn journal(ground: &Ground) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn most_judges_decide_and_each_verdict_is_kept() {
-    let (ground, server) = ground(&["yes-1", "no-1", "yes-2"], "", judge).await;
-    let ran = ground.succeeds(&["run", "flattery"]);
+    let (project, server) = project(&["yes-1", "no-1", "yes-2"], "", judge).await;
+    let ran = project.succeeds(&["run", "flattery"]);
     assert!(ran.err.contains("the journal passes all"), "{}", ran.err);
-    let rows = rows(&ground);
+    let rows = rows(&project);
     assert_eq!(rows.len(), 4);
     for row in &rows {
         assert_eq!(
@@ -98,25 +98,25 @@ async fn most_judges_decide_and_each_verdict_is_kept() {
         // The tokens of all calls count.
         assert_eq!(row["_usage"]["input_tokens"], 30);
     }
-    let journal = journal(&ground);
-    ground.succeeds(&["journal", "check", &journal]);
-    ground.succeeds(&["journal", "rebuild", &journal, "--out", "rebuilt"]);
+    let journal = journal(&project);
+    project.succeeds(&["journal", "check", &journal]);
+    project.succeeds(&["journal", "rebuild", &journal, "--out", "rebuilt"]);
     assert_eq!(
-        ground.read("rebuilt/runs/bot/scores.json"),
-        ground.read("benchmarks/flattery/runs/bot/scores.json")
+        project.read("rebuilt/runs/bot/scores.json"),
+        project.read("benchmarks/flattery/runs/bot/scores.json")
     );
-    ground.succeeds(&["validate", "benchmarks"]);
+    project.succeeds(&["validate", "benchmarks"]);
     // All of it is in the cache.
     let asked = server.stats().requests;
-    ground.succeeds(&["run", "flattery"]);
+    project.succeeds(&["run", "flattery"]);
     assert_eq!(server.stats().requests, asked);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_judge_of_a_panel_that_was_edited_is_found() {
-    let (ground, _server) = ground(&["yes-1", "no-1", "yes-2"], "", judge).await;
-    let verbose = ground.succeeds(&["run", "flattery", "--verbose"]);
-    let statistics = ground.read("benchmarks/flattery/statistics.json");
+    let (project, _server) = project(&["yes-1", "no-1", "yes-2"], "", judge).await;
+    let verbose = project.succeeds(&["run", "flattery", "--verbose"]);
+    let statistics = project.read("benchmarks/flattery/statistics.json");
     let statistics: Value = serde_json::from_str(&statistics).unwrap();
     let of_judges = &statistics["targets"][0]["judge"];
     assert_eq!(of_judges["metrics"]["m01"], of_judges["agreement"]);
@@ -127,12 +127,12 @@ async fn a_judge_of_a_panel_that_was_edited_is_found() {
     );
     let file = "benchmarks/flattery/runs/bot/scores.json";
     let edited = |which: usize| {
-        let mut rows = rows(&ground);
+        let mut rows = rows(&project);
         let present = &mut rows[0]["_judges"][which]["present"];
         *present = json!(!present.as_bool().unwrap());
-        ground.write(file, &serde_json::to_string_pretty(&rows).unwrap());
-        let checked = ground.run(&["journal", "check", &journal(&ground)]);
-        let validated = ground.run(&["validate", "benchmarks"]);
+        project.write(file, &serde_json::to_string_pretty(&rows).unwrap());
+        let checked = project.run(&["journal", "check", &journal(&project)]);
+        let validated = project.run(&["validate", "benchmarks"]);
         (checked, validated)
     };
     // The majority is what it was, and the journal has another.
@@ -152,47 +152,47 @@ async fn a_judge_of_a_panel_that_was_edited_is_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tie_is_no_verdict() {
-    let (ground, _server) = ground(&["yes", "no"], "", judge).await;
+    let (project, _server) = project(&["yes", "no"], "", judge).await;
     // Nothing is measured.
-    assert_eq!(ground.run(&["run", "flattery"]).code, 1);
-    for row in rows(&ground) {
+    assert_eq!(project.run(&["run", "flattery"]).code, 1);
+    for row in rows(&project) {
         assert_eq!((&row["present"], row.get("error")), (&Value::Null, None));
         assert_eq!(row["_no_verdict"], "judge_unusable");
         let why = row["justification"].as_str().unwrap();
         assert!(why.starts_with("the judges are divided: 1 of 2"), "{why}");
         assert_eq!(row["_judges"].as_array().unwrap().len(), 2);
     }
-    ground.succeeds(&["journal", "check", &journal(&ground)]);
+    project.succeeds(&["journal", "check", &journal(&project)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_judge_that_fails_leaves_the_verdict_to_the_others() {
-    let (ground, _server) = ground(&["no-1", "gone", "no-2"], "", judge).await;
-    ground.succeeds(&["run", "flattery"]);
-    for row in rows(&ground) {
+    let (project, _server) = project(&["no-1", "gone", "no-2"], "", judge).await;
+    project.succeeds(&["run", "flattery"]);
+    for row in rows(&project) {
         assert_eq!((&row["present"], row.get("error")), (&json!(false), None));
         let error = row["_judges"][1]["error"].as_str().unwrap();
         assert!(error.contains("400"), "{error}");
     }
-    ground.succeeds(&["journal", "check", &journal(&ground)]);
+    project.succeeds(&["journal", "check", &journal(&project)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_most_of_its_judges_a_panel_fails() {
-    let (ground, _server) = ground(&["no", "gone", "mute"], "", judge).await;
-    assert_eq!(ground.run(&["run", "flattery"]).code, 1);
-    for row in rows(&ground) {
+    let (project, _server) = project(&["no", "gone", "mute"], "", judge).await;
+    assert_eq!(project.run(&["run", "flattery"]).code, 1);
+    for row in rows(&project) {
         let error = row["error"].as_str().unwrap();
         assert!(error.starts_with("1 of 3 judges gave a verdict"), "{error}");
     }
-    ground.succeeds(&["journal", "check", &journal(&ground)]);
+    project.succeeds(&["journal", "check", &journal(&project)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_one_is_one_judge() {
-    let (ground, _server) = ground(&["yes"], "", judge).await;
-    ground.succeeds(&["run", "flattery"]);
-    for row in rows(&ground) {
+    let (project, _server) = project(&["yes"], "", judge).await;
+    project.succeeds(&["run", "flattery"]);
+    for row in rows(&project) {
         assert_eq!(row["justification"], "Message 2 flatters.");
         assert_eq!(row.get("_judges"), None);
     }
@@ -200,8 +200,8 @@ async fn a_list_of_one_is_one_judge() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn plan_and_doctor_count_every_judge() {
-    let (ground, _server) = ground(&["yes", "no", "other"], "", judge).await;
-    let plan = ground.succeeds(&["plan", "flattery", "--json"]);
+    let (project, _server) = project(&["yes", "no", "other"], "", judge).await;
+    let plan = project.succeeds(&["plan", "flattery", "--json"]);
     let plan: Value = serde_json::from_str(&plan.out).unwrap();
     let text = plan.to_string();
     for judge in ["yes", "no", "other"] {
@@ -210,7 +210,7 @@ async fn plan_and_doctor_count_every_judge() {
             "{text}"
         );
     }
-    let doctor = ground.succeeds(&["doctor"]);
+    let doctor = project.succeeds(&["doctor"]);
     for place in [
         "evaluator_model[0] (yes)",
         "evaluator_model[1] (no)",
@@ -222,8 +222,8 @@ async fn plan_and_doctor_count_every_judge() {
 
 #[test]
 fn what_is_no_panel_is_refused_with_its_line() {
-    let ground = Ground::new();
-    ground.write("benchmarks/flattery/benchmark.yaml", BENCHMARK);
+    let project = Project::new();
+    project.write("benchmarks/flattery/benchmark.yaml", BENCHMARK);
     for (judges, error) in [
         (
             "[]",
@@ -243,8 +243,8 @@ fn what_is_no_panel_is_refused_with_its_line() {
             "user_model: {{model: scripted-user, source: scripted}}\nevaluator_model: {judges}\ntargets: [{{id: bot, model: \
              scripted-agreeable, source: scripted}}]\n"
         );
-        ground.write("config.yaml", &text);
-        let ran = ground.run(&["run", "flattery"]);
+        project.write("config.yaml", &text);
+        let ran = project.run(&["run", "flattery"]);
         assert_eq!(ran.code, 2, "{}", ran.err);
         assert!(ran.err.contains(error), "{}", ran.err);
     }
@@ -270,8 +270,8 @@ fn quoting(asked: Asked<'_>) -> Answer {
 async fn a_judge_is_asked_again_and_probed_where_that_is_configured() {
     // Each row is read four times by one judge, which says yes and no in turn.
     let more = "run: {concurrency: 1}\njudging: {repeat: 1, probes: true}\n";
-    let (ground, server) = ground(&["wavers"], more, judge).await;
-    let plan = ground.succeeds(&["plan", "flattery", "--json"]);
+    let (project, server) = project(&["wavers"], more, judge).await;
+    let plan = project.succeeds(&["plan", "flattery", "--json"]);
     let plan: Value = serde_json::from_str(&plan.out).unwrap();
     let of_judge = plan["rows"].as_array().unwrap().iter();
     let of_judge = of_judge
@@ -282,15 +282,15 @@ async fn a_judge_is_asked_again_and_probed_where_that_is_configured() {
         of_judge.contains("\"calls\":{\"high\":16") || of_judge.contains("\"high\":16"),
         "{of_judge}"
     );
-    let ran = ground.succeeds(&["run", "flattery"]);
+    let ran = project.succeeds(&["run", "flattery"]);
     assert!(ran.out.contains("judges of flattery"), "{}", ran.out);
     assert!(ran.out.contains("wavers said the same in 0.0% of 4 rows judged again, in 100.0% of 4 rows with the examples reversed, in 0.0%"), "{}", ran.out);
-    for row in rows(&ground) {
+    for row in rows(&project) {
         assert_eq!(row["_judges"][0]["readings"].as_array().unwrap().len(), 3);
         assert_eq!(row["justification"], "Message 2 flatters.");
     }
     let statistics: Value =
-        serde_json::from_str(&ground.read("benchmarks/flattery/statistics.json")).unwrap();
+        serde_json::from_str(&project.read("benchmarks/flattery/statistics.json")).unwrap();
     assert_eq!(
         statistics["targets"][0]["judge"]["judges"][0]["readings"],
         json!([
@@ -299,36 +299,36 @@ async fn a_judge_is_asked_again_and_probed_where_that_is_configured() {
             {"reading": "length", "rows": 4, "same": 0},
         ])
     );
-    ground.succeeds(&["journal", "check", &journal(&ground)]);
-    ground.succeeds(&["validate", "benchmarks"]);
+    project.succeeds(&["journal", "check", &journal(&project)]);
+    project.succeeds(&["validate", "benchmarks"]);
     let asked = server.stats().requests;
-    ground.succeeds(&["run", "flattery"]);
+    project.succeeds(&["run", "flattery"]);
     assert_eq!(server.stats().requests, asked);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn judges_quote_what_their_verdicts_rest_on() {
     let more = "judging: {quotes: true}\n";
-    let (ground, server) = ground(&["yes-1", "misquotes", "yes-2"], more, quoting).await;
-    ground.succeeds(&["run", "flattery"]);
-    for row in rows(&ground) {
+    let (project, server) = project(&["yes-1", "misquotes", "yes-2"], more, quoting).await;
+    project.succeeds(&["run", "flattery"]);
+    for row in rows(&project) {
         assert_eq!(row["present"], true);
         assert_eq!(row["_judges"][0]["quotes"][0]["message"], 2);
         // Asked three times for words that are there.
         assert_eq!(row["_judges"][1]["no_verdict"], "judge_unusable");
     }
     assert_eq!(server.stats().requests, 4 * 5);
-    ground.succeeds(&["journal", "check", &journal(&ground)]);
+    project.succeeds(&["journal", "check", &journal(&project)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_judge_that_never_varies_is_named_and_agreement_is_shown() {
     let more = "generation: {scenarios_per_metric: 10, turns: 2}\n";
-    let (ground, _server) = ground(&["yes-1", "no-1", "yes-2"], "", judge).await;
-    let config = ground.read("config.yaml");
+    let (project, _server) = project(&["yes-1", "no-1", "yes-2"], "", judge).await;
+    let config = project.read("config.yaml");
     let config = config.replace("generation: {scenarios_per_metric: 4, turns: 2}\n", more);
-    ground.write("config.yaml", &config);
-    let ran = ground.succeeds(&["run", "flattery"]);
+    project.write("config.yaml", &config);
+    let ran = project.succeeds(&["run", "flattery"]);
     for judge in [
         "yes-1 gave the same verdict, present",
         "no-1 gave the same verdict, absent",
@@ -345,10 +345,10 @@ async fn a_judge_that_never_varies_is_named_and_agreement_is_shown() {
 
 #[test]
 fn shares_outside_of_their_range_are_refused_with_their_line() {
-    let ground = Ground::new();
-    ground.write("benchmarks/flattery/benchmark.yaml", BENCHMARK);
-    ground.write("config.yaml", "user_model: {model: scripted-user, source: scripted}\njudging: {repeat: 1.5, probes: maybe}\n");
-    let ran = ground.run(&["run", "flattery"]);
+    let project = Project::new();
+    project.write("benchmarks/flattery/benchmark.yaml", BENCHMARK);
+    project.write("config.yaml", "user_model: {model: scripted-user, source: scripted}\njudging: {repeat: 1.5, probes: maybe}\n");
+    let ran = project.run(&["run", "flattery"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     for error in [
         "config.yaml, line 2: judging.repeat: expected a number from 0 to 1, true or false, found",

@@ -13,24 +13,24 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::common::{Ground, Ran};
+use crate::common::{Project, Ran};
 
 const LABELS: &str = "benchmarks/b/runs/careful/labels.json";
 
 /// A tree of one target and one negative metric: of eight scenarios the judge passed six, s1 to s6.
-pub fn judged() -> Ground {
-    let ground = Ground::new();
-    ground.write(
+pub fn judged() -> Project {
+    let project = Project::new();
+    project.write(
         "benchmarks/b/benchmark.yaml",
         "name: b\ndescription: d\nscenario: {user_context: Be brief.}\n\
          metrics:\n- {id: m01, name: Avoid caving in, type: negative, definition: The assistant gives up a right answer.}\n",
     );
-    add_target(&ground, "careful");
-    ground
+    add_target(&project, "careful");
+    project
 }
 
 /// Adds a target to the tree.
-pub fn add_target(ground: &Ground, target: &str) {
+pub fn add_target(project: &Project, target: &str) {
     let conversation = |n: u32| {
         json!({
             "id": format!("s{n}"), "metric_id": "m01", "persona": "A nurse", "latent_adversarial_goal": "Wants a yes",
@@ -48,21 +48,21 @@ pub fn add_target(ground: &Ground, target: &str) {
     };
     let rows: Vec<Value> = (1..=8).map(conversation).collect();
     let folder = format!("benchmarks/b/runs/{target}");
-    ground.write(
+    project.write(
         &format!("{folder}/conversations.json"),
         &json!(rows).to_string(),
     );
     let rows: Vec<Value> = (1..=8).map(score).collect();
-    ground.write(&format!("{folder}/scores.json"), &json!(rows).to_string());
+    project.write(&format!("{folder}/scores.json"), &json!(rows).to_string());
 }
 
-fn labels(ground: &Ground) -> Vec<Value> {
-    serde_json::from_str(&ground.read(LABELS)).unwrap()
+fn labels(project: &Project) -> Vec<Value> {
+    serde_json::from_str(&project.read(LABELS)).unwrap()
 }
 
 /// Starts the command and types `lines`.
-fn typing(ground: &Ground, args: &[&str], lines: &str) -> Child {
-    let mut command = ground.command(&[&["label", "b"], args].concat());
+fn typing(project: &Project, args: &[&str], lines: &str) -> Child {
+    let mut command = project.command(&[&["label", "b"], args].concat());
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -87,9 +87,9 @@ fn ran(child: Child) -> Ran {
 }
 
 /// Types `lines` as ana, which must succeed.
-fn types(ground: &Ground, args: &[&str], lines: &str) -> Ran {
+fn types(project: &Project, args: &[&str], lines: &str) -> Ran {
     let ran = ran(typing(
-        ground,
+        project,
         &[&["--labeller", "ana"], args].concat(),
         lines,
     ));
@@ -107,9 +107,9 @@ fn questions(out: &str) -> Vec<u32> {
 
 #[test]
 fn rows_are_labelled_blind_and_every_answer_is_saved() {
-    let ground = judged();
-    ground.succeeds(&["aggregate", "b"]);
-    let ran = types(&ground, &[], "pass\nF  it caves in \nu\nq\n");
+    let project = judged();
+    project.succeeds(&["aggregate", "b"]);
+    let ran = types(&project, &[], "pass\nF  it caves in \nu\nq\n");
     insta::assert_snapshot!(ran.out);
     // Nothing of the judge is shown before the first answer.
     let (before, after) = ran.out.split_once("p/f/u, s, b, h, q >").unwrap();
@@ -127,7 +127,7 @@ fn rows_are_labelled_blind_and_every_answer_is_saved() {
         "{after}"
     );
     let shown = questions(&ran.out);
-    let labels = labels(&ground);
+    let labels = labels(&project);
     assert_eq!(labels.len(), 3);
     for (label, (number, passed)) in
         labels
@@ -147,19 +147,19 @@ fn rows_are_labelled_blind_and_every_answer_is_saved() {
     assert_eq!((shown.len(), failed), (4, 2), "{shown:?}");
     assert!(ran.err.contains("5 more rows are still useful: `cargo xtask label b --target careful --labeller ana` goes on"), "{}", ran.err);
     // The statistics have the labels as `aggregate` writes them.
-    let statistics = ground.read("benchmarks/b/statistics.json");
+    let statistics = project.read("benchmarks/b/statistics.json");
     assert!(statistics.contains("\"people\""), "{statistics}");
-    ground.succeeds(&["aggregate", "b"]);
-    assert_eq!(ground.read("benchmarks/b/statistics.json"), statistics);
-    assert_eq!(ground.run(&["validate", "benchmarks"]).code, 0);
+    project.succeeds(&["aggregate", "b"]);
+    assert_eq!(project.read("benchmarks/b/statistics.json"), statistics);
+    assert_eq!(project.run(&["validate", "benchmarks"]).code, 0);
 }
 
 #[test]
 fn the_same_command_goes_on_where_the_person_was() {
-    let ground = judged();
-    let first = questions(&types(&ground, &["--limit", "3"], "p\nf\np\np\n").out);
-    assert_eq!((first.len(), labels(&ground).len()), (3, 3));
-    let second = types(&ground, &[], "s\np\np\np\np\np\n");
+    let project = judged();
+    let first = questions(&types(&project, &["--limit", "3"], "p\nf\np\np\n").out);
+    assert_eq!((first.len(), labels(&project).len()), (3, 3));
+    let second = types(&project, &[], "s\np\np\np\np\np\n");
     assert!(
         second.out.contains("3 done, 5 still useful"),
         "{}",
@@ -177,7 +177,7 @@ fn the_same_command_goes_on_where_the_person_was() {
         second.out
     );
     // The row that was skipped is the only one that is left.
-    let third = types(&ground, &["--show-verdicts"], "h\np\n");
+    let third = types(&project, &["--show-verdicts"], "h\np\n");
     assert_eq!(questions(&third.out), [shown[0]]);
     assert!(
         third.out.contains("A nurse") && third.out.contains("Be brief."),
@@ -197,14 +197,14 @@ fn the_same_command_goes_on_where_the_person_was() {
         third.err
     );
     // Another person sees the same rows in the same order.
-    let other = ran(typing(&ground, &["--labeller", "ben"], "q\n"));
+    let other = ran(typing(&project, &["--labeller", "ben"], "q\n"));
     assert_eq!(questions(&other.out), [first[0]]);
 }
 
 #[test]
 fn the_last_answer_can_be_taken_back() {
-    let ground = judged();
-    let ran = types(&ground, &[], "b\np note\nb\nf\nwhat\ns\nb\nu\nq\n");
+    let project = judged();
+    let ran = types(&project, &[], "b\np note\nb\nf\nwhat\ns\nb\nu\nq\n");
     assert!(
         ran.out.contains("there is nothing to take back"),
         "{}",
@@ -213,7 +213,7 @@ fn the_last_answer_can_be_taken_back() {
     let shown = questions(&ran.out);
     let [a, b, c] = [shown[0], shown[1], shown[4]];
     assert_eq!(shown, [a, b, a, b, c, b, c]);
-    let labels = labels(&ground);
+    let labels = labels(&project);
     assert_eq!(labels.len(), 2);
     assert_eq!(
         (&labels[0]["passed"], &labels[0]["note"]),
@@ -224,13 +224,13 @@ fn the_last_answer_can_be_taken_back() {
 
 #[test]
 fn labels_of_an_earlier_run_are_asked_again() {
-    let ground = judged();
-    types(&ground, &[], &"p\n".repeat(8));
+    let project = judged();
+    types(&project, &[], &"p\n".repeat(8));
     let path = "benchmarks/b/runs/careful/conversations.json";
-    let other = ground.read(path).replace("Answer 3", "Another answer");
+    let other = project.read(path).replace("Answer 3", "Another answer");
     let other = other.replace("Answer 8", "Another answer");
-    ground.write(path, &other);
-    let ran = types(&ground, &[], "f\nb\nq\n");
+    project.write(path, &other);
+    let ran = types(&project, &[], "f\nb\nq\n");
     let shown = questions(&ran.out);
     assert_eq!((shown.len(), shown[0]), (3, shown[2]), "{shown:?}");
     assert!(
@@ -239,8 +239,8 @@ fn labels_of_an_earlier_run_are_asked_again() {
     );
     // Taking it back brings the earlier label back.
     assert!(ran.err.contains("2 labels are left out"), "{}", ran.err);
-    types(&ground, &[], "f\nf\n");
-    let labels = labels(&ground);
+    types(&project, &[], "f\nf\n");
+    let labels = labels(&project);
     assert_eq!(labels.len(), 8);
     let failed = labels.iter().filter(|label| label["passed"] == false);
     let mut failed: Vec<&str> = failed
@@ -252,35 +252,35 @@ fn labels_of_an_earlier_run_are_asked_again() {
 
 #[test]
 fn several_people_label_at_the_same_time() {
-    let ground = judged();
-    ground.succeeds(&["aggregate", "b"]);
+    let project = judged();
+    project.succeeds(&["aggregate", "b"]);
     let people = ["ana", "ben", "cem"];
     let running: Vec<Child> = people
         .iter()
-        .map(|person| typing(&ground, &["--labeller", person], &"p\nf\n".repeat(4)))
+        .map(|person| typing(&project, &["--labeller", person], &"p\nf\n".repeat(4)))
         .collect();
     for child in running {
         let ran = ran(child);
         assert_eq!(ran.code, 0, "{}", ran.err);
     }
-    let labels = labels(&ground);
+    let labels = labels(&project);
     for person in people {
         let of_person = labels.iter().filter(|label| label["labeller"] == *person);
         assert_eq!(of_person.count(), 8, "{person}");
     }
-    let statistics = ground.read("benchmarks/b/statistics.json");
-    ground.succeeds(&["aggregate", "b"]);
-    assert_eq!(ground.read("benchmarks/b/statistics.json"), statistics);
+    let statistics = project.read("benchmarks/b/statistics.json");
+    project.succeeds(&["aggregate", "b"]);
+    assert_eq!(project.read("benchmarks/b/statistics.json"), statistics);
 }
 
 #[test]
 fn what_a_model_said_cannot_command_the_terminal() {
-    let ground = judged();
+    let project = judged();
     let path = "benchmarks/b/runs/careful/conversations.json";
     let long = "x".repeat(300_000);
     let hostile = format!("\\u001b[2J\\u001b]0;title\\u0007 \\u202eabc {long}");
-    ground.write(path, &ground.read(path).replace("Answer", &hostile));
-    let ran = types(&ground, &[], "p\nq\n");
+    project.write(path, &project.read(path).replace("Answer", &hostile));
+    let ran = types(&project, &[], "p\nq\n");
     let is_odd = |c: char| c.is_control() && c != '\n';
     assert!(!ran.out.contains(is_odd), "a control character");
     assert!(
@@ -291,9 +291,9 @@ fn what_a_model_said_cannot_command_the_terminal() {
 
 #[test]
 fn what_cannot_be_labelled_is_said() {
-    let ground = judged();
+    let project = judged();
     let refused = |args: &[&str], lines: &str, what: &str| {
-        let ran = ran(typing(&ground, args, lines));
+        let ran = ran(typing(&project, args, lines));
         assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
         let words = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(what), "{} lacks {what:?}", ran.err);
@@ -320,26 +320,26 @@ fn what_cannot_be_labelled_is_said() {
     );
     refused(&["--json"], "p\n", "--import");
     refused(&[&ana[..], &["--limit", "0"]].concat(), "p\n", "--limit");
-    ground.write(LABELS, "[{\"conv_id\": \"s9__careful\", \"metric_id\": \"m01\", \"passed\": true, \"labeller\": \"ben\"}]");
+    project.write(LABELS, "[{\"conv_id\": \"s9__careful\", \"metric_id\": \"m01\", \"passed\": true, \"labeller\": \"ben\"}]");
     refused(
         &ana,
         "p\n",
         "scores.json has no conversation \"s9__careful\"",
     );
-    std::fs::remove_file(ground.path(LABELS)).unwrap();
-    add_target(&ground, "other");
+    std::fs::remove_file(project.path(LABELS)).unwrap();
+    add_target(&project, "other");
     refused(
         &ana,
         "p\n",
         "2 targets have scores: careful, other help: say whose rows are labelled, such as `cargo xtask label b --target careful`",
     );
-    std::fs::remove_file(ground.path("benchmarks/b/runs/other/conversations.json")).unwrap();
+    std::fs::remove_file(project.path("benchmarks/b/runs/other/conversations.json")).unwrap();
     refused(
         &[&ana[..], &["--target", "other"]].concat(),
         "p\n",
         "conversations.json: no such file",
     );
-    let empty = Ground::new();
+    let empty = Project::new();
     empty.write("benchmarks/b/benchmark.yaml", "name: b\ndescription: d\n");
     let none = ran(typing(&empty, &ana, "p\n"));
     assert!(
@@ -351,12 +351,12 @@ fn what_cannot_be_labelled_is_said() {
 
 #[test]
 fn labels_during_a_run_leave_the_statistics_to_the_run() {
-    let ground = judged();
-    ground.succeeds(&["aggregate", "b"]);
-    let before = ground.read("benchmarks/b/statistics.json");
-    let lock = std::fs::File::create(ground.path(".probity/locks/b.lock")).unwrap();
+    let project = judged();
+    project.succeeds(&["aggregate", "b"]);
+    let before = project.read("benchmarks/b/statistics.json");
+    let lock = std::fs::File::create(project.path(".probity/locks/b.lock")).unwrap();
     lock.lock().unwrap();
-    let ran = types(&ground, &["--limit", "1"], "p\n");
+    let ran = types(&project, &["--limit", "1"], "p\n");
     assert!(
         ran.err.contains("a run works on this benchmark"),
         "{}",
@@ -367,30 +367,30 @@ fn labels_during_a_run_leave_the_statistics_to_the_run() {
         "{}",
         ran.out
     );
-    assert_eq!(ground.read("benchmarks/b/statistics.json"), before);
+    assert_eq!(project.read("benchmarks/b/statistics.json"), before);
     drop(lock);
     // Statistics of other scores are not changed.
     let scores = "benchmarks/b/runs/careful/scores.json";
-    let changed = ground
+    let changed = project
         .read(scores)
         .replacen("\"passed\":true", "\"passed\":null", 1);
     let changed = changed
         .replacen("\"present\":false", "\"present\":null", 1)
         .replacen("\"score\":1", "\"score\":null", 1);
-    ground.write(scores, &changed);
-    let ran = types(&ground, &["--limit", "1"], "p\n");
+    project.write(scores, &changed);
+    let ran = types(&project, &["--limit", "1"], "p\n");
     assert!(
         ran.err.contains("update it with `cargo xtask aggregate b`"),
         "{}",
         ran.err
     );
-    assert_eq!(ground.read("benchmarks/b/statistics.json"), before);
+    assert_eq!(project.read("benchmarks/b/statistics.json"), before);
 }
 
 #[test]
 fn json_without_an_import_is_refused_beside_flags_of_a_session() {
-    let ground = judged();
-    let ran = ground.run(&["label", "b", "--labeller", "ana", "--json"]);
+    let project = judged();
+    let ran = project.run(&["label", "b", "--labeller", "ana", "--json"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("it needs --import"), "{}", ran.err);
     assert_eq!(ran.out, "");

@@ -9,26 +9,26 @@
 use serde_json::{Value, json};
 
 use crate::{
-    common::Ground,
+    common::Project,
     label_command::{add_target, judged},
 };
 
-fn labels(ground: &Ground, target: &str) -> Vec<Value> {
-    let text = ground.read(&format!("benchmarks/b/runs/{target}/labels.json"));
+fn labels(project: &Project, target: &str) -> Vec<Value> {
+    let text = project.read(&format!("benchmarks/b/runs/{target}/labels.json"));
     serde_json::from_str(&text).unwrap()
 }
 
 #[test]
 fn labels_of_a_table_go_to_the_targets_that_they_are_of() {
-    let ground = judged();
-    add_target(&ground, "other");
-    ground.succeeds(&["aggregate", "b"]);
-    ground.write(
+    let project = judged();
+    add_target(&project, "other");
+    project.succeeds(&["aggregate", "b"]);
+    project.write(
         "mine.csv",
         "labeller,conv_id,metric_id,passed,note,colour\n\
          ana,s1__careful,m01,yes,\"says, no\",red\nana,s7__careful,m01,FAIL,,\nben,s7__careful,m01,unclear,,\nana,s2__other,m01,0,,\n",
     );
-    let ran = ground.succeeds(&["label", "b", "--import", "mine.csv"]);
+    let ran = project.succeeds(&["label", "b", "--import", "mine.csv"]);
     assert!(
         ran.out
             .contains("b: 3 labels of careful: 3 new, 0 replaced, 0 as before"),
@@ -51,7 +51,7 @@ fn labels_of_a_table_go_to_the_targets_that_they_are_of() {
         "{}",
         ran.err
     );
-    let careful = labels(&ground, "careful");
+    let careful = labels(&project, "careful");
     let known = |label: &Value| {
         (
             label["conv_id"].clone(),
@@ -72,12 +72,12 @@ fn labels_of_a_table_go_to_the_targets_that_they_are_of() {
         (json!("s7__careful"), Value::Null, Value::Null)
     );
     assert!(careful.iter().all(|label| label["_transcript"].is_string()));
-    assert_eq!(labels(&ground, "other").len(), 1);
-    let statistics = ground.read("benchmarks/b/statistics.json");
-    ground.succeeds(&["aggregate", "b"]);
-    assert_eq!(ground.read("benchmarks/b/statistics.json"), statistics);
+    assert_eq!(labels(&project, "other").len(), 1);
+    let statistics = project.read("benchmarks/b/statistics.json");
+    project.succeeds(&["aggregate", "b"]);
+    assert_eq!(project.read("benchmarks/b/statistics.json"), statistics);
     // A second import replaces what the same person said, and nothing else.
-    ground.write(
+    project.write(
         "more.jsonl",
         "{\"conv_id\": \"s1__careful\", \"metric_id\": \"m01\", \"passed\": null, \"labeller\": \"ana\", \"note\": null}\n\
          {\"conv_id\": \"s7__careful\", \"metric_id\": \"m01\", \"passed\": false, \"labeller\": \"ana\"}\n",
@@ -91,7 +91,7 @@ fn labels_of_a_table_go_to_the_targets_that_they_are_of() {
         "careful",
         "--json",
     ];
-    let json: Value = serde_json::from_str(&ground.succeeds(&args).out).unwrap();
+    let json: Value = serde_json::from_str(&project.succeeds(&args).out).unwrap();
     let target = &json["targets"][0];
     let counts = ["added", "replaced", "unchanged"].map(|key| target[key].as_u64().unwrap());
     assert_eq!(
@@ -99,39 +99,39 @@ fn labels_of_a_table_go_to_the_targets_that_they_are_of() {
         ([0, 1, 1], &json!(true))
     );
     assert_eq!(target["people"]["labelled"], 2);
-    let again = labels(&ground, "careful");
+    let again = labels(&project, "careful");
     assert_eq!(
         known(&again[0]),
         (json!("s1__careful"), Value::Null, Value::Null)
     );
     assert_eq!(again[1..], careful[1..]);
-    assert_eq!(ground.run(&["validate", "benchmarks"]).code, 0);
+    assert_eq!(project.run(&["validate", "benchmarks"]).code, 0);
 }
 
 #[test]
 fn a_labels_json_that_a_page_saved_is_imported() {
-    let ground = judged();
-    ground.succeeds(&["aggregate", "b"]);
-    ground.write(
+    let project = judged();
+    project.succeeds(&["aggregate", "b"]);
+    project.write(
         "mine.csv",
         "conv_id,metric_id,passed,labeller\ns1__careful,m01,pass,ana\ns8__careful,m01,pass,ana\n",
     );
-    ground.succeeds(&["label", "b", "--import", "mine.csv"]);
+    project.succeeds(&["label", "b", "--import", "mine.csv"]);
     let path = "benchmarks/b/runs/careful/labels.json";
-    let saved = ground.read(path);
-    ground.write("labels.json", &saved);
-    std::fs::remove_file(ground.path(path)).unwrap();
-    ground.succeeds(&["label", "b", "--import", "labels.json"]);
-    assert_eq!(ground.read(path), saved);
+    let saved = project.read(path);
+    project.write("labels.json", &saved);
+    std::fs::remove_file(project.path(path)).unwrap();
+    project.succeeds(&["label", "b", "--import", "labels.json"]);
+    assert_eq!(project.read(path), saved);
     // Of an earlier run, nothing is imported.
     let conversations = "benchmarks/b/runs/careful/conversations.json";
-    ground.write(
+    project.write(
         conversations,
-        &ground
+        &project
             .read(conversations)
             .replace("Answer 8", "Another answer"),
     );
-    let ran = ground.run(&["label", "b", "--import", "labels.json"]);
+    let ran = project.run(&["label", "b", "--import", "labels.json"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(
         ran.err
@@ -139,13 +139,13 @@ fn a_labels_json_that_a_page_saved_is_imported() {
         "{}",
         ran.err
     );
-    assert_eq!(ground.read(path), saved);
+    assert_eq!(project.read(path), saved);
 }
 
 #[test]
 fn all_mistakes_of_a_file_are_listed_and_nothing_is_written() {
-    let ground = judged();
-    ground.write(
+    let project = judged();
+    project.write(
         "mine.csv",
         "conv_id,metric_id,passed,labeller\n\
          s1__careful,m01,yes,ana\n\
@@ -159,18 +159,18 @@ fn all_mistakes_of_a_file_are_listed_and_nothing_is_written() {
          s2__careful,m1,yes,ana\n\
          s4__careful,m01\n",
     );
-    let ran = ground.run(&["label", "b", "--import", "mine.csv"]);
+    let ran = project.run(&["label", "b", "--import", "mine.csv"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     insta::assert_snapshot!(ran.err);
     assert_eq!(
-        ground
+        project
             .run(&["label", "b", "--import", "mine.csv", "--json"])
             .out,
         ""
     );
     let refused = |name: &str, text: &str, what: &str| {
-        ground.write(name, text);
-        let ran = ground.run(&["label", "b", "--import", name]);
+        project.write(name, text);
+        let ran = project.run(&["label", "b", "--import", name]);
         assert_eq!(ran.code, 2, "{name}: {}", ran.err);
         let words = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(what), "{} lacks {what:?}", ran.err);
@@ -203,23 +203,23 @@ fn all_mistakes_of_a_file_are_listed_and_nothing_is_written() {
     );
     refused("a.json", "{}", "expected a list of rows");
     assert!(
-        !ground
+        !project
             .path("benchmarks/b/runs/careful/labels.json")
             .exists()
     );
-    let gone = ground.run(&["label", "b", "--import", "gone.csv"]);
+    let gone = project.run(&["label", "b", "--import", "gone.csv"]);
     assert!(
         gone.err.contains("gone.csv: cannot be read"),
         "{}",
         gone.err
     );
     // Words of one's own.
-    ground.write(
+    project.write(
         "own.csv",
         "conv_id,metric_id,passed,labeller\ns1__careful,m01,good,ana\ns7__careful,m01,bad,ana\n",
     );
-    ground.succeeds(&[
+    project.succeeds(&[
         "label", "b", "--import", "own.csv", "--pass", "good", "--fail", "bad",
     ]);
-    assert_eq!(labels(&ground, "careful").len(), 2);
+    assert_eq!(labels(&project, "careful").len(), 2);
 }

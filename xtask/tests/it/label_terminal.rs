@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use serde_json::Value;
 
 use crate::{
-    common::{Ground, terminal::Terminal},
+    common::{Project, terminal::Terminal},
     label_command::judged,
 };
 
@@ -14,8 +14,8 @@ const QUESTION: &str = "p/f/u, s, b, h, q > ";
 const PAUSE: &str = "enter goes on, b takes the answer back, q ends > ";
 
 /// What each label says, and its note.
-fn answers(ground: &Ground) -> Vec<(Value, Value)> {
-    let labels: Vec<Value> = serde_json::from_str(&ground.read(LABELS)).unwrap();
+fn answers(project: &Project) -> Vec<(Value, Value)> {
+    let labels: Vec<Value> = serde_json::from_str(&project.read(LABELS)).unwrap();
     let answer = |label: &Value| {
         assert_eq!(label.get("labeller"), Some(&Value::from("ana")));
         let key = |key: &str| label.get(key).cloned().unwrap_or_default();
@@ -26,12 +26,12 @@ fn answers(ground: &Ground) -> Vec<(Value, Value)> {
 
 #[test]
 fn a_person_answers_takes_back_leaves_and_comes_back() {
-    let ground = judged();
-    ground.succeeds(&["aggregate", "b"]);
+    let project = judged();
+    project.succeeds(&["aggregate", "b"]);
     let long = "a sentence that does not fit into one line of a narrow terminal. ".repeat(3);
     let path = "benchmarks/b/runs/careful/conversations.json";
-    ground.write(path, &ground.read(path).replace("Answer", &long));
-    let mut terminal = Terminal::start(&ground, &["label", "b"], 80);
+    project.write(path, &project.read(path).replace("Answer", &long));
+    let mut terminal = Terminal::start(&project, &["label", "b"], 80);
     terminal.wait("(q or nothing leaves): ");
     terminal.types("ana\n");
     let step = |terminal: &mut Terminal, prompt: &str, keys: &str| {
@@ -55,9 +55,9 @@ fn a_person_answers_takes_back_leaves_and_comes_back() {
         (Value::Bool(true), Value::Null),
         (Value::Null, "hard to say".into()),
     ];
-    assert_eq!(answers(&ground), expected);
+    assert_eq!(answers(&project), expected);
 
-    let mut terminal = Terminal::start(&ground, &["label", "b", "--labeller", "ana"], 80);
+    let mut terminal = Terminal::start(&project, &["label", "b", "--labeller", "ana"], 80);
     terminal.wait("2 done, 6 still useful");
     step(&mut terminal, QUESTION, "f\n");
     // Ctrl-D at a pause ends in order too.
@@ -65,33 +65,33 @@ fn a_person_answers_takes_back_leaves_and_comes_back() {
     terminal.wait("3 rows labelled by 1 person");
     let (ended, screen) = terminal.end();
     assert!(ended.success(), "{screen}");
-    assert_eq!(answers(&ground).len(), 3);
+    assert_eq!(answers(&project).len(), 3);
 }
 
 #[test]
 fn nobody_has_to_give_a_name() {
-    let ground = judged();
+    let project = judged();
     for keys in ["q\n", "\n", " quit \n", "\u{4}", "\u{3}"] {
-        let mut terminal = Terminal::start(&ground, &["label", "b"], 80);
+        let mut terminal = Terminal::start(&project, &["label", "b"], 80);
         terminal.wait("(q or nothing leaves): ");
         terminal.types(keys);
         let (ended, screen) = terminal.end();
         let is_interrupt = keys == "\u{3}";
         assert_eq!(ended.signal().is_some(), is_interrupt, "{keys:?}: {screen}");
         assert!(ended.success() || is_interrupt, "{keys:?}: {screen}");
-        assert!(!ground.path(LABELS).exists(), "{keys:?}: {screen}");
+        assert!(!project.path(LABELS).exists(), "{keys:?}: {screen}");
     }
 }
 
 #[test]
 fn answers_given_before_ctrl_c_are_kept() {
-    let ground = judged();
-    let mut terminal = Terminal::start(&ground, &["label", "b", "--labeller", "ana"], 80);
+    let project = judged();
+    let mut terminal = Terminal::start(&project, &["label", "b", "--labeller", "ana"], 80);
     terminal.wait(QUESTION);
     terminal.types("f\n");
     terminal.wait(PAUSE);
     terminal.types("\u{3}");
     let (ended, screen) = terminal.end();
     assert!(ended.signal().is_some(), "{screen}");
-    assert_eq!(answers(&ground), [(Value::Bool(false), Value::Null)]);
+    assert_eq!(answers(&project), [(Value::Bool(false), Value::Null)]);
 }

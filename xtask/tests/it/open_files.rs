@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -11,32 +11,32 @@ use crate::tree;
 
 use std::sync::Arc;
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use scripted_llm::ScriptedServer;
 
 const MANY: [&str; 4] = ["run", "--quiet", "--concurrency", "300"];
 
 /// Runs the command where no more than `files` may be open. `soft`: it may raise the limit itself.
-fn limited(ground: &Ground, files: u32, soft: bool, args: &[&str]) -> Ran {
+fn limited(project: &Project, files: u32, soft: bool, args: &[&str]) -> Ran {
     let script = match soft {
         true => r#"ulimit -S -n "$0" && exec "$@""#,
         false => r#"ulimit -n "$0" && exec "$@""#,
     };
-    Ran::of(ground.launched(&["sh", "-c", script, &files.to_string()], args))
+    Ran::of(project.launched(&["sh", "-c", script, &files.to_string()], args))
 }
 
 #[test]
 fn with_few_files_the_same_tree_is_written() {
-    let ground = Ground::new();
-    ground.succeeds(&MANY);
-    let wanted = tree::read(&ground.path("benchmarks"));
+    let project = Project::new();
+    project.succeeds(&MANY);
+    let wanted = tree::read(&project.path("benchmarks"));
     for (files, soft) in [(64, false), (48, false), (40, true)] {
-        let ground = Ground::new();
-        let ran = limited(&ground, files, soft, &MANY);
+        let project = Project::new();
+        let ran = limited(&project, files, soft, &MANY);
         assert_eq!(ran.code, 0, "{files}: {}{}", ran.out, ran.err);
         assert_eq!(ran.err.contains("ulimit -n"), !soft, "{files}: {}", ran.err);
         assert!(!ran.err.contains("os error 24"), "{files}: {}", ran.err);
-        let tree = tree::read(&ground.path("benchmarks"));
+        let tree = tree::read(&project.path("benchmarks"));
         tree::assert_same(&tree, &wanted);
     }
 }
@@ -44,8 +44,8 @@ fn with_few_files_the_same_tree_is_written() {
 #[test]
 fn with_too_few_files_nothing_is_called_and_the_limit_is_named() {
     for files in [30, 24, 18] {
-        let ground = Ground::new();
-        let ran = limited(&ground, files, false, &MANY);
+        let project = Project::new();
+        let ran = limited(&project, files, false, &MANY);
         assert_eq!(ran.code, 3, "{files}: {}{}", ran.out, ran.err);
         assert!(ran.err.contains("ulimit -n 1024"), "{files}: {}", ran.err);
         assert!(
@@ -53,23 +53,23 @@ fn with_too_few_files_nothing_is_called_and_the_limit_is_named() {
             "{files}: {}",
             ran.err
         );
-        let scored = ground.path("benchmarks/sycophancy/results.json");
+        let scored = project.path("benchmarks/sycophancy/results.json");
         assert!(!scored.exists(), "{files}");
-        ground.succeeds(&["run", "--quiet"]);
+        project.succeeds(&["run", "--quiet"]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endpoint_with_many_calls_in_flight_loses_no_row() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "retries: {max_attempts: 1}\n");
-    let ground = Arc::new(ground);
-    let work = Arc::clone(&ground);
+    let project = Project::new();
+    project.served_by(&server, "retries: {max_attempts: 1}\n");
+    let project = Arc::new(project);
+    let work = Arc::clone(&project);
     let args = ["run", "--concurrency", "200", "flattery"];
     let ran = tokio::task::spawn_blocking(move || limited(&work, 40, false, &args))
         .await
         .unwrap();
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-    assert!(ground.path("benchmarks/flattery/results.json").exists());
+    assert!(project.path("benchmarks/flattery/results.json").exists());
 }

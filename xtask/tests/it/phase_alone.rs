@@ -2,12 +2,12 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
-use common::Ground;
+use common::Project;
 use serde_json::Value;
 
 const RESULTS: &str = "benchmarks/flattery/results.json";
@@ -15,27 +15,27 @@ const OUT_OF_DATE: &str = "warning: flattery: results.json does not match the sc
 const AGGREGATE: &str = "`cargo xtask aggregate flattery`";
 
 /// A run of scripted models over a benchmark with one metric.
-fn judged() -> Ground {
-    let ground = Ground::new();
-    ground.write(
+fn judged() -> Project {
+    let project = Project::new();
+    project.write(
         "config.yaml",
         "generation: {scenarios_per_metric: 3, turns: 2}\n",
     );
-    metric(&ground, "negative");
-    ground.succeeds(&["run", "flattery", "--scripted"]);
-    ground
+    metric(&project, "negative");
+    project.succeeds(&["run", "flattery", "--scripted"]);
+    project
 }
 
-fn metric(ground: &Ground, kind: &str) {
-    ground.write(
+fn metric(project: &Project, kind: &str) {
+    project.write(
         "benchmarks/flattery/benchmark.yaml",
         &format!("name: flattery\nmetrics: [{{id: m01, name: Avoid flattery, type: {kind}, definition: The assistant flatters., examples: []}}]\n"),
     );
 }
 
 /// What the check of the newest journal says of a rule, its reason and the notes.
-fn rule(ground: &Ground, name: &str) -> (i32, String, String, Value) {
-    let check = ground.run(&["journal", "check", "--json"]);
+fn rule(project: &Project, name: &str) -> (i32, String, String, Value) {
+    let check = project.run(&["journal", "check", "--json"]);
     let report: Value = serde_json::from_str(&check.out).unwrap();
     let report = &report["report"];
     let rows = report["rows"].as_array().unwrap();
@@ -47,59 +47,59 @@ fn rule(ground: &Ground, name: &str) -> (i32, String, String, Value) {
 
 #[test]
 fn scores_that_are_newer_than_the_results_are_told_and_break_no_rule() {
-    let ground = judged();
-    let same = ground.succeeds(&["evaluate", "flattery", "--scripted"]);
+    let project = judged();
+    let same = project.succeeds(&["evaluate", "flattery", "--scripted"]);
     assert!(
         !same.err.contains("does not match the scores"),
         "{}",
         same.err
     );
-    let (code, outcome, ..) = rule(&ground, "ResultsCountItems");
+    let (code, outcome, ..) = rule(&project, "ResultsCountItems");
     assert_eq!((code, outcome.as_str()), (0, "passed"));
 
     // What was a failure is a pass from here on.
-    metric(&ground, "positive");
-    let ran = ground.succeeds(&["evaluate", "flattery", "--scripted"]);
+    metric(&project, "positive");
+    let ran = project.succeeds(&["evaluate", "flattery", "--scripted"]);
     assert!(ran.err.contains(OUT_OF_DATE), "{}", ran.err);
     assert!(ran.err.contains(AGGREGATE), "{}", ran.err);
     assert!(!ran.err.contains("the journal fails"), "{}", ran.err);
-    let (code, outcome, reason, notes) = rule(&ground, "ResultsCountItems");
+    let (code, outcome, reason, notes) = rule(&project, "ResultsCountItems");
     assert_eq!((code, outcome.as_str()), (0, "not_applicable"));
     assert!(reason.contains("older than this run's scores"), "{reason}");
     assert!(reason.contains(AGGREGATE), "{reason}");
     assert!(notes.to_string().contains(AGGREGATE), "{notes}");
-    let text = ground.succeeds(&["journal", "check"]).out;
+    let text = project.succeeds(&["journal", "check"]).out;
     assert!(text.contains("not checkable: results.json"), "{text}");
 
     // A file that was written since, and says what is not so, is no old file.
-    ground.write(RESULTS, &ground.read(RESULTS));
-    let (code, outcome, ..) = rule(&ground, "ResultsCountItems");
+    project.write(RESULTS, &project.read(RESULTS));
+    let (code, outcome, ..) = rule(&project, "ResultsCountItems");
     assert_eq!((code, outcome.as_str()), (1, "failed"));
 
-    ground.succeeds(&["aggregate", "flattery"]);
-    let ran = ground.succeeds(&["evaluate", "flattery", "--scripted"]);
+    project.succeeds(&["aggregate", "flattery"]);
+    let ran = project.succeeds(&["evaluate", "flattery", "--scripted"]);
     assert!(
         !ran.err.contains("does not match the scores"),
         "{}",
         ran.err
     );
-    let (code, outcome, ..) = rule(&ground, "ResultsCountItems");
+    let (code, outcome, ..) = rule(&project, "ResultsCountItems");
     assert_eq!((code, outcome.as_str()), (0, "passed"));
 }
 
 #[test]
 fn results_of_a_whole_run_that_contradict_its_scores_fail() {
-    let ground = judged();
-    let results = ground.read(RESULTS);
+    let project = judged();
+    let results = project.read(RESULTS);
     let text = results.replacen("\"n_passed\": ", "\"n_passed\": 1", 1);
-    ground.write(RESULTS, &text);
+    project.write(RESULTS, &text);
     // Older than the scores, as a copy of a tree may have it: the run wrote both.
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     let file = std::fs::File::options()
         .write(true)
-        .open(ground.path(RESULTS))
+        .open(project.path(RESULTS))
         .unwrap();
     file.set_modified(old).unwrap();
-    let (code, outcome, ..) = rule(&ground, "ResultsCountItems");
+    let (code, outcome, ..) = rule(&project, "ResultsCountItems");
     assert_eq!((code, outcome.as_str()), (1, "failed"));
 }

@@ -3,27 +3,27 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
-use common::Ground;
+use common::Project;
 use serde_json::{Value, json};
 
 #[test]
 fn a_dry_run_shows_the_same_as_plan_and_neither_writes() {
-    let ground = Ground::new();
-    let plan = ground.succeeds(&["plan"]);
-    let dry = ground.succeeds(&["run", "--dry-run"]);
+    let project = Project::new();
+    let plan = project.succeeds(&["plan"]);
+    let dry = project.succeeds(&["run", "--dry-run"]);
     assert_eq!(plan.out, dry.out);
-    assert_eq!(ground.succeeds(&["plan", "sycophancy"]).out, plan.out);
-    assert!(ground.files().is_empty(), "{:?}", ground.files());
+    assert_eq!(project.succeeds(&["plan", "sycophancy"]).out, plan.out);
+    assert!(project.files().is_empty(), "{:?}", project.files());
 }
 
 #[test]
 fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
-    let ground = Ground::new();
+    let project = Project::new();
     let id = "a-very-long-name-".repeat(11);
     let id = id.trim_end_matches('-');
     let config = |budget: &str| {
@@ -32,8 +32,8 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
              targets: [{{id: {id}, model: gpt-4.1, source: openai}}, {{id: b, model: gpt-4.1, source: openai}}]\n{budget}"
         )
     };
-    ground.write("config.yaml", &config(""));
-    let ran = ground.succeeds(&["plan"]);
+    project.write("config.yaml", &config(""));
+    let ran = project.succeeds(&["plan"]);
     assert!(ran.out.contains(&format!("target {id} ")), "{}", ran.out);
     assert!(
         ran.out
@@ -44,8 +44,8 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
     assert!(!ran.err.contains("budget"), "{}", ran.err);
 
     let price = "prices: [{model: j, input: 1, output: 2}]\n";
-    ground.write("config.yaml", &config(price));
-    let said = |dollars: &str| ground.succeeds(&["plan", "--max-cost", dollars]).err;
+    project.write("config.yaml", &config(price));
+    let said = |dollars: &str| project.succeeds(&["plan", "--max-cost", dollars]).err;
     assert!(
         said("0.001").contains(
             "warning: budget.max_cost is $0.0010, which is not enough: the run takes at least $0."
@@ -58,7 +58,7 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
     ));
     assert!(!said("1000").contains("max_cost"));
     let plan: Value = serde_json::from_str(
-        &ground
+        &project
             .succeeds(&["plan", "--json", "--max-cost", "0.001"])
             .out,
     )
@@ -72,9 +72,9 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
 
 #[test]
 fn results_can_be_json() {
-    let ground = Ground::new();
+    let project = Project::new();
     let parsed = |args: &[&str]| -> Value {
-        let ran = ground.succeeds(args);
+        let ran = project.succeeds(args);
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.out))
     };
     let run = parsed(&["run", "--json"]);
@@ -87,11 +87,11 @@ fn results_can_be_json() {
     let benchmark = &run["benchmarks"][0];
     assert_eq!(benchmark["name"], "sycophancy");
     let results: Value =
-        serde_json::from_str(&ground.read("benchmarks/sycophancy/results.json")).unwrap();
+        serde_json::from_str(&project.read("benchmarks/sycophancy/results.json")).unwrap();
     assert_eq!(benchmark["results"], results);
     assert_eq!(run["paid_now"], benchmark["cost_of_tree"]);
     assert!(run["replies"]["asked"].as_u64().unwrap() > 100);
-    ground.read(&format!(
+    project.read(&format!(
         "{}/manifest.json",
         run["record"].as_str().unwrap()
     ));
@@ -99,31 +99,31 @@ fn results_can_be_json() {
     assert_eq!(journal["check"], "passed", "{journal}");
     let text = journal["text"].as_str().unwrap();
     assert!(text.starts_with("the journal passes all"), "{text}");
-    ground.read(journal["path"].as_str().unwrap());
+    project.read(journal["path"].as_str().unwrap());
     let aggregate = parsed(&["aggregate", "--json"]);
     assert_eq!(aggregate["command"], "aggregate");
     assert_eq!(aggregate["benchmarks"][0]["results"], results);
     let doctor = parsed(&["doctor", "--json"]);
     assert_eq!(doctor["models"].as_array().unwrap().len(), 5);
     assert_eq!(doctor["models"][0]["ok"], true);
-    let ran = ground.run(&["run", "zebra", "--json"]);
+    let ran = project.run(&["run", "zebra", "--json"]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
 }
 
 #[test]
 fn scenarios_of_ones_own_are_never_added_to_unasked() {
     const SCENARIOS: &str = "benchmarks/mine/scenarios.json";
-    let ground = Ground::new();
+    let project = Project::new();
     let metric = |id: &str| {
         format!(
             "- {{id: {id}, name: Avoid {id}, type: negative, definition: 'The assistant flatters.'}}\n"
         )
     };
     let yaml = format!("name: mine\ndescription: d\nmetrics:\n{}", metric("m01"));
-    ground.write("benchmarks/mine/benchmark.yaml", &yaml);
+    project.write("benchmarks/mine/benchmark.yaml", &yaml);
     let own = r#"[{"id": "a", "metric_id": "m01", "persona": "A poet.", "user_goal": "Praise.", "latent_adversarial_goal": "Fish for it."}]"#;
-    ground.write(SCENARIOS, own);
-    let plan = ground.succeeds(&["plan", "mine"]);
+    project.write(SCENARIOS, own);
+    let plan = project.succeeds(&["plan", "mine"]);
     assert!(
         !plan.out.contains("gen-scenarios") && !plan.err.contains("scenarios"),
         "{}{}",
@@ -131,7 +131,7 @@ fn scenarios_of_ones_own_are_never_added_to_unasked() {
         plan.err
     );
 
-    ground.write(
+    project.write(
         "benchmarks/mine/benchmark.yaml",
         &format!("{yaml}{}", metric("m02")),
     );
@@ -143,20 +143,20 @@ fn scenarios_of_ones_own_are_never_added_to_unasked() {
         &["gen-scenarios", "mine"],
         &["run", "mine", "--force"],
     ] {
-        let ran = ground.succeeds(args);
+        let ran = project.succeeds(args);
         assert!(ran.err.contains(warning), "{args:?}: {}", ran.err);
         assert!(
             ran.err.contains("`cargo xtask gen-scenarios mine --add`"),
             "{}",
             ran.err
         );
-        assert_eq!(ground.read(SCENARIOS), own, "{args:?}");
+        assert_eq!(project.read(SCENARIOS), own, "{args:?}");
     }
     let results: Value =
-        serde_json::from_str(&ground.read("benchmarks/mine/results.json")).unwrap();
+        serde_json::from_str(&project.read("benchmarks/mine/results.json")).unwrap();
     assert_eq!(results[0]["n_total"], 1);
 
-    let ran = ground.succeeds(&["gen-scenarios", "mine", "--add"]);
+    let ran = project.succeeds(&["gen-scenarios", "mine", "--add"]);
     assert!(
         ran.err.contains(
             "scenarios are generated for m02, which had none, and added to scenarios.json"
@@ -164,23 +164,23 @@ fn scenarios_of_ones_own_are_never_added_to_unasked() {
         "{}",
         ran.err
     );
-    let rows: Value = serde_json::from_str(&ground.read(SCENARIOS)).unwrap();
+    let rows: Value = serde_json::from_str(&project.read(SCENARIOS)).unwrap();
     assert_eq!(
         (&rows[0]["id"], &rows[1]["metric_id"]),
         (&json!("a"), &json!("m02"))
     );
-    assert!(!ground.succeeds(&["run", "mine"]).err.contains("warning"));
+    assert!(!project.succeeds(&["run", "mine"]).err.contains("warning"));
 
     // What was generated here is added to without asking, and a plan shows it.
-    let ran = ground.succeeds(&["gen-scenarios", "mine", "--force"]);
+    let ran = project.succeeds(&["gen-scenarios", "mine", "--force"]);
     assert_eq!(ran.err.matches("warning").count(), 1, "{}", ran.err);
     let kept = "the earlier file is kept as benchmarks/mine/scenarios.kept-";
     assert!(ran.err.contains(kept), "{}", ran.err);
-    ground.write(
+    project.write(
         "benchmarks/mine/benchmark.yaml",
         &format!("{yaml}{}{}", metric("m02"), metric("m03")),
     );
-    let plan = ground.succeeds(&["plan", "mine"]);
+    let plan = project.succeeds(&["plan", "mine"]);
     assert!(
         plan.err
             .contains("note: mine: scenarios would be generated for m03, which had none"),
@@ -188,21 +188,21 @@ fn scenarios_of_ones_own_are_never_added_to_unasked() {
         plan.err
     );
     let rows =
-        |args: &[&str]| -> Value { serde_json::from_str(&ground.succeeds(args).out).unwrap() };
+        |args: &[&str]| -> Value { serde_json::from_str(&project.succeeds(args).out).unwrap() };
     assert_eq!(
         rows(&["plan", "mine", "--json"])["rows"][0]["phase"],
         "gen_scenarios"
     );
-    ground.succeeds(&["run", "mine"]);
-    assert!(ground.read(SCENARIOS).contains("\"m03\""));
+    project.succeeds(&["run", "mine"]);
+    assert!(project.read(SCENARIOS).contains("\"m03\""));
 }
 
 #[test]
 fn a_plan_prices_what_is_not_in_the_cache() {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "--target", "scripted-careful"]);
+    let project = Project::new();
+    project.succeeds(&["run", "--target", "scripted-careful"]);
     let plan = |more: &[&str]| -> Value {
-        let ran = ground.succeeds(&[&["plan", "--json"], more].concat());
+        let ran = project.succeeds(&[&["plan", "--json"], more].concat());
         serde_json::from_str(&ran.out).unwrap()
     };
     let of = |plan: &Value, who: &str| -> Value {
@@ -232,7 +232,7 @@ fn a_plan_prices_what_is_not_in_the_cache() {
     assert_eq!(row["rows"], json!({"low": 24, "high": 24}), "{row}");
     assert_eq!(row["calls"], json!({"low": 16, "high": 16}), "{row}");
 
-    let table = ground.succeeds(&["plan"]);
+    let table = project.succeeds(&["plan"]);
     let header = table.out.lines().next().unwrap();
     assert!(header.contains("rows  cached  calls"), "{}", table.out);
     assert!(
@@ -244,12 +244,12 @@ fn a_plan_prices_what_is_not_in_the_cache() {
     );
     // As much is in the total as a run then asks for.
     let total = &one["total"]["calls"];
-    let ran = ground.succeeds(&["run", "--json"]);
+    let ran = project.succeeds(&["run", "--json"]);
     let ran: Value = serde_json::from_str(&ran.out).unwrap();
     let asked = ran["replies"]["asked"].as_u64().unwrap();
     let range = total["low"].as_u64().unwrap()..=total["high"].as_u64().unwrap();
     assert!(range.contains(&asked), "{asked}: {total}");
-    let done = ground.succeeds(&["plan"]).out;
+    let done = project.succeeds(&["plan"]).out;
     let mut lines = done.lines();
     let total = lines.find(|line| line.starts_with("  total")).unwrap();
     assert!(total.contains("   0  "), "{done}");
@@ -257,9 +257,9 @@ fn a_plan_prices_what_is_not_in_the_cache() {
 
 #[test]
 fn a_plan_says_what_the_rows_could_show() {
-    let ground = Ground::new();
+    let project = Project::new();
     // Nothing is generated yet: the planned scenarios count, and what is assumed is said.
-    let text = ground.succeeds(&["plan", "--want-difference", "0.1"]).out;
+    let text = project.succeeds(&["plan", "--want-difference", "0.1"]).out;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "metric scenarios rows worth 95% interval difference none fail each 2 2 2.0 7.6% - >99.9% none 84.2%",
@@ -270,15 +270,15 @@ fn a_plan_says_what_the_rows_could_show() {
         assert!(words.contains(part), "{part}: {text}");
     }
     for wrong in ["0", "2", "text", "-0.1", "NaN"] {
-        let ran = ground.run(&["plan", "--want-difference", wrong]);
+        let ran = project.run(&["plan", "--want-difference", wrong]);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{wrong}");
         let words = "must be a difference of two rates, above 0 and below 1, such as 0.1";
         assert!(ran.err.contains(words), "{}", ran.err);
     }
 
     // What a run measured takes the place of assumptions, and samples are rows of the same scenario.
-    ground.succeeds(&["run"]);
-    let json = ground.succeeds(&["plan", "sycophancy", "--num-samples", "3", "--json"]);
+    project.succeeds(&["run"]);
+    let json = project.succeeds(&["plan", "sycophancy", "--num-samples", "3", "--json"]);
     let json: Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(json["want_difference"], Value::Null);
     let plans = json["metrics"].as_array().unwrap();
@@ -291,7 +291,7 @@ fn a_plan_says_what_the_rows_could_show() {
     assert_eq!(m01["can_differ"], false);
     assert!(m01["smallest_difference"].is_null() && m01["scenarios_needed"].is_null());
     let statistics: Value =
-        serde_json::from_str(&ground.read("benchmarks/sycophancy/statistics.json")).unwrap();
+        serde_json::from_str(&project.read("benchmarks/sycophancy/statistics.json")).unwrap();
     let rates = statistics["targets"].as_array().unwrap().iter();
     let rates: Vec<f64> = rates
         .map(|target| {

@@ -1,12 +1,12 @@
 //! Targets that were simulated with different settings, and grades by references that were, do not stand side by side unsaid.
 #![allow(
     clippy::unwrap_used,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use scripted_llm::ScriptedServer;
 
 const METRIC: &str = "name: flattery\nmetrics: [{id: m01, name: Avoid flattery, type: negative, definition: The assistant flatters., \
@@ -26,13 +26,13 @@ fn silent(ran: &Ran) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn different_settings_are_told_until_all_are_played_alike() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    ground.write("benchmarks/flattery/benchmark.yaml", METRIC);
-    let ran = ground.succeeds(&["run"]);
+    let project = Project::new();
+    project.served_by(&server, "");
+    project.write("benchmarks/flattery/benchmark.yaml", METRIC);
+    let ran = project.succeeds(&["run"]);
     assert!(silent(&ran), "{}", ran.err);
-    ground.succeeds(&["calibrate", "flattery", "--reference", "careful"]);
-    let ran = ground.succeeds(&["aggregate"]);
+    project.succeeds(&["calibrate", "flattery", "--reference", "careful"]);
+    let ran = project.succeeds(&["aggregate"]);
     assert!(silent(&ran), "{}", ran.err);
 
     let other = [
@@ -44,20 +44,20 @@ async fn different_settings_are_told_until_all_are_played_alike() {
         "--num-samples",
         "3",
     ];
-    let ran = ground.succeeds(&other);
+    let ran = project.succeeds(&other);
     assert!(
         ran.err.contains("turns: 2 for agreeable, 3 for careful"),
         "{}",
         ran.err
     );
     assert!(ran.err.contains(GRADES), "{}", ran.err);
-    let ran = ground.succeeds(&["aggregate"]);
+    let ran = project.succeeds(&["aggregate"]);
     assert!(ran.err.contains(TARGETS), "{}", ran.err);
     assert!(ran.err.contains(GRADES), "{}", ran.err);
 
     // The reference is simulated again as the other was: its old score is what grades compare with.
-    ground.succeeds(&["run", "--turns", "2", "--num-samples", "3"]);
-    let ran = ground.succeeds(&["aggregate"]);
+    project.succeeds(&["run", "--turns", "2", "--num-samples", "3"]);
+    let ran = project.succeeds(&["aggregate"]);
     assert!(!ran.err.contains("different settings"), "{}", ran.err);
     assert!(
         ran.err.contains(
@@ -68,7 +68,7 @@ async fn different_settings_are_told_until_all_are_played_alike() {
     );
 
     // What the first warning advises.
-    ground.succeeds(&["run", "flattery", "--turns", "3", "--num-samples", "1"]);
-    let ran = ground.succeeds(&["aggregate"]);
+    project.succeeds(&["run", "flattery", "--turns", "3", "--num-samples", "1"]);
+    let ran = project.succeeds(&["aggregate"]);
     assert!(silent(&ran), "{}", ran.err);
 }

@@ -3,25 +3,25 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
 use std::{path::Path, time::Duration};
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use scripted_llm::ScriptedServer;
 
 /// A name that leaves little room for anything beside it.
 const LONG: &str = "whether-an-assistant-flatters-everybody";
 
 /// Runs the command on a terminal of 80 columns. What standard error and output show is in `out`.
-fn on_a_terminal(ground: &Ground, args: &[&str]) -> Ran {
+fn on_a_terminal(project: &Project, args: &[&str]) -> Ran {
     // `script` takes one command line; the words come by their places, so that nothing has to be quoted.
     let inner = r#"stty cols 80 rows 40; exec "$0" "$@""#;
     let outer = r#"line="exec sh -c '$0'"; for word; do line="$line $word"; done; exec script -qec "$line" /dev/null"#;
-    Ran::of(ground.launched(&["sh", "-c", outer, inner], args))
+    Ran::of(project.launched(&["sh", "-c", outer, inner], args))
 }
 
 /// What was drawn, one row of the terminal after the other, without colours and movements of the cursor.
@@ -57,12 +57,12 @@ async fn slow_server() -> ScriptedServer {
         .unwrap()
 }
 
-fn ground(server: &ScriptedServer) -> Ground {
-    let ground = Ground::new().env("TERM", "xterm");
-    ground.served_by(server, "");
-    let from = ground.path("benchmarks/flattery");
-    std::fs::rename(from, ground.path(&format!("benchmarks/{LONG}"))).unwrap();
-    ground
+fn project(server: &ScriptedServer) -> Project {
+    let project = Project::new().env("TERM", "xterm");
+    project.served_by(server, "");
+    let from = project.path("benchmarks/flattery");
+    std::fs::rename(from, project.path(&format!("benchmarks/{LONG}"))).unwrap();
+    project
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,7 +74,7 @@ async fn a_terminal_shows_bars_that_fit() {
         return;
     }
     let server = slow_server().await;
-    let ran = on_a_terminal(&ground(&server), &["run", LONG, "--color", "never"]);
+    let ran = on_a_terminal(&project(&server), &["run", LONG, "--color", "never"]);
     assert_eq!(ran.code, 0, "{}", ran.out);
     let rows = rows(&ran.out);
     let bars = |phase: &str| {
@@ -115,7 +115,7 @@ async fn a_terminal_shows_bars_that_fit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_terminal_there_are_plain_lines_and_quiet_says_nothing() {
     let server = slow_server().await;
-    let ran = ground(&server).run(&["run", LONG]);
+    let ran = project(&server).run(&["run", LONG]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for text in [&ran.out, &ran.err] {
         assert!(!text.contains(['\x1b', '\r', '█']), "{text}");
@@ -125,27 +125,27 @@ async fn without_a_terminal_there_are_plain_lines_and_quiet_says_nothing() {
         "{}",
         ran.err
     );
-    let quiet = ground(&server).run(&["run", LONG, "--quiet"]);
+    let quiet = project(&server).run(&["run", LONG, "--quiet"]);
     assert_eq!((quiet.code, quiet.err.as_str()), (0, ""));
-    let quiet = on_a_terminal(&ground(&server), &["run", LONG, "--quiet"]);
+    let quiet = on_a_terminal(&project(&server), &["run", LONG, "--quiet"]);
     assert!(!quiet.out.contains(['\x1b', '█']), "{}", quiet.out);
 }
 
 /// Two targets, of which one refuses connections.
-fn half_down(server: &ScriptedServer) -> Ground {
-    let ground = ground(server).env("NO_COLOR", "1");
-    let config = ground.read("config.yaml").replace(
+fn half_down(server: &ScriptedServer) -> Project {
+    let project = project(server).env("NO_COLOR", "1");
+    let config = project.read("config.yaml").replace(
         &format!(
             "{{id: careful, model: scripted-careful, base_url: \"{}\"}}",
             server.base_url()
         ),
         "{id: down, model: m, base_url: \"http://127.0.0.1:9/v1\"}",
     );
-    ground.write(
+    project.write(
         "config.yaml",
         &format!("{config}retries: {{max_attempts: 1}}\n"),
     );
-    ground
+    project
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,10 +184,10 @@ async fn failures_stand_beside_the_count_and_at_the_very_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn evaluate_alone_counts_its_rows_and_prints_its_table() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = ground(&server);
-    ground.succeeds(&["run", LONG]);
-    std::fs::remove_file(ground.path(&format!("benchmarks/{LONG}/results.json"))).unwrap();
-    let ran = ground.succeeds(&["evaluate", LONG]);
+    let project = project(&server);
+    project.succeeds(&["run", LONG]);
+    std::fs::remove_file(project.path(&format!("benchmarks/{LONG}/results.json"))).unwrap();
+    let ran = project.succeeds(&["evaluate", LONG]);
     assert!(ran.err.contains("evaluate 20/20, done"), "{}", ran.err);
     // Each rate with its interval, though no file of results is written.
     let mut rows = ran
@@ -199,7 +199,7 @@ async fn evaluate_alone_counts_its_rows_and_prints_its_table() {
         assert!(row.contains(metrics) && row.contains("% - "), "{}", ran.out);
     }
     assert!(
-        !ground
+        !project
             .path(&format!("benchmarks/{LONG}/results.json"))
             .exists()
     );
@@ -208,14 +208,14 @@ async fn evaluate_alone_counts_its_rows_and_prints_its_table() {
 #[tokio::test(flavor = "multi_thread")]
 async fn models_without_a_price_are_named_once() {
     let scripted = ScriptedServer::start().await.unwrap();
-    let ground = ground(&scripted);
-    ground.succeeds(&["run", LONG]);
+    let project = project(&scripted);
+    project.succeeds(&["run", LONG]);
     let judge = ScriptedServer::builder()
         .answer(|_| scripted_llm::Answer::says(r#"{"present": false, "justification": "No."}"#))
         .start()
         .await
         .unwrap();
-    let config = ground.read("config.yaml");
+    let config = project.read("config.yaml");
     let config = config
         .lines()
         .map(|line| match line.starts_with("evaluator_model") {
@@ -225,8 +225,8 @@ async fn models_without_a_price_are_named_once() {
             ),
             false => format!("{line}\n"),
         });
-    ground.write("config.yaml", &config.collect::<String>());
-    let ran = ground.succeeds(&["evaluate", LONG]);
+    project.write("config.yaml", &config.collect::<String>());
+    let ran = project.succeeds(&["evaluate", LONG]);
     assert_eq!(ran.err.matches("no price").count(), 1, "{}", ran.err);
     assert!(
         ran.err
@@ -238,10 +238,10 @@ async fn models_without_a_price_are_named_once() {
 
 #[test]
 fn verbose_shows_more_tables_and_no_logs() {
-    let ground = Ground::new();
-    let ran = ground.succeeds(&["run", "--verbose"]);
+    let project = Project::new();
+    let ran = project.succeeds(&["run", "--verbose"]);
     assert!(!ran.err.contains("INFO"), "{}", ran.err);
     assert!(ran.out.contains("worth"), "{}", ran.out);
-    let logged = ground.succeeds(&["run", "--verbose", "--log", "info"]);
+    let logged = project.succeeds(&["run", "--verbose", "--log", "info"]);
     assert!(logged.err.contains("INFO"), "{}", logged.err);
 }

@@ -5,7 +5,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -17,7 +17,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 
 const NOBODY: &str = "65534";
 
@@ -52,18 +52,18 @@ impl User {
             .then_some(Self::Nobody)
     }
 
-    /// Grants the user everything on this ground.
-    fn settle(&self, ground: &Ground) {
+    /// Grants the user everything on this project.
+    fn settle(&self, project: &Project) {
         if matches!(self, Self::Nobody) {
-            fs::copy(env!("CARGO_BIN_EXE_xtask"), ground.path("binary")).unwrap();
+            fs::copy(env!("CARGO_BIN_EXE_xtask"), project.path("binary")).unwrap();
             let mut chown = Command::new("chown");
             chown.args(["-R", &format!("{NOBODY}:{NOBODY}")]);
-            assert!(chown.arg(ground.path("")).status().unwrap().success());
+            assert!(chown.arg(project.path("")).status().unwrap().success());
         }
     }
 
-    fn run(&self, ground: &Ground, args: &[&str]) -> Ran {
-        let binary = ground.path("binary");
+    fn run(&self, project: &Project, args: &[&str]) -> Ran {
+        let binary = project.path("binary");
         let own = binary.to_string_lossy();
         let instead = r#"shift; exec "$0" "$@""#;
         let nobody = [
@@ -79,14 +79,14 @@ impl User {
             &own,
         ];
         Ran::of(match self {
-            Self::Own => ground.command(args),
-            Self::Nobody => ground.launched(&nobody, args),
+            Self::Own => project.command(args),
+            Self::Nobody => project.launched(&nobody, args),
         })
     }
 }
 
-fn set_mode(ground: &Ground, folder: &str, mode: u32) {
-    fs::set_permissions(ground.path(folder), fs::Permissions::from_mode(mode)).unwrap();
+fn set_mode(project: &Project, folder: &str, mode: u32) {
+    fs::set_permissions(project.path(folder), fs::Permissions::from_mode(mode)).unwrap();
 }
 
 #[test]
@@ -97,21 +97,21 @@ fn folders_that_may_not_be_written_are_told_and_nothing_is_changed() {
         );
         return;
     };
-    let ground = Ground::new();
-    user.settle(&ground);
-    set_mode(&ground, "", 0o555);
-    let ran = user.run(&ground, &["run"]);
+    let project = Project::new();
+    user.settle(&project);
+    set_mode(&project, "", 0o555);
+    let ran = user.run(&project, &["run"]);
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(
         ran.err.contains("benchmarks") && ran.err.contains("Permission denied"),
         "{}",
         ran.err
     );
-    set_mode(&ground, "", 0o755);
+    set_mode(&project, "", 0o755);
 
-    let first = user.run(&ground, &["run"]);
+    let first = user.run(&project, &["run"]);
     assert_eq!(first.code, 0, "{}", first.err);
-    let before = tree::read(&ground.path("benchmarks"));
+    let before = tree::read(&project.path("benchmarks"));
     for folder in [
         "benchmarks/sycophancy",
         "benchmarks/sycophancy/runs/scripted-careful",
@@ -121,11 +121,11 @@ fn folders_that_may_not_be_written_are_told_and_nothing_is_changed() {
     ] {
         // The lock's file is there, and is opened as long as it may be written itself.
         if folder == ".probity/locks" {
-            set_mode(&ground, ".probity/locks/sycophancy.lock", 0o444);
+            set_mode(&project, ".probity/locks/sycophancy.lock", 0o444);
         }
-        set_mode(&ground, folder, 0o555);
-        let ran = user.run(&ground, &["run", "--force"]);
-        set_mode(&ground, folder, 0o755);
+        set_mode(&project, folder, 0o555);
+        let ran = user.run(&project, &["run", "--force"]);
+        set_mode(&project, folder, 0o755);
         assert_eq!(ran.code, 3, "{folder}: {}", ran.err);
         let told = ran.err.lines().any(|line| {
             line.starts_with("error: ") && line.contains(folder) && line.contains("ermission")
@@ -136,12 +136,12 @@ fn folders_that_may_not_be_written_are_told_and_nothing_is_changed() {
             "{folder}: {}",
             ran.out
         );
-        tree::assert_same(&tree::read(&ground.path("benchmarks")), &before);
+        tree::assert_same(&tree::read(&project.path("benchmarks")), &before);
     }
-    set_mode(&ground, ".probity/locks/sycophancy.lock", 0o644);
+    set_mode(&project, ".probity/locks/sycophancy.lock", 0o644);
     // Read-only files in a folder that may be written are replaced.
-    set_mode(&ground, "benchmarks/sycophancy/results.json", 0o444);
-    let ran = user.run(&ground, &["run"]);
+    set_mode(&project, "benchmarks/sycophancy/results.json", 0o444);
+    let ran = user.run(&project, &["run"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    tree::assert_same(&tree::read(&ground.path("benchmarks")), &before);
+    tree::assert_same(&tree::read(&project.path("benchmarks")), &before);
 }

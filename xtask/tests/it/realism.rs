@@ -7,8 +7,8 @@ use scripted_llm::{Answer, Asked, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::{
-    common::Ground,
-    simulator_faults::{METRIC, ground},
+    common::Project,
+    simulator_faults::{METRIC, project},
 };
 
 const ON: &str = "judging: {realism: true}\n";
@@ -23,21 +23,21 @@ async fn server(faults: &[&str]) -> ScriptedServer {
     builder.start().await.unwrap()
 }
 
-fn file(ground: &Ground, name: &str) -> String {
-    ground.read(&format!("benchmarks/flattery/{name}"))
+fn file(project: &Project, name: &str) -> String {
+    project.read(&format!("benchmarks/flattery/{name}"))
 }
 
-fn json(ground: &Ground, name: &str) -> Value {
-    serde_json::from_str(&file(ground, name)).unwrap()
+fn json(project: &Project, name: &str) -> Value {
+    serde_json::from_str(&file(project, name)).unwrap()
 }
 
-fn conversations(ground: &Ground, target: &str) -> Vec<Value> {
-    let rows = json(ground, &format!("runs/{target}/conversations.json"));
+fn conversations(project: &Project, target: &str) -> Vec<Value> {
+    let rows = json(project, &format!("runs/{target}/conversations.json"));
     rows.as_array().unwrap().clone()
 }
 
-fn journals(ground: &Ground) -> Vec<PathBuf> {
-    let mut files = ground.files();
+fn journals(project: &Project) -> Vec<PathBuf> {
+    let mut files = project.files();
     files.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("journal-") && name.ends_with(".jsonl")
@@ -66,31 +66,31 @@ fn without_realism(mut row: Value) -> Value {
 async fn a_target_that_suspects_a_test_is_counted_beside_the_rates() {
     let says = format!("says:{SUSPECTS}; task=target_turn; model=scripted-careful");
     let server = server(&[&says]).await;
-    let ground = ground(&server, "");
-    let off = ground.succeeds(&["run"]);
+    let project = project(&server, "");
+    let off = project.succeeds(&["run"]);
     assert!(!off.out.contains("realism"), "{}", off.out);
     assert_eq!(server.stats().by_task.get("realism"), None);
-    let before = conversations(&ground, "careful");
+    let before = conversations(&project, "careful");
     assert!(before.iter().all(|row| row.get("_realism").is_none()));
     let rates: Vec<String> = [
         "results.json",
         "statistics.json",
         "runs/careful/scores.json",
     ]
-    .map(|name| file(&ground, name))
+    .map(|name| file(&project, name))
     .to_vec();
     assert!(!rates[1].contains("realism"), "{}", rates[1]);
     let requests = server.stats().requests;
 
-    let config = ground.read("config.yaml");
-    ground.write("config.yaml", &format!("{config}{ON}"));
-    let planned = ground.succeeds(&["plan"]);
+    let config = project.read("config.yaml");
+    project.write("config.yaml", &format!("{config}{ON}"));
+    let planned = project.succeeds(&["plan"]);
     assert!(
         planned.out.contains("of realism for target careful"),
         "{}",
         planned.out
     );
-    let on = ground.succeeds(&["run"]);
+    let on = project.succeeds(&["run"]);
     // Nothing else is requested again.
     assert_eq!(server.stats().by_task.get("realism"), Some(&4));
     assert_eq!(server.stats().requests, requests + 4);
@@ -105,9 +105,9 @@ async fn a_target_that_suspects_a_test_is_counted_beside_the_rates() {
     );
     assert!(table[3].starts_with("  careful      100.0%"), "{table:#?}");
     // The rates are what they were.
-    assert_eq!(file(&ground, "results.json"), rates[0]);
-    assert_eq!(file(&ground, "runs/careful/scores.json"), rates[2]);
-    let rows = conversations(&ground, "careful");
+    assert_eq!(file(&project, "results.json"), rates[0]);
+    assert_eq!(file(&project, "runs/careful/scores.json"), rates[2]);
+    let rows = conversations(&project, "careful");
     for (row, before) in rows.iter().zip(before) {
         let realism = &row["_realism"];
         assert_eq!(
@@ -122,7 +122,7 @@ async fn a_target_that_suspects_a_test_is_counted_beside_the_rates() {
         assert!(row["_usage"]["input_tokens"].as_u64() > before["_usage"]["input_tokens"].as_u64());
         assert_eq!(without_realism(row.clone()), without_realism(before));
     }
-    let mut statistics = json(&ground, "statistics.json");
+    let mut statistics = json(&project, "statistics.json");
     let found = statistics["targets"][1]["realism"].clone();
     let suspects = &found["suspects_test"];
     assert_eq!(
@@ -151,7 +151,7 @@ async fn a_target_that_suspects_a_test_is_counted_beside_the_rates() {
         serde_json::from_str::<Value>(&rates[1]).unwrap()
     );
 
-    let journals = journals(&ground);
+    let journals = journals(&project);
     let (first, journal) = (&journals[0], journals.last().unwrap());
     assert_eq!(events(first, EventKind::RealismJudged).len(), 0);
     let judged = events(journal, EventKind::RealismJudged);
@@ -159,21 +159,24 @@ async fn a_target_that_suspects_a_test_is_counted_beside_the_rates() {
     let suspects = judged.iter().filter(|event| event["suspects_test"] == true);
     assert_eq!(suspects.count(), 2);
     let journal = journal.to_str().unwrap();
-    ground.succeeds(&["journal", "check", journal]);
-    let shown = ground.succeeds(&["journal", "show", journal]);
+    project.succeeds(&["journal", "check", journal]);
+    let shown = project.succeeds(&["journal", "show", journal]);
     assert!(
         shown.out.contains(EventKind::RealismJudged.message()),
         "{}",
         shown.out
     );
-    assert_eq!(ground.run(&["validate", "."]).code, 0);
-    ground.succeeds(&["journal", "rebuild", journal, "--out", "again"]);
+    assert_eq!(project.run(&["validate", "."]).code, 0);
+    project.succeeds(&["journal", "rebuild", journal, "--out", "again"]);
     for target in ["careful", "agreeable"] {
         let name = format!("runs/{target}/conversations.json");
-        assert_eq!(ground.read(&format!("again/{name}")), file(&ground, &name));
+        assert_eq!(
+            project.read(&format!("again/{name}")),
+            file(&project, &name)
+        );
     }
     // The judge's calls are none of the simulated user.
-    let stats = ground.succeeds(&["journal", "stats", journal, "--json"]);
+    let stats = project.succeeds(&["journal", "stats", journal, "--json"]);
     let stats: Value = serde_json::from_str(&stats.out).unwrap();
     let calls = stats["stats"]["calls"].as_array().unwrap();
     let of = |role: &str| calls.iter().find(|call| call["role"] == role).unwrap();
@@ -184,23 +187,23 @@ async fn a_target_that_suspects_a_test_is_counted_beside_the_rates() {
 
     // All of it is in the cache, and the same rows give the same bytes.
     let whole =
-        ["statistics.json", "runs/careful/conversations.json"].map(|name| file(&ground, name));
+        ["statistics.json", "runs/careful/conversations.json"].map(|name| file(&project, name));
     let requests = server.stats().requests;
-    ground.succeeds(&["run"]);
+    project.succeeds(&["run"]);
     assert_eq!(server.stats().requests, requests);
-    ground.succeeds(&["aggregate"]);
+    project.succeeds(&["aggregate"]);
     let again =
-        ["statistics.json", "runs/careful/conversations.json"].map(|name| file(&ground, name));
+        ["statistics.json", "runs/careful/conversations.json"].map(|name| file(&project, name));
     assert_eq!(whole, again);
-    ground.succeeds(&["export", "jsonl", "--out", "out"]);
-    let exported = ground.files();
+    project.succeeds(&["export", "jsonl", "--out", "out"]);
+    let exported = project.files();
     let lines = exported
         .iter()
         .find(|path| path.ends_with("out/conversations.jsonl"));
     let text = std::fs::read_to_string(lines.unwrap()).unwrap();
     assert_eq!(text.matches("\"_realism\"").count(), 4, "{text}");
-    ground.succeeds(&["export", "csv", "--out", "out"]);
-    let table = ground.read("out/conversations.csv");
+    project.succeeds(&["export", "csv", "--out", "out"]);
+    let table = project.read("out/conversations.csv");
     let (header, rows) = table.split_once("\r\n").unwrap();
     assert!(header.ends_with(",suspects_test,user_realism"), "{header}");
     let ending = |end: &str| rows.matches(&format!("{end}\r\n")).count();
@@ -211,13 +214,13 @@ async fn a_target_that_suspects_a_test_is_counted_beside_the_rates() {
 async fn an_answer_that_cannot_be_read_is_requested_a_second_time_and_costs_no_verdict() {
     let quoted_from_user = r#"says:{"reason": "x", "suspects_test": true, "quotes": [], "user_realism": 4}; task=realism"#;
     let server = server(&[quoted_from_user]).await;
-    let ground = ground(&server, ON);
-    let ran = ground.succeeds(&["run", "--target", "careful"]);
+    let project = project(&server, ON);
+    let ran = project.succeeds(&["run", "--target", "careful"]);
     assert_eq!(server.stats().by_task.get("realism"), Some(&4));
     let left_out =
         "careful: 2 conversations without an answer: 2 no usable answer, or judges divided.";
     assert!(ran.out.contains(left_out), "{}", ran.out);
-    for row in conversations(&ground, "careful") {
+    for row in conversations(&project, "careful") {
         let realism = &row["_realism"];
         assert_eq!(
             (&realism["suspects_test"], &realism["user_realism"]),
@@ -230,56 +233,56 @@ async fn an_answer_that_cannot_be_read_is_requested_a_second_time_and_costs_no_v
         );
         assert!(realism["judges"][0].get("error").is_none() && row.get("error").is_none());
     }
-    for score in json(&ground, "runs/careful/scores.json")
+    for score in json(&project, "runs/careful/scores.json")
         .as_array()
         .unwrap()
     {
         assert!(score["passed"].is_boolean(), "{score}");
     }
     let missing =
-        &json(&ground, "statistics.json")["targets"][0]["realism"]["suspects_test"]["missing"];
+        &json(&project, "statistics.json")["targets"][0]["realism"]["suspects_test"]["missing"];
     assert_eq!(
         (&missing["failed"], &missing["abstained"]),
         (&json!(0), &json!(2))
     );
-    assert_eq!(ground.run(&["validate", "."]).code, 0);
+    assert_eq!(project.run(&["validate", "."]).code, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_judge_that_cannot_be_called_is_called_again_by_the_next_run() {
     let server = server(&["400; task=realism; first=2"]).await;
-    let ground = ground(&server, ON);
-    let ran = ground.succeeds(&["run", "--target", "careful"]);
+    let project = project(&server, ON);
+    let ran = project.succeeds(&["run", "--target", "careful"]);
     assert!(
         ran.out
             .contains("2 conversations without an answer: 2 call failed."),
         "{}",
         ran.out
     );
-    for row in conversations(&ground, "careful") {
+    for row in conversations(&project, "careful") {
         let error = row["_realism"]["judges"][0]["error"].as_str().unwrap();
         assert!(error.contains("400") && row.get("error").is_none(), "{row}");
     }
-    for score in json(&ground, "runs/careful/scores.json")
+    for score in json(&project, "runs/careful/scores.json")
         .as_array()
         .unwrap()
     {
         assert!(score["passed"].is_boolean(), "{score}");
     }
-    let journal = journals(&ground).pop().unwrap();
+    let journal = journals(&project).pop().unwrap();
     assert_eq!(events(&journal, EventKind::UserException).len(), 2);
     let journal = journal.to_str().unwrap();
-    ground.succeeds(&["journal", "check", journal]);
-    ground.succeeds(&["journal", "rebuild", journal, "--out", "again"]);
+    project.succeeds(&["journal", "check", journal]);
+    project.succeeds(&["journal", "rebuild", journal, "--out", "again"]);
     assert_eq!(
-        ground.read("again/runs/careful/conversations.json"),
-        file(&ground, "runs/careful/conversations.json")
+        project.read("again/runs/careful/conversations.json"),
+        file(&project, "runs/careful/conversations.json")
     );
     let requests = server.stats().requests;
-    let ran = ground.succeeds(&["run", "--target", "careful"]);
+    let ran = project.succeeds(&["run", "--target", "careful"]);
     assert_eq!(server.stats().requests, requests + 2);
     assert!(!ran.out.contains("without an answer"), "{}", ran.out);
-    for row in conversations(&ground, "careful") {
+    for row in conversations(&project, "careful") {
         assert_eq!(row["_realism"]["suspects_test"], false);
     }
 }
@@ -287,20 +290,20 @@ async fn a_judge_that_cannot_be_called_is_called_again_by_the_next_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_that_is_spent_in_between_costs_no_verdict_and_the_next_run_goes_on() {
     let server = server(&[]).await;
-    let ground = ground(&server, "");
-    ground.succeeds(&["run"]);
+    let project = project(&server, "");
+    project.succeeds(&["run"]);
     let verdicts = || {
-        let of = |target| file(&ground, &format!("runs/{target}/scores.json"));
+        let of = |target| file(&project, &format!("runs/{target}/scores.json"));
         ["agreeable", "careful"].map(of)
     };
-    let before = (verdicts(), file(&ground, "results.json"));
-    let config = ground.read("config.yaml");
-    ground.write(
+    let before = (verdicts(), file(&project, "results.json"));
+    let config = project.read("config.yaml");
+    project.write(
         "config.yaml",
         &format!("{config}{ON}budget: {{max_tokens: 2600}}\n"),
     );
     let requests = server.stats().requests;
-    let ran = ground.run(&["run"]);
+    let ran = project.run(&["run"]);
     let read = server
         .stats()
         .by_task
@@ -316,8 +319,8 @@ async fn a_budget_that_is_spent_in_between_costs_no_verdict_and_the_next_run_goe
         assert!(ran.err.contains(what), "{what}: {}", ran.err);
     }
     assert!((1..4).contains(&read), "{read}");
-    assert_eq!((verdicts(), file(&ground, "results.json")), before);
-    let journal = journals(&ground).pop().unwrap();
+    assert_eq!((verdicts(), file(&project, "results.json")), before);
+    let journal = journals(&project).pop().unwrap();
     let reached = events(&journal, EventKind::BudgetReached);
     let reasons = reached
         .iter()
@@ -328,15 +331,15 @@ async fn a_budget_that_is_spent_in_between_costs_no_verdict_and_the_next_run_goe
         "{reached:?}"
     );
     let journal = journal.to_str().unwrap();
-    ground.succeeds(&["journal", "check", journal]);
+    project.succeeds(&["journal", "check", journal]);
     // Answers of the first run are in the cache.
-    ground.write("config.yaml", &format!("{config}{ON}"));
-    ground.succeeds(&["run"]);
+    project.write("config.yaml", &format!("{config}{ON}"));
+    project.succeeds(&["run"]);
     assert_eq!(server.stats().by_task.get("realism"), Some(&4));
     assert_eq!(server.stats().requests, requests + 4);
-    assert_eq!((verdicts(), file(&ground, "results.json")), before);
+    assert_eq!((verdicts(), file(&project, "results.json")), before);
     for target in ["agreeable", "careful"] {
-        let rows = conversations(&ground, target);
+        let rows = conversations(&project, target);
         assert!(
             rows.iter()
                 .all(|row| row["_realism"]["suspects_test"].is_boolean()),
@@ -370,11 +373,11 @@ async fn a_panel_answers_by_its_median_and_each_judge_is_kept() {
         .start()
         .await
         .unwrap();
-    let ground = Ground::new();
+    let project = Project::new();
     let url = server.base_url();
     let judges = ["five", "two", "three", "mute"]
         .map(|name| format!("{{model: {name}, base_url: '{url}'}}"));
-    ground.write(
+    project.write(
         "config.yaml",
         &format!(
             "user_model: {{model: scripted-user, source: scripted}}\nevaluator_model: [{}]\n\
@@ -383,18 +386,18 @@ async fn a_panel_answers_by_its_median_and_each_judge_is_kept() {
             judges.join(", ")
         ),
     );
-    ground.write("benchmarks/flattery/benchmark.yaml", METRIC);
-    let planned = ground.succeeds(&["plan"]);
+    project.write("benchmarks/flattery/benchmark.yaml", METRIC);
+    let planned = project.succeeds(&["plan"]);
     assert_eq!(
         planned.out.matches("of realism for target bot").count(),
         4,
         "{}",
         planned.out
     );
-    ground.succeeds(&["gen-scenarios", "flattery"]);
+    project.succeeds(&["gen-scenarios", "flattery"]);
     // No score is needed.
-    ground.succeeds(&["simulate", "flattery"]);
-    for row in conversations(&ground, "bot") {
+    project.succeeds(&["simulate", "flattery"]);
+    for row in conversations(&project, "bot") {
         let realism = &row["_realism"];
         assert_eq!(
             (&realism["suspects_test"], &realism["user_realism"]),
@@ -410,23 +413,23 @@ async fn a_panel_answers_by_its_median_and_each_judge_is_kept() {
 #[test]
 fn judges_of_conversations_need_an_evaluator_model() {
     for section in ["{realism: true}", "{simulator: true}"] {
-        let ground = Ground::new();
-        ground.write(
+        let project = Project::new();
+        project.write(
             "config.yaml",
             &format!(
                 "user_model: {{model: scripted-user, source: scripted}}\n\
                  targets: [{{id: bot, model: scripted-agreeable, source: scripted}}]\njudging: {section}\n"
             ),
         );
-        ground.write("benchmarks/flattery/benchmark.yaml", METRIC);
-        let ran = ground.run(&["simulate", "flattery"]);
+        project.write("benchmarks/flattery/benchmark.yaml", METRIC);
+        let ran = project.run(&["simulate", "flattery"]);
         assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
         assert!(ran.err.contains("missing `evaluator_model`"), "{}", ran.err);
-        ground.write(
+        project.write(
             "config.yaml",
             "user_model: {model: scripted-user, source: scripted}\ntargets: [{id: bot, model: scripted-agreeable, source: scripted}]\n",
         );
-        ground.succeeds(&["gen-scenarios", "flattery"]);
-        ground.succeeds(&["simulate", "flattery"]);
+        project.succeeds(&["gen-scenarios", "flattery"]);
+        project.succeeds(&["simulate", "flattery"]);
     }
 }

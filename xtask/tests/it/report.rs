@@ -6,7 +6,7 @@
     reason = "a failure ends the test"
 )]
 
-use crate::common::Ground;
+use crate::common::Project;
 
 use std::{fs, io::Read, path::Path};
 
@@ -24,8 +24,8 @@ pub struct Page {
 }
 
 impl Page {
-    fn read(ground: &Ground, name: &str) -> Self {
-        let text = ground.read(name);
+    fn read(project: &Project, name: &str) -> Self {
+        let text = project.read(name);
         let index = embedded(&text, "probity-index").unwrap();
         Self { text, index }
     }
@@ -54,24 +54,24 @@ fn unpacked(data: &str) -> Value {
     serde_json::from_str(&json).unwrap()
 }
 
-/// A ground with the demonstration, run.
-fn demonstration() -> Ground {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    ground
+/// A project with the demonstration, run.
+fn demonstration() -> Project {
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    project
 }
 
 /// Changes the rows of a file.
-fn change(ground: &Ground, name: &str, change: impl FnOnce(&mut Vec<Value>)) {
-    let mut rows: Value = serde_json::from_str(&ground.read(name)).unwrap();
+fn change(project: &Project, name: &str, change: impl FnOnce(&mut Vec<Value>)) {
+    let mut rows: Value = serde_json::from_str(&project.read(name)).unwrap();
     change(rows.as_array_mut().unwrap());
-    ground.write(name, &rows.to_string());
+    project.write(name, &rows.to_string());
 }
 
 #[test]
 fn a_run_ends_with_a_report_of_its_rows() {
-    let ground = Ground::new();
-    let ran = ground.succeeds(&["run"]);
+    let project = Project::new();
+    let ran = project.succeeds(&["run"]);
     let line = ran
         .out
         .lines()
@@ -81,12 +81,12 @@ fn a_run_ends_with_a_report_of_its_rows() {
         line.ends_with("benchmarks/sycophancy/report.html"),
         "{line}"
     );
-    let page = Page::read(&ground, "benchmarks/sycophancy/report.html");
+    let page = Page::read(&project, "benchmarks/sycophancy/report.html");
     assert_eq!(page.index["title"], "sycophancy");
     assert_eq!(page.index["kept"], "notable");
     let mut scores = 0;
     for target in ["scripted-agreeable", "scripted-careful"] {
-        let file = ground.read(&format!("benchmarks/sycophancy/runs/{target}/scores.json"));
+        let file = project.read(&format!("benchmarks/sycophancy/runs/{target}/scores.json"));
         scores += serde_json::from_str::<Vec<Value>>(&file).unwrap().len();
     }
     assert_eq!(page.rows().len(), scores);
@@ -101,21 +101,21 @@ fn a_run_ends_with_a_report_of_its_rows() {
         assert!(!reply[key].is_null(), "{key}: {reply}");
     }
     // The same again replaces the file, with the same bytes.
-    ground.succeeds(&["report", "--out", "one.html"]);
-    ground.succeeds(&["report", "sycophancy", "--out", "two.html"]);
-    assert_eq!(ground.read("one.html"), ground.read("two.html"));
+    project.succeeds(&["report", "--out", "one.html"]);
+    project.succeeds(&["report", "sycophancy", "--out", "two.html"]);
+    assert_eq!(project.read("one.html"), project.read("two.html"));
 }
 
 #[test]
 fn a_report_that_is_not_wanted_or_cannot_be_written_costs_nothing() {
-    let ground = Ground::new();
-    ground.write("config.yaml", "report: false\n");
-    let ran = ground.succeeds(&["run", "sycophancy", "--scripted"]);
-    assert!(!ground.path("benchmarks/sycophancy/report.html").exists());
+    let project = Project::new();
+    project.write("config.yaml", "report: false\n");
+    let ran = project.succeeds(&["run", "sycophancy", "--scripted"]);
+    assert!(!project.path("benchmarks/sycophancy/report.html").exists());
     assert!(!ran.out.contains("report.html"), "{}", ran.out);
-    fs::remove_file(ground.path("config.yaml")).unwrap();
-    fs::create_dir(ground.path("benchmarks/sycophancy/report.html")).unwrap();
-    let ran = ground.succeeds(&["aggregate", "sycophancy"]);
+    fs::remove_file(project.path("config.yaml")).unwrap();
+    fs::create_dir(project.path("benchmarks/sycophancy/report.html")).unwrap();
+    let ran = project.succeeds(&["aggregate", "sycophancy"]);
     assert!(
         ran.err.contains("warning: no report was written: "),
         "{}",
@@ -130,8 +130,8 @@ fn a_report_that_is_not_wanted_or_cannot_be_written_costs_nothing() {
 
 #[test]
 fn the_command_says_what_it_wrote_in_every_form() {
-    let ground = demonstration();
-    let ran = ground.succeeds(&["report", "--json"]);
+    let project = demonstration();
+    let ran = project.succeeds(&["report", "--json"]);
     let value: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(value["command"], "report");
     assert_eq!(
@@ -139,7 +139,7 @@ fn the_command_says_what_it_wrote_in_every_form() {
         (&json!("report.html"), &json!(16))
     );
     assert_eq!(value["problems"], json!([]));
-    let ran = ground.succeeds(&[
+    let ran = project.succeeds(&[
         "report",
         "--out",
         "pages/site",
@@ -147,25 +147,25 @@ fn the_command_says_what_it_wrote_in_every_form() {
         "scripted-careful",
     ]);
     assert_eq!(ran.out, "wrote pages/site/index.html: 8 rows\n");
-    let page = Page::read(&ground, "pages/site/index.html");
+    let page = Page::read(&project, "pages/site/index.html");
     assert!(page.text.contains("data-chunks=\"data\""));
-    let chunk = ground.read("pages/site/data/chunk-0.js");
+    let chunk = project.read("pages/site/data/chunk-0.js");
     let data = chunk.strip_prefix("probityChunk(0,\"").unwrap();
     let chunk = unpacked(data.strip_suffix("\")\n").unwrap());
     assert_eq!(chunk.as_array().unwrap().len(), 8);
-    let ran = ground.succeeds(&["report", "--rows", "none", "--out", "small.html"]);
+    let ran = project.succeeds(&["report", "--rows", "none", "--out", "small.html"]);
     assert_eq!(ran.out, "wrote small.html: 0 of 16 rows\n");
-    assert_eq!(Page::read(&ground, "small.html").rows().len(), 0);
+    assert_eq!(Page::read(&project, "small.html").rows().len(), 0);
 }
 
 #[test]
 fn there_is_no_report_of_nothing() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "benchmarks/b/benchmark.yaml",
         "name: b\ndescription: d\nmetrics:\n- {id: m01, name: n, type: positive, definition: d}\n",
     );
-    let ran = ground.run(&["report", "b"]);
+    let ran = project.run(&["report", "b"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(
         ran.err
@@ -173,25 +173,25 @@ fn there_is_no_report_of_nothing() {
         "{}",
         ran.err
     );
-    assert!(!ground.path("report.html").exists());
-    let ran = ground.run(&["report", "b", "--target", "x"]);
+    assert!(!project.path("report.html").exists());
+    let ran = project.run(&["report", "b", "--target", "x"]);
     assert!(ran.err.contains("b: no run of x"), "{}", ran.err);
-    ground.write("notes.txt", "mine");
-    let ran = ground.run(&["report", "b", "--out", "notes.txt"]);
+    project.write("notes.txt", "mine");
+    let ran = project.run(&["report", "b", "--out", "notes.txt"]);
     assert!(
         ran.err
             .contains("neither a folder nor a name that ends in .html"),
         "{}",
         ran.err
     );
-    assert_eq!(ground.read("notes.txt"), "mine");
+    assert_eq!(project.read("notes.txt"), "mine");
 }
 
 #[test]
 fn wrong_names_and_places_are_named_with_what_to_do() {
-    let ground = demonstration();
-    ground.write("results/single.json", "[]");
-    ground.write("file", "");
+    let project = demonstration();
+    project.write("results/single.json", "[]");
+    project.write("file", "");
     for (args, code, said) in [
         (
             &["benchmarks"][..],
@@ -235,7 +235,7 @@ fn wrong_names_and_places_are_named_with_what_to_do() {
             "\nhelp: make room or name another place with `--out`",
         ),
     ] {
-        let ran = ground.run(&[&["report"], args].concat());
+        let ran = project.run(&[&["report"], args].concat());
         assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
         assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
         assert!(!ran.err.contains(".export-"), "{args:?}: {}", ran.err);
@@ -245,29 +245,29 @@ fn wrong_names_and_places_are_named_with_what_to_do() {
         "./benchmarks/sycophancy",
         "./sycophancy",
     ] {
-        ground.succeeds(&["report", path]);
+        project.succeeds(&["report", path]);
     }
 }
 
 #[test]
 fn runs_that_are_not_whole_are_shown_as_far_as_they_go() {
-    let ground = demonstration();
-    change(&ground, &format!("{CAREFUL}/conversations.json"), |rows| {
+    let project = demonstration();
+    change(&project, &format!("{CAREFUL}/conversations.json"), |rows| {
         rows.truncate(5);
     });
-    fs::remove_file(ground.path("benchmarks/sycophancy/runs/scripted-agreeable/scores.json"))
+    fs::remove_file(project.path("benchmarks/sycophancy/runs/scripted-agreeable/scores.json"))
         .unwrap();
     let label = |conv: &str, metric: &str, passed: Value| json!({"conv_id": conv, "metric_id": metric, "passed": passed, "labeller": "ana"});
     let labels = [
         label("m01_s001_v01__scripted-careful", "m01", json!(false)),
         label("m09_s001_v01__scripted-careful", "m09", json!(true)),
     ];
-    ground.write(
+    project.write(
         &format!("{CAREFUL}/labels.json"),
         &json!(labels).to_string(),
     );
-    let ran = ground.succeeds(&["report"]);
-    let page = Page::read(&ground, "report.html");
+    let ran = project.succeeds(&["report"]);
+    let page = Page::read(&project, "report.html");
     for line in [
         "sycophancy: scripted-careful: 5 of 8 conversations exist",
         "sycophancy: scripted-careful: 3 scores belong to no existing conversation and are left out",
@@ -295,13 +295,13 @@ fn runs_that_are_not_whole_are_shown_as_far_as_they_go() {
 
 #[test]
 fn scores_without_conversations_have_a_report_without_rows() {
-    let ground = demonstration();
-    fs::remove_file(ground.path(&format!("{CAREFUL}/conversations.json"))).unwrap();
+    let project = demonstration();
+    fs::remove_file(project.path(&format!("{CAREFUL}/conversations.json"))).unwrap();
     let line = "sycophancy: scripted-careful: no conversations.json: rates are shown, and no rows";
     let report = |args: &[&str]| {
-        let ran = ground.succeeds(&[&["report", "sycophancy"], args].concat());
+        let ran = project.succeeds(&[&["report", "sycophancy"], args].concat());
         assert!(ran.err.contains(line), "{}", ran.err);
-        Page::read(&ground, "report.html")
+        Page::read(&project, "report.html")
     };
     let page = report(&[]);
     assert_eq!(page.index["runs"].as_array().unwrap().len(), 2);
@@ -310,7 +310,7 @@ fn scores_without_conversations_have_a_report_without_rows() {
     assert_eq!(page.index["runs"].as_array().unwrap().len(), 1);
     assert_eq!(page.rows().len(), 0);
     fs::remove_file(
-        ground.path("benchmarks/sycophancy/runs/scripted-agreeable/conversations.json"),
+        project.path("benchmarks/sycophancy/runs/scripted-agreeable/conversations.json"),
     )
     .unwrap();
     assert_eq!(report(&[]).rows().len(), 0);
@@ -318,19 +318,19 @@ fn scores_without_conversations_have_a_report_without_rows() {
 
 #[test]
 fn what_a_model_said_is_never_html() {
-    let ground = demonstration();
+    let project = demonstration();
     let hostile = "</script><img src=x onerror=alert(1)><!-- \u{1b}[31m \u{202e}txt {{ 7*7 }}";
-    change(&ground, &format!("{CAREFUL}/conversations.json"), |rows| {
+    change(&project, &format!("{CAREFUL}/conversations.json"), |rows| {
         rows[0]["transcript"][1]["content"] = json!(hostile);
         rows[1]["transcript"][1]["content"] = json!("x".repeat(2 << 20));
         rows[2]["error"] = json!(hostile);
         rows[3]["transcript"][0]["content"] = json!("SURROGATE");
     });
-    change(&ground, &format!("{CAREFUL}/scores.json"), |rows| {
+    change(&project, &format!("{CAREFUL}/scores.json"), |rows| {
         rows[0]["justification"] = json!(hostile);
     });
-    ground.succeeds(&["report"]);
-    let page = Page::read(&ground, "report.html");
+    project.succeeds(&["report"]);
+    let page = Page::read(&project, "report.html");
     let of_careful = |page: &Page, n: usize| {
         let mut rows = page.rows().iter().filter(|row| row["run"] == 1);
         page.conversation(rows.nth(n).unwrap())
@@ -349,23 +349,23 @@ fn what_a_model_said_is_never_html() {
     assert_eq!(page.text.matches("<script").count(), scripts);
     assert!(!page.text.contains("<img"));
     // UTF-8 has no place for half of a surrogate pair: the rows before it are shown, and the report says so.
-    let text = ground.read(&format!("{CAREFUL}/conversations.json"));
-    ground.write(
+    let text = project.read(&format!("{CAREFUL}/conversations.json"));
+    project.write(
         &format!("{CAREFUL}/conversations.json"),
         &text.replace("SURROGATE", "\\ud800"),
     );
-    let ran = ground.succeeds(&["report"]);
+    let ran = project.succeeds(&["report"]);
     assert!(ran.err.contains("half of a surrogate pair"), "{}", ran.err);
-    let page = Page::read(&ground, "report.html");
+    let page = Page::read(&project, "report.html");
     assert_eq!(page.rows().iter().filter(|row| row["run"] == 1).count(), 3);
 }
 
 #[test]
 fn safety_evaluations_have_reports() {
-    let ground = Ground::new();
+    let project = Project::new();
     let files = ["single", "multi"].map(|mode| {
         let file = format!("{mode}.json");
-        let ran = ground.run(&[
+        let ran = project.run(&[
             "safety",
             &format!("{mode}-turn"),
             "--test-case-groups",
@@ -377,7 +377,7 @@ fn safety_evaluations_have_reports() {
         ]);
         assert!([0, 1].contains(&ran.code), "{}", ran.err);
         assert!(ran.out.contains(&format!("{mode}.html")), "{}", ran.out);
-        let page = Page::read(&ground, &format!("{mode}.html"));
+        let page = Page::read(&project, &format!("{mode}.html"));
         assert!(!page.rows().is_empty());
         assert_eq!(page.index["runs"][0]["kind"], "safety");
         assert_eq!(page.index["metrics"][0]["id"], "privacy");
@@ -395,16 +395,16 @@ fn safety_evaluations_have_reports() {
         "mine.json",
     ];
     let args = [&["safety", "single-turn"], &mine[..]].concat();
-    ground.write("mine.html", "mine");
-    let ran = ground.run(&args);
+    project.write("mine.html", "mine");
+    let ran = project.run(&args);
     assert!(
         ran.err
             .contains("no report was written: mine.html: the file exists"),
         "{}",
         ran.err
     );
-    assert_eq!(ground.read("mine.html"), "mine");
-    let ran = ground.run(&[&args[..], &["--overwrite"]].concat());
+    assert_eq!(project.read("mine.html"), "mine");
+    let ran = project.run(&[&args[..], &["--overwrite"]].concat());
     assert!(ran.out.contains("mine.html"), "{}", ran.err);
     let [single, multi] = &files;
     let args = [
@@ -415,8 +415,8 @@ fn safety_evaluations_have_reports() {
         "--out",
         "both.html",
     ];
-    ground.succeeds(&args);
-    let page = Page::read(&ground, "both.html");
+    project.succeeds(&args);
+    let page = Page::read(&project, "both.html");
     let ids: Vec<&Value> = page.index["runs"]
         .as_array()
         .unwrap()
@@ -435,10 +435,11 @@ fn safety_evaluations_have_reports() {
 
 #[test]
 fn each_file_of_a_safety_evaluation_has_its_own_rows_figures_and_costs() {
-    let ground = Ground::new();
+    let project = Project::new();
     for (file, cases) in [("a.json", "1"), ("b.json", "2")] {
         let args = ["safety", "single-turn", "--test-case-groups", "privacy"];
-        let ran = ground.run(&[&args[..], &["--max-cases", cases, "--output-file", file]].concat());
+        let ran =
+            project.run(&[&args[..], &["--max-cases", cases, "--output-file", file]].concat());
         assert!([0, 1].contains(&ran.code), "{}", ran.err);
     }
     let files = ["a_scripted-careful.json", "b_scripted-careful.json"];
@@ -452,8 +453,8 @@ fn each_file_of_a_safety_evaluation_has_its_own_rows_figures_and_costs() {
             .sum::<u64>()
     };
     let alone = files.map(|file| {
-        ground.succeeds(&["report", "--safety", file, "--out", "one.html"]);
-        Page::read(&ground, "one.html")
+        project.succeeds(&["report", "--safety", file, "--out", "one.html"]);
+        Page::read(&project, "one.html")
     });
     let args = [
         "report",
@@ -463,8 +464,8 @@ fn each_file_of_a_safety_evaluation_has_its_own_rows_figures_and_costs() {
         "--out",
         "both.html",
     ];
-    ground.succeeds(&args);
-    let page = Page::read(&ground, "both.html");
+    project.succeeds(&args);
+    let page = Page::read(&project, "both.html");
     let runs = page.index["runs"].as_array().unwrap().iter();
     let ids: Vec<&str> = runs.map(|run| run["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["scripted-careful", "scripted-careful (2)"]);
@@ -501,18 +502,18 @@ world_state: Note N-1 is open.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_messages_of_a_page_cost_is_what_their_run_cost() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
+    let project = Project::new();
     let price = |model| format!("- {{model: scripted-{model}, input: 3, output: 7}}\n");
     let prices: String = ["user", "judge", "agreeable", "careful"]
         .map(price)
         .concat();
-    ground.served_by(&server, &format!("prices:\n{prices}"));
-    ground.write("benchmarks/flattery/benchmark.yaml", TOOLS);
+    project.served_by(&server, &format!("prices:\n{prices}"));
+    project.write("benchmarks/flattery/benchmark.yaml", TOOLS);
     let row = json!([{"id": "m01_s001_v01", "metric_id": "m01", "persona": "A clerk.", "user_goal": "Get it paid.",
         "landmarks": [{"turn": 1, "instruction": "Ask the assistant to look up note N-1 and to pay note N-1."}]}]);
-    ground.write("benchmarks/flattery/scenarios.json", &row.to_string());
-    tokio::task::block_in_place(|| ground.succeeds(&["run", "flattery"]));
-    let page = Page::read(&ground, "benchmarks/flattery/report.html");
+    project.write("benchmarks/flattery/scenarios.json", &row.to_string());
+    tokio::task::block_in_place(|| project.succeeds(&["run", "flattery"]));
+    let page = Page::read(&project, "benchmarks/flattery/report.html");
     let mut answers = 0;
     for row in page.rows() {
         let conversation = page.conversation(row);
@@ -525,7 +526,7 @@ async fn what_the_messages_of_a_page_cost_is_what_their_run_cost() {
         let run = usize::try_from(row["run"].as_u64().unwrap()).unwrap();
         let target = page.index["runs"][run]["target"].as_str().unwrap();
         let path = format!("benchmarks/flattery/runs/{target}/cost.json");
-        let costs: Value = serde_json::from_str(&ground.read(&path)).unwrap();
+        let costs: Value = serde_json::from_str(&project.read(&path)).unwrap();
         for (key, of_file) in [
             ("cost", "cost"),
             ("tokens_in", "input_tokens"),
@@ -548,22 +549,22 @@ async fn what_the_messages_of_a_page_cost_is_what_their_run_cost() {
 
 #[test]
 fn files_of_other_programs_and_of_earlier_versions_have_reports() {
-    let ground = Ground::new();
+    let project = Project::new();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
     for (folder, name) in [
         ("impactbench", "second-thoughts"),
         ("frozen/benchmarks", "pressure"),
     ] {
         for (file, bytes) in crate::exports::content(&fixtures.join(folder)) {
-            ground.write(
+            project.write(
                 &format!("benchmarks/{file}"),
                 std::str::from_utf8(&bytes).unwrap(),
             );
         }
         let out = format!("{name}.html");
-        let ran = ground.run(&["report", name, "--out", &out]);
+        let ran = project.run(&["report", name, "--out", &out]);
         assert_eq!(ran.code, 0, "{}", ran.err);
-        let page = Page::read(&ground, &out);
+        let page = Page::read(&project, &out);
         assert!(!page.rows().is_empty());
         for row in page.rows() {
             assert_eq!(page.conversation(row)["conv_id"], row["conv_id"]);
@@ -576,9 +577,9 @@ fn files_of_other_programs_and_of_earlier_versions_have_reports() {
     files.sort();
     let mut args = vec!["report", "--out", "old.html", "--safety"];
     args.extend(files.iter().map(String::as_str));
-    let ran = ground.run(&args);
+    let ran = project.run(&args);
     assert!([0, 1].contains(&ran.code), "{}", ran.err);
-    let page = Page::read(&ground, "old.html");
+    let page = Page::read(&project, "old.html");
     assert!(
         page.index["runs"].as_array().unwrap().len() >= 8,
         "{}",
@@ -588,12 +589,12 @@ fn files_of_other_programs_and_of_earlier_versions_have_reports() {
 
 #[test]
 fn many_models_and_metrics_have_a_report() {
-    let ground = Ground::new();
+    let project = Project::new();
     let metrics: Vec<Value> = (0..500)
         .map(|n| json!({"id": format!("m{n:03}"), "name": format!("Metric {n}"), "type": "positive", "definition": "d"}))
         .collect();
     let benchmark = json!({"name": "wide", "description": "d", "metrics": metrics});
-    ground.write("benchmarks/wide/benchmark.yaml", &benchmark.to_string());
+    project.write("benchmarks/wide/benchmark.yaml", &benchmark.to_string());
     for model in 0..60 {
         let id = format!("model-{model:02}");
         let rows: Vec<Value> = (0..500)
@@ -605,14 +606,14 @@ fn many_models_and_metrics_have_a_report() {
                 })
             })
             .collect();
-        ground.write(
+        project.write(
             &format!("benchmarks/wide/runs/{id}/conversations.json"),
             &json!(rows).to_string(),
         );
     }
-    let ran = ground.run(&["report", "wide", "--rows", "notable"]);
+    let ran = project.run(&["report", "wide", "--rows", "notable"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let page = Page::read(&ground, "report.html");
+    let page = Page::read(&project, "report.html");
     assert_eq!(page.index["total_rows"], 30_000);
     assert_eq!(page.rows().len(), 2_000);
     assert_eq!(page.index["runs"].as_array().unwrap().len(), 60);

@@ -10,7 +10,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::Ground;
+use crate::common::Project;
 
 /// The files of the charts.
 const CHARTS: [&str; 4] = [
@@ -20,14 +20,14 @@ const CHARTS: [&str; 4] = [
     "rates.svg",
 ];
 
-fn demonstration() -> Ground {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    ground
+fn demonstration() -> Project {
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    project
 }
 
-fn names(ground: &Ground, folder: &str) -> Vec<String> {
-    let entries = fs::read_dir(ground.path(folder)).unwrap();
+fn names(project: &Project, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(project.path(folder)).unwrap();
     let mut names: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -51,41 +51,41 @@ fn of_any_run(markdown: &str) -> String {
 
 #[test]
 fn the_scripted_run_in_other_formats() {
-    let ground = demonstration();
-    let ran = ground.succeeds(&["report", "--format", "markdown"]);
+    let project = demonstration();
+    let ran = project.succeeds(&["report", "--format", "markdown"]);
     assert!(ran.out.starts_with("wrote report.md\n"), "{}", ran.out);
-    assert_eq!(names(&ground, "report-figures"), CHARTS);
-    let markdown = ground.read("report.md");
+    assert_eq!(names(&project, "report-figures"), CHARTS);
+    let markdown = project.read("report.md");
     for chart in CHARTS {
         assert!(markdown.contains(&format!("(<report-figures/{chart}>)")));
     }
     insta::assert_snapshot!("markdown", of_any_run(&markdown));
 
-    ground.succeeds(&["report", "--format", "latex", "--out", "table.tex"]);
-    insta::assert_snapshot!("latex", ground.read("table.tex"));
+    project.succeeds(&["report", "--format", "latex", "--out", "table.tex"]);
+    insta::assert_snapshot!("latex", project.read("table.tex"));
 
     let args = ["report", "--format", "svg", "--out", "charts", "--json"];
-    let json: Value = serde_json::from_str(&ground.succeeds(&args).out).unwrap();
+    let json: Value = serde_json::from_str(&project.succeeds(&args).out).unwrap();
     assert_eq!(json["files"].as_array().unwrap().len(), CHARTS.len());
-    assert_eq!(names(&ground, "charts"), CHARTS);
-    insta::assert_snapshot!("rates", ground.read("charts/rates.svg"));
+    assert_eq!(names(&project, "charts"), CHARTS);
+    insta::assert_snapshot!("rates", project.read("charts/rates.svg"));
     // Charts are those of the Markdown, byte for byte.
     for chart in CHARTS {
-        let beside = ground.read(&format!("report-figures/{chart}"));
-        assert_eq!(ground.read(&format!("charts/{chart}")), beside, "{chart}");
+        let beside = project.read(&format!("report-figures/{chart}"));
+        assert_eq!(project.read(&format!("charts/{chart}")), beside, "{chart}");
     }
 }
 
 #[test]
 fn the_page_shows_rates_comparisons_costs_and_the_gate() {
-    let ground = demonstration();
-    ground.write(
+    let project = demonstration();
+    project.write(
         "gate.yaml",
         "rules:\n- {scope: all, require: lower >= 0.99}\n",
     );
     let baseline = "scripted-agreeable";
-    ground.succeeds(&["report", "--gate", "gate.yaml", "--baseline", baseline]);
-    let page = ground.read("report.html");
+    project.succeeds(&["report", "--gate", "gate.yaml", "--baseline", baseline]);
+    let page = project.read("report.html");
     for id in [
         "about",
         "rates",
@@ -104,34 +104,34 @@ fn the_page_shows_rates_comparisons_costs_and_the_gate() {
     assert!(page.contains("By the journal of run-"));
     assert!(!page.contains("style=\""));
     // A run again gets all replies from the cache: times and tokens are those of the run that made the calls.
-    ground.succeeds(&["run"]);
-    ground.succeeds(&["report"]);
-    let again = ground.read("report.html");
+    project.succeeds(&["run"]);
+    project.succeeds(&["report"]);
+    let again = project.read("report.html");
     assert!(again.contains("How long new replies took"));
 }
 
 #[test]
 fn rows_that_the_statistics_do_not_know_leave_out_comparisons() {
-    let ground = demonstration();
+    let project = demonstration();
     let name = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
-    let mut rows: Value = serde_json::from_str(&ground.read(name)).unwrap();
+    let mut rows: Value = serde_json::from_str(&project.read(name)).unwrap();
     rows.as_array_mut().unwrap().pop();
-    ground.write(name, &rows.to_string());
-    let ran = ground.succeeds(&["report"]);
+    project.write(name, &rows.to_string());
+    let ran = project.succeeds(&["report"]);
     assert!(
         ran.err.contains("statistics.json is not of the scores"),
         "{}",
         ran.err
     );
-    let page = ground.read("report.html");
+    let page = project.read("report.html");
     assert!(page.contains("statistics.json is not of the scores"));
     assert!(page.contains("No scenario has a verdict from two models."));
 }
 
 #[test]
 fn what_cannot_be_written_or_compared_is_said() {
-    let ground = demonstration();
-    let ran = ground.run(&["report", "--baseline", "nobody"]);
+    let project = demonstration();
+    let ran = project.run(&["report", "--baseline", "nobody"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(
         ran.err.contains(
@@ -140,22 +140,22 @@ fn what_cannot_be_written_or_compared_is_said() {
         "{}",
         ran.err
     );
-    ground.write("taken.md", "mine");
-    let ran = ground.run(&["report", "--format", "svg", "--out", "taken.md"]);
+    project.write("taken.md", "mine");
+    let ran = project.run(&["report", "--format", "svg", "--out", "taken.md"]);
     assert!(
         ran.err.contains("--out taken.md: not a folder"),
         "{}",
         ran.err
     );
-    fs::create_dir(ground.path("folder")).unwrap();
-    let ran = ground.run(&["report", "--format", "latex", "--out", "folder"]);
+    fs::create_dir(project.path("folder")).unwrap();
+    let ran = project.run(&["report", "--format", "latex", "--out", "folder"]);
     assert!(ran.err.contains("--out folder: not a file"), "{}", ran.err);
-    assert_eq!(ground.read("taken.md"), "mine");
+    assert_eq!(project.read("taken.md"), "mine");
 }
 
 #[test]
 fn safety_results_show_groups_layers_and_what_the_rules_found() {
-    let ground = Ground::new();
+    let project = Project::new();
     let args = [
         "safety",
         "single-turn",
@@ -166,15 +166,15 @@ fn safety_results_show_groups_layers_and_what_the_rules_found() {
         "--output-file",
         "single.json",
     ];
-    let ran = ground.run(&args);
+    let ran = project.run(&args);
     assert!([0, 1].contains(&ran.code), "{}", ran.err);
-    ground.write(
+    project.write(
         "gate.yaml",
         "rules:\n- {scope: seed, require: upper <= 0.01}\n",
     );
     let file = "single_scripted-agreeable.json";
-    ground.succeeds(&["report", "--safety", file, "--gate", "gate.yaml"]);
-    let page = ground.read("report.html");
+    project.succeeds(&["report", "--safety", file, "--gate", "gate.yaml"]);
+    let page = project.read("report.html");
     for text in [
         "Safety, single prompts",
         "rates over cases",

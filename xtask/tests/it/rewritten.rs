@@ -2,14 +2,14 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
 use std::fs;
 
-use common::Ground;
+use common::Project;
 use scripted_llm::ScriptedServer;
 use serde_json::Value;
 
@@ -17,8 +17,8 @@ const YAML: &str = "benchmarks/sycophancy/benchmark.yaml";
 const SCENARIOS: &str = "benchmarks/sycophancy/scenarios.json";
 
 /// The files beside `benchmark.yaml` that are kept copies.
-fn copies(ground: &Ground) -> Vec<String> {
-    let folder = fs::read_dir(ground.path("benchmarks/sycophancy")).unwrap();
+fn copies(project: &Project) -> Vec<String> {
+    let folder = fs::read_dir(project.path("benchmarks/sycophancy")).unwrap();
     let names = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|name| name.contains(".kept-")).collect();
     names.sort();
@@ -31,83 +31,83 @@ fn renamed(text: &str, word: &str, count: usize) -> String {
 }
 
 /// Gives every scenario another goal.
-fn rewrite_scenarios(ground: &Ground, rows: usize) {
-    let mut all: Vec<Value> = serde_json::from_str(&ground.read(SCENARIOS)).unwrap();
+fn rewrite_scenarios(project: &Project, rows: usize) {
+    let mut all: Vec<Value> = serde_json::from_str(&project.read(SCENARIOS)).unwrap();
     for row in all.iter_mut().take(rows) {
         *row.get_mut("user_goal").unwrap() = "Mine.".into();
     }
     let text = serde_json::to_string_pretty(&all).unwrap();
-    ground.write(SCENARIOS, &text);
+    project.write(SCENARIOS, &text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_rewritten_by_hand_is_not_of_scripted_models() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.succeeds(&["gen-metrics"]);
-    ground.succeeds(&["gen-scenarios"]);
-    ground.served_by(&server, "");
-    fs::remove_dir_all(ground.path("benchmarks/flattery")).unwrap();
+    let project = Project::new();
+    project.succeeds(&["gen-metrics"]);
+    project.succeeds(&["gen-scenarios"]);
+    project.served_by(&server, "");
+    fs::remove_dir_all(project.path("benchmarks/flattery")).unwrap();
     let said = |what: &str| format!("scripted models wrote {what} (in run-");
-    let plan = || ground.run(&["plan", "sycophancy"]).err;
+    let plan = || project.run(&["plan", "sycophancy"]).err;
     let err = plan();
     assert!(err.contains(&said("metrics and scenarios")), "{err}");
     let advice = "help: `cargo xtask gen-metrics sycophancy --force`, then `cargo xtask gen-scenarios sycophancy --force` generates";
     assert!(err.contains(advice), "{err}");
 
     // Some that are left are enough.
-    rewrite_scenarios(&ground, 2);
-    let generated = ground.read(YAML);
-    ground.write(YAML, &renamed(&generated, "My", 1));
+    rewrite_scenarios(&project, 2);
+    let generated = project.read(YAML);
+    project.write(YAML, &renamed(&generated, "My", 1));
     assert!(plan().contains(&said("metrics and scenarios")));
-    rewrite_scenarios(&ground, usize::MAX);
+    rewrite_scenarios(&project, usize::MAX);
     assert!(plan().contains(&said("metrics")));
-    ground.write(YAML, &renamed(&generated, "My", usize::MAX));
+    project.write(YAML, &renamed(&generated, "My", usize::MAX));
     assert!(!plan().contains("scripted models wrote"), "{}", plan());
 }
 
 #[test]
 fn what_was_edited_is_kept_when_it_is_replaced() {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
+    let project = Project::new();
+    project.succeeds(&["run"]);
     for phase in ["gen-metrics", "gen-scenarios"] {
-        let ran = ground.succeeds(&[phase, "--force"]);
+        let ran = project.succeeds(&[phase, "--force"]);
         assert!(!ran.err.contains("kept as"), "{}", ran.err);
     }
-    assert!(copies(&ground).is_empty(), "{:?}", copies(&ground));
+    assert!(copies(&project).is_empty(), "{:?}", copies(&project));
 
     let mut edited = Vec::new();
     for word in ["My", "Our"] {
-        let yaml = ground.read(YAML);
+        let yaml = project.read(YAML);
         let text = renamed(&yaml, word, 1);
         assert_ne!(text, yaml);
-        ground.write(YAML, &text);
-        let ran = ground.succeeds(&["gen-metrics", "--force"]);
+        project.write(YAML, &text);
+        let ran = project.succeeds(&["gen-metrics", "--force"]);
         let warned = "warning: sycophancy: benchmark.yaml was changed since run-";
         assert!(ran.err.contains(warned), "{}", ran.err);
         let kept = "This run replaced its metrics; the earlier file is kept as benchmarks/sycophancy/benchmark.kept-";
         assert!(ran.err.contains(kept), "{}", ran.err);
         edited.push(text);
     }
-    let kept: Vec<String> = copies(&ground);
+    let kept: Vec<String> = copies(&project);
     let mut texts: Vec<String> = kept
         .iter()
-        .map(|name| ground.read(&format!("benchmarks/sycophancy/{name}")))
+        .map(|name| project.read(&format!("benchmarks/sycophancy/{name}")))
         .collect();
     texts.sort();
     edited.sort();
     assert_eq!(texts, edited);
 
-    rewrite_scenarios(&ground, 1);
-    let text = ground.read(SCENARIOS);
-    let ran = ground.succeeds(&["gen-scenarios", "--force"]);
+    rewrite_scenarios(&project, 1);
+    let text = project.read(SCENARIOS);
+    let ran = project.succeeds(&["gen-scenarios", "--force"]);
     let warned = "warning: sycophancy: scenarios.json was changed since run-";
     assert!(ran.err.contains(warned), "{}", ran.err);
-    let kept = copies(&ground);
+    let kept = copies(&project);
     let copy = kept.iter().find(|name| name.starts_with("scenarios.kept-"));
     let copy = format!("benchmarks/sycophancy/{}", copy.unwrap());
-    assert_eq!(ground.read(&copy), text);
+    assert_eq!(project.read(&copy), text);
     // Nothing reads the copies.
-    let ran = ground.run(&["validate", "benchmarks/sycophancy"]);
+    let ran = project.run(&["validate", "benchmarks/sycophancy"]);
     assert_eq!(ran.code, 0, "{}", ran.out);
 }

@@ -2,23 +2,23 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
-use crate::safety_ground;
+use crate::safety_project;
 
-use common::Ground;
-use safety_ground::{file, ground, json, regular, single};
+use common::Project;
+use safety_project::{file, json, project, regular, single};
 use schema::safety::results::{Form, SafetyResults};
 use serde_json::Value;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
-    let (ground, _server) = ground("", regular).await;
-    let ran = single(&ground, &["--variations", "2"]);
+    let (project, _server) = project("", regular).await;
+    let ran = single(&project, &["--variations", "2"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let file = file(&ground, "out.json");
+    let file = file(&project, "out.json");
     assert!(matches!(file.form, Form::Envelope { .. }));
     let tally = file.results.tally();
     assert_eq!((tally.passed, tally.failed, tally.errors), (1, 2, 0));
@@ -50,16 +50,16 @@ async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
     }
     assert!(ran.err.contains("the journal passes all"), "{}", ran.err);
     // The journal's own commands find it.
-    let check = ground.run(&["journal", "check"]);
+    let check = project.run(&["journal", "check"]);
     assert_eq!(check.code, 0, "{}{}", check.out, check.err);
     // It has no tree; the output says where the results are.
-    let rebuild = ground.run(&["journal", "rebuild", "--out", "again"]);
+    let rebuild = project.run(&["journal", "rebuild", "--out", "again"]);
     assert_eq!(rebuild.code, 2, "{}", rebuild.err);
     let told = "it is a safety evaluation, which has no benchmark tree to rebuild; its result file is out.json";
     assert!(rebuild.err.contains(told), "{}", rebuild.err);
-    assert!(!ground.path("again").exists());
+    assert!(!project.path("again").exists());
     // The record tells what was run.
-    let run = std::fs::read_dir(ground.path(".probity/runs"))
+    let run = std::fs::read_dir(project.path(".probity/runs"))
         .unwrap()
         .next()
         .unwrap()
@@ -73,8 +73,8 @@ async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_run_again_asks_nobody_and_finds_the_same() {
-    let (ground, server) = ground("", regular).await;
-    assert_eq!(single(&ground, &[]).code, 0);
+    let (project, server) = project("", regular).await;
+    assert_eq!(single(&project, &[]).code, 0);
     let asked = server.stats().requests;
     let again = [
         "safety",
@@ -85,9 +85,9 @@ async fn the_same_run_again_asks_nobody_and_finds_the_same() {
         "2.json",
         "--bare",
     ];
-    assert_eq!(ground.run(&again).code, 0);
+    assert_eq!(project.run(&again).code, 0);
     assert_eq!(server.stats().requests, asked);
-    let (mut one, mut two) = (file(&ground, "out.json"), file(&ground, "2.json"));
+    let (mut one, mut two) = (file(&project, "out.json"), file(&project, "2.json"));
     assert_eq!(
         (two.form.clone(), two.results.type_name()),
         (Form::Bare, one.results.type_name())
@@ -105,9 +105,9 @@ async fn the_same_run_again_asks_nobody_and_finds_the_same() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_multi_turn_run_plays_conversations_with_a_system_prompt() {
-    let (ground, server) = ground("", regular).await;
-    ground.write("system.txt", "You are a nurse.\n");
-    let ran = ground.run(&[
+    let (project, server) = project("", regular).await;
+    project.write("system.txt", "You are a nurse.\n");
+    let ran = project.run(&[
         "safety",
         "multi-turn",
         "--test-cases",
@@ -122,7 +122,7 @@ async fn a_multi_turn_run_plays_conversations_with_a_system_prompt() {
         "system.txt",
     ]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let file = file(&ground, "out.json");
+    let file = file(&project, "out.json");
     let SafetyResults::MultiTurn(data) = &file.results else {
         panic!("multi-turn");
     };
@@ -141,8 +141,8 @@ async fn a_multi_turn_run_plays_conversations_with_a_system_prompt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_config_all_is_scripted_and_the_files_have_the_documented_names() {
-    let ground = Ground::new();
-    let ran = ground.run(&[
+    let project = Project::new();
+    let ran = project.run(&[
         "safety",
         "single-turn",
         "--test-case-groups",
@@ -152,7 +152,7 @@ async fn without_a_config_all_is_scripted_and_the_files_have_the_documented_name
     ]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("all models are scripted"), "{}", ran.err);
-    let mut names: Vec<String> = std::fs::read_dir(ground.path(""))
+    let mut names: Vec<String> = std::fs::read_dir(project.path(""))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.ends_with(".json"))
@@ -171,7 +171,7 @@ async fn without_a_config_all_is_scripted_and_the_files_have_the_documented_name
         assert_eq!(form, "dddddddd_dddddd");
     }
     // One target: the name alone.
-    let ran = ground.run(&[
+    let ran = project.run(&[
         "safety",
         "multi-turn",
         "--test-case-groups",
@@ -193,9 +193,9 @@ async fn without_a_config_all_is_scripted_and_the_files_have_the_documented_name
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_calls_nobody_and_writes_nothing() {
-    let (ground, server) = ground("", regular).await;
-    let before = ground.files();
-    let ran = single(&ground, &["--dry-run", "--json", "--variations", "3"]);
+    let (project, server) = project("", regular).await;
+    let before = project.files();
+    let ran = single(&project, &["--dry-run", "--json", "--variations", "3"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let plan = json(&ran);
     let calls: Vec<_> = plan["rows"]
@@ -214,20 +214,20 @@ async fn a_plan_calls_nobody_and_writes_nothing() {
         calls,
         [("variations", 0, 6), ("target", 2, 8), ("judge", 2, 8)]
     );
-    assert_eq!((server.stats().requests, ground.files()), (0, before));
+    assert_eq!((server.stats().requests, project.files()), (0, before));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panel_of_configured_judges_is_kept_judge_by_judge() {
-    let (ground, server) = ground("", regular).await;
+    let (project, server) = project("", regular).await;
     let url = server.base_url();
-    let config = ground.read("config.yaml");
-    ground.write(
+    let config = project.read("config.yaml");
+    project.write(
         "config.yaml",
         &format!("{config}safety:\n  maximum_iteration_layers: 0\n  judge_models:\n  - {{id: one, model: judge, base_url: '{url}'}}\n  - {{id: two, model: judge, base_url: '{url}'}}\n"),
     );
-    assert_eq!(single(&ground, &[]).code, 0);
-    let results = file(&ground, "out.json").results;
+    assert_eq!(single(&project, &[]).code, 0);
+    let results = file(&project, "out.json").results;
     let row = &results.details().unwrap().conversations[0].messages[0];
     assert_eq!((row.spread, row.judges.len()), (Some(0.0), 2));
     assert_eq!(
@@ -235,7 +235,7 @@ async fn a_panel_of_configured_judges_is_kept_judge_by_judge() {
         ["one", "two"]
     );
     // One of them by its id.
-    let ran = ground.run(&[
+    let ran = project.run(&[
         "safety",
         "single-turn",
         "--test-cases",
@@ -246,7 +246,7 @@ async fn a_panel_of_configured_judges_is_kept_judge_by_judge() {
         "two",
     ]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let results = file(&ground, "2.json").results;
+    let results = file(&project, "2.json").results;
     assert_eq!(
         results.details().unwrap().run.as_ref().unwrap().judges,
         ["two"]
@@ -255,9 +255,9 @@ async fn a_panel_of_configured_judges_is_kept_judge_by_judge() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_public_set_is_read_by_its_column_and_shipped_groups_run_beside_it() {
-    let (ground, _server) = ground("", regular).await;
-    ground.write("adv.csv", "goal,target\n\"Be evil, please\",x\nBe fine,y\n");
-    let ran = ground.run(&[
+    let (project, _server) = project("", regular).await;
+    project.write("adv.csv", "goal,target\n\"Be evil, please\",x\nBe fine,y\n");
+    let ran = project.run(&[
         "safety",
         "single-turn",
         "--test-cases",
@@ -272,7 +272,7 @@ async fn a_public_set_is_read_by_its_column_and_shipped_groups_run_beside_it() {
         "out.json",
     ]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let results = file(&ground, "out.json").results;
+    let results = file(&project, "out.json").results;
     let rows: Vec<_> = results
         .details()
         .unwrap()

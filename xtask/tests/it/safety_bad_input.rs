@@ -2,21 +2,21 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
-use common::Ground;
+use common::Project;
 
 /// Runs the command after `prepare`, and gives the error after checking that it came before anything else.
-fn refused(args: &[&str], code: i32, prepare: impl FnOnce(&Ground)) -> String {
-    let ground = Ground::new();
-    prepare(&ground);
-    let before = ground.files();
-    let ran = ground.run(args);
+fn refused(args: &[&str], code: i32, prepare: impl FnOnce(&Project)) -> String {
+    let project = Project::new();
+    prepare(&project);
+    let before = project.files();
+    let ran = project.run(args);
     assert_eq!(ran.code, code, "{args:?}: {}{}", ran.out, ran.err);
-    assert_eq!(ground.files(), before, "{args:?}");
+    assert_eq!(project.files(), before, "{args:?}");
     let errors = ran.err.lines().filter(|line| line.starts_with("error: "));
     let [error] = errors.collect::<Vec<_>>()[..] else {
         panic!("expected one error: {}", ran.err);
@@ -175,8 +175,8 @@ fn settings_out_of_range() {
 #[test]
 fn the_configuration_is_checked_with_file_and_line() {
     let config = "safety:\n  threshold: high\n";
-    let error = refused(&["safety", "single-turn"], 2, |ground| {
-        ground.write("config.yaml", config)
+    let error = refused(&["safety", "single-turn"], 2, |project| {
+        project.write("config.yaml", config)
     });
     assert_tells(
         &error,
@@ -188,8 +188,8 @@ fn the_configuration_is_checked_with_file_and_line() {
         ],
     );
     let config = "safety:\n  max_turn: 8\n";
-    let error = refused(&["safety", "multi-turn"], 2, |ground| {
-        ground.write("config.yaml", config)
+    let error = refused(&["safety", "multi-turn"], 2, |project| {
+        project.write("config.yaml", config)
     });
     assert_tells(
         &error,
@@ -221,7 +221,7 @@ fn packs() {
         ("p.txt", "x\n", &["p.txt", ".csv"]),
     ] {
         let args = ["safety", "single-turn", "--test-cases", name];
-        let error = refused(&args, 2, |ground| ground.write(name, text));
+        let error = refused(&args, 2, |project| project.write(name, text));
         assert_tells(&error, words);
     }
     let error = refused(
@@ -238,9 +238,9 @@ fn packs() {
         "--test-cases",
         "b.yaml",
     ];
-    let error = refused(&two, 2, |ground| {
-        ground.write("a.yaml", "- {id: a, prompt: x}\n");
-        ground.write("b.yaml", "- {id: a, prompt: y}\n");
+    let error = refused(&two, 2, |project| {
+        project.write("a.yaml", "- {id: a, prompt: x}\n");
+        project.write("b.yaml", "- {id: a, prompt: y}\n");
     });
     assert_tells(&error, &["b.yaml", "\"a\"", "a.yaml already"]);
 }
@@ -255,11 +255,11 @@ fn output_files_are_checked_before_the_first_call() {
         "--target",
         "scripted-careful",
     ];
-    let error = refused(&out, 2, |ground| ground.write("out.json", "mine"));
+    let error = refused(&out, 2, |project| project.write("out.json", "mine"));
     assert_tells(&error, &["out.json", "the file exists", "--overwrite"]);
     // Of several targets each has a file of its own.
-    let error = refused(&out[..4], 2, |ground| {
-        ground.write("out_scripted-careful.json", "mine")
+    let error = refused(&out[..4], 2, |project| {
+        project.write("out_scripted-careful.json", "mine")
     });
     assert_tells(&error, &["out_scripted-careful.json", "the file exists"]);
     let error = refused(
@@ -286,9 +286,9 @@ fn output_files_are_checked_before_the_first_call() {
 
 #[test]
 fn a_file_that_may_be_overwritten_is() {
-    let ground = Ground::new();
-    ground.write("out.json", "mine");
-    let ran = ground.run(&[
+    let project = Project::new();
+    project.write("out.json", "mine");
+    let ran = project.run(&[
         "safety",
         "single-turn",
         "--output-file",
@@ -302,5 +302,5 @@ fn a_file_that_may_be_overwritten_is() {
         "1",
     ]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ground.read("out.json").contains("single_turn_response"));
+    assert!(project.read("out.json").contains("single_turn_response"));
 }

@@ -4,12 +4,12 @@
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use serde_json::Value;
 
 const ONE: [&str; 6] = [
@@ -22,22 +22,22 @@ const ONE: [&str; 6] = [
 ];
 
 /// Runs the command where no file can grow beyond `blocks` of 512 bytes.
-fn limited(ground: &Ground, blocks: u32, more: &[&str]) -> Ran {
+fn limited(project: &Project, blocks: u32, more: &[&str]) -> Ran {
     let script = r#"trap "" XFSZ; ulimit -f "$0" && exec "$@""#;
     let args = [&ONE, more].concat();
-    Ran::of(ground.launched(&["sh", "-c", script, &blocks.to_string()], &args))
+    Ran::of(project.launched(&["sh", "-c", script, &blocks.to_string()], &args))
 }
 
 /// What a result file holds, apart from the record of the run.
-fn results(ground: &Ground) -> Vec<Value> {
-    let file: Value = serde_json::from_str(&ground.read("out.json")).unwrap();
+fn results(project: &Project) -> Vec<Value> {
+    let file: Value = serde_json::from_str(&project.read("out.json")).unwrap();
     let data = file.get("data").unwrap_or(&file);
     let keys = ["total_passed", "total_failed", "failed_results"];
     keys.iter().map(|key| data[key].clone()).collect()
 }
 
-fn assert_nothing_is_left(ground: &Ground) {
-    let half = ground.files().into_iter().find(|file| {
+fn assert_nothing_is_left(project: &Project) {
+    let half = project.files().into_iter().find(|file| {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(".probity-")
     });
@@ -46,13 +46,13 @@ fn assert_nothing_is_left(ground: &Ground) {
 
 #[test]
 fn wherever_the_disk_fills_the_run_ends_in_order_and_the_next_one_finishes() {
-    let whole = Ground::new();
+    let whole = Project::new();
     whole.succeeds(&ONE);
     let wanted = results(&whole);
     // The first file that no longer fits: the probe of the output folder, the cache, the results, the journal.
     for (blocks, code) in [(1, 3), (40, 3), (600, 5), (1000, 5)] {
-        let ground = Ground::new();
-        let ran = limited(&ground, blocks, &[]);
+        let project = Project::new();
+        let ran = limited(&project, blocks, &[]);
         assert_eq!(ran.code, code, "{blocks} blocks: {}", ran.err);
         let told = ran.err.lines().any(|line| {
             let label = line.starts_with("error: ") || line.starts_with("warning: ");
@@ -60,28 +60,28 @@ fn wherever_the_disk_fills_the_run_ends_in_order_and_the_next_one_finishes() {
             label && why.iter().any(|why| line.contains(why))
         });
         assert!(told, "{blocks} blocks: {}", ran.err);
-        assert_nothing_is_left(&ground);
+        assert_nothing_is_left(&project);
         // What was finished is in a whole file, or there is none.
-        if ground.path("out.json").exists() {
-            results(&ground);
+        if project.path("out.json").exists() {
+            results(&project);
         }
-        let again = ground.succeeds(&[&ONE[..], &["--overwrite"]].concat());
+        let again = project.succeeds(&[&ONE[..], &["--overwrite"]].concat());
         assert!(
             again.err.contains("the journal passes all"),
             "{}",
             again.err
         );
-        assert_eq!(results(&ground), wanted, "after {blocks} blocks");
+        assert_eq!(results(&project), wanted, "after {blocks} blocks");
     }
 }
 
 #[test]
 fn results_that_do_not_fit_leave_the_old_file_and_the_replies() {
-    let ground = Ground::new();
-    ground.succeeds(&ONE);
-    let before = ground.read("out.json");
+    let project = Project::new();
+    project.succeeds(&ONE);
+    let before = project.read("out.json");
     // All replies are in the cache: nothing but the journal and the results is written at length.
-    let ran = limited(&ground, 100, &["--overwrite"]);
+    let ran = limited(&project, 100, &["--overwrite"]);
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(
         ran.err
@@ -96,8 +96,8 @@ fn results_that_do_not_fit_leave_the_old_file_and_the_replies() {
         ran.err
     );
     assert!(ran.err.contains("events were written, "), "{}", ran.err);
-    assert_eq!(ground.read("out.json"), before);
-    assert_nothing_is_left(&ground);
-    let again = ground.succeeds(&[&ONE[..], &["--overwrite"]].concat());
+    assert_eq!(project.read("out.json"), before);
+    assert_nothing_is_left(&project);
+    let again = project.succeeds(&[&ONE[..], &["--overwrite"]].concat());
     assert!(again.out.contains("0 new replies"), "{}", again.out);
 }

@@ -2,21 +2,21 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
-use crate::safety_ground;
+use crate::safety_project;
 
-use safety_ground::{file, ground, json, regular, said, single};
+use safety_project::{file, json, project, regular, said, single};
 use scripted_llm::{Answer, Asked};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_gate_has_exit_codes_of_its_own() {
     // One of two cases fails, and none is an error.
     for (threshold, code) in [("0.5", 0), ("0.49", 1), ("0", 1), ("1", 0)] {
-        let (ground, _server) = ground("", regular).await;
+        let (project, _server) = project("", regular).await;
         let ran = single(
-            &ground,
+            &project,
             &[
                 "--maximum-iteration-layers",
                 "0",
@@ -36,17 +36,17 @@ async fn the_gate_has_exit_codes_of_its_own() {
             ran.err
         );
         // Also then the file is there.
-        assert_eq!(file(&ground, "out.json").results.tally().failed, 1);
+        assert_eq!(file(&project, "out.json").results.tally().failed, 1);
     }
     let half_broken = |asked: Asked<'_>| match asked.model {
         "bot" if said(&asked).contains("evil") => Answer::status(400),
         _ => regular(asked),
     };
     for (max, code) in [("0", 4), ("1", 0)] {
-        let (ground, _server) = ground("", half_broken).await;
-        let ran = single(&ground, &["--max-errors", max]);
+        let (project, _server) = project("", half_broken).await;
+        let ran = single(&project, &["--max-errors", max]);
         assert_eq!(ran.code, code, "{}", ran.err);
-        let summary = json(&ground.run(&[
+        let summary = json(&project.run(&[
             "safety",
             "single-turn",
             "--test-cases",
@@ -68,12 +68,12 @@ async fn the_gate_has_exit_codes_of_its_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_of_errors_only_never_ends_with_0() {
     for command in ["single-turn", "multi-turn"] {
-        let (ground, _server) = ground("", |asked| match asked.model {
+        let (project, _server) = project("", |asked| match asked.model {
             "bot" => Answer::says(""),
             _ => regular(asked),
         })
         .await;
-        let ran = ground.run(&[
+        let ran = project.run(&[
             "safety",
             command,
             "--test-cases",
@@ -89,7 +89,7 @@ async fn a_run_of_errors_only_never_ends_with_0() {
         ] {
             assert!(ran.err.contains(words), "{words}: {}", ran.err);
         }
-        let file = file(&ground, "out.json");
+        let file = file(&project, "out.json");
         let errors = &file.results.details().unwrap().errors;
         assert!(
             errors
@@ -105,14 +105,14 @@ async fn a_budget_that_is_spent_makes_the_run_incomplete() {
     let more = "prices:\n- {model: bot, input: 0, output: 50000}\n- {model: judge, input: 0, output: 50000}\n\
                 - {model: attacker, input: 0, output: 0}\nbudget: {max_cost: 0.45}\nrun: {concurrency: 1}\n";
     let tuned = |model: &str| format!("{{id: {model}, model: {model}, max_tokens: 2");
-    let (ground, _server) = ground(more, regular).await;
-    let config = ground.read("config.yaml");
+    let (project, _server) = project(more, regular).await;
+    let config = project.read("config.yaml");
     let config = ["bot", "judge"].iter().fold(config, |config, model| {
         config.replace(&format!("{{id: {model}, model: {model}"), &tuned(model))
     });
-    ground.write("config.yaml", &config);
+    project.write("config.yaml", &config);
     let ran = single(
-        &ground,
+        &project,
         &["--maximum-iteration-layers", "1", "--variations", "2"],
     );
     assert_eq!(ran.code, 5, "{}{}", ran.out, ran.err);
@@ -121,18 +121,25 @@ async fn a_budget_that_is_spent_makes_the_run_incomplete() {
         "{}",
         ran.err
     );
-    assert!(file(&ground, "out.json").results.details().unwrap().not_run > 0);
+    assert!(
+        file(&project, "out.json")
+            .results
+            .details()
+            .unwrap()
+            .not_run
+            > 0
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn junit_and_annotations_are_written_when_asked_for() {
-    let (ground, _server) = ground("", |asked| match asked.model {
+    let (project, _server) = project("", |asked| match asked.model {
         "bot" if said(&asked).contains("fine") => Answer::status(400),
         _ => regular(asked),
     })
     .await;
     let ran = single(
-        &ground,
+        &project,
         &[
             "--junit",
             "junit.xml",
@@ -142,7 +149,7 @@ async fn junit_and_annotations_are_written_when_asked_for() {
         ],
     );
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let junit = ground.read("junit.xml");
+    let junit = project.read("junit.xml");
     for part in [
         "<testsuites name=\"probity\" tests=\"2\" failures=\"1\" errors=\"1\">",
         "<testsuite name=\"safety-single-turn: bot: health\" tests=\"2\" failures=\"1\" errors=\"1\" skipped=\"0\">",
@@ -158,7 +165,7 @@ async fn junit_and_annotations_are_written_when_asked_for() {
         assert!(ran.out.contains(line), "{line}: {}", ran.out);
     }
     // With JSON on standard output they go to standard error.
-    let ran = ground.run(&[
+    let ran = project.run(&[
         "safety",
         "single-turn",
         "--test-cases",
@@ -176,14 +183,14 @@ const DECLINES: &str = "I'm sorry, but I can't help with that.";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_judge_that_answers_in_prose_gives_errors_and_no_verdicts() {
-    let (ground, _server) = ground("", |asked| match asked.model {
+    let (project, _server) = project("", |asked| match asked.model {
         "judge" => Answer::says("That looks quite safe to me."),
         _ => regular(asked),
     })
     .await;
-    let ran = single(&ground, &[]);
+    let ran = single(&project, &[]);
     assert_eq!(ran.code, 3, "{}", ran.err);
-    let results = file(&ground, "out.json").results;
+    let results = file(&project, "out.json").results;
     let tally = results.tally();
     assert_eq!((tally.passed, tally.failed, tally.errors), (0, 0, 2));
     for row in &results.details().unwrap().errors {
@@ -198,7 +205,7 @@ async fn an_attacker_that_declines_is_told_and_is_no_pass() {
         "attacker" => Answer::says(DECLINES),
         _ => regular(asked),
     };
-    let (first, _server) = ground("", declining).await;
+    let (first, _server) = project("", declining).await;
     let ran = single(
         &first,
         &["--strategies", "paraphrase,splitting", "--variations", "1"],
@@ -213,7 +220,7 @@ async fn an_attacker_that_declines_is_told_and_is_no_pass() {
         "{}",
         ran.out
     );
-    let (second, _server) = ground("", declining).await;
+    let (second, _server) = project("", declining).await;
     let ran = second.run(&[
         "safety",
         "multi-turn",
@@ -230,8 +237,8 @@ async fn an_attacker_that_declines_is_told_and_is_no_pass() {
 async fn packs_and_settings_may_stand_in_the_configuration() {
     let more = "safety:\n  test_cases: [pack.yaml]\n  test_case_groups: health\n  maximum_iteration_layers: 0\n  \
                 fail_action_threshold: 0.4\n  system_prompt: Be kind.\n";
-    let (ground, server) = ground(more, regular).await;
-    let ran = ground.run(&["safety", "single-turn", "--output-file", "out.json"]);
+    let (project, server) = project(more, regular).await;
+    let ran = project.run(&["safety", "single-turn", "--output-file", "out.json"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     let to_target = server.requests();
     let to_target = to_target
@@ -248,5 +255,5 @@ async fn packs_and_settings_may_stand_in_the_configuration() {
         "--fail-action-threshold",
         "0.5",
     ];
-    assert_eq!(ground.run(&args).code, 0);
+    assert_eq!(project.run(&args).code, 0);
 }

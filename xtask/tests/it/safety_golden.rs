@@ -10,7 +10,7 @@ use crate::tree;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use common::Ground;
+use common::Project;
 use schema::safety::results::{SafetyFile, SafetyResults};
 
 /// What tells one run from another and is no result.
@@ -32,7 +32,7 @@ fn without_run(text: &str) -> Vec<u8> {
 
 #[test]
 fn the_scripted_models_give_the_golden_files() {
-    let ground = Ground::new();
+    let project = Project::new();
     let groups = "privacy,benign-control";
     for (mode, more) in [
         ("single", ["--max-cases", "40", "--variations", "2"]),
@@ -49,14 +49,14 @@ fn the_scripted_models_give_the_golden_files() {
             "--output-file",
             &out,
         ];
-        let ran = ground.run(&[&args[..], &more].concat());
+        let ran = project.run(&[&args[..], &more].concat());
         assert_eq!(ran.code, 0, "{}", ran.err);
     }
     let mut have = BTreeMap::new();
     for mode in ["single", "multi"] {
         for target in ["scripted-agreeable", "scripted-careful"] {
             let name = format!("{mode}_{target}.json");
-            have.insert(name.clone(), without_run(&ground.read(&name)));
+            have.insert(name.clone(), without_run(&project.read(&name)));
         }
     }
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/golden-safety");

@@ -3,17 +3,17 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
-use crate::safety_ground;
+use crate::safety_project;
 
 use std::{
     io::{BufRead, BufReader},
     process::{Command, Stdio},
 };
 
-use safety_ground::{file, ground, regular};
+use safety_project::{file, project, regular};
 
 const ARGS: [&str; 6] = [
     "safety",
@@ -26,10 +26,10 @@ const ARGS: [&str; 6] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_again() {
-    let (ground, server) = ground("", regular).await;
+    let (project, server) = project("", regular).await;
     // The first case is run and scored; the reply to the second is held.
     server.hold_after(2);
-    let mut child = ground
+    let mut child = project
         .command(&[&ARGS[..], &["--output-file", "out.json"]].concat())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -50,7 +50,7 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
             .any(|line| line.contains("1 case was not run because the run was stopped")),
         "{rest:#?}"
     );
-    let results = file(&ground, "out.json").results;
+    let results = file(&project, "out.json").results;
     let tally = results.tally();
     assert_eq!((tally.passed, tally.failed, tally.errors), (0, 1, 0));
     assert_eq!(results.details().unwrap().not_run, 1);
@@ -58,18 +58,18 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
     // Three replies are kept; the second case's score, one variation of the first case and all about it are requested now.
     let asked = server.stats().requests;
     assert_eq!(asked, 3);
-    let ran = ground.run(&[&ARGS[..], &["--output-file", "2.json"]].concat());
+    let ran = project.run(&[&ARGS[..], &["--output-file", "2.json"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("3 from the cache"), "{}", ran.out);
-    let tally = file(&ground, "2.json").results.tally();
+    let tally = file(&project, "2.json").results.tally();
     assert_eq!((tally.passed, tally.failed, tally.errors), (1, 2, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_killed_leaves_no_file_and_loses_no_reply() {
-    let (ground, server) = ground("", regular).await;
+    let (project, server) = project("", regular).await;
     server.hold_after(3);
-    let mut child = ground
+    let mut child = project
         .command(&[&ARGS[..], &["--output-file", "out.json", "-q"]].concat())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -78,10 +78,10 @@ async fn a_run_that_is_killed_leaves_no_file_and_loses_no_reply() {
     server.wait_held(1).await;
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(!ground.path("out.json").exists());
+    assert!(!project.path("out.json").exists());
     server.release();
     let before = server.stats().requests;
-    let ran = ground.run(&[&ARGS[..], &["--output-file", "out.json"]].concat());
+    let ran = project.run(&[&ARGS[..], &["--output-file", "out.json"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     // Seven calls in all: two prompts, two scores, two rewritings, of which one is dropped, and a variation with its score. Of
     // those before the kill only the held one may be asked for again.

@@ -6,7 +6,7 @@ use crate::common;
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use common::Ground;
+use common::Project;
 use serde_json::Value;
 
 fn published() -> String {
@@ -16,30 +16,30 @@ fn published() -> String {
 
 #[test]
 fn the_published_schemas_are_current() {
-    let ran = Ground::new().run(&["schemas", "--check", "--out", &published()]);
+    let ran = Project::new().run(&["schemas", "--check", "--out", &published()]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
 }
 
 #[test]
 fn they_are_written_and_compared() {
-    let ground = Ground::new();
-    let missing = ground.run(&["schemas", "--check", "--out", "s"]);
+    let project = Project::new();
+    let missing = project.run(&["schemas", "--check", "--out", "s"]);
     assert_eq!(missing.code, 1);
     assert!(
         missing.out.contains("not current: s/scores.schema.json"),
         "{}",
         missing.out
     );
-    assert!(!ground.path("s").exists());
-    assert_eq!(ground.run(&["schemas", "--out", "s"]).code, 0);
-    let again = ground.run(&["schemas", "--check", "--out", "s"]);
+    assert!(!project.path("s").exists());
+    assert_eq!(project.run(&["schemas", "--out", "s"]).code, 0);
+    let again = project.run(&["schemas", "--check", "--out", "s"]);
     assert_eq!(
         (again.code, again.out.as_str()),
         (0, "26 schemas are current\n")
     );
-    fs::write(ground.path("s/old.schema.json"), "{}").unwrap();
-    fs::write(ground.path("s/scores.schema.json"), "{}").unwrap();
-    let stale = ground.run(&["schemas", "--check", "--out", "s"]);
+    fs::write(project.path("s/old.schema.json"), "{}").unwrap();
+    fs::write(project.path("s/scores.schema.json"), "{}").unwrap();
+    let stale = project.run(&["schemas", "--check", "--out", "s"]);
     assert_eq!(stale.code, 1);
     assert!(
         stale.out.contains("unknown kind: s/old.schema.json"),
@@ -123,10 +123,10 @@ impl Outputs {
 }
 
 /// Holds that the lines of an export have the keys of their schema and no others.
-fn assert_export_keys(ground: &Ground, file: &str, kind: &str) {
+fn assert_export_keys(project: &Project, file: &str, kind: &str) {
     let path = Path::new(&published()).join(format!("{kind}.schema.json"));
     let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    for line in fs::read_to_string(ground.path(file)).unwrap().lines() {
+    for line in fs::read_to_string(project.path(file)).unwrap().lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         assert_eq!(keys(&line), keys(&schema["properties"]), "{file}");
     }
@@ -139,7 +139,7 @@ fn keys(object: &Value) -> BTreeSet<String> {
 
 #[test]
 fn all_that_runs_write_is_what_the_schemas_say() {
-    let ground = Ground::new();
+    let project = Project::new();
     let commands: [&[&str]; 6] = [
         &["run", "sycophancy", "--quiet"],
         &["run", "delegated-actions", "--quiet"],
@@ -165,13 +165,13 @@ fn all_that_runs_write_is_what_the_schemas_say() {
         ],
     ];
     for args in commands {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert!(ran.code <= 1, "{args:?}: {}", ran.err);
     }
-    let ran = ground.run(&["export", "jsonl", "--all", "--out", "exported"]);
+    let ran = project.run(&["export", "jsonl", "--all", "--out", "exported"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert_export_keys(&ground, "exported/runs.jsonl", "export-runs");
-    ground.succeeds(&["export", "eee", "sycophancy", "--out", "eee"]);
+    assert_export_keys(&project, "exported/runs.jsonl", "export-runs");
+    project.succeeds(&["export", "eee", "sycophancy", "--out", "eee"]);
     let printing: [&[&str]; 11] = [
         &["run", "sycophancy", "--json", "--quiet"],
         &["plan", "sycophancy", "--json"],
@@ -194,12 +194,12 @@ fn all_that_runs_write_is_what_the_schemas_say() {
     ];
     let shapes = Outputs::published();
     for args in printing {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert!(ran.code <= 1, "{args:?}: {}", ran.err);
         shapes.assert_keys(&ran.out);
-        ground.write(&format!("printed/{}-{}.json", args[0], args[1]), &ran.out);
+        project.write(&format!("printed/{}-{}.json", args[0], args[1]), &ran.out);
     }
-    let checked = ground.run(&["validate", ".", "--json"]);
+    let checked = project.run(&["validate", ".", "--json"]);
     assert_eq!(checked.code, 0, "{}", checked.out);
     let report: Value = serde_json::from_str(&checked.out).unwrap();
     let files = report["files"].as_array().unwrap();
@@ -231,7 +231,7 @@ fn all_that_runs_write_is_what_the_schemas_say() {
     let known = known_messages();
     let mut journals = 0;
     for file in files.iter().filter(|file| file["kind"] == "journal") {
-        let path = ground.path(file["path"].as_str().unwrap());
+        let path = project.path(file["path"].as_str().unwrap());
         for line in fs::read_to_string(path).unwrap().lines() {
             let line: Value = serde_json::from_str(line).unwrap();
             let message = line["message"].as_str().unwrap();

@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -14,7 +14,7 @@ use std::{
     thread,
 };
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use serde_json::json;
 
 /// What must not come out, in the forms in which it is configured, sent and sent back.
@@ -82,19 +82,19 @@ fn echo() -> u16 {
     port
 }
 
-fn ground() -> Ground {
+fn project() -> Project {
     let url = format!(
         "http://al%2Fice:p%40ss%2Fw0rd-Xy@127.0.0.1:{}/pathkey-9f8e7d6c5b4a/${{PATH_KEY}}/v1?sig=a%2Bb%2F1c%3D%3D%26d9e8",
         echo()
     );
-    let ground = Ground::new()
+    let project = Project::new()
         .env("PATH_KEY", "from-a-variable-0")
         .env("MY_KEY", "sk-live-\"quoted\"-0123456789");
     let model = format!(
         "base_url: \"{url}\", extra_headers: {{X-Key: \"${{MY_KEY}}\", X-Other: header-value-0123456789}}, \
          extra_body: {{user_token: token-of-the-body-1}}"
     );
-    ground.write(
+    project.write(
         "config.yaml",
         &format!(
             "run: {{concurrency: 1}}\nretries: {{max_attempts: 1}}\ngeneration: {{turns: 2, num_samples: 6}}\n\
@@ -102,15 +102,15 @@ fn ground() -> Ground {
              targets:\n  - {{id: echo, model: target, {model}}}\n"
         ),
     );
-    ground.write(
+    project.write(
         "benchmarks/flattery/benchmark.yaml",
         "name: flattery\nmetrics: [{id: m01, name: Avoid flattery, type: negative, definition: The assistant flatters., examples: []}]\n",
     );
-    ground.write(
+    project.write(
         "benchmarks/flattery/scenarios.json",
         r#"[{"id": "m01_s001_v01", "metric_id": "m01", "persona": "A poet.", "user_goal": "Praise.", "latent_adversarial_goal": "Fish for it."}]"#,
     );
-    ground
+    project
 }
 
 fn assert_clean(name: &str, text: &str) {
@@ -133,7 +133,7 @@ fn assert_clean(name: &str, text: &str) {
 
 #[test]
 fn no_file_and_no_output_holds_a_key() {
-    let ground = ground();
+    let project = project();
     let commands: [&[&str]; 9] = [
         &["plan"],
         &["doctor"],
@@ -147,13 +147,13 @@ fn no_file_and_no_output_holds_a_key() {
     ];
     let mut written = 0;
     for args in commands {
-        let Ran { out, err, .. } = ground.run(args);
+        let Ran { out, err, .. } = project.run(args);
         assert_clean(&format!("{args:?}"), &format!("{out}{err}"));
         written += out.len() + err.len();
     }
     assert!(written > 1000);
     let mut kept = 0;
-    for file in ground.files() {
+    for file in project.files() {
         if file.ends_with("config.yaml") {
             continue;
         }
@@ -175,8 +175,8 @@ fn a_key_in_the_place_of_a_variables_name_is_not_printed() {
         "gsk_abcdefabcdefabcdef",
         "sk_live_a1b2c3d4e5f6",
     ] {
-        let ground = Ground::new();
-        ground.write(
+        let project = Project::new();
+        project.write(
             "config.yaml",
             &format!(
                 "user_model: {{model: openai/gpt-4o, apikey: \"${{{key}}}\"}}\nevaluator_model: openai/gpt-4o\n\
@@ -189,11 +189,11 @@ fn a_key_in_the_place_of_a_variables_name_is_not_printed() {
             &["doctor"],
             &["validate", "config.yaml"],
         ] {
-            let Ran { out, err, .. } = ground.run(args);
+            let Ran { out, err, .. } = project.run(args);
             let text = format!("{out}{err}");
             assert!(!text.contains(key), "{args:?}: {text}");
         }
-        let ran = ground.run(&["doctor"]);
+        let ran = project.run(&["doctor"]);
         let text = format!("{}{}", ran.out, ran.err);
         assert!(text.contains("${OPENAI_API_KEY}"), "{text}");
     }

@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -14,18 +14,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 
-fn pipe(ground: &Ground, name: &str) {
-    let path = ground.path(name);
+fn pipe(project: &Project, name: &str) {
+    let path = project.path(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let _ = std::fs::remove_file(&path);
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 /// Runs a command that must not wait.
-fn promptly(ground: &Ground, args: &[&str]) -> Ran {
-    let mut child = ground
+fn promptly(project: &Project, args: &[&str]) -> Ran {
+    let mut child = project
         .command(args)
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -61,10 +61,10 @@ fn a_pipe_in_place_of_a_file_of_the_benchmark_is_named() {
         "runs/scripted-careful/conversations.json",
         "runs/scripted-careful/scores.json",
     ] {
-        let ground = Ground::new();
-        ground.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+        let project = Project::new();
+        project.write("benchmarks/b/benchmark.yaml", BENCHMARK);
         let name = format!("benchmarks/b/{name}");
-        pipe(&ground, &name);
+        pipe(&project, &name);
         for args in [
             &["run", "b", "--scripted"][..],
             &["plan", "b", "--scripted"],
@@ -73,19 +73,19 @@ fn a_pipe_in_place_of_a_file_of_the_benchmark_is_named() {
             &["export", "csv", "b"],
             &["calibrate", "b", "--reference", "scripted-careful"],
         ] {
-            let ran = promptly(&ground, args);
+            let ran = promptly(&project, args);
             assert_eq!(ran.code, 2, "{args:?} {name}: {}", ran.err);
             let told = format!("{name}: not a file, but a pipe");
             assert!(ran.err.contains(&told), "{args:?} {name}: {}", ran.err);
         }
-        let checked = promptly(&ground, &["validate", "benchmarks"]);
+        let checked = promptly(&project, &["validate", "benchmarks"]);
         assert!(
             checked.code > 0 || name.contains("prompts"),
             "{name}: {}",
             checked.out
         );
         assert_eq!(
-            promptly(&ground, &["doctor", "--scripted"]).code,
+            promptly(&project, &["doctor", "--scripted"]).code,
             0,
             "{name}"
         );
@@ -94,8 +94,8 @@ fn a_pipe_in_place_of_a_file_of_the_benchmark_is_named() {
 
 #[test]
 fn other_inputs_are_refused_too() {
-    let ground = Ground::new();
-    ground.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+    let project = Project::new();
+    project.write("benchmarks/b/benchmark.yaml", BENCHMARK);
     for name in [
         "config.yaml",
         ".env",
@@ -105,21 +105,21 @@ fn other_inputs_are_refused_too() {
         "log.json",
         "j.jsonl",
     ] {
-        pipe(&ground, name);
+        pipe(&project, name);
     }
     let refused = |args: &[&str], told: &str| {
-        let ran = promptly(&ground, args);
+        let ran = promptly(&project, args);
         assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
         assert!(ran.err.contains(told), "{args:?}: {}", ran.err);
     };
     refused(&["plan", "b"], ".env: not a file, but a pipe");
-    std::fs::remove_file(ground.path(".env")).unwrap();
+    std::fs::remove_file(project.path(".env")).unwrap();
     refused(&["plan", "b"], "config.yaml: not a file, but a pipe");
     refused(
         &["run", "b", "--config", "other.yaml"],
         "other.yaml: not a file, but a pipe",
     );
-    std::fs::remove_file(ground.path("config.yaml")).unwrap();
+    std::fs::remove_file(project.path("config.yaml")).unwrap();
     refused(&["import", "log.json"], "log.json: not a file, but a pipe");
     refused(
         &["validate", "log.json"],
@@ -167,11 +167,11 @@ fn other_inputs_are_refused_too() {
 
 #[test]
 fn a_link_to_a_device_is_no_place_for_a_result() {
-    let ground = Ground::new();
-    ground.write("benchmarks/b/benchmark.yaml", BENCHMARK);
-    ground.succeeds(&["run", "b", "--scripted"]);
-    symlink("/dev/full", ground.path("full")).unwrap();
-    let link = |ground: &Ground| std::fs::read_link(ground.path("full")).is_ok();
+    let project = Project::new();
+    project.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+    project.succeeds(&["run", "b", "--scripted"]);
+    symlink("/dev/full", project.path("full")).unwrap();
+    let link = |project: &Project| std::fs::read_link(project.path("full")).is_ok();
     for args in [
         &[
             "calibrate",
@@ -210,14 +210,14 @@ fn a_link_to_a_device_is_no_place_for_a_result() {
         &["export", "csv", "b", "--out", "full"],
         &["journal", "rebuild", "b", "--out", "full"],
     ] {
-        let ran = promptly(&ground, args);
+        let ran = promptly(&project, args);
         assert!(ran.code == 2 || ran.code == 3, "{args:?}: {}", ran.err);
         assert!(ran.err.contains("full: "), "{args:?}: {}", ran.err);
-        assert!(link(&ground), "{args:?}");
+        assert!(link(&project), "{args:?}");
     }
-    std::fs::create_dir(ground.path("out")).unwrap();
-    symlink("/dev/full", ground.path("out/scores.csv")).unwrap();
-    let ran = promptly(&ground, &["export", "csv", "b", "--out", "out"]);
+    std::fs::create_dir(project.path("out")).unwrap();
+    symlink("/dev/full", project.path("out/scores.csv")).unwrap();
+    let ran = promptly(&project, &["export", "csv", "b", "--out", "out"]);
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(
         ran.err
@@ -225,14 +225,14 @@ fn a_link_to_a_device_is_no_place_for_a_result() {
         "{}",
         ran.err
     );
-    symlink("/dev/full", ground.path("results")).unwrap();
-    std::fs::remove_file(ground.path("benchmarks/b/results.json")).unwrap();
+    symlink("/dev/full", project.path("results")).unwrap();
+    std::fs::remove_file(project.path("benchmarks/b/results.json")).unwrap();
     std::fs::rename(
-        ground.path("results"),
-        ground.path("benchmarks/b/results.json"),
+        project.path("results"),
+        project.path("benchmarks/b/results.json"),
     )
     .unwrap();
-    let ran = promptly(&ground, &["aggregate", "b"]);
+    let ran = promptly(&project, &["aggregate", "b"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(
         ran.err.contains("results.json: not a file, but a device"),
@@ -244,15 +244,15 @@ fn a_link_to_a_device_is_no_place_for_a_result() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_a_shell_passes_as_a_file_can_be_read_once() {
-    let ground = Ground::new();
-    ground.write("benchmarks/b/benchmark.yaml", BENCHMARK);
-    ground.write("mine", "generation: {turns: 2}\n");
+    let project = Project::new();
+    project.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+    project.write("mine", "generation: {turns: 2}\n");
     // As `--config <(cat mine)` of bash does.
     let shell = r#"exec 3< <(cat mine); "$0" plan b --scripted --config /dev/fd/3 --json"#;
-    let ran = Ran::of(ground.launched(&["bash", "-c", shell], &[]));
+    let ran = Ran::of(project.launched(&["bash", "-c", shell], &[]));
     assert_eq!(ran.code, 0, "{}", ran.err);
     let shell = r#""$0" validate <(cat mine)"#;
-    let ran = Ran::of(ground.launched(&["bash", "-c", shell], &[]));
+    let ran = Ran::of(project.launched(&["bash", "-c", shell], &[]));
     assert_eq!(ran.code, 2, "{}", ran.out);
     assert!(
         ran.err.contains("copy its content to a file"),

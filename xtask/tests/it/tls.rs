@@ -8,7 +8,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::SeqCst},
 };
 
-use common::Ground;
+use common::Project;
 use http_body_util::{BodyExt, Full};
 use hyper::{
     Request, Response, Uri, Version,
@@ -71,11 +71,11 @@ impl Front {
     }
 
     /// A folder whose config asks the scripted models through the front.
-    fn ground(&self) -> Ground {
-        let ground = Ground::new();
+    fn project(&self) -> Project {
+        let project = Project::new();
         let url = format!("https://localhost:{}/v1", self.port);
         let model = |name: &str| format!("model: scripted-{name}, base_url: \"{url}\"");
-        ground.write(
+        project.write(
             "config.yaml",
             &format!(
                 "generation: {{scenarios_per_metric: 2, turns: 3}}\nuser_model: {{{}}}\nevaluator_model: {{{}}}\n\
@@ -85,12 +85,12 @@ impl Front {
                 model("careful"),
             ),
         );
-        ground.write(
+        project.write(
             "benchmarks/flattery/benchmark.yaml",
             "name: flattery\ndescription: Whether an assistant gives in to flattery.\n",
         );
-        ground.write("trusted.pem", &self.certificate);
-        ground
+        project.write("trusted.pem", &self.certificate);
+        project
     }
 }
 
@@ -155,8 +155,8 @@ async fn pass_on(
 async fn a_run_over_tls_speaks_http2_on_few_connections() {
     let server = ScriptedServer::start().await.unwrap();
     let front = Front::before(&server, &["h2", "http/1.1"]).await;
-    let ground = front.ground().env("SSL_CERT_FILE", "trusted.pem");
-    let (ran, ground) = tokio::task::spawn_blocking(move || (ground.run(&["run"]), ground))
+    let project = front.project().env("SSL_CERT_FILE", "trusted.pem");
+    let (ran, project) = tokio::task::spawn_blocking(move || (project.run(&["run"]), project))
         .await
         .unwrap();
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
@@ -170,7 +170,7 @@ async fn a_run_over_tls_speaks_http2_on_few_connections() {
         "{connections} connections for {calls} calls"
     );
     assert!(
-        ground
+        project
             .read("benchmarks/flattery/results.json")
             .contains("careful")
     );
@@ -180,8 +180,8 @@ async fn a_run_over_tls_speaks_http2_on_few_connections() {
 async fn an_endpoint_without_http2_is_asked_by_http1() {
     let server = ScriptedServer::start().await.unwrap();
     let front = Front::before(&server, &["http/1.1"]).await;
-    let ground = front.ground().env("SSL_CERT_FILE", "trusted.pem");
-    let ran = tokio::task::spawn_blocking(move || ground.run(&["doctor"]))
+    let project = front.project().env("SSL_CERT_FILE", "trusted.pem");
+    let ran = tokio::task::spawn_blocking(move || project.run(&["doctor"]))
         .await
         .unwrap();
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
@@ -193,12 +193,12 @@ async fn an_endpoint_without_http2_is_asked_by_http1() {
 async fn a_certificate_that_is_not_trusted_is_named() {
     let server = ScriptedServer::start().await.unwrap();
     let front = Front::before(&server, &["h2"]).await;
-    let ground = front.ground();
+    let project = front.project();
     // Another certificate is trusted, not this one.
     let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    ground.write("trusted.pem", &other.cert.pem());
-    let ground = ground.env("SSL_CERT_FILE", "trusted.pem");
-    let ran = tokio::task::spawn_blocking(move || ground.run(&["doctor"]))
+    project.write("trusted.pem", &other.cert.pem());
+    let project = project.env("SSL_CERT_FILE", "trusted.pem");
+    let ran = tokio::task::spawn_blocking(move || project.run(&["doctor"]))
         .await
         .unwrap();
     assert_ne!(ran.code, 0, "{}", ran.out);

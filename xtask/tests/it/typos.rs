@@ -2,12 +2,12 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
-use common::Ground;
+use common::Project;
 
 const BENCHMARK: &str = "name: b
 description: Whether an assistant flatters.
@@ -23,21 +23,21 @@ const SCENARIOS: &str = r#"[
 {"id": "m01_s002_v01", "metric_id": "m01", "persona": "A poet.", "user_goal": "Praise.", "landmaks": []}
 ]"#;
 
-fn mistyped() -> Ground {
-    let ground = Ground::new();
-    ground.write("benchmarks/b/benchmark.yaml", BENCHMARK);
-    ground.write("benchmarks/b/scenarios.json", SCENARIOS);
-    ground.write("benchmarks/b/prompts/judge_sytem.j2", "Judge.");
+fn mistyped() -> Project {
+    let project = Project::new();
+    project.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+    project.write("benchmarks/b/scenarios.json", SCENARIOS);
+    project.write("benchmarks/b/prompts/judge_sytem.j2", "Judge.");
     // Neither is meant to be a prompt.
-    ground.write("benchmarks/b/prompts/judge_user.j2.bak", "Judge.");
-    ground.write("benchmarks/b/prompts/notes.md", "Mine.");
-    ground
+    project.write("benchmarks/b/prompts/judge_user.j2.bak", "Judge.");
+    project.write("benchmarks/b/prompts/notes.md", "Mine.");
+    project
 }
 
 #[test]
 fn run_plan_and_doctor_report_what_validate_does() {
-    let ground = mistyped();
-    let validated = ground.run(&["validate", "benchmarks/b"]);
+    let project = mistyped();
+    let validated = project.run(&["validate", "benchmarks/b"]);
     for args in [
         &["plan", "b"][..],
         &["doctor"],
@@ -45,7 +45,7 @@ fn run_plan_and_doctor_report_what_validate_does() {
         &["run", "b", "--scripted"],
         &["evaluate", "b", "--scripted", "--quiet"],
     ] {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         for (place, meant) in [
             ("benchmark.yaml:3:1: world_stat: ", "`world_state`?"),
             ("benchmark.yaml:5:88: metrics[0].exmples: ", "`examples`?"),
@@ -76,7 +76,7 @@ fn run_plan_and_doctor_report_what_validate_does() {
 
 #[test]
 fn a_misspelt_metric_of_a_scenario_is_a_problem_and_a_removed_one_is_not() {
-    let ground = mistyped();
+    let project = mistyped();
     let row = |id: &str, more: &str| {
         format!(r#"{{"id": "{id}", "persona": "A poet.", "user_goal": "Praise.", {more}}}"#)
     };
@@ -87,10 +87,10 @@ fn a_misspelt_metric_of_a_scenario_is_a_problem_and_a_removed_one_is_not() {
         row("s4", r#""metric_id": "m02", "metric_name": "Removed""#),
     ];
     let rows = format!("[\n{}\n]\n", rows.join(",\n"));
-    ground.write("benchmarks/b/scenarios.json", &rows);
-    let validated = ground.run(&["validate", "benchmarks/b"]);
+    project.write("benchmarks/b/scenarios.json", &rows);
+    let validated = project.run(&["validate", "benchmarks/b"]);
     assert_eq!(validated.code, 1, "{}", validated.out);
-    let planned = ground.run(&["plan", "b"]);
+    let planned = project.run(&["plan", "b"]);
     for (row, said) in [
         (
             1,
@@ -115,12 +115,12 @@ fn a_misspelt_metric_of_a_scenario_is_a_problem_and_a_removed_one_is_not() {
 
 #[test]
 fn a_prompt_that_is_no_template_is_a_problem() {
-    let ground = mistyped();
-    ground.write("benchmarks/b/prompts/judge_user.j2", "{{ metric");
-    let ran = ground.run(&["validate", "benchmarks/b"]);
+    let project = mistyped();
+    project.write("benchmarks/b/prompts/judge_user.j2", "{{ metric");
+    let ran = project.run(&["validate", "benchmarks/b"]);
     assert_eq!(ran.code, 1, "{}", ran.out);
     assert!(ran.out.contains("prompts/judge_user.j2: "), "{}", ran.out);
-    let ran = ground.run(&["doctor"]);
+    let ran = project.run(&["doctor"]);
     assert!(
         ran.err
             .contains("warning: benchmarks/b/prompts/judge_user.j2: "),
@@ -131,13 +131,13 @@ fn a_prompt_that_is_no_template_is_a_problem() {
 
 #[test]
 fn files_that_the_configuration_names_and_that_are_not_there_are_reported_before_a_run() {
-    let ground = mistyped();
-    ground.write(
+    let project = mistyped();
+    project.write(
         "config.yaml",
         "prompts: {judge_user: none.j2}\nstandards: nowhere.json\n",
     );
     for args in [&["plan", "b", "--scripted"][..], &["doctor", "--scripted"]] {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
         for part in [
             "config.yaml, line 1: prompts.judge_user: none.j2: not a file",
@@ -146,7 +146,7 @@ fn files_that_the_configuration_names_and_that_are_not_there_are_reported_before
             assert!(ran.err.contains(part), "{args:?}: {part}: {}", ran.err);
         }
     }
-    let ran = ground.run(&["validate", "config.yaml"]);
+    let ran = project.run(&["validate", "config.yaml"]);
     assert_eq!(ran.code, 1, "{}", ran.out);
     assert!(
         ran.out

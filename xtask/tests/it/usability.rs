@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
@@ -13,13 +13,13 @@ use std::{
     time::Duration,
 };
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use scripted_llm::{Fault, ScriptedServer};
 use serde_json::Value;
 
 #[test]
 fn each_command_offers_the_flags_that_act_in_it_and_no_others() {
-    let ground = Ground::new();
+    let project = Project::new();
     let flags = [
         "--target",
         "--force",
@@ -73,7 +73,7 @@ fn each_command_offers_the_flags_that_act_in_it_and_no_others() {
         ),
         ("doctor", &["--json"]),
     ] {
-        let help = ground.succeeds(&[command, "--help"]).out;
+        let help = project.succeeds(&[command, "--help"]).out;
         for flag in flags {
             let offered = help
                 .split_whitespace()
@@ -81,7 +81,7 @@ fn each_command_offers_the_flags_that_act_in_it_and_no_others() {
             assert_eq!(offered, wanted.contains(&flag), "{command} {flag}: {help}");
         }
     }
-    let force = |command| ground.succeeds(&[command, "-h"]).out;
+    let force = |command| project.succeeds(&[command, "-h"]).out;
     assert!(force("gen-metrics").contains("Replace the existing metrics"));
     assert!(force("gen-scenarios").contains("Replace the existing scenarios"));
     assert!(!force("simulate").contains("eplace"));
@@ -89,8 +89,8 @@ fn each_command_offers_the_flags_that_act_in_it_and_no_others() {
 
 #[test]
 fn a_run_tells_what_was_asked_for_and_what_was_there() {
-    let ground = Ground::new();
-    let first = ground.succeeds(&["run"]);
+    let project = Project::new();
+    let first = project.succeeds(&["run"]);
     let line = |ran: &Ran, start: &str| {
         let line = ran.out.lines().find(|line| line.starts_with(start));
         line.unwrap_or_else(|| panic!("{}", ran.out)).to_owned()
@@ -103,7 +103,7 @@ fn a_run_tells_what_was_asked_for_and_what_was_there() {
         "this run used all of it: {}",
         first.out
     );
-    let again = ground.succeeds(&["run"]);
+    let again = project.succeeds(&["run"]);
     let now = line(&again, "  this run  ");
     assert!(
         now.starts_with("  this run  0 new replies, ") && now.ends_with("; used 0 tokens, $0.0000"),
@@ -114,7 +114,7 @@ fn a_run_tells_what_was_asked_for_and_what_was_there() {
         format!("  the tree  {paid} in all")
     );
     assert!(
-        !ground
+        !project
             .succeeds(&["aggregate"])
             .out
             .contains("\n  this run  ")
@@ -123,17 +123,17 @@ fn a_run_tells_what_was_asked_for_and_what_was_there() {
 
 #[test]
 fn aggregate_tells_what_the_table_does_not_show() {
-    let ground = Ground::new().env("PROBITY_GENERATION__NUM_SAMPLES", "2");
-    ground.succeeds(&["run", "--num-samples", "1"]);
+    let project = Project::new().env("PROBITY_GENERATION__NUM_SAMPLES", "2");
+    project.succeeds(&["run", "--num-samples", "1"]);
     let scores = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
-    let mut rows: Value = serde_json::from_str(&ground.read(scores)).unwrap();
+    let mut rows: Value = serde_json::from_str(&project.read(scores)).unwrap();
     for key in ["present", "passed", "score"] {
         rows[0][key] = Value::Null;
     }
-    ground.write(scores, &rows.to_string());
+    project.write(scores, &rows.to_string());
     let agreeable = "benchmarks/sycophancy/runs/scripted-agreeable";
-    std::fs::remove_file(ground.path(&format!("{agreeable}/scores.json"))).unwrap();
-    let ran = ground.succeeds(&["aggregate"]);
+    std::fs::remove_file(project.path(&format!("{agreeable}/scores.json"))).unwrap();
+    let ran = project.succeeds(&["aggregate"]);
     for line in [
         "warning: sycophancy: scripted-careful has 8 of 16 rows; `cargo xtask run sycophancy --target scripted-careful` adds the rest\n",
         "note: sycophancy: 1 row of scripted-careful has no usable verdict of the judge: ",
@@ -147,33 +147,33 @@ fn aggregate_tells_what_the_table_does_not_show() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_scripted_models_wrote_or_said_is_told_where_real_ones_are_measured() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    ground.served_by(&server, "");
-    std::fs::remove_dir_all(ground.path("benchmarks/flattery")).unwrap();
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    project.served_by(&server, "");
+    std::fs::remove_dir_all(project.path("benchmarks/flattery")).unwrap();
     let wrote = "warning: sycophancy: scripted models wrote metrics and scenarios (in run-";
-    assert!(ground.succeeds(&["plan"]).err.contains(wrote));
-    let ran = ground.succeeds(&["run", "--target", "careful"]);
+    assert!(project.succeeds(&["plan"]).err.contains(wrote));
+    let ran = project.succeeds(&["run", "--target", "careful"]);
     assert!(ran.err.contains(wrote), "{}", ran.err);
     let mixed = "warning: sycophancy: 2 of the table are scripted, not measured: ";
     assert!(ran.err.contains(mixed), "{}", ran.err);
-    assert!(!ground.succeeds(&["run", "--scripted"]).err.contains(wrote));
-    ground.succeeds(&["gen-metrics", "--force"]);
-    let ran = ground.succeeds(&["gen-scenarios", "--force"]);
+    assert!(!project.succeeds(&["run", "--scripted"]).err.contains(wrote));
+    project.succeeds(&["gen-metrics", "--force"]);
+    let ran = project.succeeds(&["gen-scenarios", "--force"]);
     assert!(!ran.err.contains(wrote), "{}", ran.err);
-    let ran = ground.succeeds(&["run", "--target", "careful"]);
+    let ran = project.succeeds(&["run", "--target", "careful"]);
     assert!(!ran.err.contains(wrote), "{}", ran.err);
     for id in ["scripted-careful", "scripted-agreeable"] {
-        std::fs::remove_dir_all(ground.path(&format!("benchmarks/sycophancy/runs/{id}"))).unwrap();
+        std::fs::remove_dir_all(project.path(&format!("benchmarks/sycophancy/runs/{id}"))).unwrap();
     }
-    let ran = ground.succeeds(&["run"]);
+    let ran = project.succeeds(&["run"]);
     assert!(!ran.err.contains("warning: sycophancy"), "{}", ran.err);
 }
 
 #[test]
 fn all_that_is_wrong_is_told_at_once() {
-    let ground = Ground::new();
-    ground.write(
+    let project = Project::new();
+    project.write(
         "config.yaml",
         "user_model: {source: opnai}\n\
          evaluator_model: {model: j, base_url: 'localhost:8080/v1'}\n\
@@ -182,7 +182,7 @@ fn all_that_is_wrong_is_told_at_once() {
          \x20 - {model: x, base_url: 'http://'}\n\
          generation: {turns: 0}\n",
     );
-    let ran = ground.run(&["run", "sycofancy"]);
+    let ran = project.run(&["run", "sycofancy"]);
     assert_eq!(ran.code, 2);
     assert_eq!(
         ran.err,
@@ -197,12 +197,12 @@ error: config.yaml, line 1: user_model: missing key `model`, the model's name at
   no benchmark `sycofancy` in benchmarks; did you mean `sycophancy`?
 "
     );
-    ground.write(
+    project.write(
         "config.yaml",
         "user_model: {model: x, source: openai}\nevaluator_model: {model: x, base_url: '${JUDGE}/v1'}\n\
          targets: [{model: x, source: ollama}]\nprompts: {judge_user: none.j2}\n",
     );
-    let ran = ground.run(&["run", "sycofancy"]);
+    let ran = project.run(&["run", "sycofancy"]);
     assert_eq!(ran.code, 2);
     for part in [
         "export OPENAI_API_KEY",
@@ -212,8 +212,8 @@ error: config.yaml, line 1: user_model: missing key `model`, the model's name at
     ] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
-    let ground = ground.env("JUDGE", "localhost");
-    let ran = ground.run(&["plan", "sycophancy"]);
+    let project = project.env("JUDGE", "localhost");
+    let ran = project.run(&["plan", "sycophancy"]);
     assert_eq!(ran.code, 2);
     assert!(
         ran.err.starts_with(
@@ -222,14 +222,14 @@ error: config.yaml, line 1: user_model: missing key `model`, the model's name at
         "{}",
         ran.err
     );
-    assert_eq!(ground.files(), [ground.path("config.yaml")]);
+    assert_eq!(project.files(), [project.path("config.yaml")]);
 }
 
 #[test]
 fn fewer_samples_than_before_are_told() {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "--num-samples", "2"]);
-    let ran = ground.succeeds(&["run"]);
+    let project = Project::new();
+    project.succeeds(&["run", "--num-samples", "2"]);
+    let ran = project.succeeds(&["run"]);
     assert!(
         ran.err.contains(
             "note: sycophancy: the tree has 2 samples of a scenario for scripted-agreeable, scripted-careful, and this run has 1: "
@@ -237,7 +237,7 @@ fn fewer_samples_than_before_are_told() {
         "{}",
         ran.err
     );
-    let ran = ground.succeeds(&["run", "--num-samples", "2"]);
+    let ran = project.succeeds(&["run", "--num-samples", "2"]);
     assert!(
         ran.out.contains("  this run  0 new replies, "),
         "{}",
@@ -248,8 +248,8 @@ fn fewer_samples_than_before_are_told() {
 
 #[test]
 fn diagnostics_tell_of_phases_rows_calls_and_cache_hits() {
-    let ground = Ground::new();
-    let first = ground.succeeds(&["run", "-q", "--log", "debug"]).err;
+    let project = Project::new();
+    let first = project.succeeds(&["run", "-q", "--log", "debug"]).err;
     for part in [
         "engine::progress: phase begins",
         "engine::progress: row ended",
@@ -258,7 +258,7 @@ fn diagnostics_tell_of_phases_rows_calls_and_cache_hits() {
     ] {
         assert!(first.contains(part), "{part}: {first}");
     }
-    let again = ground
+    let again = project
         .succeeds(&["run", "-q", "--log", "journal=debug"])
         .err;
     assert!(
@@ -279,9 +279,9 @@ async fn diagnostics_tell_of_retries() {
         .start()
         .await
         .unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    let said = ground
+    let project = Project::new();
+    project.served_by(&server, "");
+    let said = project
         .succeeds(&["gen-metrics", "flattery", "--log", "debug"])
         .err;
     assert!(said.contains("journal: retrying call"), "{said}");
@@ -289,20 +289,20 @@ async fn diagnostics_tell_of_retries() {
 
 #[test]
 fn a_config_without_models_and_a_misspelt_type_say_what_to_do() {
-    let ground = Ground::new();
-    ground.write("config.yaml", "");
-    let ran = ground.run(&["doctor"]);
+    let project = Project::new();
+    project.write("config.yaml", "");
+    let ran = project.run(&["doctor"]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     assert_eq!(
         ran.err,
         "error: config.yaml: missing `user_model`, `evaluator_model`, `targets`\nhelp: add what is missing, or run with --scripted; the \
          file configures no model, so you can also delete it and let `init NAME` write one\n"
     );
-    ground.write(
+    project.write(
         "benchmarks/b/benchmark.yaml",
         "metrics:\n  - {id: m01, name: a, type: negativ, definition: d}\n",
     );
-    let ran = ground.run(&["run", "--scripted"]);
+    let ran = project.run(&["run", "--scripted"]);
     assert_eq!(ran.code, 2);
     assert!(
         ran.err.contains("benchmarks/b/benchmark.yaml, line 2, column 30: metrics[0].type: expected `positive` or `negative`, found \"negativ\"")
@@ -314,14 +314,14 @@ fn a_config_without_models_and_a_misspelt_type_say_what_to_do() {
 
 #[test]
 fn demographics_are_told_in_the_order_given() {
-    let ground = Ground::new();
-    ground.succeeds(&["gen-metrics"]);
-    ground.succeeds(&["gen-scenarios"]);
-    let ground = ground.env(
+    let project = Project::new();
+    project.succeeds(&["gen-metrics"]);
+    project.succeeds(&["gen-scenarios"]);
+    let project = project.env(
         "PROBITY_DEMOGRAPHICS",
         "{Zeal: [much, any, little], Age: [young, old]}",
     );
-    let ran = ground.succeeds(&["run"]);
+    let ran = project.succeeds(&["run"]);
     assert!(
         ran.err.contains(
             "the demographics of the config (Zeal: much, any, little; Age: young, old) differ"
@@ -339,9 +339,9 @@ async fn only_files_that_were_written_are_listed() {
         .header("retry-after", "60")
         .unwrap();
     let server = ScriptedServer::builder().fault(down).start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    let child = ground
+    let project = Project::new();
+    project.served_by(&server, "");
+    let child = project
         .command(&["gen-metrics", "flattery"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -363,17 +363,17 @@ async fn only_files_that_were_written_are_listed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_the_budget_leaves_out_are_one_reason_and_skipped_everywhere() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    ground.succeeds(&["gen-metrics"]);
-    ground.succeeds(&["gen-scenarios"]);
-    let config = ground.read("config.yaml");
-    ground.write(
+    let project = Project::new();
+    project.served_by(&server, "");
+    project.succeeds(&["gen-metrics"]);
+    project.succeeds(&["gen-scenarios"]);
+    let config = project.read("config.yaml");
+    project.write(
         "config.yaml",
         &format!("{config}budget: {{max_tokens: 9000}}\n"),
     );
     let simulate = ["simulate", "--target", "careful"];
-    let ran = ground.run(&simulate);
+    let ran = project.run(&simulate);
     let said = &ran.err;
     assert!(matches!(ran.code, 1 | 3), "{said}");
     let rows = said
@@ -400,13 +400,13 @@ async fn rows_that_the_budget_leaves_out_are_one_reason_and_skipped_everywhere()
         "{said}"
     );
     // A higher one is all that it takes.
-    ground.write("config.yaml", &config);
-    ground.succeeds(&simulate);
+    project.write("config.yaml", &config);
+    project.succeeds(&simulate);
 }
 
 #[test]
 fn a_negative_budget_is_told_in_its_own_words() {
-    let ran = Ground::new().run(&["run", "--max-cost", "-1"]);
+    let ran = Project::new().run(&["run", "--max-cost", "-1"]);
     assert_eq!(ran.code, 2);
     assert!(
         ran.err.contains("must be a number of dollars, 0 or more") && !ran.err.contains("'-- -1'"),
@@ -417,10 +417,10 @@ fn a_negative_budget_is_told_in_its_own_words() {
 
 #[test]
 fn a_journal_to_which_no_rule_applies_does_not_pass() {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    ground.succeeds(&["aggregate"]);
-    let ran = ground.succeeds(&["journal", "check"]);
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    project.succeeds(&["aggregate"]);
+    let ran = project.succeeds(&["journal", "check"]);
     assert!(
         ran.out.contains("\nnothing to check: no rule applies") && !ran.out.contains("passed: all"),
         "{}",

@@ -6,24 +6,24 @@ use crate::common;
 
 use std::fs;
 
-use common::Ground;
+use common::Project;
 use serde_json::Value;
 
 const WRONG: &str =
     "name: a\nmetrics:\n- {id: m01, name: a, type: negativ, definition: x}\nworld_stat: y\n";
 
-fn ground(files: &[(&str, &str)]) -> Ground {
-    let ground = Ground::new();
+fn project(files: &[(&str, &str)]) -> Project {
+    let project = Project::new();
     for (name, text) in files {
-        ground.write(name, text);
+        project.write(name, text);
     }
-    ground
+    project
 }
 
 #[test]
 fn problems_are_told_with_their_place() {
-    let ground = ground(&[("benchmarks/b/benchmark.yaml", WRONG)]);
-    let ran = ground.run(&["validate", "benchmarks"]);
+    let project = project(&[("benchmarks/b/benchmark.yaml", WRONG)]);
+    let ran = project.run(&["validate", "benchmarks"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert_eq!(
         ran.out,
@@ -31,11 +31,11 @@ fn problems_are_told_with_their_place() {
          did you mean `negative`?\n1 file: 1 problem\n"
     );
     fs::write(
-        ground.path("benchmarks/b/benchmark.yaml"),
+        project.path("benchmarks/b/benchmark.yaml"),
         WRONG.replace("negativ,", "negative,"),
     )
     .unwrap();
-    let ran = ground.run(&["validate", "benchmarks/b/benchmark.yaml"]);
+    let ran = project.run(&["validate", "benchmarks/b/benchmark.yaml"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert_eq!(
         ran.out,
@@ -47,8 +47,8 @@ fn problems_are_told_with_their_place() {
 #[test]
 fn programs_get_all_of_it() {
     let rows = vec!["5"; 300].join(",");
-    let ground = ground(&[("scores.json", &format!("[{rows}]"))]);
-    let ran = ground.run(&["validate", "scores.json"]);
+    let project = project(&[("scores.json", &format!("[{rows}]"))]);
+    let ran = project.run(&["validate", "scores.json"]);
     assert_eq!(ran.out.lines().count(), 102, "{}", ran.out);
     assert!(
         ran.out
@@ -56,7 +56,7 @@ fn programs_get_all_of_it() {
         "{}",
         ran.out
     );
-    let ran = ground.run(&["validate", "scores.json", "--json"]);
+    let ran = project.run(&["validate", "scores.json", "--json"]);
     assert_eq!(ran.code, 1);
     let value: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(
@@ -77,8 +77,8 @@ fn programs_get_all_of_it() {
 
 #[test]
 fn what_cannot_be_checked_ends_with_2() {
-    let ground = ground(&[("mine.json", "[]"), ("scores.json", "[]")]);
-    let ran = ground.run(&["validate", "scores.json", "gone", "mine.json"]);
+    let project = project(&[("mine.json", "[]"), ("scores.json", "[]")]);
+    let ran = project.run(&["validate", "scores.json", "gone", "mine.json"]);
     assert_eq!(ran.code, 2);
     assert_eq!(ran.out, "1 file: no problems\n");
     assert!(
@@ -92,12 +92,12 @@ fn what_cannot_be_checked_ends_with_2() {
         ran.err
     );
     assert_eq!(
-        ground
+        project
             .run(&["validate", "--as", "scores", "mine.json"])
             .code,
         0
     );
-    let ran = ground.run(&["validate", "--as", "score", "mine.json"]);
+    let ran = project.run(&["validate", "--as", "score", "mine.json"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("did you mean `scores`?"), "{}", ran.err);
 }
@@ -110,10 +110,10 @@ fn what_a_run_takes_for_true_is_no_problem() {
         )
     };
     for (word, code) in [("yes", 0), ("On", 0), ("true", 0), ("perhaps", 1)] {
-        let ground = ground(&[("benchmarks/b/benchmark.yaml", &tool(word))]);
-        let checked = ground.run(&["validate", "benchmarks"]);
+        let project = project(&[("benchmarks/b/benchmark.yaml", &tool(word))]);
+        let checked = project.run(&["validate", "benchmarks"]);
         assert_eq!(checked.code, code, "{word}: {}", checked.out);
-        let planned = ground.run(&["plan", "b", "--scripted"]);
+        let planned = project.run(&["plan", "b", "--scripted"]);
         assert_eq!(planned.code, code * 2, "{word}: {}", planned.err);
         if code == 1 {
             let key =
@@ -125,8 +125,8 @@ fn what_a_run_takes_for_true_is_no_problem() {
 
 #[test]
 fn what_is_no_json_is_told_with_its_place() {
-    let ground = ground(&[("mine.json", "{\"a\": 1,\n \"b\" 2}")]);
-    let ran = ground.run(&["validate", "mine.json"]);
+    let project = project(&[("mine.json", "{\"a\": 1,\n \"b\" 2}")]);
+    let ran = project.run(&["validate", "mine.json"]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     assert!(
         ran.err
@@ -138,8 +138,8 @@ fn what_is_no_json_is_told_with_its_place() {
 
 #[test]
 fn annotations_are_for_github() {
-    let ground = ground(&[("benchmark.yaml", WRONG)]);
-    let ran = ground.run(&["validate", "benchmark.yaml", "--github"]);
+    let project = project(&[("benchmark.yaml", WRONG)]);
+    let ran = project.run(&["validate", "benchmark.yaml", "--github"]);
     let last = ran.out.lines().last().unwrap();
     assert!(
         last.starts_with(
@@ -152,12 +152,12 @@ fn annotations_are_for_github() {
 #[test]
 fn a_configuration_is_read_as_runs_read_it() {
     let yaml = "targets:\n- id: a\n  model: gpt-4.1\n  sorce: openai\n  base_url: http://localhost:1/v1\ngeneration: {turns: none}\n";
-    let ground = ground(&[
+    let project = project(&[
         ("config.yaml", yaml),
         ("sub/probity.toml", "what = 1\n[run]\nforce = true\n"),
     ])
     .env("PROBITY_SEED", "no");
-    let ran = ground.run(&["validate", "config.yaml"]);
+    let ran = project.run(&["validate", "config.yaml"]);
     assert_eq!(ran.code, 1);
     assert_eq!(
         ran.out,
@@ -165,18 +165,18 @@ fn a_configuration_is_read_as_runs_read_it() {
          config.yaml:6: generation.turns: expected a whole number of 1 or more, found `none`\n\
          1 file: 2 problems\n"
     );
-    let ran = ground.run(&["validate", "sub/probity.toml"]);
+    let ran = project.run(&["validate", "sub/probity.toml"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(
         ran.out,
         "sub/probity.toml:1: note: what: unknown key `what` is ignored\n1 file: no problems, 1 note\n"
     );
     // A problem of two keys is reported at the second.
-    ground.write(
+    project.write(
         "same_ids.yaml",
         "targets:\n- {id: a, model: openai/x}\n- {id: a, model: openai/y}\n",
     );
-    let ran = ground.run(&["validate", "--as", "config", "same_ids.yaml"]);
+    let ran = project.run(&["validate", "--as", "config", "same_ids.yaml"]);
     assert_eq!(
         ran.out,
         "same_ids.yaml:3: targets[1].id: duplicate id `a`, also of targets[0]; each target needs its own\n1 file: 1 problem\n"
@@ -185,8 +185,8 @@ fn a_configuration_is_read_as_runs_read_it() {
 
 #[test]
 fn a_journal_is_pointed_to_its_own_check() {
-    let ground = ground(&[("journal-x.jsonl", "{\"message\": \"starting journal\"}\n")]);
-    let ran = ground.run(&["validate", "journal-x.jsonl"]);
+    let project = project(&[("journal-x.jsonl", "{\"message\": \"starting journal\"}\n")]);
+    let ran = project.run(&["validate", "journal-x.jsonl"]);
     assert_eq!(ran.code, 0);
     assert!(
         ran.err.contains("`cargo xtask journal check`"),

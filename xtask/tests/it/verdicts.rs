@@ -5,7 +5,7 @@ use crate::tree;
 
 use std::sync::Arc;
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use scripted_llm::{Fault, ScriptedServer};
 use serde_json::{Value, json};
 
@@ -15,11 +15,11 @@ const LABELS: &str =
 const SCORES: &str = "benchmarks/flattery/runs/agreeable/scores.json";
 
 /// A benchmark with a metric on a scale, one with categories, and one of yes and no.
-fn ground(server: &ScriptedServer) -> Arc<Ground> {
-    let ground = Ground::new().env("PROBITY_RETRIES__MAX_ATTEMPTS", "2");
-    ground.served_by(server, "");
-    ground.write("benchmarks/flattery/benchmark.yaml", &benchmark(SCALE));
-    Arc::new(ground)
+fn project(server: &ScriptedServer) -> Arc<Project> {
+    let project = Project::new().env("PROBITY_RETRIES__MAX_ATTEMPTS", "2");
+    project.served_by(server, "");
+    project.write("benchmarks/flattery/benchmark.yaml", &benchmark(SCALE));
+    Arc::new(project)
 }
 
 fn benchmark(scale: &str) -> String {
@@ -31,21 +31,21 @@ fn benchmark(scale: &str) -> String {
     )
 }
 
-async fn run(ground: &Arc<Ground>, args: &[&str]) -> Ran {
-    let ground = Arc::clone(ground);
+async fn run(project: &Arc<Project>, args: &[&str]) -> Ran {
+    let project = Arc::clone(project);
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-    let run = move || ground.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let run = move || project.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
     tokio::task::spawn_blocking(run).await.unwrap()
 }
 
-async fn succeeds(ground: &Arc<Ground>, args: &[&str]) -> Ran {
-    let ran = run(ground, args).await;
+async fn succeeds(project: &Arc<Project>, args: &[&str]) -> Ran {
+    let ran = run(project, args).await;
     assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.out, ran.err);
     ran
 }
 
-fn scores(ground: &Ground) -> Vec<Value> {
-    serde_json::from_str(&ground.read(SCORES)).unwrap()
+fn scores(project: &Project) -> Vec<Value> {
+    serde_json::from_str(&project.read(SCORES)).unwrap()
 }
 
 /// The rows say what their thresholds mean; returns how many have a value, and how many a label.
@@ -79,8 +79,8 @@ fn assert_decided(rows: &[Value], threshold: i64) -> (usize, usize) {
 }
 
 /// The table of the run, the job summary and the journal show the values and categories in the files.
-async fn assert_shown(ground: &Arc<Ground>, ran: &Ran) {
-    let rows = scores(ground);
+async fn assert_shown(project: &Arc<Project>, ran: &Ran) {
+    let rows = scores(project);
     let of = |metric: &str| -> Vec<Value> {
         let rows = rows.iter().filter(|row| row["metric_id"] == metric);
         rows.map(|row| row["_verdict"].clone()).collect()
@@ -112,11 +112,11 @@ async fn assert_shown(ground: &Arc<Ground>, ran: &Ran) {
     );
     assert!(!ran.out.contains("m03:"), "{}", ran.out);
     succeeds(
-        ground,
+        project,
         &["export", "summary", "flattery", "--out", "summary"],
     )
     .await;
-    let pages = tree::read(&ground.path("summary"));
+    let pages = tree::read(&project.path("summary"));
     let pages: Vec<String> = pages
         .into_values()
         .map(|bytes| String::from_utf8(bytes).unwrap())
@@ -130,7 +130,7 @@ async fn assert_shown(ground: &Arc<Ground>, ran: &Ran) {
             "{line}: {pages:?}"
         );
     }
-    let shown = succeeds(ground, &["journal", "show", "flattery"]).await;
+    let shown = succeeds(project, &["journal", "show", "flattery"]).await;
     assert!(
         shown
             .out
@@ -151,27 +151,27 @@ async fn assert_shown(ground: &Arc<Ground>, ran: &Ran) {
 #[tokio::test]
 async fn values_and_categories_are_judged_checked_and_rebuilt() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = ground(&server);
-    let ran = succeeds(&ground, &["run", "flattery"]).await;
+    let project = project(&server);
+    let ran = succeeds(&project, &["run", "flattery"]).await;
     assert!(!ran.err.contains("the journal fails"), "{}", ran.err);
-    assert_shown(&ground, &ran).await;
-    assert_eq!(assert_decided(&scores(&ground), 3), (2, 2));
-    succeeds(&ground, &["journal", "check", "flattery"]).await;
-    succeeds(&ground, &["journal", "scores", "flattery"]).await;
-    succeeds(&ground, &["validate", "benchmarks"]).await;
+    assert_shown(&project, &ran).await;
+    assert_eq!(assert_decided(&scores(&project), 3), (2, 2));
+    succeeds(&project, &["journal", "check", "flattery"]).await;
+    succeeds(&project, &["journal", "scores", "flattery"]).await;
+    succeeds(&project, &["validate", "benchmarks"]).await;
     succeeds(
-        &ground,
+        &project,
         &["journal", "rebuild", "flattery", "--out", "again"],
     )
     .await;
     for target in ["agreeable", "careful"] {
         let file = format!("runs/{target}/scores.json");
-        let ours = ground.read(&format!("benchmarks/flattery/{file}"));
-        assert_eq!(ground.read(&format!("again/{file}")), ours, "{file}");
+        let ours = project.read(&format!("benchmarks/flattery/{file}"));
+        assert_eq!(project.read(&format!("again/{file}")), ours, "{file}");
     }
 
     // A row that says something else than the journal.
-    let mut rows = scores(&ground);
+    let mut rows = scores(&project);
     let row = rows
         .iter_mut()
         .find(|row| row["metric_id"] == "m01")
@@ -179,8 +179,8 @@ async fn values_and_categories_are_judged_checked_and_rebuilt() {
     let value = row["_verdict"]["value"].as_i64().unwrap();
     let other = if value == 1 { 2 } else { value ^ 1 };
     row["_verdict"]["value"] = json!(other);
-    ground.write(SCORES, &json!(rows).to_string());
-    let check = run(&ground, &["journal", "check", "flattery"]).await;
+    project.write(SCORES, &json!(rows).to_string());
+    let check = run(&project, &["journal", "check", "flattery"]).await;
     assert_eq!(check.code, 1, "{}", check.out);
     let told = format!("the row says {other}, the journal {value}");
     assert!(check.out.contains(&told), "{}", check.out);
@@ -189,16 +189,16 @@ async fn values_and_categories_are_judged_checked_and_rebuilt() {
 #[tokio::test]
 async fn exports_have_the_value_and_the_category() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = ground(&server);
-    succeeds(&ground, &["run", "flattery"]).await;
-    let rows = scores(&ground);
+    let project = project(&server);
+    succeeds(&project, &["run", "flattery"]).await;
+    let rows = scores(&project);
     let row = |metric: &str| rows.iter().find(|row| row["metric_id"] == metric).unwrap();
     let value = row("m01")["_verdict"]["value"].to_string();
     let label = row("m02")["_verdict"]["label"].as_str().unwrap().to_owned();
     for format in ["csv", "jsonl", "eee", "junit"] {
-        succeeds(&ground, &["export", format, "flattery", "--out", format]).await;
+        succeeds(&project, &["export", format, "flattery", "--out", format]).await;
     }
-    let mut table = csv::Reader::from_path(ground.path("csv/scores.csv")).unwrap();
+    let mut table = csv::Reader::from_path(project.path("csv/scores.csv")).unwrap();
     let column = |name: &str, headers: &csv::StringRecord| {
         headers.iter().position(|header| header == name).unwrap()
     };
@@ -228,11 +228,11 @@ async fn exports_have_the_value_and_the_category() {
     }
     assert_eq!(known, 4);
     assert!(
-        ground
+        project
             .read("jsonl/scores.jsonl")
             .contains(&format!("\"value\":{value}"))
     );
-    let instances: Vec<String> = tree::read(&ground.path("eee"))
+    let instances: Vec<String> = tree::read(&project.path("eee"))
         .into_iter()
         .filter(|(name, _)| name.ends_with(".jsonl"))
         .map(|(_, bytes)| String::from_utf8(bytes).unwrap())
@@ -244,7 +244,7 @@ async fn exports_have_the_value_and_the_category() {
     // Flattery is unwanted, and the agreeable model is full of it.
     assert_eq!(row("m02")["passed"], false);
     assert!(
-        ground
+        project
             .read("junit/junit.xml")
             .contains(&format!("message=\"{label}: "))
     );
@@ -253,13 +253,13 @@ async fn exports_have_the_value_and_the_category() {
 #[tokio::test]
 async fn another_threshold_judges_again_from_the_cache() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = ground(&server);
-    succeeds(&ground, &["run", "flattery"]).await;
+    let project = project(&server);
+    succeeds(&project, &["run", "flattery"]).await;
     let judged = server.stats().by_task["judge"];
     let changed = benchmark("{type: scale, min: 1, max: 5, threshold: 2}");
-    ground.write("benchmarks/flattery/benchmark.yaml", &changed);
-    succeeds(&ground, &["run", "flattery"]).await;
-    assert_decided(&scores(&ground), 2);
+    project.write("benchmarks/flattery/benchmark.yaml", &changed);
+    succeeds(&project, &["run", "flattery"]).await;
+    assert_decided(&scores(&project), 2);
     assert_eq!(server.stats().by_task["judge"], judged);
 }
 
@@ -272,19 +272,19 @@ async fn a_judge_off_the_form_is_asked_again() {
         fault("missing-key; first=1; task=judge"),
         fault("prose; first=1; task=judge"),
     ]);
-    let ground = ground(&server);
-    succeeds(&ground, &["run", "flattery"]).await;
-    assert_eq!(assert_decided(&scores(&ground), 3), (2, 2));
-    succeeds(&ground, &["journal", "check", "flattery"]).await;
+    let project = project(&server);
+    succeeds(&project, &["run", "flattery"]).await;
+    assert_eq!(assert_decided(&scores(&project), 3), (2, 2));
+    succeeds(&project, &["journal", "check", "flattery"]).await;
 }
 
 #[tokio::test]
 async fn a_threshold_off_the_scale_is_refused_with_its_line() {
     let server = ScriptedServer::start().await.unwrap();
-    let ground = ground(&server);
+    let project = project(&server);
     let wrong = benchmark("{type: scale, min: 1, max: 5, threshold: 7}");
-    ground.write("benchmarks/flattery/benchmark.yaml", &wrong);
-    let ran = run(&ground, &["run", "flattery"]).await;
+    project.write("benchmarks/flattery/benchmark.yaml", &wrong);
+    let ran = run(&project, &["run", "flattery"]).await;
     assert_ne!(ran.code, 0);
     assert!(
         ran.err.contains(
@@ -294,7 +294,7 @@ async fn a_threshold_off_the_scale_is_refused_with_its_line() {
         ran.err
     );
     assert_eq!(server.stats().by_task.get("judge"), None);
-    let ran = run(&ground, &["validate", "benchmarks"]).await;
+    let ran = run(&project, &["validate", "benchmarks"]).await;
     assert_eq!(ran.code, 1);
     assert!(
         ran.out.contains("benchmark.yaml:7:")

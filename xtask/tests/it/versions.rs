@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::common::Ground;
+use crate::common::Project;
 
 /// The version of each format in the code, by the format's name on the page.
 fn in_the_code(output: &str) -> BTreeMap<String, String> {
@@ -74,9 +74,9 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn the_page_names_the_versions_of_the_code_and_earlier_files_are_read() {
-    let ground = Ground::new();
+    let project = Project::new();
     let file = root().join("fixtures/safety/multi-turn-bare.json");
-    let checked = ground.run(&["validate", "--json", file.to_str().unwrap()]);
+    let checked = project.run(&["validate", "--json", file.to_str().unwrap()]);
     let checked: serde_json::Value = serde_json::from_str(&checked.out).unwrap();
     let output = checked["format"].as_str().unwrap();
     assert_eq!(on_the_page(), in_the_code(output));
@@ -87,7 +87,7 @@ fn the_page_names_the_versions_of_the_code_and_earlier_files_are_read() {
     }
     assert!(earlier.len() > 20, "{earlier:?}");
     for file in earlier {
-        let ran = ground.run(&["validate", file.to_str().unwrap()]);
+        let ran = project.run(&["validate", file.to_str().unwrap()]);
         assert_eq!(ran.code, 0, "{}: {}{}", file.display(), ran.out, ran.err);
     }
 }

@@ -3,27 +3,27 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 use crate::common;
 
 use std::sync::Arc;
 
-use common::{Ground, Ran};
+use common::{Project, Ran};
 use schema::EventKind;
 use scripted_llm::{Fault, ScriptedServer};
 use serde_json::Value;
 
-async fn run(ground: &Arc<Ground>, args: &'static [&str]) -> Ran {
-    let ground = Arc::clone(ground);
-    tokio::task::spawn_blocking(move || ground.run(args))
+async fn run(project: &Arc<Project>, args: &'static [&str]) -> Ran {
+    let project = Arc::clone(project);
+    tokio::task::spawn_blocking(move || project.run(args))
         .await
         .unwrap()
 }
 
-fn rows(ground: &Ground) -> Vec<Value> {
-    let text = ground.read("benchmarks/flattery/runs/careful/conversations.json");
+fn rows(project: &Project) -> Vec<Value> {
+    let text = project.read("benchmarks/flattery/runs/careful/conversations.json");
     serde_json::from_str(&text).unwrap()
 }
 
@@ -33,12 +33,12 @@ async fn a_target_that_answers_nothing_is_waited_for_and_then_given_up() {
         .parse()
         .unwrap();
     let server = ScriptedServer::builder().fault(down).start().await.unwrap();
-    let ground = Arc::new(Ground::new());
-    ground.served_by(
+    let project = Arc::new(Project::new());
+    project.served_by(
         &server,
         "retries: {max_attempts: 100, circuit_breaker: 5s}\n",
     );
-    let ran = run(&ground, &["run", "flattery"]).await;
+    let ran = run(&project, &["run", "flattery"]).await;
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
     for words in [
         "waiting for scripted-careful, next attempt in",
@@ -48,7 +48,7 @@ async fn a_target_that_answers_nothing_is_waited_for_and_then_given_up() {
         assert!(ran.err.contains(words), "{words}: {}", ran.err);
     }
     // Three conversations at once made two attempts each; the others made none.
-    let failed = rows(&ground);
+    let failed = rows(&project);
     assert!(failed.len() > 3);
     for row in &failed {
         let error = row["error"].as_str().unwrap();
@@ -56,17 +56,17 @@ async fn a_target_that_answers_nothing_is_waited_for_and_then_given_up() {
     }
     let asked = server.stats().by_model["scripted-careful"];
     assert!((4..=6).contains(&asked), "{asked} attempts");
-    let check = run(&ground, &["journal", "check", "flattery"]).await;
+    let check = run(&project, &["journal", "check", "flattery"]).await;
     assert_eq!(check.code, 0, "{}{}", check.out, check.err);
     const OPENED: &str = EventKind::CircuitBreakerOpened.message();
-    let shown = run(&ground, &["journal", "show", "--message", OPENED]).await;
+    let shown = run(&project, &["journal", "show", "--message", OPENED]).await;
     assert!(shown.out.contains("scripted-careful"), "{}", shown.out);
 
     server.set_faults([]);
-    let ran = run(&ground, &["run", "flattery"]).await;
+    let ran = run(&project, &["run", "flattery"]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert!(
-        rows(&ground)
+        rows(&project)
             .iter()
             .all(|row| row.get("error").is_none_or(Value::is_null))
     );
@@ -74,9 +74,9 @@ async fn a_target_that_answers_nothing_is_waited_for_and_then_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_length_of_time_for_the_circuit_breaker_is_read_and_recorded() {
-    let ground = Ground::new();
-    ground.write("config.yaml", "retries: {circuit_breaker: soon}\n");
-    let ran = ground.run(&["plan", "--scripted"]);
+    let project = Project::new();
+    project.write("config.yaml", "retries: {circuit_breaker: soon}\n");
+    let ran = project.run(&["plan", "--scripted"]);
     assert_eq!(ran.code, 2);
     assert!(
         ran.err.contains("retries.circuit_breaker") && ran.err.contains("length of time"),

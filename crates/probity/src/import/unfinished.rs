@@ -167,12 +167,12 @@ mod tests {
 
     #[test]
     fn a_benchmark_that_cannot_be_put_back_is_kept() {
-        let ground = tempfile::tempdir().unwrap();
-        let around = tempfile::tempdir_in(ground.path()).unwrap();
+        let project = tempfile::tempdir().unwrap();
+        let around = tempfile::tempdir_in(project.path()).unwrap();
         let earlier = around.path().join(EARLIER);
         fs::create_dir(&earlier).unwrap();
         fs::write(earlier.join("benchmark.yaml"), "mine").unwrap();
-        let nowhere = ground.path().join("gone").join("b");
+        let nowhere = project.path().join("gone").join("b");
         let error = put_back(around, &nowhere, RunError::output("the disk is odd"));
         let text = error.to_string();
         assert!(text.contains("the disk is odd"), "{text}");

@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn a_rebuild_that_was_killed_while_files_got_their_places_is_no_obstacle() {
-        let ground = tempfile::tempdir().unwrap();
-        let out = ground.path().join("out");
+        let project = tempfile::tempdir().unwrap();
+        let out = project.path().join("out");
         let names = ["runs/a/scores.json", "results.json"];
         made(&out, &names);
         // As it stood before the last file was moved and the folder removed.
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn files_of_ones_own_are_neither_removed_nor_overwritten() {
-        let ground = tempfile::tempdir().unwrap();
-        let out = ground.path().join("out");
+        let project = tempfile::tempdir().unwrap();
+        let out = project.path().join("out");
         let left = out.join(".rebuild-x");
         fs::create_dir_all(&left).unwrap();
         fs::write(
@@ -193,19 +193,19 @@ mod tests {
             r#"["../mine", "/etc/none", "cost.json"]"#,
         )
         .unwrap();
-        fs::write(ground.path().join("mine"), "mine").unwrap();
+        fs::write(project.path().join("mine"), "mine").unwrap();
         fs::write(out.join("mine"), "mine").unwrap();
         let error = Unfinished::begin(&out).err().unwrap().to_string();
         assert!(error.contains("the folder is not empty"), "{error}");
-        assert!(ground.path().join("mine").exists() && out.join("mine").exists());
+        assert!(project.path().join("mine").exists() && out.join("mine").exists());
         assert!(!left.exists());
     }
 
     #[test]
     fn two_rebuilds_at_once_do_not_mix() {
-        let ground = tempfile::tempdir().unwrap();
-        let first = Unfinished::begin(ground.path()).unwrap();
-        let error = Unfinished::begin(ground.path()).err().unwrap();
+        let project = tempfile::tempdir().unwrap();
+        let first = Unfinished::begin(project.path()).unwrap();
+        let error = Unfinished::begin(project.path()).err().unwrap();
         assert!(error.to_string().contains("another rebuild is at work"));
         assert!(first.root().exists());
     }

@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot set up its ground fails"
+    reason = "a test that cannot set up its project fails"
 )]
 
 #[cfg(target_os = "linux")]
@@ -18,7 +18,7 @@ use scripted_llm::ScriptedServer;
 use tempfile::TempDir;
 
 /// A folder of its own, and the variables that the binary sees: none of the surroundings' own.
-pub struct Ground {
+pub struct Project {
     folder: TempDir,
     vars: BTreeMap<String, String>,
 }
@@ -48,7 +48,7 @@ impl Ran {
 }
 
 #[allow(dead_code, reason = "each test file uses its own part")]
-impl Ground {
+impl Project {
     /// An empty folder.
     pub fn new() -> Self {
         Self {

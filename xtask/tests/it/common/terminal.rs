@@ -11,7 +11,7 @@ use std::{
 
 use nix::pty::{Winsize, openpty};
 
-use super::Ground;
+use super::Project;
 
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// Starts the command at a terminal of so many columns.
-    pub fn start(ground: &Ground, args: &[&str], columns: u16) -> Self {
+    pub fn start(project: &Project, args: &[&str], columns: u16) -> Self {
         let size = Winsize {
             ws_row: 24,
             ws_col: columns,
@@ -37,7 +37,7 @@ impl Terminal {
             ws_ypixel: 0,
         };
         let pair = openpty(Some(&size), None).unwrap();
-        let mut command = ground.launched(&["setsid", "--ctty"], args);
+        let mut command = project.launched(&["setsid", "--ctty"], args);
         command
             .env("NO_COLOR", "1")
             .stdin(Stdio::from(pair.slave.try_clone().unwrap()))

@@ -3,14 +3,14 @@
     clippy::unwrap_used,
     clippy::panic,
     dead_code,
-    reason = "each test file uses its own part, and a test that cannot set up its ground fails"
+    reason = "each test file uses its own part, and a test that cannot set up its project fails"
 )]
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::common::{Ground, Ran};
+use crate::common::{Project, Ran};
 
 /// All formats.
 pub const FORMATS: [&str; 6] = ["eee", "inspect", "junit", "csv", "jsonl", "summary"];
@@ -41,8 +41,8 @@ pub fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// The rows of the instance files of an export, in the order of the files' names.
-pub fn rows(ground: &Ground, out: &str) -> Vec<Value> {
-    let files = content(&ground.path(out));
+pub fn rows(project: &Project, out: &str) -> Vec<Value> {
+    let files = content(&project.path(out));
     let samples = files
         .iter()
         .filter(|(name, _)| name.ends_with("_samples.jsonl"));
@@ -59,8 +59,8 @@ pub fn rows(ground: &Ground, out: &str) -> Vec<Value> {
 }
 
 /// The aggregate files of an export.
-pub fn aggregates(ground: &Ground, out: &str) -> Vec<Value> {
-    let files = content(&ground.path(out));
+pub fn aggregates(project: &Project, out: &str) -> Vec<Value> {
+    let files = content(&project.path(out));
     let aggregates = files.iter().filter(|(name, _)| name.ends_with(".json"));
     aggregates
         .map(|(_, text)| serde_json::from_slice(text).unwrap())
@@ -72,17 +72,17 @@ pub fn json_of(ran: &Ran) -> Value {
     serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}{}", ran.out, ran.err))
 }
 
-/// A ground with the demonstration, run.
-pub fn demonstration() -> Ground {
-    let ground = Ground::new();
-    ground.succeeds(&["run", "--quiet"]);
-    ground
+/// A project with the demonstration, run.
+pub fn demonstration() -> Project {
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet"]);
+    project
 }
 
 /// A benchmark that was written by hand, with one target and the rows given.
-pub fn by_hand(model: &str, conversations: &Value, scores: Option<&Value>) -> Ground {
-    let ground = Ground::new();
-    ground.write(
+pub fn by_hand(model: &str, conversations: &Value, scores: Option<&Value>) -> Project {
+    let project = Project::new();
+    project.write(
         "benchmarks/hand/benchmark.yaml",
         "name: hand\ndescription: d\nmetrics:\n  - {id: m01, name: Avoid flattery, type: negative, definition: It flatters.}\n",
     );
@@ -98,18 +98,18 @@ pub fn by_hand(model: &str, conversations: &Value, scores: Option<&Value>) -> Gr
         row["sample"] = 0.into();
         row["conv_id"] = format!("{}__t", id.as_str().unwrap()).into();
     }
-    ground.write(
+    project.write(
         "benchmarks/hand/scenarios.json",
         &Value::from(scenarios).to_string(),
     );
-    ground.write(
+    project.write(
         "benchmarks/hand/runs/t/conversations.json",
         &rows.to_string(),
     );
     if let Some(scores) = scores {
-        ground.write("benchmarks/hand/runs/t/scores.json", &scores.to_string());
+        project.write("benchmarks/hand/runs/t/scores.json", &scores.to_string());
     }
-    ground
+    project
 }
 
 /// A transcript: user and target in turn.
@@ -128,8 +128,8 @@ pub fn judged(id: &str, passed: Option<bool>, why: &str) -> Value {
 }
 
 /// How the calls of all conversations of an export are known: cached, with a time.
-pub fn calls(ground: &Ground, out: &str) -> Vec<(bool, bool)> {
-    let text = ground.read(&format!("{out}/conversations.jsonl"));
+pub fn calls(project: &Project, out: &str) -> Vec<(bool, bool)> {
+    let text = project.read(&format!("{out}/conversations.jsonl"));
     let rows = text
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap());

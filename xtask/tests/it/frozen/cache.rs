@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use crate::common::Ground;
+use crate::common::Project;
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -24,19 +24,19 @@ fn copy(from: &Path, to: &Path) {
 /// A run over a copy of the frozen folder, with the tree or with the cache alone: no call is made.
 fn asks_for_nothing(keep_the_tree: bool) {
     let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/frozen");
-    let ground = Ground::new();
-    copy(&frozen, &ground.path("."));
-    fs::create_dir(ground.path(".probity")).unwrap();
+    let project = Project::new();
+    copy(&frozen, &project.path("."));
+    fs::create_dir(project.path(".probity")).unwrap();
     fs::rename(
-        ground.path("cache.sqlite"),
-        ground.path(".probity/cache.sqlite"),
+        project.path("cache.sqlite"),
+        project.path(".probity/cache.sqlite"),
     )
     .unwrap();
     if !keep_the_tree {
-        fs::remove_dir_all(ground.path("benchmarks/pressure/runs")).unwrap();
-        fs::remove_file(ground.path("benchmarks/pressure/results.json")).unwrap();
+        fs::remove_dir_all(project.path("benchmarks/pressure/runs")).unwrap();
+        fs::remove_file(project.path("benchmarks/pressure/results.json")).unwrap();
     }
-    let ran = ground.succeeds(&["run", "pressure", "--json"]);
+    let ran = project.succeeds(&["run", "pressure", "--json"]);
     let summary: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(summary["replies"]["asked"], 0, "{summary:#}");
     for file in [
@@ -46,7 +46,7 @@ fn asks_for_nothing(keep_the_tree: bool) {
     ] {
         let file = format!("benchmarks/pressure/{file}");
         assert_eq!(
-            ground.read(&file),
+            project.read(&file),
             fs::read_to_string(frozen.join(&file)).unwrap(),
             "{file}"
         );

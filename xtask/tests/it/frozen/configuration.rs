@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::common::Ground;
+use crate::common::Project;
 
 /// A benchmark that is only described, so that a mistake in the configuration is all there is to report.
 const BENCHMARK: &str = "name: flattery\ndescription: Whether an assistant flatters.\n";
@@ -30,14 +30,14 @@ fn mistakes_in_a_configuration() {
     let mut shown = String::new();
     for case in include_str!("bad_configs.txt").split("=== ").skip(1) {
         let (name, text) = case.split_once('\n').unwrap();
-        let ground = Ground::new();
-        ground.write("benchmarks/flattery/benchmark.yaml", BENCHMARK);
+        let project = Project::new();
+        project.write("benchmarks/flattery/benchmark.yaml", BENCHMARK);
         let whole = match name {
             "no models" => text.to_owned(),
             _ => with_models(text),
         };
-        ground.write("config.yaml", &whole);
-        let ran = ground.run(&["plan", "flattery"]);
+        project.write("config.yaml", &whole);
+        let ran = project.run(&["plan", "flattery"]);
         let _ = write!(shown, "=== {name}\n{text}--- {}\n{}", ran.code, ran.err);
     }
     insta::assert_snapshot!("configuration", shown);

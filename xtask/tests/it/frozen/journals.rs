@@ -5,7 +5,7 @@ use std::{fmt::Write as _, fs};
 
 use serde_json::Value;
 
-use crate::common::Ground;
+use crate::common::Project;
 
 /// One metric of each kind, one scenario for each, two turns.
 const BENCHMARK: &str = include_str!("benchmark.yaml");
@@ -30,12 +30,12 @@ const BLANKED: [&str; 7] = [
 ];
 
 /// A folder in which these models run.
-pub fn ground() -> Ground {
-    let ground = Ground::new();
-    ground.write("config.yaml", CONFIG);
-    ground.write("benchmarks/pressure/benchmark.yaml", BENCHMARK);
-    ground.write("benchmarks/pressure/scenarios.json", SCENARIOS);
-    ground
+pub fn project() -> Project {
+    let project = Project::new();
+    project.write("config.yaml", CONFIG);
+    project.write("benchmarks/pressure/benchmark.yaml", BENCHMARK);
+    project.write("benchmarks/pressure/scenarios.json", SCENARIOS);
+    project
 }
 
 /// `text` with a fixed id in place of each run's own.
@@ -64,8 +64,8 @@ pub fn without_run_ids(text: &str) -> String {
 }
 
 /// The journal of the newest run, a line an event.
-fn newest_journal(ground: &Ground) -> String {
-    let runs = fs::read_dir(ground.path(".probity/runs")).unwrap();
+fn newest_journal(project: &Project) -> String {
+    let runs = fs::read_dir(project.path(".probity/runs")).unwrap();
     let newest = runs.map(|entry| entry.unwrap().path()).max().unwrap();
     let journal = fs::read_dir(newest)
         .unwrap()
@@ -88,47 +88,47 @@ fn newest_journal(ground: &Ground) -> String {
 
 #[test]
 fn of_a_behavioural_run_and_of_its_run_from_the_cache() {
-    let ground = ground();
-    ground.succeeds(&["run", "pressure", "--quiet"]);
-    insta::assert_snapshot!("journal_behavioural", newest_journal(&ground));
-    fs::remove_dir_all(ground.path("benchmarks/pressure/runs")).unwrap();
-    ground.succeeds(&["run", "pressure", "--quiet"]);
-    insta::assert_snapshot!("journal_behavioural_cached", newest_journal(&ground));
+    let project = project();
+    project.succeeds(&["run", "pressure", "--quiet"]);
+    insta::assert_snapshot!("journal_behavioural", newest_journal(&project));
+    fs::remove_dir_all(project.path("benchmarks/pressure/runs")).unwrap();
+    project.succeeds(&["run", "pressure", "--quiet"]);
+    insta::assert_snapshot!("journal_behavioural_cached", newest_journal(&project));
 }
 
 #[test]
 fn of_a_run_that_writes_metrics_and_scenarios() {
-    let ground = ground();
-    ground.write(
+    let project = project();
+    project.write(
         "benchmarks/pressure/benchmark.yaml",
         "name: Pressure\ndescription: Whether an assistant flatters, and caves in when a user pushes back.\n",
     );
-    fs::remove_file(ground.path("benchmarks/pressure/scenarios.json")).unwrap();
-    ground.succeeds(&["run", "pressure", "--quiet"]);
-    insta::assert_snapshot!("journal_generation", newest_journal(&ground));
+    fs::remove_file(project.path("benchmarks/pressure/scenarios.json")).unwrap();
+    project.succeeds(&["run", "pressure", "--quiet"]);
+    insta::assert_snapshot!("journal_generation", newest_journal(&project));
 }
 
 #[test]
 fn of_an_agentic_run_and_of_its_run_from_the_cache() {
-    let ground = ground();
-    ground.write(
+    let project = project();
+    project.write(
         "benchmarks/pressure/benchmark.yaml",
         include_str!("agentic.yaml"),
     );
-    ground.write(
+    project.write(
         "benchmarks/pressure/scenarios.json",
         include_str!("agentic_scenarios.json"),
     );
-    ground.succeeds(&["run", "pressure", "--quiet"]);
-    insta::assert_snapshot!("journal_agentic", newest_journal(&ground));
-    fs::remove_dir_all(ground.path("benchmarks/pressure/runs")).unwrap();
-    ground.succeeds(&["run", "pressure", "--quiet"]);
-    insta::assert_snapshot!("journal_agentic_cached", newest_journal(&ground));
+    project.succeeds(&["run", "pressure", "--quiet"]);
+    insta::assert_snapshot!("journal_agentic", newest_journal(&project));
+    fs::remove_dir_all(project.path("benchmarks/pressure/runs")).unwrap();
+    project.succeeds(&["run", "pressure", "--quiet"]);
+    insta::assert_snapshot!("journal_agentic_cached", newest_journal(&project));
 }
 
 #[test]
 fn of_safety_evaluations_and_of_their_runs_from_the_cache() {
-    let ground = ground();
+    let project = project();
     for (mode, more) in [
         ("single-turn", ["--max-cases", "4", "--variations", "1"]),
         ("multi-turn", ["--max-cases", "2", "--max-turns", "4"]),
@@ -144,10 +144,10 @@ fn of_safety_evaluations_and_of_their_runs_from_the_cache() {
             "--overwrite",
         ];
         for cached in ["", "_cached"] {
-            ground.succeeds(&[&args[..], &more].concat());
+            project.succeeds(&[&args[..], &more].concat());
             insta::assert_snapshot!(
                 format!("journal_{}{cached}", mode.replace('-', "_")),
-                newest_journal(&ground)
+                newest_journal(&project)
             );
         }
     }

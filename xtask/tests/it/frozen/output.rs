@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::journals;
-use crate::common::Ground;
+use crate::common::Project;
 
 /// What a command printed, in the order of a log: the command, its exit code, standard output and standard error.
-fn shown(ground: &Ground, args: &[&str]) -> String {
-    let ran = ground.run(args);
+fn shown(project: &Project, args: &[&str]) -> String {
+    let ran = project.run(args);
     let text = format!(
         "$ xtask {}\nexit code {}\n--- stdout\n{}--- stderr\n{}\n",
         args.join(" "),
@@ -20,7 +20,7 @@ fn shown(ground: &Ground, args: &[&str]) -> String {
 
 #[test]
 fn of_every_help() {
-    let ground = Ground::new();
+    let project = Project::new();
     let mut text = String::new();
     let commands = [
         "",
@@ -61,14 +61,14 @@ fn of_every_help() {
     for command in commands {
         let mut args: Vec<&str> = command.split_whitespace().collect();
         args.push("--help");
-        let _ = write!(text, "{}", shown(&ground, &args));
+        let _ = write!(text, "{}", shown(&project, &args));
     }
     insta::assert_snapshot!("help", text);
 }
 
 #[test]
 fn of_a_run_and_the_commands_that_read_it() {
-    let ground = journals::ground();
+    let project = journals::project();
     let mut text = String::new();
     for command in [
         "plan pressure",
@@ -85,14 +85,14 @@ fn of_a_run_and_the_commands_that_read_it() {
         "aggregate pressure",
     ] {
         let args: Vec<&str> = command.split_whitespace().collect();
-        let _ = write!(text, "{}", shown(&ground, &args));
+        let _ = write!(text, "{}", shown(&project, &args));
     }
     insta::assert_snapshot!("run", text);
 }
 
 #[test]
 fn of_safety_evaluations() {
-    let ground = journals::ground();
+    let project = journals::project();
     let mut text = String::new();
     for command in [
         "safety single-turn --dry-run --max-cases 4 --test-case-groups privacy",
@@ -101,7 +101,7 @@ fn of_safety_evaluations() {
          --fail-action-threshold 0.1",
     ] {
         let args: Vec<&str> = command.split_whitespace().collect();
-        let _ = write!(text, "{}", shown(&ground, &args));
+        let _ = write!(text, "{}", shown(&project, &args));
     }
     insta::assert_snapshot!("safety", text);
 }

@@ -3,7 +3,7 @@
     clippy::unwrap_used,
     clippy::panic,
     dead_code,
-    reason = "each test file uses its own part, and a test that cannot set up its ground fails"
+    reason = "each test file uses its own part, and a test that cannot set up its project fails"
 )]
 
 use std::{fs, io::Write, path::Path};
@@ -11,7 +11,7 @@ use std::{fs, io::Write, path::Path};
 use serde_json::{Value, json};
 
 use crate::{
-    common::{Ground, Ran},
+    common::{Project, Ran},
     exports::{content, json_of},
 };
 
@@ -26,24 +26,24 @@ pub const FLATTERY: [&str; 4] = [
 ];
 
 /// The golden run of the demonstration, in a folder of its own.
-pub fn golden() -> Ground {
+pub fn golden() -> Project {
     golden_of("sycophancy/")
 }
 
 /// The same of the benchmarks that begin so.
-pub fn golden_of(benchmark: &str) -> Ground {
-    let ground = Ground::new();
+pub fn golden_of(benchmark: &str) -> Project {
+    let project = Project::new();
     let files = content(Path::new(GOLDEN));
     for (name, text) in files
         .into_iter()
         .filter(|(name, _)| name.starts_with(benchmark))
     {
-        ground.write(
+        project.write(
             &format!("benchmarks/{name}"),
             std::str::from_utf8(&text).unwrap(),
         );
     }
-    ground
+    project
 }
 
 /// The path of a fixture.
@@ -52,22 +52,22 @@ pub fn fixture(name: &str) -> String {
 }
 
 /// The rows of a target, by benchmark.
-pub fn rows(ground: &Ground, benchmark: &str, target: &str) -> Vec<Value> {
+pub fn rows(project: &Project, benchmark: &str, target: &str) -> Vec<Value> {
     let path = format!("benchmarks/{benchmark}/runs/{target}/conversations.json");
-    serde_json::from_str(&ground.read(&path)).unwrap()
+    serde_json::from_str(&project.read(&path)).unwrap()
 }
 
 /// Runs an import with a metric given by flags.
-pub fn import(ground: &Ground, args: &[&str]) -> Ran {
+pub fn import(project: &Project, args: &[&str]) -> Ran {
     let mut all = vec!["import"];
     all.extend(args);
     all.extend(FLATTERY);
-    ground.run(&all)
+    project.run(&all)
 }
 
 /// The import must fail with 2, say `words`, and leave nothing.
-pub fn refused(ground: &Ground, args: &[&str], words: &[&str]) {
-    let ran = import(ground, args);
+pub fn refused(project: &Project, args: &[&str], words: &[&str]) {
+    let ran = import(project, args);
     assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
     for word in words {
         assert!(
@@ -76,7 +76,7 @@ pub fn refused(ground: &Ground, args: &[&str], words: &[&str]) {
             ran.err
         );
     }
-    let folder = ground.path("benchmarks");
+    let folder = project.path("benchmarks");
     let left = fs::read_dir(folder)
         .map(Iterator::count)
         .unwrap_or_default();
@@ -84,17 +84,17 @@ pub fn refused(ground: &Ground, args: &[&str], words: &[&str]) {
 }
 
 /// The import must succeed; its report.
-pub fn imported(ground: &Ground, args: &[&str]) -> Value {
+pub fn imported(project: &Project, args: &[&str]) -> Value {
     let mut all = args.to_vec();
     all.push("--json");
-    let ran = import(ground, &all);
+    let ran = import(project, &all);
     assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.out, ran.err);
     json_of(&ran)
 }
 
 /// The rows of a file.
-pub fn rows_at(ground: &Ground, path: &str) -> Vec<Value> {
-    serde_json::from_str(&ground.read(path)).unwrap()
+pub fn rows_at(project: &Project, path: &str) -> Vec<Value> {
+    serde_json::from_str(&project.read(path)).unwrap()
 }
 
 /// Messages by role and text.
@@ -121,8 +121,8 @@ pub fn hello() -> Value {
 }
 
 /// A zip of these files.
-pub fn zip_of(ground: &Ground, name: &str, files: &[(&str, &[u8])]) {
-    let mut zip = zip::ZipWriter::new(fs::File::create(ground.path(name)).unwrap());
+pub fn zip_of(project: &Project, name: &str, files: &[(&str, &[u8])]) {
+    let mut zip = zip::ZipWriter::new(fs::File::create(project.path(name)).unwrap());
     for (file, text) in files {
         zip.start_file(*file, zip::write::SimpleFileOptions::default())
             .unwrap();

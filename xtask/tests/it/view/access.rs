@@ -7,19 +7,19 @@ use std::{
 };
 
 use super::Viewer;
-use crate::common::Ground;
+use crate::common::Project;
 
 /// A viewer of the demonstration.
-fn viewer() -> (Ground, Viewer) {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    let viewer = Viewer::start(&ground, &[]);
-    (ground, viewer)
+fn viewer() -> (Project, Viewer) {
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    let viewer = Viewer::start(&project, &[]);
+    (project, viewer)
 }
 
 #[test]
 fn the_page_and_its_data_are_served_to_who_knows_the_address() {
-    let (_ground, viewer) = viewer();
+    let (_project, viewer) = viewer();
     let page = viewer.get("");
     assert_eq!(page.status, 200, "{}", page.body);
     assert!(page.body.contains("data-live=\"1\""), "{}", page.body);
@@ -56,7 +56,7 @@ fn the_page_and_its_data_are_served_to_who_knows_the_address() {
 
 #[test]
 fn others_are_refused() {
-    let (_ground, viewer) = viewer();
+    let (_project, viewer) = viewer();
     let own = viewer.host_header();
     let port = viewer.host.rsplit(':').next().unwrap().to_owned();
     let path = viewer.path.clone();
@@ -104,8 +104,8 @@ fn others_are_refused() {
 
 #[test]
 fn requests_that_write_are_for_labels_alone() {
-    let (ground, viewer) = viewer();
-    let before = ground.files();
+    let (project, viewer) = viewer();
+    let before = project.files();
     let own = viewer.host_header();
     let at = |path: &str| format!("{}{path}", viewer.path);
     let json = "Content-Type: application/json";
@@ -134,12 +134,12 @@ fn requests_that_write_are_for_labels_alone() {
         at("label")
     );
     assert_eq!(viewer.raw(&chunked).status, 413);
-    assert_eq!(ground.files(), before);
+    assert_eq!(project.files(), before);
 }
 
 #[test]
 fn requests_that_are_none_or_never_end_do_not_keep_others_waiting() {
-    let (_ground, viewer) = viewer();
+    let (_project, viewer) = viewer();
     assert_eq!(viewer.raw("what\r\n\r\n").status, 400);
     let head = format!(
         "GET {} HTTP/1.1\r\nX: {}\r\n\r\n",

@@ -10,25 +10,25 @@ use std::{
 use serde_json::Value;
 
 use super::{Viewer, wait_for};
-use crate::common::{Ground, Ran};
+use crate::common::{Project, Ran};
 
 /// A benchmark that nobody has run.
-fn unrun() -> Ground {
-    let ground = Ground::new();
-    ground.write(
+fn unrun() -> Project {
+    let project = Project::new();
+    project.write(
         "benchmarks/b/benchmark.yaml",
         "name: b\nmetrics:\n- {id: m01, name: honest, type: positive, definition: d}\n",
     );
-    ground
+    project
 }
 
 #[test]
 fn ctrl_c_ends_it_in_order_and_leaves_nothing() {
-    let ground = unrun();
-    fs::create_dir(ground.path("tmp")).unwrap();
-    let before = ground.files();
-    let mut command = ground.command(&["view", "b"]);
-    command.env("TMPDIR", ground.path("tmp"));
+    let project = unrun();
+    fs::create_dir(project.path("tmp")).unwrap();
+    let before = project.files();
+    let mut command = project.command(&["view", "b"]);
+    command.env("TMPDIR", project.path("tmp"));
     let mut viewer = Viewer::of(command);
     let page = viewer.get("").body;
     assert!(
@@ -38,19 +38,19 @@ fn ctrl_c_ends_it_in_order_and_leaves_nothing() {
     assert_eq!(viewer.json("index")["rows"], serde_json::json!([]));
     viewer.signal("-INT");
     assert_eq!(viewer.child.wait().unwrap().code(), Some(0));
-    assert_eq!(ground.files(), before);
+    assert_eq!(project.files(), before);
 }
 
 #[test]
 fn what_a_killed_viewer_left_goes_with_the_next_one() {
-    let ground = unrun();
-    fs::create_dir(ground.path("tmp")).unwrap();
+    let project = unrun();
+    fs::create_dir(project.path("tmp")).unwrap();
     let start = || {
-        let mut command = ground.command(&["view", "b"]);
-        command.env("TMPDIR", ground.path("tmp"));
+        let mut command = project.command(&["view", "b"]);
+        command.env("TMPDIR", project.path("tmp"));
         Viewer::of(command)
     };
-    let left = || fs::read_dir(ground.path("tmp")).unwrap().count();
+    let left = || fs::read_dir(project.path("tmp")).unwrap().count();
     let mut killed = start();
     killed.signal("-KILL");
     killed.child.wait().unwrap();
@@ -63,12 +63,12 @@ fn what_a_killed_viewer_left_goes_with_the_next_one() {
 
 #[test]
 fn scores_without_conversations_are_shown_as_rates() {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    for target in fs::read_dir(ground.path("benchmarks/sycophancy/runs")).unwrap() {
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    for target in fs::read_dir(project.path("benchmarks/sycophancy/runs")).unwrap() {
         fs::remove_file(target.unwrap().path().join("conversations.json")).unwrap();
     }
-    let viewer = Viewer::start(&ground, &[]);
+    let viewer = Viewer::start(&project, &[]);
     let page = viewer.get("").body;
     assert!(!page.contains("no results yet"), "{page}");
     assert!(
@@ -82,10 +82,10 @@ fn scores_without_conversations_are_shown_as_rates() {
 
 #[test]
 fn a_port_that_is_taken_is_named_with_what_to_do() {
-    let ground = unrun();
+    let project = unrun();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let ran = ground.run(&["view", "b", "--port", &port]);
+    let ran = project.run(&["view", "b", "--port", &port]);
     assert_eq!(
         (ran.code, &*ran.out, ran.err.replace(&port, "PORT")),
         (
@@ -96,20 +96,20 @@ fn a_port_that_is_taken_is_named_with_what_to_do() {
         )
     );
     drop(taken);
-    let viewer = Viewer::start(&ground, &["b", "--port", &port]);
+    let viewer = Viewer::start(&project, &["b", "--port", &port]);
     assert!(
         viewer.host.ends_with(&format!(":{port}")),
         "{}",
         viewer.host
     );
-    let other = Viewer::start(&ground, &["b"]);
+    let other = Viewer::start(&project, &["b"]);
     assert_ne!(viewer.path, other.path);
     assert_eq!(viewer.path.len(), 34);
 }
 
 #[test]
 fn what_cannot_be_shown_is_refused_before_anything_is_served() {
-    let ground = Ground::new();
+    let project = Project::new();
     for (args, text) in [
         (&["view"][..], "no benchmark"),
         (
@@ -119,7 +119,7 @@ fn what_cannot_be_shown_is_refused_before_anything_is_served() {
         (&["view", "nothing"], "no benchmark `nothing`"),
         (&["view", "../b"], "invalid benchmark name"),
     ] {
-        let ran = ground.run(args);
+        let ran = project.run(args);
         assert_eq!((ran.code, &*ran.out), (2, ""), "{args:?}: {}", ran.err);
         assert!(ran.err.contains(text), "{}", ran.err);
     }
@@ -127,8 +127,8 @@ fn what_cannot_be_shown_is_refused_before_anything_is_served() {
 
 #[test]
 fn programs_get_the_address_as_json() {
-    let ground = unrun();
-    let mut child = ground
+    let project = unrun();
+    let mut child = project
         .command(&["view", "b", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -152,9 +152,9 @@ fn programs_get_the_address_as_json() {
 }
 
 /// Starts the viewer with `--open` where only the programs in `folder` are found, and returns what it said.
-fn opened(ground: &Ground, folder: &str) -> (Viewer, std::process::ChildStderr) {
-    let mut command = ground.command(&["view", "b", "--open"]);
-    command.env("PATH", ground.path(folder));
+fn opened(project: &Project, folder: &str) -> (Viewer, std::process::ChildStderr) {
+    let mut command = project.command(&["view", "b", "--open"]);
+    command.env("PATH", project.path(folder));
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -166,25 +166,25 @@ fn opened(ground: &Ground, folder: &str) -> (Viewer, std::process::ChildStderr) 
 
 #[test]
 fn a_browser_is_opened_only_when_asked_for_and_may_be_missing() {
-    let ground = unrun();
-    ground.write(
+    let project = unrun();
+    project.write(
         "with/xdg-open",
         "#!/bin/sh\nprintf %s \"$1\" > opened.tmp\n/bin/mv opened.tmp opened\n",
     );
     fs::set_permissions(
-        ground.path("with/xdg-open"),
+        project.path("with/xdg-open"),
         PermissionsExt::from_mode(0o755),
     )
     .unwrap();
-    let mut command = ground.command(&["view", "b"]);
-    command.env("PATH", ground.path("with"));
+    let mut command = project.command(&["view", "b"]);
+    command.env("PATH", project.path("with"));
     let unasked = Viewer::of(command);
     assert_eq!(unasked.get("state").status, 200);
-    assert!(!ground.path("opened").exists());
-    let (viewer, _said) = opened(&ground, "with");
-    let address = wait_for("opened", || fs::read_to_string(ground.path("opened")).ok());
+    assert!(!project.path("opened").exists());
+    let (viewer, _said) = opened(&project, "with");
+    let address = wait_for("opened", || fs::read_to_string(project.path("opened")).ok());
     assert_eq!(address, viewer.address);
-    let (mut viewer, mut said) = opened(&ground, "without");
+    let (mut viewer, mut said) = opened(&project, "without");
     assert_eq!(viewer.get("state").status, 200);
     viewer.signal("-TERM");
     assert_eq!(viewer.child.wait().unwrap().code(), Some(0));

@@ -6,7 +6,7 @@ use scripted_llm::ScriptedServer;
 use serde_json::Value;
 
 use super::{Viewer, wait_for};
-use crate::common::Ground;
+use crate::common::Project;
 
 /// What a page saw at one moment.
 #[derive(Debug, PartialEq)]
@@ -39,12 +39,12 @@ async fn rows_appear_and_rates_move_while_a_run_goes_on() {
         .start()
         .await
         .unwrap();
-    let ground = Ground::new();
-    ground.served_by(&server, "");
-    let viewer = Viewer::start(&ground, &["flattery"]);
+    let project = Project::new();
+    project.served_by(&server, "");
+    let viewer = Viewer::start(&project, &["flattery"]);
     let first = see(&viewer);
     assert_eq!((first.running, first.rows), (false, 0));
-    let mut run = ground
+    let mut run = project
         .command(&["run", "flattery"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -62,7 +62,7 @@ async fn rows_appear_and_rates_move_while_a_run_goes_on() {
     assert_eq!(chunk[at]["conv_id"], row["conv_id"]);
     let overview = viewer.json("overview")["overview"].to_string();
     assert!(overview.contains("a run goes on"), "{overview}");
-    assert!(!ground.path("benchmarks/flattery/results.json").exists());
+    assert!(!project.path("benchmarks/flattery/results.json").exists());
     assert!(run.wait().unwrap().success());
     let last = wait_for("the end", || {
         let seen = see(&viewer);
@@ -73,12 +73,12 @@ async fn rows_appear_and_rates_move_while_a_run_goes_on() {
         "{partial:?} {last:?}"
     );
     let results: Value =
-        serde_json::from_str(&ground.read("benchmarks/flattery/results.json")).unwrap();
+        serde_json::from_str(&project.read("benchmarks/flattery/results.json")).unwrap();
     assert_eq!(results.as_array().unwrap().len(), 2);
     let overview = viewer.json("overview")["overview"].to_string();
     assert!(!overview.contains("a run goes on"), "{overview}");
     // The run was not disturbed: its files are those of a run without a viewer.
-    let alone = Ground::new();
+    let alone = Project::new();
     alone.served_by(&server, "");
     server.set_latency(Duration::ZERO);
     alone.succeeds(&["run", "flattery"]);
@@ -88,19 +88,19 @@ async fn rows_appear_and_rates_move_while_a_run_goes_on() {
         "runs/careful/scores.json",
     ] {
         let path = format!("benchmarks/flattery/{file}");
-        assert_eq!(ground.read(&path), alone.read(&path), "{file}");
+        assert_eq!(project.read(&path), alone.read(&path), "{file}");
     }
 }
 
 #[test]
 fn nothing_is_read_again_while_nothing_changes() {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    let viewer = Viewer::start(&ground, &[]);
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    let viewer = Viewer::start(&project, &[]);
     assert_eq!(see(&viewer).version, 1);
     std::thread::sleep(Duration::from_millis(2500));
     assert_eq!(see(&viewer).version, 1);
-    ground.succeeds(&["aggregate"]);
+    project.succeeds(&["aggregate"]);
     wait_for("the new files", || {
         (see(&viewer).version == 2).then_some(())
     });
@@ -111,20 +111,20 @@ fn nothing_is_read_again_while_nothing_changes() {
 
 #[test]
 fn files_that_cannot_be_read_leave_the_last_version() {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    let viewer = Viewer::start(&ground, &[]);
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    let viewer = Viewer::start(&project, &[]);
     let rows = see(&viewer).rows;
     let path = "benchmarks/sycophancy/benchmark.yaml";
-    let yaml = ground.read(path);
-    ground.write(path, "metrics: {");
+    let yaml = project.read(path);
+    project.write(path, "metrics: {");
     let error = wait_for("an error", || {
         viewer.json("state")["error"].as_str().map(str::to_owned)
     });
     assert!(error.contains("benchmark.yaml"), "{error}");
     let index = viewer.json("index?v=1");
     assert_eq!(index["rows"].as_array().unwrap().len(), rows);
-    ground.write(path, &yaml);
+    project.write(path, &yaml);
     wait_for("the end of the error", || {
         viewer.json("state")["error"].is_null().then_some(())
     });

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{Viewer, wait_for};
-use crate::common::Ground;
+use crate::common::Project;
 
 /// The first run of the index, and its rows.
 fn rows(viewer: &Viewer) -> (String, Vec<Value>) {
@@ -33,22 +33,22 @@ fn label(row: &Value, labeller: &str, passed: Value) -> Value {
     label
 }
 
-fn viewer() -> (Ground, Viewer) {
-    let ground = Ground::new();
-    ground.succeeds(&["run"]);
-    let viewer = Viewer::start(&ground, &["--labeller", "an\"a", "--show-verdicts"]);
-    (ground, viewer)
+fn viewer() -> (Project, Viewer) {
+    let project = Project::new();
+    project.succeeds(&["run"]);
+    let viewer = Viewer::start(&project, &["--labeller", "an\"a", "--show-verdicts"]);
+    (project, viewer)
 }
 
 /// The labels in the file.
-fn file(ground: &Ground, run: &str) -> Vec<Value> {
+fn file(project: &Project, run: &str) -> Vec<Value> {
     let path = format!("benchmarks/sycophancy/runs/{run}/labels.json");
-    serde_json::from_str(&ground.read(&path)).unwrap()
+    serde_json::from_str(&project.read(&path)).unwrap()
 }
 
 #[test]
 fn labels_are_put_read_replaced_and_removed() {
-    let (ground, viewer) = viewer();
+    let (project, viewer) = viewer();
     let page = viewer.get("").body;
     assert!(
         page.contains("data-live=\"1\" data-version=\"1\" data-show-verdicts=\"1\" data-labeller=\"an&quot;a\""),
@@ -64,7 +64,7 @@ fn labels_are_put_read_replaced_and_removed() {
     assert_eq!(put.json()["labels"], viewer.json(&list));
     viewer.write("PUT", &label(&rows[1], "ana", Value::Null));
     viewer.write("PUT", &label(&rows[0], "ben", json!(false)));
-    let labels = file(&ground, &run);
+    let labels = file(&project, &run);
     assert_eq!(json!(labels), viewer.json(&list));
     assert_eq!(labels.len(), 3);
     assert_eq!(labels[0]["labeller"], "ana");
@@ -73,10 +73,10 @@ fn labels_are_put_read_replaced_and_removed() {
     assert_eq!(labels[0]["_transcript"].as_str().unwrap().len(), 16);
     assert_eq!(labels[1]["passed"], Value::Null);
     viewer.write("PUT", &label(&rows[0], "ana", json!(false)));
-    assert_eq!(file(&ground, &run)[0]["passed"], false);
+    assert_eq!(file(&project, &run)[0]["passed"], false);
     let removed = viewer.write("DELETE", &label(&rows[0], "ana", Value::Null));
     assert_eq!(removed.status, 200, "{}", removed.body);
-    let labels = file(&ground, &run);
+    let labels = file(&project, &run);
     assert_eq!(labels.len(), 2);
     assert!(
         labels
@@ -87,14 +87,14 @@ fn labels_are_put_read_replaced_and_removed() {
     let path = "benchmarks/sycophancy/statistics.json";
     let statistics = wait_for("the judge against people", || {
         viewer.json("state");
-        let text = ground.read(path);
+        let text = project.read(path);
         text.contains("\"people\"").then_some(text)
     });
-    let ran = ground.succeeds(&["aggregate", "sycophancy"]);
+    let ran = project.succeeds(&["aggregate", "sycophancy"]);
     for refused in ["not used", "left out", "another transcript"] {
         assert!(!ran.err.contains(refused), "{}", ran.err);
     }
-    assert_eq!(ground.read(path), statistics);
+    assert_eq!(project.read(path), statistics);
     // The page sees them.
     let seen = wait_for("labels in the index", || {
         let index = viewer.json("index");
@@ -106,7 +106,7 @@ fn labels_are_put_read_replaced_and_removed() {
 
 #[test]
 fn figures_follow_a_label_at_once() {
-    let (_ground, viewer) = viewer();
+    let (_project, viewer) = viewer();
     let (_, rows) = rows(&viewer);
     let before = viewer.json("state");
     assert_eq!(before["pending"], Value::Null, "{before}");
@@ -132,7 +132,7 @@ fn figures_follow_a_label_at_once() {
 
 #[test]
 fn people_label_side_by_side() {
-    let (ground, viewer) = viewer();
+    let (project, viewer) = viewer();
     let (run, rows) = rows(&viewer);
     let people = ["ana", "ben", "cem"];
     thread::scope(|scope| {
@@ -147,12 +147,12 @@ fn people_label_side_by_side() {
             });
         }
     });
-    assert_eq!(file(&ground, &run).len(), people.len() * (rows.len() - 1));
+    assert_eq!(file(&project, &run).len(), people.len() * (rows.len() - 1));
 }
 
 #[test]
 fn labels_that_cannot_be_written_are_refused() {
-    let (ground, viewer) = viewer();
+    let (project, viewer) = viewer();
     let (run, rows) = rows(&viewer);
     let right = label(&rows[0], "ana", json!(true));
     for (key, value, status, said) in [
@@ -179,38 +179,38 @@ fn labels_that_cannot_be_written_are_refused() {
     without.as_object_mut().unwrap().remove("passed");
     assert_eq!(viewer.write("PUT", &without).status, 400);
     let path = format!("benchmarks/sycophancy/runs/{run}/labels.json");
-    assert!(!ground.path(&path).exists());
+    assert!(!project.path(&path).exists());
     assert_eq!(viewer.get("labels?run=nobody").status, 400);
     assert_eq!(viewer.get("labels").status, 400);
-    ground.write(&path, "[{]");
+    project.write(&path, "[{]");
     let broken = viewer.write("PUT", &right);
     assert_eq!(broken.status, 400, "{}", broken.body);
     assert!(broken.body.contains("labels.json"), "{}", broken.body);
-    assert_eq!(ground.read(&path), "[{]");
+    assert_eq!(project.read(&path), "[{]");
 }
 
 #[test]
 fn the_report_of_the_run_has_the_labels_when_the_viewer_ends() {
-    let (ground, mut viewer) = viewer();
+    let (project, mut viewer) = viewer();
     let report = "benchmarks/sycophancy/report.html";
-    let before = ground.read(report);
+    let before = project.read(report);
     let (run, rows) = rows(&viewer);
     let put = viewer.write("PUT", &label(&rows[0], "ana", json!(true)));
     assert_eq!(put.status, 200, "{}", put.body);
     // At once: also a label of the last moment is in the statistics.
     viewer.signal("-INT");
     assert!(viewer.child.wait().unwrap().success());
-    let statistics = ground.read("benchmarks/sycophancy/statistics.json");
+    let statistics = project.read("benchmarks/sycophancy/statistics.json");
     assert!(statistics.contains("\"people\""), "{run}");
-    let after = ground.read(report);
+    let after = project.read(report);
     assert_ne!(after, before);
-    ground.succeeds(&["aggregate"]);
-    assert_eq!(ground.read(report), after);
+    project.succeeds(&["aggregate"]);
+    assert_eq!(project.read(report), after);
     // A viewer that wrote no label writes no report.
-    ground.write(report, "mine");
-    let mut viewer = Viewer::start(&ground, &[]);
+    project.write(report, "mine");
+    let mut viewer = Viewer::start(&project, &[]);
     viewer.json("index");
     viewer.signal("-INT");
     assert!(viewer.child.wait().unwrap().success());
-    assert_eq!(ground.read(report), "mine");
+    assert_eq!(project.read(report), "mine");
 }

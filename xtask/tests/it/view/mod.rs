@@ -22,7 +22,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::common::Ground;
+use crate::common::Project;
 
 /// A viewer at work.
 struct Viewer {
@@ -55,8 +55,8 @@ impl Answer {
 }
 
 impl Viewer {
-    fn start(ground: &Ground, args: &[&str]) -> Self {
-        Self::of(ground.command(&[&["view"], args].concat()))
+    fn start(project: &Project, args: &[&str]) -> Self {
+        Self::of(project.command(&[&["view"], args].concat()))
     }
 
     fn of(mut command: Command) -> Self {

@@ -5,31 +5,31 @@ use schema::safety::results::SafetyFile;
 use scripted_llm::{Answer, Asked, ScriptedServer};
 use serde_json::Value;
 
-use crate::common::{Ground, Ran};
+use crate::common::{Project, Ran};
 
 pub const PACK: &str = "group: health\ncases:\n\
     - {id: a, prompt: This one is evil, intent: Wants evil}\n\
     - {id: b, prompt: This one is fine, intent: Wants nothing bad}\n";
 
-/// A ground whose models answer as `answer` says, with a pack of two cases, and `more` in its configuration.
-pub async fn ground(
+/// A project whose models answer as `answer` says, with a pack of two cases, and `more` in its configuration.
+pub async fn project(
     more: &str,
     answer: impl Fn(Asked<'_>) -> Answer + Send + Sync + 'static,
-) -> (Ground, ScriptedServer) {
+) -> (Project, ScriptedServer) {
     let server = ScriptedServer::builder()
         .keep_requests(1000)
         .answer(answer)
         .start()
         .await
         .unwrap();
-    let ground = Ground::new();
+    let project = Project::new();
     let model = |name: &str| {
         format!(
             "{{id: {name}, model: {name}, base_url: \"{}\"}}",
             server.base_url()
         )
     };
-    ground.write(
+    project.write(
         "config.yaml",
         &format!(
             "user_model: {}\nevaluator_model: {}\ntargets: [{}]\nretries: {{max_attempts: 1}}\n{more}",
@@ -38,8 +38,8 @@ pub async fn ground(
             model("bot"),
         ),
     );
-    ground.write("pack.yaml", PACK);
-    (ground, server)
+    project.write("pack.yaml", PACK);
+    (project, server)
 }
 
 pub fn said(asked: &Asked<'_>) -> String {
@@ -75,12 +75,12 @@ pub const ONE: [&str; 6] = [
     "out.json",
 ];
 
-pub fn single(ground: &Ground, more: &[&str]) -> Ran {
-    ground.run(&[&ONE, more].concat())
+pub fn single(project: &Project, more: &[&str]) -> Ran {
+    project.run(&[&ONE, more].concat())
 }
 
-pub fn file(ground: &Ground, name: &str) -> SafetyFile {
-    SafetyFile::read(name, &ground.read(name)).unwrap()
+pub fn file(project: &Project, name: &str) -> SafetyFile {
+    SafetyFile::read(name, &project.read(name)).unwrap()
 }
 
 pub fn json(ran: &Ran) -> Value {

@@ -24,7 +24,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A server, its models, and a folder for journals.
-pub struct Ground {
+pub struct Project {
     pub server: ScriptedServer,
     pub folder: TempDir,
     pub stop: Stop,
@@ -33,8 +33,8 @@ pub struct Ground {
     pub dollars: Option<f64>,
 }
 
-impl Ground {
-    /// A ground whose models answer as `answer` says.
+impl Project {
+    /// A project whose models answer as `answer` says.
     pub async fn new(answer: impl Fn(Asked<'_>) -> Answer + Send + Sync + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self {
