@@ -208,6 +208,27 @@ fn cost_and_time_of_two_models() {
     insta::assert_snapshot!("cost.html", html);
 }
 
+/// A target of a run that goes on has no cost yet: neither it nor the whole is shown as free.
+#[test]
+fn a_cost_that_is_not_written_yet_is_not_zero() {
+    let mut summary = two();
+    let free = PhaseCost {
+        cost: Some(0.0),
+        ..PhaseCost::default()
+    };
+    let costs = &mut summary.parts[0].costs;
+    costs.clear();
+    costs.insert(
+        ModelId::new("careful").unwrap(),
+        IndexMap::from([("simulate".to_owned(), free)]),
+    );
+    assert!(overview_html(&summary).contains("$0.0000"));
+    let costs = &mut summary.parts[0].costs;
+    costs.insert(ModelId::new("careful").unwrap(), IndexMap::new());
+    let html = overview_html(&summary);
+    assert!(!html.contains("$0.0000"), "{html}");
+}
+
 #[test]
 fn markdown_of_two_models() {
     insta::assert_snapshot!("report.md", report_markdown(&two(), Some("figures")));

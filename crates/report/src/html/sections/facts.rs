@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexMap;
 use schema::{CostSum, ModelId, PhaseCost, statistics::TargetStatistics, text::counted};
 
 use super::{Block, Section, SectionPart};
@@ -145,9 +146,12 @@ fn several(values: Vec<String>) -> Option<String> {
     }
 }
 
-/// Dollars of everything in the tree; `None` where no file has any.
+/// Dollars of everything in the tree. `None` if the files of a target have no cost, as those of a run that goes on.
 fn tree_cost(place: &SectionPart<'_>) -> Option<PhaseCost> {
     let part = place.part;
+    if part.costs.values().any(IndexMap::is_empty) {
+        return None;
+    }
     let all = part.costs.values().flat_map(|phases| phases.values());
     let all: Vec<&PhaseCost> = all.chain(part.shared_costs.values()).collect();
     (!all.is_empty()).then(|| super::cost::total(all))
@@ -216,9 +220,10 @@ fn models(place: &SectionPart<'_>) -> Sheet {
     sheet.without_empty_columns()
 }
 
-/// What the target's conversations and their judging cost; empty where no file tells.
+/// The cost of the target's conversations and verdicts. Empty if no file has one.
 fn cost_of(place: &SectionPart<'_>, target: &ModelId) -> String {
-    let Some(phases) = place.part.costs.get(target) else {
+    let phases = place.part.costs.get(target);
+    let Some(phases) = phases.filter(|phases| !phases.is_empty()) else {
         return String::new();
     };
     let mut sum = CostSum::default();

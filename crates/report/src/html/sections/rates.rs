@@ -55,10 +55,12 @@ impl Scope<'_> {
         }
     }
 
-    /// The title, with a link to its rows.
+    /// The name in the first column, with a link to its rows.
     fn cell(&self, link: String) -> Cell {
         match self {
             Self::Metric(metric) => Cell::metric(metric, link),
+            Self::Type(MetricType::Positive) => Cell::linked("positive metrics", link),
+            Self::Type(MetricType::Negative) => Cell::linked("negative metrics", link),
             _ => Cell::linked(self.title(), link),
         }
     }
