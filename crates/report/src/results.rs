@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schema::{
     IncompleteReplies, ModelId, PhaseCost, SimulatorFaultCounts,
-    statistics::{RateStatistics, Statistics, TargetStatistics},
+    statistics::{RateStatistics, Rates, Statistics, TargetStatistics},
     text::counted,
 };
 
@@ -265,8 +265,16 @@ fn simulator_note(target: &TargetStatistics) -> Option<String> {
     ))
 }
 
-/// The notes of the rates in the table, each once, with the models and types that it is about.
+/// The notes of the rates in the table, each once, with the models that it is about, and their types of metrics if there are both.
 pub(crate) fn rate_notes(targets: &[TargetStatistics]) -> Vec<String> {
+    let has = |of: fn(&Rates) -> &RateStatistics| {
+        let rates = targets.iter().map(|target| of(&target.rates));
+        rates
+            .map(|rate| rate.rows + rate.missing.unscored())
+            .sum::<u64>()
+            > 0
+    };
+    let has_both = has(|rates| &rates.positive) && has(|rates| &rates.negative);
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
     for target in targets {
         let rates = &target.rates;
@@ -274,7 +282,11 @@ pub(crate) fn rate_notes(targets: &[TargetStatistics]) -> Vec<String> {
             let Some(note) = rate.note.as_deref() else {
                 continue;
             };
-            let about = format!("{} {name}", clean(target.target.as_str()));
+            let id = clean(target.target.as_str());
+            let about = match has_both {
+                true => format!("{id} {name}"),
+                false => id,
+            };
             match found.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, all)) => all.push(about),
                 None => found.push((note, vec![about])),

@@ -25,6 +25,7 @@ const ROW_ERROR: usize = 300;
 /// The conversation of a sample. `metrics` are the places of the metrics of its scores.
 pub(super) fn conversation<'a>(
     run: usize,
+    kind: RunKind,
     sample: &'a Sample,
     metrics: &[usize],
 ) -> ConversationData<'a> {
@@ -37,7 +38,7 @@ pub(super) fn conversation<'a>(
         system_prompt: sample.system_prompt.as_deref(),
         messages: messages(sample),
         scores: scores
-            .map(|(row, metric)| score(sample, row, *metric))
+            .map(|(row, metric)| score(sample, kind, row, *metric))
             .collect(),
         realism: of.realism.as_ref().map(realism),
         faults: faults(of),
@@ -141,13 +142,13 @@ fn calls<'a>(calls: &[&'a Call]) -> CallData<'a> {
     }
 }
 
-fn score<'a>(sample: &'a Sample, score: &'a Score, metric: usize) -> ScoreData<'a> {
+fn score<'a>(sample: &'a Sample, kind: RunKind, score: &'a Score, metric: usize) -> ScoreData<'a> {
     let judged: Vec<&Call> = sample.judge_calls(&score.metric_id).collect();
     let judges: &[JudgeVerdict] = &score.judges;
     ScoreData {
         metric,
         verdict: score.passed.into(),
-        shown: shown(score),
+        shown: shown(kind, score),
         reason: score.no_verdict.map(|reason| reason.as_str()),
         justification: &score.justification,
         error: score.error.as_deref(),
@@ -203,11 +204,12 @@ fn realism(of: &Realism) -> RealismData<'_> {
     }
 }
 
-/// What a judge decided where it is more than yes or no; of a safety evaluation the score.
-fn shown(score: &Score) -> Option<String> {
+/// What a judge decided if it is more than yes or no. Of a safety evaluation, the score.
+fn shown(kind: RunKind, score: &Score) -> Option<String> {
     let verdict = score.verdict.as_ref().map(schema::Verdict::text);
     let graded = || {
-        let value = score.score.filter(|value| *value != 0.0 && *value != 1.0);
+        let is_yes_or_no = |value: &f64| kind == RunKind::Benchmark && [0.0, 1.0].contains(value);
+        let value = score.score.filter(|value| !is_yes_or_no(value));
         value.map(|value| value.to_string())
     };
     verdict.or_else(graded)
@@ -246,7 +248,7 @@ pub(super) fn rows(
             metric: *metric,
             verdict: score.passed.into(),
             reason: score.no_verdict.map(|reason| reason.as_str()),
-            shown: shown(score),
+            shown: shown(kind, score),
             error: score.error.as_deref().map(|error| start(error, ROW_ERROR)),
             split: is_split(score),
             ..row.clone()

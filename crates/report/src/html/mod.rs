@@ -221,7 +221,7 @@ impl HtmlReport {
         if rows.is_empty() {
             return Ok(());
         }
-        let data = conversation::conversation(run, sample, &metrics);
+        let data = conversation::conversation(run, self.kind, sample, &metrics);
         let json = serde_json::to_vec(&data)?;
         self.conversations.push(self.spool.add(&json)?);
         self.kept.add(rows, self.conversations.len() - 1);
