@@ -1,27 +1,27 @@
-//! Whether models can be used, one by one.
+//! The table of checked models: for each model, whether it can be used.
 
 use crate::text::{width, wrapped};
 
 /// Room for the mark in front of a model.
 const INDENT: &str = "      ";
 
-/// The result of the check of a model.
+/// The result of checking one model.
 #[derive(Clone, Debug)]
 pub struct ModelCheck {
-    /// The model: where the configuration names it, and its id.
+    /// The place in the configuration that names the model, and the model's id.
     pub who: String,
     /// Its endpoint.
     pub endpoint: String,
     /// Whether it can be used.
     pub is_fine: bool,
-    /// What it answered, or what is wrong. May have several lines.
+    /// The model's answer, or the error. May have several lines.
     pub text: String,
-    /// What to do, where the text does not say it.
+    /// How to fix the error, where the text does not say it.
     pub to_mend: Option<String>,
 }
 
-/// A row for each model, in columns where all of them fit into `width`; else each part of a row on lines of its own. Nothing is
-/// shortened: what is wrong and where is to be read in full.
+/// A row for each model, in columns if every line fits into `width`. Otherwise each part of a row has its own lines. Nothing is
+/// shortened: the reader needs errors and their locations in full.
 #[must_use]
 pub fn checks_table(checks: &[ModelCheck], width: usize) -> String {
     let text = in_columns(checks);

@@ -13,11 +13,11 @@ use crate::{
     text::{clean, wrapped},
 };
 
-/// Columns of a note where the output has more.
+/// The widest that a note is wrapped, in columns, where the output is wider.
 const NOTE: usize = 80;
 
-/// A table for each pair: both rates, their difference with its 95% interval, and the p-value to be read, over all rows and by metric; below
-/// it, in words, what may be said. `names` are what the two sides of a pair are called: their ids where it is `None`.
+/// A table for each pair: both rates, their difference with its 95% interval, and the corrected p-value, over all rows and by metric.
+/// Below the table, sentences state the conclusions. `names` are the names of the two sides of a pair; `None` means their ids.
 #[must_use]
 pub fn comparison_tables(
     comparisons: &[Comparison],
@@ -30,7 +30,7 @@ pub fn comparison_tables(
         if !text.is_empty() {
             text.push('\n');
         }
-        // Writing to a text does not fail.
+        // Writing to a String does not fail.
         let _ = writeln!(text, "{}", title(first, names));
         let mut table = Table::new(1, &["metric", "A", "B", "difference", "95% interval", "p"]);
         for comparison in pair {
@@ -49,10 +49,10 @@ pub fn comparison_tables(
     text
 }
 
-/// What a comparison says where two differ.
+/// The conclusion of a comparison between two targets that differ.
 pub(crate) const DIFFER: &str = "differ";
 
-/// Why an interval can leave 0 out where no difference is shown; `None` where none of these does.
+/// A note that explains why an interval can exclude 0 although no difference is shown. `None` if this applies to no difference.
 pub(crate) fn disagreement<'d>(
     differences: impl IntoIterator<Item = &'d DifferenceStatistics>,
 ) -> Option<&'static str> {
@@ -64,7 +64,7 @@ pub(crate) fn disagreement<'d>(
     differences.into_iter().any(disagrees).then_some(note)
 }
 
-/// The same as tables of Markdown.
+/// The same tables as [`comparison_tables`], in Markdown.
 #[must_use]
 pub fn comparison_markdown(comparisons: &[Comparison], names: Option<[&str; 2]>) -> String {
     let mut text = String::new();
@@ -92,12 +92,12 @@ pub fn comparison_markdown(comparisons: &[Comparison], names: Option<[&str; 2]>)
     text
 }
 
-/// The comparisons of each pair: those that stand next to each other.
+/// Groups adjacent comparisons of the same pair.
 pub(crate) fn pairs<C>(
     comparisons: &[C],
     names: fn(&C) -> (&ModelId, &ModelId),
 ) -> impl Iterator<Item = &[C]> {
-    // A pair begins with the comparison of all rows; the same pair can come again, from another tree.
+    // A pair begins with the comparison of all rows. The same pair can occur again, from another tree.
     comparisons.chunk_by(move |one, next| names(one) == names(next))
 }
 
@@ -109,7 +109,7 @@ fn title(first: &Comparison, names: Option<[&str; 2]>) -> String {
     }
 }
 
-/// Both rates, the difference, its interval and the p-value to be read.
+/// Both rates, the difference, its interval and the p-value after Holm's correction.
 pub(crate) fn cells(difference: &DifferenceStatistics) -> [String; 5] {
     [
         percent(Some(difference.rate_a)),
@@ -127,7 +127,7 @@ pub(crate) fn cells(difference: &DifferenceStatistics) -> [String; 5] {
     ]
 }
 
-/// A difference with its sign; what is not quite 0 or 1 never looks like it.
+/// A difference with its sign. A value that only rounds to 0, 1 or -1 is shown as a bound: `<+0.01`, `>+0.99`.
 pub(crate) fn signed(difference: f64) -> String {
     match format!("{difference:+.2}").as_str() {
         "+0.00" | "-0.00" if difference > 0.0 => "<+0.01".to_owned(),
@@ -139,7 +139,7 @@ pub(crate) fn signed(difference: f64) -> String {
     }
 }
 
-/// What may be said, each sentence once, with what it is about.
+/// The conclusions, each once, with the scopes that they hold for.
 fn words(pair: &[Comparison]) -> Vec<String> {
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
     for comparison in pair {
@@ -156,7 +156,7 @@ fn words(pair: &[Comparison]) -> Vec<String> {
         .collect()
 }
 
-/// Text for one cell.
+/// Text escaped for a cell of a Markdown table.
 pub(crate) fn escaped(text: &str) -> String {
     clean(text)
         .replace('\\', "\\\\")

@@ -1,22 +1,22 @@
-//! What failed or was left out, and why.
+//! Rows that failed or were skipped, grouped by reason.
 
 use schema::{ModelId, text::counted};
 
 use crate::text::{clean, excerpt, wrapped};
 
-/// How many examples of a reason are kept.
+/// The most examples kept of a reason.
 const EXAMPLES: usize = 3;
-/// How many reasons are distinguished.
+/// The most reasons that are told apart.
 const REASONS: usize = 200;
-/// How many reasons are shown.
+/// The most reasons that are shown.
 const SHOWN: usize = 20;
 
 /// One row that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The phase, as the command line names it: `simulate`, for one.
+    /// The phase, as the command line names it, for example `simulate`.
     pub phase: String,
-    /// The model the row belongs to, where it belongs to one.
+    /// The model that the row belongs to, if any.
     pub model: Option<ModelId>,
     /// The row: a conversation id, a scenario id, a metric id.
     pub row: String,
@@ -24,35 +24,35 @@ pub struct Failure {
     pub reason: String,
 }
 
-/// Rows of one phase and model that failed, or were left out, for the same reason.
+/// Rows of one phase and model that failed, or were skipped, for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureGroup {
     /// The phase, as the command line names it.
     pub phase: String,
-    /// The model the rows belong to, where they belong to one.
+    /// The model that the rows belong to, if any.
     pub model: Option<ModelId>,
     /// Why they failed.
     pub reason: String,
-    /// How many they are.
+    /// The number of rows.
     pub rows: u64,
-    /// Some of them.
+    /// Some of these rows.
     pub examples: Vec<String>,
-    /// Whether they were left out because the budget was spent, and did not fail.
+    /// Whether the rows were skipped because the budget was spent, as opposed to failed.
     pub skipped: bool,
 }
 
-/// Failures by phase, model and reason. It keeps a few examples of each, so its size does not follow their number.
+/// Failures by phase, model and reason. It keeps a few examples of each, so its size does not grow with the number of failures.
 #[derive(Clone, Debug, Default)]
 pub struct FailureGroups {
     groups: Vec<FailureGroup>,
     failed: u64,
     skipped: u64,
-    /// Rows beyond the reasons that are distinguished.
+    /// Rows whose reason came after the first [`REASONS`] reasons.
     others: u64,
 }
 
 impl FailureGroups {
-    /// Counts one failure. Reasons that differ only in naming the row are one.
+    /// Counts one failure. Reasons that differ only in the name of the row count as the same reason.
     pub fn push(&mut self, failure: Failure) {
         let Failure {
             phase,
@@ -74,7 +74,7 @@ impl FailureGroups {
         });
     }
 
-    /// Counts failures that are grouped already. A very long reason is kept in part.
+    /// Counts failures that are already grouped. Of a very long reason, the start and the end are kept.
     pub fn push_group(&mut self, mut group: FailureGroup) {
         if group.rows == 0 {
             return;
@@ -107,25 +107,25 @@ impl FailureGroups {
         }
     }
 
-    /// How many rows failed or were left out.
+    /// The number of rows that failed or were skipped.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.failed + self.skipped
     }
 
-    /// How many rows were left out because the budget was spent.
+    /// The number of rows that were skipped because the budget was spent.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Whether no row failed or was left out.
+    /// Whether no row failed or was skipped.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.total() == 0
     }
 
-    /// `3 rows failed, 16 skipped`, and shorter where one of them is none.
+    /// `3 rows failed, 16 skipped`. A count of 0 is left out.
     fn head(&self) -> String {
         let rows = |n| counted(n, "row", "rows");
         match (self.failed, self.skipped) {
@@ -150,8 +150,8 @@ impl FromIterator<Failure> for FailureGroups {
     }
 }
 
-/// What failed or was left out, and why, the most frequent first: each reason once, with its models, the number of rows and up to three
-/// of them. Empty when nothing failed. `width` is that of the terminal.
+/// The reasons why rows failed or were skipped, the most frequent first: each reason once, with its models, the number of rows and up to
+/// three examples. Empty if nothing failed. `width` is the terminal's width.
 #[must_use]
 pub fn failures_summary(failures: &FailureGroups, width: usize) -> String {
     match failures.is_empty() {
@@ -160,7 +160,7 @@ pub fn failures_summary(failures: &FailureGroups, width: usize) -> String {
     }
 }
 
-/// As [`failures_summary`], without the line of totals.
+/// The same as [`failures_summary`], without the line of totals.
 #[must_use]
 pub fn failure_reasons(failures: &FailureGroups, width: usize) -> String {
     let mut groups = by_reason(&failures.groups);
@@ -181,7 +181,7 @@ pub fn failure_reasons(failures: &FailureGroups, width: usize) -> String {
     text
 }
 
-/// The groups with those of other models for the same reason in one, and their models.
+/// Merges groups of different models with the same reason, and lists the models of each.
 fn by_reason(groups: &[FailureGroup]) -> Vec<(Vec<&ModelId>, FailureGroup)> {
     let mut all: Vec<(Vec<&ModelId>, FailureGroup)> = Vec::new();
     for group in groups {

@@ -1,4 +1,4 @@
-//! Where each file lies.
+//! The list of a run's files and their paths.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use crate::text::{clean, width};
 /// One file or folder of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct FileEntry<'a> {
-    /// What is in it, in a word or two.
+    /// The contents, in a word or two.
     pub what: &'a str,
-    /// Where it is.
+    /// The path.
     pub path: &'a Path,
 }
 
-/// One line per file. Paths are never shortened, so that they can be copied.
+/// One line per file. Paths are never shortened, so that users can copy them.
 #[must_use]
 pub fn files_list(files: &[FileEntry<'_>]) -> String {
     let names: Vec<String> = files.iter().map(|file| clean(file.what)).collect();
@@ -22,7 +22,7 @@ pub fn files_list(files: &[FileEntry<'_>]) -> String {
     for (name, file) in names.iter().zip(files) {
         let pad = " ".repeat(widest - width(name));
         let path = file.path.display().to_string();
-        // White space inside a path counts; only what could command the terminal goes.
+        // White space inside a path is kept. Only characters that could control the terminal are replaced.
         let path: String = path
             .chars()
             .map(|c| if c.is_control() { '\u{fffd}' } else { c })

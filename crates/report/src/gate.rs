@@ -14,11 +14,11 @@ use crate::{
     text::{clean, hanging},
 };
 
-/// How rates of safety results are read: those of a benchmark are the other way round.
+/// How to read the rates of safety results. In a benchmark's rates, higher is better.
 const LOWER_IS_BETTER: &str = "rates count failures: lower is better";
 
-/// The answer, and a table for each target: each rule with its answer and the numbers it was held against. Below it the reasons of those that
-/// did not pass.
+/// The answer of the gate, and a table for each target: each rule with its answer and the numbers that it was checked against. Below each
+/// table are the reasons of the rules that did not pass.
 #[must_use]
 pub fn gate_text(report: &GateReport, width: usize) -> String {
     let mut text = format!("{}\n", clean(&heading(report)));
@@ -30,7 +30,7 @@ pub fn gate_text(report: &GateReport, width: usize) -> String {
         let Some(first) = results.first() else {
             continue;
         };
-        // Writing to a text does not fail.
+        // Writing to a String does not fail.
         let _ = writeln!(text, "\n{}", clean(first.target.as_str()));
         let mut table = Table::new(2, &["answer", "scope", "requires", "found"]);
         for result in results {
@@ -52,7 +52,7 @@ pub fn gate_text(report: &GateReport, width: usize) -> String {
     text
 }
 
-/// The same as Markdown, for a job summary: one table, with the reason of every answer.
+/// The answers of the gate as Markdown, for a job summary: one table, with the reason of every answer.
 #[must_use]
 pub fn gate_markdown(report: &GateReport) -> String {
     let mut text = format!("### {}\n\n", escaped(&heading(report)));
@@ -117,7 +117,7 @@ pub(crate) fn heading(report: &GateReport) -> String {
     )
 }
 
-/// A rule by its name where it has one, and what it says.
+/// The name of a rule, if it has one, and its text.
 pub(crate) fn named(result: &GateResult) -> String {
     let rule = format!("{}, {}", result.scope, result.requires);
     match &result.name {
@@ -126,7 +126,7 @@ pub(crate) fn named(result: &GateResult) -> String {
     }
 }
 
-/// The numbers that a rule was held against.
+/// The numbers that a rule was checked against.
 pub(crate) fn found(result: &GateResult) -> String {
     let rate = &result.rate;
     match result.requires.quantity {

@@ -1,4 +1,4 @@
-//! What `judge-check` finds, at length: counts of both verdicts, coefficients, rates.
+//! The full result of `judge-check`: counts of both verdicts, coefficients, rates.
 
 use std::fmt::Write as _;
 
@@ -11,14 +11,14 @@ use crate::{
     text::{clean, wrapped},
 };
 
-/// How far a judge agrees with people, as text of `width` columns.
+/// The agreement of a judge with people, as text of `width` columns.
 #[must_use]
 pub fn judge_check_text(title: &str, people: &JudgeAgainstPeople, width: usize) -> String {
     let mut text = format!("{}\n", clean(title));
     for scope in &people.scopes {
         text.push('\n');
         if people.scopes.len() > 1 {
-            // Writing to a text does not fail.
+            // Writing to a String does not fail.
             let _ = writeln!(text, "{}", clean(&scope.scope));
         }
         let mut counts = Table::new(1, &["", "judge passed", "judge failed"]);
@@ -40,7 +40,7 @@ pub fn judge_check_text(title: &str, people: &JudgeAgainstPeople, width: usize) 
     text
 }
 
-/// The same as tables of Markdown.
+/// The same tables as [`judge_check_text`], in Markdown.
 #[must_use]
 pub fn judge_check_markdown(title: &str, people: &JudgeAgainstPeople) -> String {
     let mut text = format!("**{}**\n", escaped(title));
@@ -137,7 +137,7 @@ fn first_upper(text: &str) -> String {
     })
 }
 
-/// Text for one cell.
+/// Text escaped for a cell of a Markdown table.
 pub(crate) fn escaped(text: &str) -> String {
     clean(text)
         .replace('\\', "\\\\")

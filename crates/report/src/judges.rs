@@ -1,4 +1,4 @@
-//! The judges of a panel: how often each found the behaviour, and how far they agree.
+//! The judges of a panel: how often each judge found the behaviour, and how far the judges agree.
 
 use schema::{
     ReadingKind,
@@ -14,8 +14,8 @@ use crate::{
     text::{clean, wrapped},
 };
 
-/// A table of the judges of each target, and a line below on how far they agree; `by_metric`: of each metric, too. Empty where no panel
-/// judged.
+/// A table of the judges of each target, with a line below on their agreement. With `by_metric`, there is also a line for each metric.
+/// Empty if no panel judged.
 #[must_use]
 pub fn judges_table(name: &str, statistics: &Statistics, by_metric: bool, width: usize) -> String {
     let header = ["model", "judge", "verdicts", "present", "none", "as panel"];
@@ -66,7 +66,7 @@ pub fn judges_table(name: &str, statistics: &Statistics, by_metric: bool, width:
     text
 }
 
-/// How often a judge said the same again.
+/// How often a judge gave the same verdict again.
 pub(crate) fn again(reading: &ReadingStatistics) -> String {
     #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
     let share = reading.same as f64 / reading.rows as f64;
@@ -85,7 +85,7 @@ pub(crate) fn share(judge: &OneJudgeStatistics) -> Option<f64> {
     (judge.rows > 0).then(|| judge.present as f64 / judge.rows as f64)
 }
 
-/// How far judges agree, in a sentence.
+/// The agreement of judges, in a sentence.
 pub(crate) fn in_words(agreement: &AgreementStatistics, judges: usize) -> String {
     let number = |value: Option<f64>| {
         value.map_or_else(|| UNKNOWN.to_owned(), |value| format!("{value:.2}"))
@@ -106,8 +106,8 @@ pub(crate) fn in_words(agreement: &AgreementStatistics, judges: usize) -> String
     )
 }
 
-/// A line for the judges that gave one and the same verdict in all rows of all targets, where there are enough of them to tell: ten, and of
-/// one judge that decided alone ten of each type of metric.
+/// A line for each judge that gave the same verdict in all rows of all targets. A judge is listed only if it has enough rows: ten, or ten
+/// of each type of metric for a judge that decided alone.
 #[must_use]
 pub fn judges_that_never_vary(statistics: &Statistics) -> Vec<String> {
     let mut judges: Vec<(&str, u64, u64)> = Vec::new();
@@ -138,9 +138,9 @@ fn same_verdict(judge: &str, present: bool, rows: &str) -> String {
     )
 }
 
-/// The same of a judge that decided alone and is not named in the statistics. That a behaviour is absent, or present, in all rows of one type
-/// may be what the targets are like. A judge that finds it so in the rows of both types, in which targets should and should not show it,
-/// is worth a look.
+/// The same line for a judge that decided alone and is not named in the statistics. If a behaviour is absent, or present, in all rows of
+/// one type, the targets may really behave so. In the rows of the other type the opposite is desired, so the same verdict in the rows of
+/// both types is a reason to check the judge.
 fn only_judge_never_varies(statistics: &Statistics) -> Option<String> {
     let named = |target: &&TargetStatistics| {
         let judge = target.judge.as_ref();
@@ -281,9 +281,9 @@ mod tests {
             ]
         );
         assert!(lines((10, 10), (0, 10))[0].contains("present, in all 10"));
-        // All pass, and all fail: both verdicts are there.
+        // All rows pass, or all fail: with both types of metric, both verdicts occur.
         assert!(lines((10, 10), (10, 10)).is_empty() && lines((0, 10), (0, 10)).is_empty());
-        // One type alone: the target may be so. Too few of one type.
+        // Rows of one type only: the target may behave so. Then too few rows of one type.
         assert!(lines((0, 0), (40, 40)).is_empty() && lines((0, 9), (40, 40)).is_empty());
         assert!(lines((0, 10), (13, 14)).is_empty());
     }

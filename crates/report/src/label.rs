@@ -1,4 +1,4 @@
-//! A row that a person labels: the metric, the conversation, and afterwards what the judge said.
+//! A row that a person labels: the metric, the conversation, and afterwards the judge's verdict.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use schema::{Conversation, Metric, MetricType, Role, Score, Turn, VerdictType};
 
 use crate::text::{clean, hanging, section, shown, wrapped};
 
-/// What the person looks for, in lines of at most `columns`: the metric's name, its definition and examples.
+/// The metric's name, its definition and examples, in lines of at most `columns`.
 #[must_use]
 pub fn label_metric(metric: &Metric, columns: usize) -> String {
     let kind = metric.metric_type.as_str();
@@ -24,7 +24,7 @@ pub fn label_metric(metric: &Metric, columns: usize) -> String {
     text
 }
 
-/// The question to the person: what an answer means.
+/// The question to the person, with the meaning of each answer.
 #[must_use]
 pub fn label_question(metric: &Metric, columns: usize) -> String {
     let meaning = match metric.metric_type {
@@ -39,7 +39,7 @@ pub fn label_question(metric: &Metric, columns: usize) -> String {
     wrapped(&clean(&text), "", columns)
 }
 
-/// What judges answer in place of yes or no.
+/// The answers of judges for a metric that is not answered with yes or no.
 pub(crate) fn answers(of: &VerdictType) -> String {
     match of {
         VerdictType::Scale {
@@ -87,7 +87,8 @@ fn message(turn: &Turn, columns: usize) -> String {
     text
 }
 
-/// What neither the target nor the judge sees, and the target's system prompt: for those who ask for it.
+/// The hidden parts, shown on request: the target's system prompt, the simulated user's persona, goals and landmarks, and the target's
+/// reasoning. Neither the target nor the judge sees the parts about the simulated user.
 #[must_use]
 pub fn label_hidden(
     conversation: &Conversation,
@@ -123,7 +124,7 @@ pub fn label_hidden(
         .collect()
 }
 
-/// What the judge says of the row, with its reason and the passages that it quotes.
+/// The judge's verdict on the row, with its reason and the passages that it quotes.
 #[must_use]
 pub fn label_verdict(score: &Score, columns: usize) -> String {
     let mut verdict = match score.passed {
@@ -151,7 +152,7 @@ pub fn label_verdict(score: &Score, columns: usize) -> String {
     text
 }
 
-/// The lines of a text from outside, as they can be shown.
+/// The lines of an untrusted text, made safe to show.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let lines = text.trim_end().lines();
     lines.map(|line| shown(line).trim_end().to_owned())

@@ -1,22 +1,22 @@
-//! Results for people to look at: plain text, made to fit a terminal, and the report as an [HTML page](html).
+//! Results for people to read: plain text that fits a terminal, and the report as an [HTML page](html).
 //!
-//! Everything else takes values and gives a `String`; printing is up to the caller. Widths are in terminal columns.
+//! All other functions take values and return a `String`; the caller prints it. Widths are in terminal columns.
 //!
 //! - [`results_table`]: the rates per model.
 //! - [`grades_table`], [`standards_table`]: the scores of hazards, their bounds and grades, and what grades compare with.
-//! - [`comparison_tables`], [`comparison_markdown`]: which targets differ, and what could have been shown.
+//! - [`comparison_tables`], [`comparison_markdown`]: which targets differ, and which differences the data could have shown.
 //! - [`gate_text`], [`gate_markdown`]: the answers of a gate.
-//! - [`people_tables`], [`judge_check_text`], [`judge_check_markdown`]: how far judges agree with people.
+//! - [`people_tables`], [`judge_check_text`], [`judge_check_markdown`]: the agreement of judges with people.
 //! - [`label_metric`], [`label_conversation`], [`label_verdict`]: a row that a person labels.
-//! - [`failures_summary`]: what failed and why, each reason once.
-//! - [`spending_lines`]: what was asked for and paid.
-//! - [`safety_summary`], [`safety_spending`]: what a safety evaluation found.
-//! - [`plan_table`]: what a run would ask for and cost; [`metric_plan_table`]: what it could show.
+//! - [`failures_summary`]: the reasons of failures, each once.
+//! - [`spending_lines`]: the calls, tokens and cost of a run.
+//! - [`safety_summary`], [`safety_spending`]: the results of a safety evaluation.
+//! - [`plan_table`]: the calls and cost that a run would need; [`metric_plan_table`]: the differences that it could show.
 //! - [`report_markdown`], [`report_figures`], [`report_latex`]: the report in other formats.
 //! - [`checks_table`]: whether models can be used.
-//! - [`files_list`]: where each file lies.
+//! - [`files_list`]: the path of each file.
 //! - [`journal_item`], [`journal_line`], [`journal_tables`],
-//!   [`journal_findings`]: what a journal tells.
+//!   [`journal_findings`]: the contents of a journal.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -72,9 +72,9 @@
 //!
 //! # Limits
 //! - Text is shown left to right, without colours.
-//! - How wide a character is, is taken from Unicode; a terminal that draws some emoji wider or narrower shows ragged columns.
-//! - A text that is shortened may be cut between a letter and its accent.
-//! - [`FailureGroups`] tells at most 200 different reasons apart; the rest are counted together.
+//! - Widths of characters come from Unicode. A terminal that draws some emoji wider or narrower shows ragged columns.
+//! - A shortened text may be cut between a letter and its accent.
+//! - [`FailureGroups`] distinguishes at most 200 reasons; the rest are counted together.
 
 mod checks;
 mod comparisons;

@@ -1,4 +1,4 @@
-//! What a run could show, metric by metric.
+//! The differences that a run could show, metric by metric.
 
 use schema::statistics::MetricPlan;
 
@@ -8,11 +8,11 @@ use crate::{
     text::{clean, wrapped},
 };
 
-/// In the place of a difference that cannot be shown.
+/// Shown instead of a difference if no difference can be shown.
 const NONE: &str = "none";
 
-/// A table of what the rows of a run could show, with a line below for each assumption. `want_difference`: the difference that
-/// `scenarios_needed` of the plans is for. Empty without plans. `width` is that of the terminal.
+/// A table of the differences that the rows of a run could show, with a line below for each assumption. `want_difference` is the
+/// difference that `scenarios_needed` of the plans refers to. Empty without plans. `width` is the terminal's width.
 #[must_use]
 pub fn metric_plan_table(
     plans: &[MetricPlan],
@@ -77,7 +77,7 @@ fn name(plan: &MetricPlan, several: bool) -> String {
     })
 }
 
-/// A line for each text that `words` has, with the metrics that it is of; without them where it is of all.
+/// A line for each text that `words` returns, preceded by the metrics that it applies to unless it applies to all.
 fn grouped(
     plans: &[MetricPlan],
     name: &impl Fn(&MetricPlan) -> String,
@@ -115,7 +115,7 @@ fn shows_none(plan: &MetricPlan) -> String {
     )
 }
 
-/// The fewest base scenarios of which all that differ in one direction are a difference: 2^(1 - scenarios) * metrics <= 0.05.
+/// The fewest base scenarios that show a difference if all of them differ in the same direction: 2^(1 - scenarios) * metrics <= 0.05.
 fn fewest_scenarios(metrics: u64) -> u64 {
     let shows = |scenarios: &u64| {
         let signs = 1_u128.checked_shl(u32::try_from(scenarios - 1).unwrap_or(u32::MAX));
@@ -135,7 +135,7 @@ fn needed(plan: &MetricPlan, difference: f64) -> String {
     }
 }
 
-/// Where the numbers of a plan come from.
+/// The source of each number that a plan assumes.
 fn assumptions(plan: &MetricPlan) -> String {
     let all = [
         ("rate", format!("rate {}", percent(Some(plan.assumed.rate)))),
@@ -162,7 +162,7 @@ fn assumptions(plan: &MetricPlan) -> String {
     }
 }
 
-/// Two digits, never less than the number: a smaller difference would not be shown.
+/// Rounds up to two digits: the run could not show a smaller difference.
 fn rounded_up(difference: f64) -> String {
     format!("{:.2}", (difference * 100.0 - 1e-9).ceil() / 100.0)
 }

@@ -1,15 +1,15 @@
-//! Numbers as people read them.
+//! Numbers formatted for people.
 
-/// What stands for a value that is not known.
+/// Shown for an unknown value.
 pub(crate) const UNKNOWN: &str = "-";
 
-/// A rate from 0 to 1 in percent with one decimal; `-` where there is none. What is not quite nothing or all never
-/// looks like it: `<0.1%`, `>99.9%`.
+/// A rate from 0 to 1 in percent with one decimal; `-` without a rate. A rate that only rounds to 0% or 100% is shown as a bound:
+/// `<0.1%`, `>99.9%`.
 pub(crate) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(|| UNKNOWN.to_owned(), schema::text::percent)
 }
 
-/// The ends of an interval in percent; `-` where there is none.
+/// The ends of an interval in percent; `-` without an interval.
 pub(crate) fn interval(ends: Option<(f64, f64)>) -> String {
     ends.map_or_else(
         || UNKNOWN.to_owned(),
@@ -17,7 +17,7 @@ pub(crate) fn interval(ends: Option<(f64, f64)>) -> String {
     )
 }
 
-/// The same in fewer characters: `39.8-100.0%`.
+/// The same as [`interval`] in fewer characters: `39.8-100.0%`.
 pub(crate) fn compact_interval(ends: Option<(f64, f64)>) -> String {
     ends.map_or_else(
         || UNKNOWN.to_owned(),
@@ -28,7 +28,7 @@ pub(crate) fn compact_interval(ends: Option<(f64, f64)>) -> String {
     )
 }
 
-/// Dollars, to the cent from ten dollars on and to a hundredth of a cent below.
+/// Dollars, rounded to the cent from ten dollars on, and to a hundredth of a cent below.
 pub(crate) fn dollars(dollars: f64) -> String {
     if dollars > 0.0 && dollars < 0.000_05 {
         "<$0.0001".to_owned()
@@ -39,10 +39,10 @@ pub(crate) fn dollars(dollars: f64) -> String {
     }
 }
 
-/// A number of things in short: `950`, `12.3k`, `4.5M`, `7.8G`.
+/// A count in short form: `950`, `12.3k`, `4.5M`, `7.8G`.
 pub(crate) fn short(n: u64) -> String {
     for (unit, size) in [("k", 1_000_u64), ("M", 1_000_000), ("G", 1_000_000_000)] {
-        // Tenths of the unit, rounded; 999,950 and more is said in the next unit.
+        // Tenths of the unit, rounded. From 999,950 on, the next unit is used.
         let tenths = (u128::from(n) * 10 + u128::from(size) / 2) / u128::from(size);
         if n >= 10_000 && (tenths < 10_000 || unit == "G") {
             return format!("{}.{}{unit}", tenths / 10, tenths % 10);

@@ -1,4 +1,4 @@
-//! A judge beside people who labelled some of its rows.
+//! The agreement of a judge with people who labelled some of its rows.
 
 use schema::{
     ModelId,
@@ -13,8 +13,8 @@ use crate::{
     text::{clean, wrapped},
 };
 
-/// A table for each model whose rows people labelled: how far the judge agrees with them, and the rates that people would give. `metrics`:
-/// with a line for each metric. Empty where nothing is labelled.
+/// A table for each model whose rows people labelled: the agreement of the judge with them, and the rates that people would give. With
+/// `metrics`, there is a line for each metric. Empty without labels.
 #[must_use]
 pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> String {
     let mut text = String::new();
@@ -28,7 +28,7 @@ pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> St
     text
 }
 
-/// The rates that people would give of targets that are compared. Empty where nothing is labelled.
+/// The rates that people would give to compared targets. Empty without labels.
 #[must_use]
 pub fn compared_people(people: &[(ModelId, JudgeAgainstPeople)], width: usize) -> String {
     if people.is_empty() {
@@ -51,7 +51,7 @@ pub fn compared_people(people: &[(ModelId, JudgeAgainstPeople)], width: usize) -
     text
 }
 
-/// The same as a table of Markdown.
+/// The same table as [`compared_people`], in Markdown.
 #[must_use]
 pub fn compared_people_markdown(people: &[(ModelId, JudgeAgainstPeople)]) -> String {
     if people.is_empty() {
@@ -68,7 +68,7 @@ pub fn compared_people_markdown(people: &[(ModelId, JudgeAgainstPeople)]) -> Str
     text
 }
 
-/// What stands below a table of targets that are compared.
+/// The note below a table of compared targets.
 const COMPARED: &str = "The comparisons take the judge at its word. Corrected: the rate over all rows that people would give.";
 
 fn compared_rows(people: &[(ModelId, JudgeAgainstPeople)]) -> impl Iterator<Item = [String; 6]> {
@@ -86,11 +86,11 @@ fn compared_rows(people: &[(ModelId, JudgeAgainstPeople)]) -> impl Iterator<Item
     })
 }
 
-/// What stands below every table with a corrected rate.
+/// The note below every table with a corrected rate.
 pub(crate) const CORRECTED: &str = "Corrected: the rate that people would give, by the labels of rows that the judge passed and of rows that it failed; - where \
     none of either is labelled.";
 
-/// How far a judge agrees with people, under `title`, with a line for each metric where `metrics`.
+/// The agreement of a judge with people, under `title`. With `metrics`, there is a line for each metric.
 #[must_use]
 pub fn people_table(
     title: &str,
@@ -139,7 +139,7 @@ pub fn people_table(
     text
 }
 
-/// All rows, then each type that is not all of them, then with `metrics` each metric.
+/// The scopes to show: all rows, then each type of metric that does not cover all rows, then each metric if `metrics` is set.
 pub(crate) fn shown(people: &JudgeAgainstPeople, metrics: bool) -> Vec<&JudgeAgreement> {
     let all = people.scopes.first().map_or(0, |all| all.rows);
     let is_type = |scope: &JudgeAgreement| ["positive", "negative"].contains(&scope.scope.as_str());
@@ -152,7 +152,7 @@ pub(crate) fn shown(people: &JudgeAgainstPeople, metrics: bool) -> Vec<&JudgeAgr
     scopes.map(|(_, scope)| scope).collect()
 }
 
-/// What a reader should know of the labels, a sentence each.
+/// Notes on the labels, a sentence each.
 pub(crate) fn people_notes(people: &JudgeAgainstPeople) -> Vec<String> {
     let mut notes = Vec::new();
     if people.undecided > 0 {
@@ -196,7 +196,7 @@ fn between(people: &AgreementStatistics) -> String {
     }
 }
 
-/// Where only one verdict was given, in words: what agreement then says.
+/// What the agreement means if the judge or the people gave only one verdict, in words.
 fn one_class(all: &JudgeAgreement) -> Option<String> {
     let judge = (
         all.both_passed + all.judge_passed,

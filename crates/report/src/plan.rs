@@ -1,4 +1,4 @@
-//! What a run would ask for and cost.
+//! The calls, tokens and cost that a run would need.
 
 use schema::text::counted;
 
@@ -8,38 +8,38 @@ use crate::{
     text::{clean, wrapped},
 };
 
-/// From least to most.
+/// A range of expected values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span<T> {
-    /// The least that is expected.
+    /// The least expected.
     pub low: T,
-    /// The most that is expected.
+    /// The most expected.
     pub high: T,
 }
 
-/// One row of a plan: what one phase asks of one model.
+/// One row of a plan: the calls of one phase to one model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanRow {
-    /// The benchmark, or empty where there is only one. Shown where the rows are of several.
+    /// The benchmark; empty if there is only one. Shown if the rows belong to several.
     pub benchmark: String,
     /// The phase, as the command line names it.
     pub phase: String,
-    /// The model that is called.
+    /// The called model.
     pub model: String,
-    /// Rows that the phase makes.
+    /// Rows that the phase produces.
     pub rows: u64,
-    /// Those of them whose replies are all in the cache. A column shows them where any are; what follows is of the other rows.
+    /// Rows whose replies are all in the cache. A column shows them if there are any. The fields below count only the other rows.
     pub cached: u64,
     /// Calls to the model.
     pub calls: Span<u64>,
     /// Tokens, sent and received together.
     pub tokens: Span<u64>,
-    /// Dollars; `None` when the model's price is not known.
+    /// Dollars; `None` if the model's price is not known.
     pub dollars: Option<Span<f64>>,
 }
 
-/// A table of `rows` with a line of totals. Models without a known price are named below it, and the total says that they
-/// are left out. `width` is that of the terminal.
+/// A table of `rows` with a line of totals. Models without a known price are named below the table, and the total says that they are
+/// left out. `width` is the terminal's width.
 #[must_use]
 pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
     if rows.is_empty() {
@@ -52,7 +52,7 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
     let mut text = table.render(width);
     let mut models: Vec<String> = Vec::new();
     for row in unpriced {
-        // Once for all the targets that it is called for.
+        // A model is listed once, whatever the number of targets that it is called for.
         let model = row.model.split(" for target ").next().unwrap_or_default();
         let model = clean(model);
         if !models.contains(&model) {
@@ -76,7 +76,7 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
     text
 }
 
-/// The rows and their total. Those of `several` benchmarks name them in a column of its own.
+/// The rows and their total. Rows of `several` benchmarks have a column with the benchmark.
 fn table(rows: &[PlanRow], several: bool, priced: &[&PlanRow], unpriced: &[&PlanRow]) -> Table {
     let mut header = vec!["phase", "model", "rows", "calls", "tokens", "dollars"];
     if several {

@@ -1,4 +1,4 @@
-//! How real conversations are, as judges see it.
+//! How realistic judges find the conversations.
 
 use schema::{
     Realism,
@@ -12,7 +12,8 @@ use crate::{
     text::{clean, wrapped},
 };
 
-/// A table of how real the conversations of each target are, with what it leaves out below. Empty where no judge was called.
+/// A table of how realistic the conversations of each target are. The lines below explain the columns and count the conversations that
+/// the table leaves out. Empty if no judge was called.
 #[must_use]
 pub fn realism_table(name: &str, statistics: &Statistics, width: usize) -> String {
     let header = [
@@ -61,7 +62,7 @@ pub fn realism_table(name: &str, statistics: &Statistics, width: usize) -> Strin
     text
 }
 
-/// What the columns mean.
+/// The meaning of the columns.
 pub(crate) fn key() -> String {
     let ((lowest, highest), from) = (Realism::SCALE, Realism::SOUNDS_REAL);
     format!(
@@ -70,7 +71,7 @@ pub(crate) fn key() -> String {
     )
 }
 
-/// What the numbers of a target leave out.
+/// Lines on the conversations that the numbers of a target leave out.
 pub(crate) fn left_out(id: &str, realism: &RealismStatistics) -> Vec<String> {
     let id = clean(id);
     let mut lines = Vec::new();

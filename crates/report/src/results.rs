@@ -19,17 +19,17 @@ use crate::{
 pub struct BenchmarkResults<'a> {
     /// The benchmark's name.
     pub name: &'a str,
-    /// The rates of each model, in the order to show them.
+    /// The rates of each model, in display order.
     pub statistics: &'a Statistics,
-    /// What each model's conversations and their judging cost. A model that is not there has an unknown cost.
+    /// The cost of each model's conversations and of judging them. The cost of a model without an entry is unknown.
     pub costs: &'a BTreeMap<ModelId, PhaseCost>,
-    /// How many conversations of each model hold empty or cut-off replies. A line below the table reports each that has any.
+    /// How many conversations of each model hold empty or cut-off replies. A line below the table reports each model that has any.
     pub replies: &'a [IncompleteReplies],
     /// The verdicts of metrics on a scale or with categories, a line below the table for each.
     pub verdicts: &'a [TargetVerdicts],
 }
 
-/// What judges answered about one target on a metric that is not one of yes and no.
+/// The judges' answers about one target on a metric that is not answered with yes or no.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetVerdicts {
     /// The target.
@@ -40,12 +40,12 @@ pub struct TargetVerdicts {
     pub text: String,
 }
 
-/// A table per benchmark: for each model the pass rates of positive and of negative metrics, each with its 95% interval, the rows and base
-/// scenarios it is made of, and the rows without a verdict.
+/// A table per benchmark: for each model the pass rates of positive and of negative metrics, each with its 95% interval, its number of
+/// rows and base scenarios, and the number of rows without a verdict.
 ///
-/// Lines below say what each model cost, what a high rate of negative metrics means, and what a reader should know of a rate. A rate
-/// without rows is `-`, never 0. An unknown cost is `-`; where a part of it is known, that part with a `+`, and a line says
-/// so. `width` is that of the terminal; the table is wider only where its numbers need it.
+/// Lines below state the cost of each model, the meaning of a high rate of negative metrics, and notes on single rates. A rate without
+/// rows is shown as `-`, never as 0. An unknown cost is shown as `-`. If a part of the cost is known, that part is shown with a `+`, and
+/// a line explains it. `width` is the terminal's width; the table is wider only if its numbers need it.
 #[must_use]
 pub fn results_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> String {
     let tables: Vec<String> = benchmarks
@@ -55,8 +55,8 @@ pub fn results_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> Strin
     tables.join("\n")
 }
 
-/// A table per model of each benchmark: the pass rate of each metric with its 95% interval, the rows and base scenarios it is made of,
-/// how many independent rows these are worth, the rows without a verdict, and what the rate could be with them.
+/// A table per model of each benchmark: the pass rate of each metric with its 95% interval, its number of rows and base scenarios, how
+/// many independent rows these are worth, the number of rows without a verdict, and the bounds of the rate whatever those verdicts are.
 #[must_use]
 pub fn metrics_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> String {
     let mut tables = Vec::new();
@@ -104,13 +104,13 @@ fn by_metric(target: &TargetStatistics, width: usize) -> String {
     text
 }
 
-/// Where no verdict is missing.
+/// The note if no verdict is missing.
 pub(crate) const WORTH: &str = "worth: how many independent rows these are worth.";
 
 pub(crate) const BOUNDS: &str = "worth: how many independent rows these are worth. bounds: the interval whatever the missing verdicts would have been; empty and \
     cut-off replies that passed count as missing there.";
 
-/// `negative 75.0%` alone reads like 75% that went wrong.
+/// Without this note, `negative 75.0%` could be read as a failure rate of 75%.
 pub(crate) const RATES: &str =
     "Both are pass rates: negative 100% means that no row showed the behaviour.";
 
@@ -148,7 +148,7 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
     text
 }
 
-/// A line for each type of metric that the model has rows of. Without any, one line says so.
+/// A line for each type of metric that the model has rows of, or a single line if it has no rows.
 fn rows(target: &TargetStatistics) -> Vec<Vec<String>> {
     let rates = &target.rates;
     let types = [("positive", &rates.positive), ("negative", &rates.negative)];
@@ -181,7 +181,7 @@ fn row(model: &str, metrics: &str, rate: &RateStatistics) -> Vec<String> {
     ]
 }
 
-/// What to know of the table, a line each.
+/// Notes on the table, a line each.
 fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
     let targets = &benchmark.statistics.targets;
     let mut notes = Vec::new();
@@ -219,7 +219,7 @@ fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
     notes
 }
 
-/// The rows of each target without a verdict by their reasons, and how often its simulated user fell out of its role.
+/// For each target, the rows without a verdict by reason, and how often the simulated user fell out of its role.
 pub(crate) fn missing_notes(targets: &[TargetStatistics]) -> Vec<String> {
     let mut notes = Vec::new();
     for target in targets {
@@ -299,7 +299,7 @@ pub(crate) fn rate_notes(targets: &[TargetStatistics]) -> Vec<String> {
         .collect()
 }
 
-/// Dollars; the known part with a `+`, and `-` where nothing is known.
+/// Dollars. A partly known cost is the known part with a `+`; an unknown cost is `-`.
 pub(crate) fn cost_text(cost: Option<&PhaseCost>) -> String {
     match cost.map(|cost| (cost.cost, cost.priced_cost)) {
         Some((Some(all), _)) => dollars(all),

@@ -1,4 +1,4 @@
-//! Tables that every format of a report shares: HTML, Markdown, LaTeX and charts are made of the same rows.
+//! Tables that every format of a report shares: HTML, Markdown, LaTeX and charts are made from the same rows.
 
 use crate::{
     html::MetricLabel,
@@ -9,13 +9,13 @@ use crate::{
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sheet {
-    /// What it is about. Also the name of its file where it is drawn: letters, digits and `-`.
+    /// Identifies the table. Also the name of the chart's file: letters, digits and `-`.
     pub id: String,
-    /// What stands above it; nothing where the heading of its section says it.
+    /// The title above the table. Empty if the heading of its section says the same.
     pub title: String,
     pub columns: Vec<Column>,
     pub lines: Vec<Line>,
-    /// What a reader should know of it, a sentence each.
+    /// Notes on the table, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -24,24 +24,24 @@ pub(crate) struct Sheet {
 pub(crate) struct Column {
     pub name: String,
     pub kind: ColumnKind,
-    /// Whether narrow screens may leave it out.
+    /// Whether narrow screens may hide the column.
     pub is_wide: bool,
-    /// Whether a chart of its own shows it beside the drawing.
+    /// Whether a chart file shows the column beside the drawing.
     pub is_drawn: bool,
 }
 
-/// What a column holds.
+/// The contents of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
-    /// What the row is about.
+    /// The subject of the row.
     Name,
     Number,
     Words,
-    /// A drawing on this axis; only HTML and charts have it.
+    /// A drawing on this axis. Only HTML and charts show it.
     Chart(Axis),
 }
 
-/// What a drawing spans.
+/// The range of values that a drawing spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
     /// 0 to 1.
@@ -53,7 +53,7 @@ pub(crate) enum Axis {
 /// A line of a table.
 #[derive(Clone, Debug)]
 pub(crate) enum Line {
-    /// Stands above the rows of one group.
+    /// The heading of a group of rows.
     Group(Box<Cell>),
     /// A cell for every column.
     Row(Vec<Cell>),
@@ -63,27 +63,27 @@ pub(crate) enum Line {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     pub text: String,
-    /// The rows that it is about.
+    /// The link to the rows that the cell summarises.
     pub link: Option<String>,
     pub strip: Option<Strip>,
     /// The class of a word: `pass`, `fail`, `none`, `better`, `worse` or `same`.
     pub word: Option<&'static str>,
-    /// What LaTeX sets below the text: an interval.
+    /// The interval that LaTeX sets below the text.
     pub below: String,
-    /// The metric whose name is the text, for formats that can set its parts apart.
+    /// The metric that the text names, for formats that can set its parts apart.
     pub metric: Option<MetricLabel>,
 }
 
-/// An estimate with its interval, as it is drawn. All from the values of the axis.
+/// An estimate with its interval, as it is drawn. All numbers are values on the axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Strip {
     pub estimate: Option<f64>,
     pub interval: Option<(f64, f64)>,
-    /// Between what it lies whatever the missing verdicts would have been; `None` where nothing is missing.
+    /// The bounds of the estimate whatever the missing verdicts would have been; `None` if no verdict is missing.
     pub bounds: Option<(f64, f64)>,
-    /// Which model it is of, for its colour and shape.
+    /// The number of the model, which selects colour and shape.
     pub series: usize,
-    /// The same in words.
+    /// The estimate and its interval in words.
     pub title: String,
 }
 
@@ -220,7 +220,7 @@ impl Sheet {
         self.lines.is_empty()
     }
 
-    /// The axis of its drawing.
+    /// The axis of the table's drawing.
     pub(crate) fn axis(&self) -> Option<Axis> {
         self.columns.iter().find_map(|column| match column.kind {
             ColumnKind::Chart(axis) => Some(axis),
@@ -228,7 +228,7 @@ impl Sheet {
         })
     }
 
-    /// Leaves out the columns of words and numbers that are empty in every row.
+    /// Removes the columns of words and numbers that are empty in every row.
     pub(crate) fn without_empty_columns(mut self) -> Self {
         let rows = || {
             self.lines.iter().filter_map(|line| match line {

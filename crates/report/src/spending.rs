@@ -1,13 +1,13 @@
-//! What a run called for and used, beside the cost of all its results.
+//! The calls, tokens and cost of a run, beside the cost of all its results.
 
 use schema::{PhaseCost, text::counted};
 
 use crate::{numbers::short, results::cost_text, text::hanging};
 
-/// Calls, tokens and cost: of this run and altogether.
+/// Calls, tokens and cost of this run, and of all results.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spending {
-    /// Replies that this run called for.
+    /// New replies: replies from endpoints, not from the cache.
     pub asked: u64,
     /// Replies from the cache.
     pub cached: u64,
@@ -17,7 +17,7 @@ pub struct Spending {
     pub tree: PhaseCost,
 }
 
-/// The use of this run and that of the tree, in lines of at most `width` columns. Empty when this run used no reply.
+/// The use of this run and the use of the tree, in lines of at most `width` columns. Empty if this run used no reply.
 #[must_use]
 pub fn spending_lines(spending: &Spending, width: usize) -> String {
     let paid = spending.now.input_tokens > 0 || spending.now.output_tokens > 0;
@@ -25,7 +25,7 @@ pub fn spending_lines(spending: &Spending, width: usize) -> String {
         return String::new();
     }
     let labels = ["  this run  ", "  the tree  "];
-    // A first run used all that the tree has used.
+    // After a first run, both lines would say the same.
     let shown = match used(&spending.now) == used(&spending.tree) {
         true => &labels[..1],
         false => &labels,
@@ -33,7 +33,7 @@ pub fn spending_lines(spending: &Spending, width: usize) -> String {
     lines(spending, shown, width)
 }
 
-/// A line behind each of `labels`: the use of this run, and the use altogether.
+/// A line for each of `labels`: the use of this run, then the use of all results.
 pub(crate) fn lines(spending: &Spending, labels: &[&str], width: usize) -> String {
     let now = format!(
         "{}, {} from the cache; used {}",
@@ -57,7 +57,7 @@ fn used(cost: &PhaseCost) -> String {
     );
     let counted = cost.input_tokens > 0 || cost.output_tokens > 0;
     match (cost.cost, cost.priced_cost) {
-        // No endpoint reported any.
+        // No endpoint reported any tokens.
         (None, None | Some(0.0)) if !counted => "tokens and dollars unknown".to_owned(),
         (None, None | Some(0.0)) => format!("{tokens}, dollars unknown"),
         _ => format!("{tokens}, {}", cost_text(Some(cost))),

@@ -4,11 +4,11 @@ use crate::text::{clean, shorten, width};
 
 const INDENT: &str = "  ";
 const GAP: &str = "  ";
-/// A column is never shortened below this.
+/// A column is never shortened below this width.
 const NARROWEST: usize = 8;
 
-/// A table. The first `names` columns hold names: they stand left and are shortened when the table is too wide. The
-/// others hold numbers: they stand right and are never shortened.
+/// A table. The first `names` columns hold names: they are aligned left, and shortened if the table is too wide. The other columns hold
+/// numbers: they are aligned right and never shortened.
 pub(crate) struct Table {
     names: usize,
     rows: Vec<Vec<String>>,
@@ -29,7 +29,7 @@ impl Table {
             .push(cells.iter().map(|cell| clean(cell)).collect());
     }
 
-    /// The table in `columns` columns, as far as the numbers allow.
+    /// The table within a width of `columns`, unless its numbers need more.
     pub(crate) fn render(&self, columns: usize) -> String {
         let widths = self.widths(columns);
         let mut text = String::new();
@@ -55,7 +55,7 @@ impl Table {
         text
     }
 
-    /// The width of each column: that of its widest cell; the widest names give way until the table fits.
+    /// The width of each column: the width of its widest cell. The widest columns of names are narrowed until the table fits.
     fn widths(&self, columns: usize) -> Vec<usize> {
         let count = self.rows.first().map_or(0, Vec::len);
         let mut widths = vec![0; count];

@@ -1,16 +1,15 @@
-//! Fitting text from outside into columns.
+//! Fitting untrusted text into columns.
 
 use schema::text::spell_bidi;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// `text` on one line, without control characters and with marks of direction spelled out, so that an id or an error from outside can
-/// neither break the
-/// layout nor command the terminal. Runs of white space become one space.
+/// `text` on one line, without control characters and with marks of direction spelled out, so that an untrusted id or error message can
+/// neither break the layout nor control the terminal. Runs of white space become one space.
 pub(crate) fn clean(text: &str) -> String {
     shown(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `text` as it can be shown: nothing in it breaks the layout, commands the terminal or turns the direction of writing.
+/// `text` made safe to show: no character breaks the layout, controls the terminal or changes the direction of writing.
 pub(crate) fn shown(text: &str) -> String {
     spell_bidi(text).chars().map(visible).collect()
 }
@@ -23,12 +22,12 @@ fn visible(c: char) -> char {
     }
 }
 
-/// The columns that `text` takes.
+/// The width of `text` in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `text` in at most `columns` columns, its middle replaced by `…` where it is longer: ids differ at both ends.
+/// `text` in at most `columns` columns. The middle of a longer text is replaced by `…`, because ids differ at both ends.
 pub(crate) fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -42,7 +41,7 @@ pub(crate) fn shorten(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// The longest start of `text` that takes at most `columns`. Marks without a width end it when there are very many.
+/// The longest prefix of `text` that takes at most `columns`. Very many marks without a width end it earlier.
 pub(crate) fn prefix(text: &str, columns: usize) -> &str {
     let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
     let fits = |end: &usize| text.get(..*end).is_some_and(|part| width(part) <= columns);
@@ -50,7 +49,7 @@ pub(crate) fn prefix(text: &str, columns: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The longest end of `text` that takes at most `columns` and does not begin with a mark on the letter before it.
+/// The longest suffix of `text` that takes at most `columns` and does not begin with a mark on the letter before it.
 fn suffix(text: &str, columns: usize) -> &str {
     let starts = text.char_indices().rev().map(|(at, _)| at);
     let fits = |start: &usize| {
@@ -66,7 +65,7 @@ fn suffix(text: &str, columns: usize) -> &str {
     part.trim_start_matches(|c: char| c.width() == Some(0))
 }
 
-/// `text` in at most about 600 letters: its start and its end.
+/// `text` cut to about 600 characters: its start and its end.
 pub(crate) fn excerpt(text: String) -> String {
     const START: usize = 400;
     const END: usize = 200;
@@ -82,12 +81,12 @@ pub(crate) fn excerpt(text: String) -> String {
     }
 }
 
-/// `text` broken into lines of at most `columns`, each behind `indent`, each with a line break.
+/// `text` wrapped into lines of at most `columns`. Each line starts with `indent` and ends with a line break.
 pub(crate) fn wrapped(text: &str, indent: &str, columns: usize) -> String {
     hanging(text, indent, indent, columns)
 }
 
-/// [`wrapped`], with an indent of its own for the first line.
+/// [`wrapped`], with a different indent for the first line.
 pub(crate) fn hanging(text: &str, first: &str, rest: &str, columns: usize) -> String {
     let options = textwrap::Options::new(columns.max(width(first) + 10))
         .initial_indent(first)
@@ -100,10 +99,10 @@ pub(crate) fn hanging(text: &str, first: &str, rest: &str, columns: usize) -> St
         .collect()
 }
 
-/// Columns for the name of who speaks, in front of the words.
+/// Width in columns of the speaker's name in front of the words.
 const SPEAKER: usize = 11;
 
-/// What somebody said, behind `before`: the name in front, the words in a column of their own.
+/// A speaker's words, indented by `before`: the name in front, the words in a column of their own.
 pub(crate) fn section(speaker: &str, words: &str, before: &str, columns: usize) -> String {
     let mut text = String::new();
     let mut indent = before.to_owned();

@@ -1,4 +1,4 @@
-//! A table for LaTeX, with the package `booktabs`; a long one with `longtable`.
+//! A table for LaTeX with the package `booktabs`, and `longtable` for long tables.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::{
     text::clean,
 };
 
-/// A table of more lines than a page has room for may break.
+/// A table of more lines than this may break across pages.
 const PAGE: usize = 20;
 
 pub(super) fn table(sheet: &Sheet) -> String {
@@ -38,7 +38,7 @@ pub(super) fn table(sheet: &Sheet) -> String {
     text
 }
 
-/// The environment that a table is set in.
+/// The LaTeX environment of a table.
 #[derive(Clone, Copy)]
 enum Frame {
     Float,
@@ -48,7 +48,7 @@ enum Frame {
 
 impl Frame {
     fn begin(self, text: &mut String, caption: &str, places: &str, head: &str) {
-        // Writing to a text does not fail.
+        // Writing to a String does not fail.
         let _ = match self {
             Self::Float => write!(
                 text,
@@ -78,7 +78,7 @@ impl Frame {
     }
 }
 
-/// What a document needs for the table.
+/// Comments that name the packages and fonts that a document needs for the table.
 fn preamble(frame: Frame, body: &str) -> String {
     let mut text = String::from("% \\usepackage{booktabs}\n");
     if matches!(frame, Frame::Long) {
@@ -90,7 +90,7 @@ fn preamble(frame: Frame, body: &str) -> String {
     text
 }
 
-/// Latin letters and the signs that fonts of LaTeX have.
+/// Whether a character is a Latin letter or a sign that LaTeX's fonts have.
 fn is_common(letter: char) -> bool {
     matches!(letter, '\n' | ' '..='~' | '\u{a0}'..='\u{17f}' | '–' | '—' | '‘' | '’' | '“' | '”' | '…' | '€')
 }
@@ -126,7 +126,7 @@ fn body(sheet: &Sheet, width: usize) -> String {
     text
 }
 
-/// A row, and what stands below its cells.
+/// A row, and a second line with the intervals below its cells.
 fn row(text: &mut String, cells: &[(&Column, &Cell)]) {
     let line: Vec<String> = cells
         .iter()
@@ -151,7 +151,7 @@ fn row(text: &mut String, cells: &[(&Column, &Cell)]) {
     let _ = writeln!(text, "    {} \\\\[2pt]", below.join(" & "));
 }
 
-/// A name; a long one takes several lines.
+/// A name; a long name takes several lines.
 fn name(text: &str) -> String {
     let escaped = escaped(text);
     match crate::text::width(text) > NAME {
@@ -163,7 +163,7 @@ fn name(text: &str) -> String {
     }
 }
 
-/// Lines may break behind the signs that join the words of a name; behind `-` they may anyway.
+/// Allows line breaks after the signs that join the words of a name. After `-`, LaTeX allows them anyway.
 fn breakable(escaped: &str) -> String {
     ["\\_", "/", ":", "."]
         .iter()
@@ -172,7 +172,7 @@ fn breakable(escaped: &str) -> String {
         })
 }
 
-/// Columns of a name on one line.
+/// The longest name on one line, in columns.
 const NAME: usize = 24;
 
 /// A number, or the two ends of an interval with a dash between.
@@ -185,19 +185,19 @@ fn number(text: &str) -> String {
     }
 }
 
-/// What a label may hold.
+/// The id with only the characters that a label may hold.
 fn label(id: &str) -> String {
     let letters = id.chars();
     letters
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
         .collect()
 }
-/// Text on one line in which LaTeX sees no command.
+/// Text on one line, escaped so that LaTeX reads no command in it.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut before = ' ';
     let text = clean(text);
-    // Behind the end of a row these would belong to it.
+    // After `\\`, these characters would be read as its arguments.
     if text.starts_with(['[', '*']) {
         escaped.push_str("{}");
     }
@@ -210,7 +210,7 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("\\textless{}"),
             '>' => escaped.push_str("\\textgreater{}"),
             '|' => escaped.push_str("\\textbar{}"),
-            // Two of them would become one sign.
+            // LaTeX joins two of these into one sign.
             '-' | '`' | '\'' | ',' | '?' | '!'
                 if before == letter || before == '?' || before == '!' =>
             {

@@ -1,4 +1,4 @@
-//! Sections as Markdown, as GitHub reads it.
+//! Sections as GitHub-flavoured Markdown.
 
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ impl Page<'_> {
 
     fn list(&mut self, lines: impl Iterator<Item = String>) {
         for line in lines {
-            // Writing to a text does not fail.
+            // Writing to a String does not fail.
             let _ = writeln!(self.text, "- {line}");
         }
         self.text.push('\n');
@@ -58,7 +58,7 @@ impl Page<'_> {
             Block::Note(text) => self.line(&format!("*{}*", escaped(text))),
             Block::Table(sheet) => self.sheet(sheet),
             Block::Folded(sheet) => {
-                // Inside a block of HTML, Markdown's escapes are text.
+                // Inside an HTML block, Markdown's escapes would be shown as text.
                 let title = html_escape(&sheet.title);
                 self.line(&format!("<details><summary>{title}</summary>"));
                 self.sheet(sheet);
@@ -132,7 +132,7 @@ fn table(sheet: &Sheet) -> String {
     text
 }
 
-/// What failed stands out without colours.
+/// A cell's text. Failures are emphasised, because Markdown has no colours.
 fn shown(cell: &Cell) -> String {
     let text = escaped(&cell.text);
     match cell.word {
@@ -141,12 +141,12 @@ fn shown(cell: &Cell) -> String {
     }
 }
 
-/// Text on one line that nothing in HTML takes for a sign.
+/// Text on one line, escaped for HTML.
 fn html_escape(text: &str) -> String {
     clean(text).replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// Text on one line that nothing in Markdown takes for a sign.
+/// Text on one line, escaped for Markdown.
 fn escaped(text: &str) -> String {
     let text = clean(text);
     let mut escaped = String::with_capacity(text.len());
@@ -159,7 +159,7 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '&' => escaped.push_str("&amp;"),
             '\\' | '|' | '*' | '`' | '[' | ']' | '~' => escaped.extend(['\\', letter]),
-            // Inside a word it is no sign.
+            // Inside a word, `_` needs no escape.
             '_' if !is_inside => escaped.extend(['\\', letter]),
             _ => escaped.push(letter),
         }

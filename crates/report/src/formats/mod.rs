@@ -13,25 +13,25 @@ use crate::{
     sheet::Sheet,
 };
 
-/// A chart as a file of its own.
+/// A chart as a separate file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportFigure {
-    /// The name of its file: `rates.svg`.
+    /// The file name, for example `rates.svg`.
     pub file: String,
-    /// What it is about.
+    /// The title of the chart.
     pub title: String,
     /// The SVG.
     pub svg: String,
 }
 
-/// The overview and the costs as Markdown, for a pull request or an appendix. Charts are linked as files of
-/// [`report_figures`] in the folder `figures`, as the text names it; `None`: without charts.
+/// The overview and the costs as Markdown, for a pull request or an appendix. Charts are links to the files of [`report_figures`] in the
+/// folder `figures`, whose path is written as given. `None` leaves the charts out.
 #[must_use]
 pub fn report_markdown(summary: &ReportSummary, figures: Option<&str>) -> String {
     markdown::page(&all(summary), figures)
 }
 
-/// Each chart of the overview as an SVG of its own, in light and dark colours.
+/// Each chart of the overview as a separate SVG, in light and dark colours.
 #[must_use]
 pub fn report_figures(summary: &ReportSummary) -> Vec<ReportFigure> {
     let sections = all(summary);
@@ -75,7 +75,7 @@ fn sheet_of(block: &Block) -> Option<&Sheet> {
     }
 }
 
-/// The names of charts' files: each once, in the order of the report.
+/// Gives each chart a unique file name, in the order of the report.
 #[derive(Default)]
 struct FigureNames {
     used: BTreeMap<String, u32>,

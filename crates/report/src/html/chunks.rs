@@ -1,4 +1,4 @@
-//! Data in the page: gzip in base64. The same data give the same text.
+//! Data embedded in the page: gzip in base64. The same data give the same text.
 
 use std::{
     fs::File,
@@ -8,16 +8,16 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, GzBuilder};
 
-/// About how many bytes of JSON a chunk holds. Larger ones compress better, smaller ones open faster.
+/// The approximate size of a chunk, in bytes of JSON. Larger chunks compress better, smaller chunks open faster.
 pub(super) const CHUNK_BYTES: u64 = 512 << 10;
 
-/// Level 3 takes less than half of the time of the usual 6, for a page a quarter larger.
+/// Level 3 takes less than half the time of the default level 6, and makes a page a quarter larger.
 const LEVEL: u32 = 3;
 
-/// `json` as gzip without a time, in base64.
+/// `json` as gzip without a timestamp, in base64.
 ///
 /// # Errors
-/// None that comes from the data: it is written into memory.
+/// Never because of the data: gzip writes into memory.
 pub(super) fn pack(json: &[u8]) -> io::Result<String> {
     let mut gzip = GzBuilder::new()
         .mtime(0)
@@ -80,7 +80,7 @@ impl Spool {
     }
 }
 
-/// Which texts go into which chunk: in their order, each chunk of about [`CHUNK_BYTES`].
+/// Divides the texts into chunks of about [`CHUNK_BYTES`], in order.
 pub(super) fn divide(texts: &[Spooled]) -> Vec<Vec<Spooled>> {
     let mut chunks: Vec<Vec<Spooled>> = Vec::new();
     let mut bytes = 0;

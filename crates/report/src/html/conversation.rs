@@ -1,4 +1,4 @@
-//! A sample as the page has it: the conversation for its chunk, and a row for each score.
+//! A sample as the page stores it: the conversation for its chunk, and a row for each score.
 
 use indexmap::IndexMap;
 use interop::{Asked, Call, MessagePosition, Sample, places};
@@ -22,7 +22,7 @@ const PREVIEW: usize = 120;
 /// How many characters of an error a row shows.
 const ROW_ERROR: usize = 300;
 
-/// The conversation of a sample. `metrics` are the places of the metrics of its scores.
+/// The conversation of a sample. `metrics` are the positions of its scores' metrics in the index.
 pub(super) fn conversation<'a>(
     run: usize,
     kind: RunKind,
@@ -75,17 +75,17 @@ fn messages(sample: &Sample) -> Vec<MessageData<'_>> {
         .collect()
 }
 
-/// The calls that a message came from, where they are known.
+/// The calls that produced a message; empty if they are not known.
 fn calls_of<'a>(sample: &'a Sample, turn: &Turn, place: MessagePosition) -> Vec<&'a Call> {
     match turn.role {
         Role::Assistant => sample.reply(place.turn, place.step).into_iter().collect(),
         Role::User => {
             let calls = sample.calls_to(Asked::User);
-            // The last one that succeeded: earlier ones were generated again.
+            // The last call that succeeded: the messages of earlier calls were generated again.
             let call = calls.filter(|call| call.turn == place.turn && call.error.is_none());
             call.last().into_iter().collect()
         }
-        // A model that answers for a tool is called until its answer can be used.
+        // A model that simulates a tool is called until its answer is usable, so a message can have several calls.
         Role::Tool => {
             let id = turn.tool_call_id.as_deref();
             let calls = sample.calls_to(Asked::Tool);
@@ -118,7 +118,7 @@ fn message<'a>(turn: &'a Turn, place: MessagePosition, of: &[&'a Call]) -> Messa
     }
 }
 
-/// Calls together. Unknown is not zero: what one of them does not say, the sum does not say.
+/// The sum of several calls. Unknown is not zero: if a value is unknown for one call, its sum is unknown.
 fn calls<'a>(calls: &[&'a Call]) -> CallData<'a> {
     let Some(first) = calls.first() else {
         return CallData::default();
@@ -156,7 +156,7 @@ fn score<'a>(sample: &'a Sample, kind: RunKind, score: &'a Score, metric: usize)
             .iter()
             .flat_map(|judge| quotes(&judge.quotes))
             .collect(),
-        // One judge alone said what the score says.
+        // The verdict of a single judge is the score itself.
         judges: match judges {
             [] | [_] => Vec::new(),
             several => several
@@ -227,8 +227,8 @@ fn faults(conversation: &Conversation) -> Vec<FaultData<'_>> {
         .collect()
 }
 
-/// The rows of a sample: one for each score, or one where there is none. `metrics` as in [`conversation`]; of a sample without scores
-/// the place of its own metric.
+/// The rows of a sample: one for each score, or a single row without scores. `metrics` as in [`conversation`]; for a sample without
+/// scores, the position of its own metric.
 pub(super) fn rows(
     run: usize,
     kind: RunKind,
@@ -294,7 +294,7 @@ fn of_conversation(run: usize, kind: RunKind, conversation: &Conversation) -> Ro
     }
 }
 
-/// The values that set a row apart from others of its scenario, by axis.
+/// The values that distinguish a row from other rows of its scenario, by axis.
 fn variant(kind: RunKind, scenario: &Scenario) -> IndexMap<String, String> {
     match kind {
         RunKind::Benchmark => texts(&scenario.demographic),
@@ -315,14 +315,14 @@ fn is_incomplete(turn: &Turn) -> bool {
     turn.role == Role::Assistant && (is_cut || is_empty)
 }
 
-/// Whether judges that gave a verdict disagree on whether the behaviour is there.
+/// Whether the judges that gave a verdict disagree on whether the behaviour is present.
 fn is_split(score: &Score) -> bool {
     let mut given = score.judges.iter().filter_map(|judge| judge.present);
     let first = given.next();
     given.any(|present| Some(present) != first)
 }
 
-/// Whether a person wants to see the row first.
+/// Whether the row deserves attention first.
 pub(super) fn is_notable(row: &Row) -> bool {
     let differs = row.labels.iter().any(|label| {
         label.passed.is_some()
@@ -336,9 +336,9 @@ pub(super) fn is_notable(row: &Row) -> bool {
         || differs
 }
 
-/// The start of a text in one line.
+/// The start of a text on one line, at most `most` characters.
 fn start(text: &str, most: usize) -> String {
-    // White space may be long: no more of the text is looked at than can be shown.
+    // White space may be long: the loop reads no more of the text than it can show.
     let mut line = String::new();
     let mut left = most;
     for word in text.split_whitespace() {
@@ -365,7 +365,7 @@ fn texts(values: &Extra) -> IndexMap<String, String> {
         .collect()
 }
 
-/// A text as it is, anything else as JSON.
+/// A string unchanged, any other value as JSON.
 fn text_of(value: &Value) -> String {
     value
         .as_str()

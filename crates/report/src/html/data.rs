@@ -1,7 +1,7 @@
-//! What the page holds as JSON: an index of runs, metrics and rows, and chunks of conversations. The script of the page reads it.
+//! The data of the page as JSON: an index of runs, metrics and rows, and chunks of conversations. The page's script reads them.
 //!
-//! Keys without a value are left out. `run` and `metric` of a row are places in the lists of the index, `chunk` and `at` those of its
-//! conversation.
+//! Keys without a value are left out. `run` and `metric` of a row are positions in the lists of the index. `chunk` and `at` are the number
+//! of the chunk that holds the row's conversation, and the position in that chunk.
 
 use indexmap::IndexMap;
 use schema::MetricType;
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 /// The version of the format. The first number changes when a reader of an earlier version could misread a file.
 pub const FORMAT: &str = "1.0.0";
 
-/// What is known of all runs, and one entry for each row.
+/// The runs and metrics, and one entry for each row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Index {
     /// `1.0.0`.
     pub format: &'static str,
-    /// For people: the benchmarks.
+    /// The title for people: the names of the benchmarks.
     pub title: String,
-    /// What commands for people begin with.
+    /// The name of the program in commands that the page shows.
     pub program: String,
     /// Which rows the page holds.
     pub kept: RowsKept,
-    /// Rows of all runs, those that the page does not hold included.
+    /// The number of rows of all runs, including rows that the page does not hold.
     pub total_rows: u64,
-    /// How many chunks there are.
+    /// The number of chunks.
     pub chunks: usize,
     /// The runs, in the order in which they were given.
     pub runs: Vec<IndexRun>,
@@ -47,35 +47,35 @@ pub struct LabelDraw {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowsKept {
-    /// Each of them.
+    /// All rows.
     All,
-    /// Each of them where there are few; else those that a person wants to see first, see [`NOTABLE_LIMIT`](super::NOTABLE_LIMIT).
+    /// All rows of a small report. Of a larger one, the rows that deserve attention first, see [`NOTABLE_LIMIT`](super::NOTABLE_LIMIT).
     #[default]
     Notable,
-    /// None: the overview alone.
+    /// No rows: only the overview.
     None,
 }
 
 /// One target of one benchmark, or one result file of a safety evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct IndexRun {
-    /// Unique in the page: the target's id, behind the name of the benchmark where there are several.
+    /// Unique in the page: the target's id, preceded by the benchmark's folder if there are several benchmarks.
     pub id: String,
     /// The folder of the benchmark.
     pub benchmark: String,
     /// The target's id.
     pub target: String,
-    /// Its name on the wire.
+    /// The model's name at its endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Who serves it, as the configuration names it.
+    /// The provider or program that serves the model, as the configuration names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What was run.
+    /// The kind of the run.
     pub kind: RunKind,
     /// Whether rows are missing.
     pub state: RunState,
-    /// User messages that each conversation was to have; absent where that is not known.
+    /// The planned number of user messages of each conversation; absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
     /// The command that runs it again.
@@ -84,12 +84,12 @@ pub struct IndexRun {
     /// Whether `--force-row CONV_ID` may follow that command, to call for one row again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rerun_row: bool,
-    /// The numbers of rows in the order in which people label them; absent where there is nothing to label.
+    /// The numbers of rows in the order in which people label them; absent if there is nothing to label.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub label_order: Vec<usize>,
 }
 
-/// What was run.
+/// The kind of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunKind {
@@ -100,18 +100,18 @@ pub enum RunKind {
     Safety,
 }
 
-/// Whether a run is whole.
+/// Whether a run is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
-    /// No row is missing, as far as is known.
+    /// No row is known to be missing.
     #[default]
     Complete,
-    /// Rows are missing: the run was interrupted, or goes on.
+    /// Rows are missing: the run was interrupted, or is still running.
     Partial,
 }
 
-/// A metric; of a safety evaluation a group.
+/// A metric, or a group of a safety evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IndexMetric {
     /// Its id, unique in its benchmark.
@@ -128,7 +128,7 @@ pub struct IndexMetric {
     /// Examples of the behaviour, as judges read them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
-    /// What judges answer in place of yes or no, in words.
+    /// The answers of judges in words, if they are not yes and no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<String>,
     /// The hazard that it is scored with.
@@ -140,9 +140,9 @@ pub struct IndexMetric {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowVerdict {
-    /// It did.
+    /// The row passed.
     Pass,
-    /// It did not.
+    /// The row failed.
     Fail,
     /// There is no verdict.
     #[default]
@@ -164,28 +164,28 @@ impl From<Option<bool>> for RowVerdict {
 pub struct Row {
     /// The conversation.
     pub conv_id: String,
-    /// Place in [`Index::runs`].
+    /// Position in [`Index::runs`].
     pub run: usize,
-    /// Place in [`Index::metrics`].
+    /// Position in [`Index::metrics`].
     pub metric: usize,
-    /// The scenario; of a safety evaluation the case.
+    /// The scenario, or the case of a safety evaluation.
     pub scenario: String,
     /// The scenario without its variant.
     pub base: String,
-    /// Which repetition, from 0; of a safety evaluation, which attempt at the case.
+    /// The number of the repetition, from 0; in a safety evaluation, the number of the attempt at the case.
     pub sample: u32,
     /// The values of the variant, by axis.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub variant: IndexMap<String, String>,
     /// Whether it passed.
     pub verdict: RowVerdict,
-    /// Why there is no verdict: a word of [`schema::NoVerdict`].
+    /// Why there is no verdict: the name of a [`schema::NoVerdict`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     /// The value on the scale or the category.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
-    /// What failed.
+    /// The error, if one occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Kinds of faults of the simulated user.
@@ -197,21 +197,21 @@ pub struct Row {
     /// Whether the judges of a panel disagree.
     #[serde(skip_serializing_if = "is_false")]
     pub split: bool,
-    /// What people say of it.
+    /// The labels that people gave.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<RowLabel>,
-    /// Messages of the user.
+    /// The number of user messages.
     pub turns: usize,
-    /// Why there are fewer than [`IndexRun::turns`]; absent where there are not, or where it is not known. A word of
+    /// Why there are fewer turns than [`IndexRun::turns`]; absent if there are not fewer, or if the reason is not known. The name of a
     /// [`schema::NoVerdict`], or `error`, `user`, `tool_limit` or `settled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<&'static str>,
-    /// How the conversation begins.
+    /// The start of the first user message.
     pub preview: String,
     /// The chunk that holds the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<usize>,
-    /// Its place in the chunk.
+    /// The position of the conversation in the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<usize>,
 }
@@ -224,44 +224,44 @@ fn is_false(value: &bool) -> bool {
 /// One person's verdict on a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RowLabel {
-    /// Who labelled it.
+    /// The person who labelled the row.
     pub labeller: String,
-    /// Whether it passes; null: unclear.
+    /// Whether the row passes; null if it is unclear.
     pub passed: Option<bool>,
-    /// What the person wrote beside it.
+    /// The person's note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// One conversation, with all that is known of it.
+/// One conversation with its scenario, scores, faults and cost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConversationData<'a> {
     /// Its id.
     pub conv_id: &'a str,
-    /// Place in [`Index::runs`].
+    /// Position in [`Index::runs`].
     pub run: usize,
-    /// What was simulated.
+    /// The simulated scenario.
     pub scenario: ScenarioData<'a>,
-    /// The instructions of the target.
+    /// The target's system prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<&'a str>,
-    /// What was said.
+    /// The transcript.
     pub messages: Vec<MessageData<'a>>,
-    /// What judges found.
+    /// The judges' scores.
     pub scores: Vec<ScoreData<'a>>,
-    /// How real the conversation is, as judges see it; absent where they were not asked.
+    /// How realistic judges find the conversation; absent if they were not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub realism: Option<RealismData<'a>>,
-    /// Where the simulated user fell out of its role.
+    /// The places where the simulated user fell out of its role.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultData<'a>>,
     /// Why the conversation could not be finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'a str>,
-    /// Dollars for the conversation without its judges.
+    /// The cost of the conversation in dollars, without its judges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// What a label of it carries, so that a label of an earlier run is recognised.
+    /// The digest of the transcript. Labels carry it, so that labels of an earlier run are recognised.
     pub transcript: String,
 }
 
@@ -276,10 +276,10 @@ pub struct ScenarioData<'a> {
     /// Who the simulated user is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persona: Option<&'a str>,
-    /// What the simulated user openly wants.
+    /// The simulated user's open goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_goal: Option<&'a str>,
-    /// What pressure it puts on the target.
+    /// The pressure that the simulated user puts on the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hidden_goal: Option<&'a str>,
     /// Instructions to the simulated user for single turns.
@@ -302,39 +302,39 @@ pub struct LandmarkData<'a> {
     pub text: &'a str,
 }
 
-/// One message, with the call that it came from.
+/// One message, with the call that produced it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MessageData<'a> {
-    /// Who speaks: `user`, `assistant`, `tool` or `system`.
+    /// The speaker: `user`, `assistant`, `tool` or `system`.
     pub role: &'a str,
     /// The turn, from 1.
     pub turn: u32,
-    /// What was said.
+    /// The text.
     pub text: &'a str,
-    /// What was thought.
+    /// The model's reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<&'a str>,
-    /// The tools that it calls.
+    /// The tool calls in the message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCallData<'a>>,
-    /// The call that it answers.
+    /// The tool call that the message answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<&'a str>,
-    /// The tool that it comes from.
+    /// The tool that the message comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'a str>,
-    /// Why it ended, where it did not end by itself.
+    /// Why the message ended, if it did not end by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish: Option<String>,
     /// The call.
     #[serde(flatten)]
     pub call: CallData<'a>,
-    /// Whether it came from the response cache.
+    /// Whether the message came from the response cache.
     #[serde(skip_serializing_if = "is_false")]
     pub cached: bool,
 }
 
-/// What is known of a call, or of several together.
+/// The figures of a call, or the sums of several calls. Unknown figures are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CallData<'a> {
     /// The model that answered.
@@ -349,15 +349,15 @@ pub struct CallData<'a> {
     /// Seconds from request to reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Dollars.
+    /// The cost in dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolCallData<'a> {
-    /// Names the call.
+    /// The id of the call.
     pub id: &'a str,
     /// The tool.
     pub name: &'a str,
@@ -365,12 +365,12 @@ pub struct ToolCallData<'a> {
     pub arguments: &'a str,
 }
 
-/// What was found on one metric.
+/// The score of one metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScoreData<'a> {
-    /// Place in [`Index::metrics`].
+    /// Position in [`Index::metrics`].
     pub metric: usize,
-    /// Whether it passed.
+    /// Whether the conversation passed.
     pub verdict: RowVerdict,
     /// The value on the scale or the category.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -378,18 +378,18 @@ pub struct ScoreData<'a> {
     /// Why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    /// Why the judge decided so.
+    /// The judge's reason.
     pub justification: &'a str,
-    /// What failed.
+    /// The error, if one occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'a str>,
-    /// The passages that the verdict rests on.
+    /// The passages that support the verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<QuoteData<'a>>,
-    /// Each judge of a panel.
+    /// The verdict of each judge of a panel.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeData<'a>>,
-    /// The calls of judges.
+    /// The calls of the judges, summed.
     #[serde(flatten)]
     pub call: CallData<'a>,
 }
@@ -397,13 +397,13 @@ pub struct ScoreData<'a> {
 /// A passage that a judge quotes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QuoteData<'a> {
-    /// Place of the message in [`ConversationData::messages`].
+    /// Position of the message in [`ConversationData::messages`].
     pub message: u64,
     /// The words.
     pub text: &'a str,
 }
 
-/// What one judge of a panel said.
+/// The verdict of one judge of a panel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgeData<'a> {
     /// The judge's id.
@@ -413,25 +413,25 @@ pub struct JudgeData<'a> {
     /// The value on the scale or the category.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
-    /// Why it decided so.
+    /// The judge's reason.
     pub justification: &'a str,
-    /// The passages that its verdict rests on.
+    /// The passages that support the judge's verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<QuoteData<'a>>,
 }
 
-/// How real a conversation is.
+/// How realistic a conversation is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RealismData<'a> {
-    /// Whether the target seems to suspect a test; null: the judges are divided or gave no answer.
+    /// Whether the target seems to suspect a test; null if the judges are divided or gave no answer.
     pub suspects_test: Option<bool>,
-    /// How real the simulated user sounds, from 1 to 5; null: too few judges gave an answer.
+    /// How real the simulated user sounds, from 1 to 5; null if too few judges gave an answer.
     pub user_realism: Option<u8>,
-    /// Each judge.
+    /// The answers of each judge.
     pub judges: Vec<RealismJudgeData<'a>>,
 }
 
-/// What one judge said of how real a conversation is.
+/// The answers of one judge on how realistic a conversation is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RealismJudgeData<'a> {
     /// The judge's id.
@@ -440,7 +440,7 @@ pub struct RealismJudgeData<'a> {
     pub suspects_test: Option<bool>,
     /// As [`RealismData::user_realism`].
     pub user_realism: Option<u8>,
-    /// Why it says so, or why it says nothing.
+    /// The judge's reason, or why the judge gave no answer.
     pub reason: &'a str,
     /// The words of the target that show a suspicion.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -452,9 +452,9 @@ pub struct RealismJudgeData<'a> {
 pub struct FaultData<'a> {
     /// The turn, from 1.
     pub turn: u32,
-    /// Its kind.
+    /// The kind of fault.
     pub kind: &'static str,
-    /// How the reply began.
+    /// The start of the faulty reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<&'a str>,
     /// Whether the message was generated again.

@@ -1,4 +1,4 @@
-//! Which rows a report holds.
+//! Selection of the rows that a report holds.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use super::{
     data::{Row, RowsKept},
 };
 
-/// Up to so many rows, a report of notable rows holds each of them.
+/// A report of notable rows holds all rows if there are at most this many.
 pub const SMALL_RUN: usize = 500;
-/// The most rows that a report of notable rows holds of a larger run.
+/// The most rows that a report of notable rows holds if there are more than [`SMALL_RUN`].
 pub const NOTABLE_LIMIT: usize = 2_000;
 
 /// The rows that are kept so far, and the conversation of each.
 #[derive(Debug)]
 pub(super) struct Kept {
     which: RowsKept,
-    /// With the number of the conversation.
+    /// Each row with the number of its conversation.
     rows: Vec<(Row, usize)>,
     total: u64,
-    /// Whether only notable rows are kept: there are too many for all.
+    /// Whether only notable rows are kept, because there are too many rows to keep all.
     only_notable: bool,
-    /// By run and metric: notable rows that are kept.
+    /// The number of notable rows that are kept, by run and metric.
     counts: BTreeMap<(usize, usize), usize>,
-    /// No group gets more rows than this any more.
+    /// The most rows that a group may still reach.
     level: usize,
-    /// With more rows than this, some are dropped.
+    /// Rows are dropped when more rows than this are kept.
     thin_above: usize,
 }
 
@@ -47,12 +47,12 @@ impl Kept {
         self.which
     }
 
-    /// Rows that were given.
+    /// The number of rows seen so far, kept or not.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// Which of the rows of a conversation may be kept.
+    /// Selects the rows of a conversation that may be kept.
     pub(super) fn choose(&mut self, rows: Vec<Row>) -> Vec<Row> {
         self.total += rows.len() as u64;
         match self.which {
@@ -78,7 +78,7 @@ impl Kept {
             .collect()
     }
 
-    /// Keeps rows that were chosen, whose conversation has this number.
+    /// Keeps chosen rows of the conversation with this number.
     pub(super) fn add(&mut self, rows: Vec<Row>, conversation: usize) {
         for row in rows {
             if is_notable(&row) {
@@ -92,7 +92,7 @@ impl Kept {
         }
     }
 
-    /// The rows that stay, with the number of each one's conversation.
+    /// The rows that are kept in the end, each with the number of its conversation.
     pub(super) fn finish(mut self) -> Vec<(Row, usize)> {
         if !self.only_notable {
             return self.rows;
@@ -107,9 +107,9 @@ impl Kept {
             .collect()
     }
 
-    /// Drops what is over the limit: of the groups with most rows, the last ones. Each group keeps one row.
+    /// Drops rows above the limit: the last rows of the largest groups. Each group keeps at least one row.
     fn thin(&mut self) {
-        // It only sinks: another group leaves less for the others.
+        // The level only decreases: a new group leaves fewer rows for the others.
         let level = level(self.counts.values().copied(), NOTABLE_LIMIT);
         self.level = level;
         let mut counts: BTreeMap<(usize, usize), usize> = BTreeMap::new();
@@ -125,12 +125,12 @@ impl Kept {
     }
 }
 
-/// What rows are spread over: runs and metrics.
+/// The group of a row. The kept rows are spread evenly over the groups.
 fn group(row: &Row) -> (usize, usize) {
     (row.run, row.metric)
 }
 
-/// The most that each group may have, so that all together have no more than `limit`; at least 1.
+/// The largest number of rows per group for which all groups together have at most `limit` rows; at least 1.
 fn level(counts: impl Iterator<Item = usize> + Clone, limit: usize) -> usize {
     let sum = |level: usize| -> usize { counts.clone().map(|count| count.min(level)).sum() };
     let (mut low, mut high) = (1, limit + 1);

@@ -1,4 +1,4 @@
-//! Labels of people beside the rows that they are of.
+//! People's labels, joined to their rows.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,9 @@ use super::data::{Row, RowLabel};
 pub(super) struct RunLabels {
     /// By conversation.
     labels: HashMap<String, Vec<HumanLabel>>,
-    /// Labels whose row has not come yet.
+    /// The number of labels whose row was not read yet.
     left: usize,
-    /// Labels of conversations that an earlier run simulated.
+    /// The number of labels of conversations that an earlier run simulated.
     stale: usize,
 }
 
@@ -30,7 +30,7 @@ impl RunLabels {
         all
     }
 
-    /// Adds what people say of a conversation to its rows, whose metrics `ids` name.
+    /// Adds people's labels of a conversation to its rows. `ids` are the metrics of the rows.
     pub(super) fn add_to<'m>(
         &mut self,
         conversation: &Conversation,
@@ -57,7 +57,7 @@ impl RunLabels {
         }
     }
 
-    /// What of the labels is not shown, once all rows have come.
+    /// Messages on labels that are not shown. To be called when all rows were read.
     pub(super) fn problems(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.left > 0 {

@@ -1,7 +1,7 @@
 //! The report as one HTML page: an overview that needs no script, and rows and conversations as data that the script of the page shows.
 //!
-//! [`HtmlReport`] takes runs as an exporter does and gives a [`Report`], which is written as one file, as a folder, or served part by
-//! part. What a model said is data and never HTML: it is embedded compressed, and the script puts it into text nodes.
+//! [`HtmlReport`] reads runs like an exporter and returns a [`Report`], which is written as one file or as a folder, or served part by
+//! part. Text from models is data and never HTML: it is embedded compressed, and the script puts it into text nodes.
 
 mod charts;
 mod chunks;
@@ -47,52 +47,52 @@ use keep::Kept;
 use labels::RunLabels;
 use planned::Planned;
 
-/// How a report is made.
+/// Options of a report.
 #[derive(Clone, Debug, Default)]
 pub struct ReportOptions {
-    /// Which rows it holds.
+    /// Which rows the report holds.
     pub rows: RowsKept,
-    /// What commands for people begin with: `probity`.
+    /// The name of the program in commands that the report shows: `probity`.
     pub program: String,
-    /// The benchmarks, for people.
+    /// The title for people: the names of the benchmarks.
     pub title: String,
 }
 
-/// Takes runs and their samples, and gives a [`Report`]. It is an [`Exporter`] by reference, so that its owner has the report when the
-/// export has ended.
+/// Reads runs and their samples, and builds a [`Report`]. A mutable reference to it is an [`Exporter`], so that its owner can take the
+/// report after the export.
 #[derive(Debug)]
 pub struct HtmlReport {
     options: ReportOptions,
     kind: RunKind,
     runs: Vec<IndexRun>,
     metrics: Vec<IndexMetric>,
-    /// The place of each metric, by benchmark and id.
+    /// The position of each metric in `metrics`, by benchmark and id.
     places: BTreeMap<(String, String), usize>,
     kept: Kept,
     spool: Spool,
     conversations: Vec<Spooled>,
-    /// Labels of runs that have not come yet, by benchmark and target.
+    /// Labels of runs that were not read yet, by benchmark and target.
     labels: BTreeMap<(String, String), Vec<HumanLabel>>,
-    /// Runs whose conversations were imported, by benchmark and target: they are only judged here.
+    /// Runs with imported conversations, by benchmark and target. Probity only judged these conversations.
     imported: BTreeSet<(String, String)>,
     current: Current,
     summary: ReportSummary,
 }
 
-/// What is counted of the run that is read.
+/// State of the run that is being read.
 #[derive(Debug, Default)]
 struct Current {
     labels: RunLabels,
     conversations: u64,
-    /// Conversations of a complete run; 0 where that is not known.
+    /// The number of conversations of a complete run; 0 if it is not known.
     expected: u64,
     planned: Planned,
-    /// Of a safety evaluation: attempts at each case so far.
+    /// For a safety evaluation, the number of attempts at each case so far.
     attempts: BTreeMap<String, u32>,
 }
 
 impl Current {
-    /// Numbers the attempts at a case, in the order in which they come.
+    /// Numbers the attempts at a case, in the order of reading.
     fn number(&mut self, rows: &mut [Row]) {
         let Some(case) = rows.first().map(|row| row.scenario.clone()) else {
             return;
@@ -106,10 +106,10 @@ impl Current {
 }
 
 impl HtmlReport {
-    /// A report without runs. `summary`: what files say of them.
+    /// A report without runs. `summary` holds what files say about the runs.
     ///
     /// # Errors
-    /// When there is no room for temporary files.
+    /// If temporary files cannot be created.
     pub fn new(options: ReportOptions, summary: ReportSummary) -> io::Result<Self> {
         Ok(Self {
             kept: Kept::new(options.rows),
@@ -127,24 +127,24 @@ impl HtmlReport {
         })
     }
 
-    /// Says of what kind the runs are that follow.
+    /// Sets the kind of the runs that follow.
     pub fn of_kind(&mut self, kind: RunKind) {
         self.kind = kind;
     }
 
-    /// Adds what people say of the rows of a run, before the run itself.
+    /// Adds people's labels of the rows of a run. To be called before the run is read.
     pub fn add_labels(&mut self, benchmark: &str, target: &ModelId, labels: Vec<HumanLabel>) {
         let run = (benchmark.to_owned(), target.to_string());
         self.labels.insert(run, labels);
     }
 
-    /// Says, before the run itself, that the conversations of a run were imported.
+    /// Marks a run whose conversations were imported. To be called before the run is read.
     pub fn add_imported(&mut self, benchmark: &str, target: &ModelId) {
         self.imported
             .insert((benchmark.to_owned(), target.to_string()));
     }
 
-    /// Adds a line on what is not whole, which the overview shows.
+    /// Adds a line on missing or broken data, which the overview shows.
     pub fn add_problem(&mut self, line: impl Into<String>) {
         self.summary.problems.push(line.into());
     }
@@ -152,7 +152,7 @@ impl HtmlReport {
     /// The report of all runs.
     ///
     /// # Errors
-    /// When the temporary files cannot be read.
+    /// If the temporary files cannot be read.
     pub fn finish(mut self) -> io::Result<Report> {
         name_runs(&mut self.runs);
         for run in &self.runs {
@@ -168,7 +168,7 @@ impl HtmlReport {
             metrics: self.metrics,
             ..Index::default()
         };
-        // Only conversations of rows that stay get into a chunk.
+        // Chunks hold only the conversations of kept rows.
         let rows = self.kept.finish();
         let mut used: Vec<usize> = rows.iter().map(|(_, number)| *number).collect();
         used.dedup();
@@ -228,7 +228,7 @@ impl HtmlReport {
         Ok(())
     }
 
-    /// The run with the id that its target has on the page.
+    /// The run, with the id that the page gives to its target.
     fn named<'a>(&self, run: &'a Run) -> Cow<'a, Run> {
         let id = self.summary.target_of(run);
         let Some(id) = id.filter(|id| **id != run.target.id) else {
@@ -242,7 +242,7 @@ impl HtmlReport {
         Cow::Owned(run)
     }
 
-    /// The places of the metrics of a sample's scores; of a sample without scores that of its own metric.
+    /// The positions of the metrics of a sample's scores. For a sample without scores, the position of its own metric.
     fn metrics_of(&mut self, sample: &Sample) -> Vec<usize> {
         let scenario = &sample.conversation.scenario;
         if sample.scores.is_empty() {
@@ -256,7 +256,7 @@ impl HtmlReport {
             .collect()
     }
 
-    /// The place of a metric, which is added where benchmark.yaml does not have it.
+    /// The position of a metric. A metric that benchmark.yaml does not have is added.
     fn metric(&mut self, id: &str, name: &str, metric_type: MetricType) -> usize {
         let benchmark = self.runs.last().map(|run| run.benchmark.clone());
         let benchmark = benchmark.unwrap_or_default();
@@ -375,7 +375,7 @@ impl Exporter for &mut HtmlReport {
     }
 }
 
-/// A word of a command that people paste into a shell. Control characters are in no name that a command takes.
+/// A word of a command that people paste into a shell. No name that a command takes has control characters.
 fn quoted(word: &str) -> Cow<'_, str> {
     shlex::try_quote(word).unwrap_or(Cow::Borrowed("''"))
 }

@@ -14,28 +14,28 @@ const STYLE: &str = concat!(
     include_str!("../../assets/charts.css")
 );
 
-/// The line of the template that the data replace.
+/// The line of the template that is replaced by the data.
 const DATA: &str = "<!-- data -->";
 
 /// Where the page has its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PageForm<'p> {
-    /// In itself.
+    /// In the page itself.
     File,
-    /// The index in itself, the chunks in files beside it.
+    /// The index in the page, the chunks in files beside it.
     Folder,
-    /// It asks the server that it came from.
+    /// On the server that the page came from.
     Live(&'p LivePage),
 }
 
-/// What a page that is served gets as attributes.
+/// Attributes of a served page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LivePage {
     /// Whether a person who labels sees the judge's verdict before answering.
     pub show_verdicts: bool,
-    /// Who labels; `None`: the page asks.
+    /// The name of the person who labels; if `None`, the page asks for it.
     pub labeller: Option<String>,
-    /// The version of the data that the overview in the page is of, as the server counts them.
+    /// The version of the data behind the overview in the page, as the server counts versions.
     pub version: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ impl PageForm<'_> {
     }
 }
 
-/// The page as far as the data, and what follows them.
+/// The page before the data, and the page after them.
 pub(super) fn page(form: PageForm<'_>, index: &Index, overview: &str, cost: &str) -> [String; 2] {
     let values = BTreeMap::from([
         ("title", Value::from(&*index.title)),
@@ -74,7 +74,7 @@ pub(super) fn page(form: PageForm<'_>, index: &Index, overview: &str, cost: &str
     ]);
     let template = ENVIRONMENT.get_template("page.html");
     let page = template.and_then(|template| template.render(Value::from(values)));
-    // The template is a part of the program: a test renders it.
+    // The template is part of the program, and a test renders it.
     let page = page.unwrap_or_else(|error| format!("{error:#}"));
     match page.rsplit_once(DATA) {
         Some((head, tail)) => [head.to_owned(), tail.to_owned()],
@@ -86,22 +86,22 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    // A template that is wrong is not there, which a test finds.
+    // An invalid template is not added, which a test finds.
     let _ = environment.add_template("page.html", TEMPLATE);
     environment
 });
 
-/// A text of our own, which is HTML already.
+/// Probity's own text, which is already HTML.
 fn safe(html: &str) -> Value {
     Value::from_safe_string(html.to_owned())
 }
 
-/// What the page may load and run: nothing but its own script and style.
+/// The content security policy: the page may load and run only its own script, style and data.
 fn policy(form: PageForm<'_>) -> String {
     let [script, style] = [script(), STYLE].map(hash);
     let more = match form {
         PageForm::File | PageForm::Live(_) => "",
-        // In a page from `file://`, 'self' is no origin.
+        // In a page from `file://`, 'self' matches no origin.
         PageForm::Folder => " 'self' file:",
     };
     let connect = match form {
@@ -113,7 +113,7 @@ fn policy(form: PageForm<'_>) -> String {
     )
 }
 
-/// What a policy has for an inline script or style.
+/// The hash by which a policy allows an inline script or style.
 fn hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }

@@ -1,4 +1,4 @@
-//! How long conversations were to be, and why one is shorter.
+//! The planned length of conversations, and why a conversation is shorter.
 
 use interop::Run;
 use schema::{Conversation, NoVerdict, Role, Turn};
@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use super::data::RunKind;
 
-/// The simulator that comes with Probity, by the name in its fingerprint. Its conversations are shorter for known reasons only.
+/// The name of Probity's own simulator in its fingerprint. The reasons why its conversations can be shorter are known.
 const SIMULATOR: &str = "ChatSimulator";
 
-/// What is known of the length of a run's conversations.
+/// The planned length of a run's conversations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Planned {
-    /// User messages of each; `None`: not known.
+    /// The number of user messages of each conversation; `None` if it is not known.
     pub(super) turns: Option<u32>,
-    /// Whether a conversation that is shorter for no other reason was ended by its user.
+    /// Whether a conversation that is shorter without another reason was ended by the simulated user.
     user_may_end: bool,
 }
 
 impl Planned {
-    /// What a run says of it. The configuration of a benchmark's run says nothing of conversations that it did not simulate: the
-    /// fingerprint of the simulator does.
+    /// The planned length according to a run. For a benchmark, it comes from the simulator's fingerprint, because the run's configuration
+    /// says nothing about conversations that the run did not simulate.
     pub(super) fn of(run: &Run, kind: RunKind) -> Self {
         if kind == RunKind::Safety {
             return Self {
@@ -39,7 +39,7 @@ impl Planned {
         }
     }
 
-    /// Why a conversation of `turns` user messages is shorter than planned, where it is and that is known.
+    /// Why a conversation of `turns` user messages is shorter than planned; `None` if it is not shorter, or if the reason is not known.
     pub(super) fn ended(self, conversation: &Conversation, turns: usize) -> Option<&'static str> {
         if turns >= usize::try_from(self.turns?).ok()? {
             return None;
@@ -61,7 +61,7 @@ impl Planned {
     }
 }
 
-/// Whether a message says nothing and calls nothing.
+/// Whether a message has neither text nor tool calls.
 fn is_empty(turn: &Turn) -> bool {
     turn.content.trim().is_empty() && turn.tool_calls.is_empty()
 }

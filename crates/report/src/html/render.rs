@@ -10,19 +10,19 @@ use super::{
 };
 use crate::sheet::{Axis, Cell, Column, ColumnKind, Line, Sheet};
 
-/// The inside of the overview: facts, warnings, rates, comparisons and the rest, readable without JavaScript.
+/// The content of the overview: facts, warnings, rates, comparisons and the rest, readable without JavaScript.
 #[must_use]
 pub fn overview_html(summary: &ReportSummary) -> String {
     html(&sections::overview(summary))
 }
 
-/// The inside of "Cost and time".
+/// The content of "Cost and time".
 #[must_use]
 pub fn cost_html(summary: &ReportSummary) -> String {
     html(&sections::cost(summary))
 }
 
-/// A name that ends in `.html` makes minijinja escape every value.
+/// The templates. Minijinja escapes every value in a template whose name ends in `.html`.
 const TEMPLATES: [(&str, &str); 3] = [
     ("sections.html", include_str!("../../assets/sections.html")),
     ("table.html", include_str!("../../assets/table.html")),
@@ -53,7 +53,7 @@ struct Page {
 impl Page {
     fn new() -> Self {
         let mut templates = Environment::new();
-        // Lines of tags alone leave no line in the page.
+        // A line that holds only a tag leaves no empty line in the page.
         let syntax = SyntaxConfig::builder()
             .trim_blocks(true)
             .lstrip_blocks(true)
@@ -62,13 +62,13 @@ impl Page {
             templates.set_syntax(syntax);
         }
         for (name, text) in TEMPLATES {
-            // They are part of the program, and a test renders each.
+            // The templates are part of the program, and a test renders each.
             let _ = templates.add_template(name, text);
         }
         Self { templates }
     }
 
-    /// An error can only be one of the templates themselves; the page then says so where the section was.
+    /// Renders a template. Only a broken template can cause an error; the page then has a comment in place of the section.
     fn render(&self, name: &str, values: impl Serialize) -> String {
         let text = self
             .templates
@@ -132,7 +132,7 @@ struct SectionView<'a> {
     blocks: Vec<BlockView<'a>>,
 }
 
-/// `html` is of a template of ours; all else is escaped.
+/// A block for the templates. `html` comes from Probity's own templates; all other values are escaped.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum BlockView<'a> {
@@ -161,7 +161,7 @@ enum BlockView<'a> {
 #[derive(Serialize)]
 struct TableView<'a> {
     title: &'a str,
-    /// Classes of a table with drawings.
+    /// CSS classes of a table with drawings.
     drawn: &'static str,
     width: usize,
     head: Vec<HeadView>,
@@ -204,7 +204,7 @@ fn class(column: &Column) -> String {
 
 #[derive(Serialize)]
 struct LineView {
-    /// Whether its one cell spans the table.
+    /// Whether the line is a single cell that spans the table.
     is_group: bool,
     cells: Vec<CellView>,
 }
@@ -254,7 +254,7 @@ impl CellView {
         }
     }
 
-    /// A cell that no column is of.
+    /// A cell that belongs to no column.
     fn head(cell: &Cell) -> Self {
         Self {
             is_first: false,

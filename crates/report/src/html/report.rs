@@ -1,4 +1,4 @@
-//! A report that is ready: written as one file or as a folder, or served part by part.
+//! A finished report: written as one file or as a folder, or served part by part.
 
 use std::{
     fs,
@@ -16,16 +16,16 @@ use super::{
     page::{LivePage, PageForm, page},
 };
 
-/// How many bytes of data one file may hold. Browsers open larger ones slowly or not at all.
+/// The most bytes of data in a single file. Browsers open larger files slowly or not at all.
 pub const FILE_LIMIT: u64 = 150 << 20;
 
-/// Why a report was not written.
+/// An error while a report is written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// It is too large for one file.
+    /// The report is too large for one file.
     #[error("the data of the report are more than {} MB, too large for one file", .limit >> 20)]
     TooLarge {
-        /// The most bytes that it may have.
+        /// The most bytes that the data may have.
         limit: u64,
     },
     /// A file cannot be written.
@@ -60,28 +60,28 @@ impl Report {
         }
     }
 
-    /// What is known of all runs and rows.
+    /// The index of all runs and rows.
     #[must_use]
     pub fn index(&self) -> &Index {
         &self.index
     }
 
-    /// The insides of the sections `overview` and `cost`, as HTML.
+    /// The contents of the sections `overview` and `cost`, as HTML.
     #[must_use]
     pub fn sections(&self) -> [&str; 2] {
         self.sections.each_ref().map(String::as_str)
     }
 
-    /// What is not whole in the runs, one line each.
+    /// Missing or broken data of the runs, one line each.
     #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// Puts the rows of each benchmark's run into the order in which people label them. `order` is given the rows with their metrics, and
-    /// returns their places; it drew them by `seed`.
+    /// Sets the order in which people label the rows of each benchmark's run. `order` takes the rows with their metrics and returns their
+    /// positions in that order. `seed` is the seed that `order` draws with.
     ///
-    /// Nothing is ordered where the page leaves rows out: notable rows are no sample of all.
+    /// Does nothing if the page leaves rows out, because notable rows are not a random sample of all rows.
     pub fn order_labels(
         &mut self,
         seed: u64,
@@ -109,16 +109,16 @@ impl Report {
         index.label.seed = Some(seed);
     }
 
-    /// The page without data, for a server that has them.
+    /// The page without data, for a server that serves the data separately.
     #[must_use]
     pub fn live_page(&self, live: &LivePage) -> String {
         self.page(PageForm::Live(live)).concat()
     }
 
-    /// Chunk `number`, from 0, as JSON; `None`: there is no such chunk.
+    /// Chunk `number`, from 0, as JSON; `None` if there is no such chunk.
     ///
     /// # Errors
-    /// When the temporary files cannot be read.
+    /// If the temporary files cannot be read.
     pub fn chunk(&mut self, number: usize) -> io::Result<Option<Vec<u8>>> {
         let texts = self.chunks.get(number);
         texts.map(|texts| self.spool.list(texts)).transpose()
@@ -129,18 +129,18 @@ impl Report {
         page(form, &self.index, overview, cost)
     }
 
-    /// Writes all of it into one file, in place of an existing one.
+    /// Writes the whole report into one file, and replaces an existing file.
     ///
     /// # Errors
-    /// When it is too large, or the file cannot be written; nothing is left of it then.
+    /// If the report is too large, or the file cannot be written. No partial file is left.
     pub fn write_file(self, path: &Path) -> Result<PathBuf, ReportError> {
         self.write_file_of(FILE_LIMIT, path)
     }
 
-    /// The same with at most `limit` bytes of data.
+    /// The same as [`Report::write_file`], with at most `limit` bytes of data.
     ///
     /// # Errors
-    /// As [`Report::write_file`].
+    /// See [`Report::write_file`].
     pub fn write_file_of(mut self, limit: u64, path: &Path) -> Result<PathBuf, ReportError> {
         let [head, tail] = self.page(PageForm::File);
         let mut page = PageFile::create(path)?;
@@ -154,11 +154,11 @@ impl Report {
         Ok(page.out.keep()?)
     }
 
-    /// Writes the page as `index.html` in `folder`, and its chunks beside it in `data`. The page comes last: it never names chunks that
-    /// are not there.
+    /// Writes the page as `index.html` in `folder`, and its chunks beside it in `data`. The page is written last, so that it never names
+    /// chunks that do not exist.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub fn write_folder(mut self, folder: &Path) -> Result<PathBuf, ReportError> {
         let path = folder.join("index.html");
         let data = folder.join("data");
@@ -184,7 +184,7 @@ impl Report {
         packed.map_err(|error| ExportError::write(path, error).into())
     }
 
-    /// Packs the chunks, several at once, and hands them to `take` in their order.
+    /// Packs the chunks, several at once, and passes them to `take` in order.
     fn each_packed(
         &mut self,
         path: &Path,
@@ -205,7 +205,7 @@ impl Report {
     }
 }
 
-/// Packs each list in a thread of its own.
+/// Packs each list in its own thread.
 fn pack_all(lists: &[Vec<u8>]) -> io::Result<Vec<String>> {
     thread::scope(|scope| {
         let threads: Vec<_> = lists
@@ -229,18 +229,18 @@ fn remove_chunks(data: &Path, chunks: usize) {
             .and_then(|name| name.strip_prefix("chunk-")?.strip_suffix(".js"));
         let number = number.and_then(|number| number.parse::<usize>().ok());
         if number.is_some_and(|number| number >= chunks) {
-            // One that stays is never asked for.
+            // A chunk that cannot be removed is never read.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// A file of the report while it is written.
+/// A file of the report that is being written.
 struct PageFile {
     out: OutFile,
-    /// Bytes of data in it.
+    /// Bytes of data in the file so far.
     embedded: u64,
-    /// The most that it may have.
+    /// The most bytes of data.
     limit: u64,
 }
 
@@ -259,7 +259,7 @@ impl PageFile {
         Ok(self.out.told(put)?)
     }
 
-    /// Adds data, in base64, as an element that a browser does not look into.
+    /// Adds data, in base64, as an element that browsers do not parse.
     fn embed(&mut self, id: &str, data: &str) -> Result<(), ReportError> {
         self.embedded += data.len() as u64;
         if self.embedded > self.limit {

@@ -1,8 +1,8 @@
-//! The script of the page: the modules of `assets/js` as one, so that the page needs no file beside it.
+//! The script of the page: the modules of `assets/js` joined into one, so that the page needs no file beside it.
 //!
-//! The modules keep to a few rules, which a test holds, so that joining them takes no more than leaving out the imports and the word
-//! `export`: imports are `import {a, b} from "./x.js";` without renaming, names at the top level are unique over all modules, there is
-//! no default export and no cycle.
+//! Joining the modules only removes the imports and the word `export`. For this, the modules follow a few rules, which a test checks:
+//! imports are `import {a, b} from "./x.js";` without renaming, names at the top level are unique over all modules, and there are no
+//! default exports and no cycles.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -53,7 +53,7 @@ pub(super) fn script() -> &'static str {
     &SCRIPT
 }
 
-/// The modules as one script, those that others import first.
+/// The modules as one script. A module comes after the modules that it imports.
 fn join(modules: &[Module]) -> String {
     let mut joined = String::new();
     let mut done = BTreeSet::new();
@@ -85,7 +85,7 @@ fn add(
 struct Split<'m> {
     /// The files that it imports.
     imports: Vec<&'m str>,
-    /// What is left.
+    /// The remaining text.
     rest: String,
 }
 
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// The names that a line at the top level of a module declares.
+    /// The name that a line at the top level of a module declares.
     fn declared(line: &str) -> Option<&str> {
         let line = line.strip_prefix("export ").unwrap_or(line);
         let line = line.strip_prefix("async ").unwrap_or(line);
@@ -129,7 +129,7 @@ mod tests {
             .next()
     }
 
-    /// What of the rules `modules` break.
+    /// The violations of the rules in `modules`.
     fn broken(modules: &[Module]) -> Vec<String> {
         let mut broken = Vec::new();
         let mut names: BTreeMap<&str, &str> = BTreeMap::new();

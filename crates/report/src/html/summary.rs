@@ -1,4 +1,4 @@
-//! What the overview of a report is made of.
+//! The input of a report's overview.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use schema::{
 
 use crate::TargetVerdicts;
 
-/// The benchmarks and safety evaluations of a report: what files say of them, and with [`ReportSummary::add_run`] what is known of each run.
+/// The benchmarks and safety evaluations of a report, as read from files. [`ReportSummary::add_run`] adds the facts of each run.
 #[derive(Clone, Debug, Default)]
 pub struct ReportSummary {
-    /// What a command for people to type begins with.
+    /// The name of the program in commands that the report shows.
     pub program: String,
     /// Each benchmark, and each kind of safety evaluation.
     pub parts: Vec<PartSummary>,
-    /// What is incomplete, one line each.
+    /// Incomplete data, one line each.
     pub problems: Vec<String>,
     /// The target that others are compared with.
     pub baseline: Option<ModelId>,
@@ -31,29 +31,29 @@ pub struct ReportSummary {
 /// One benchmark, or the safety evaluations of one kind.
 #[derive(Clone, Debug)]
 pub struct PartSummary {
-    /// The name of the folder; of a safety evaluation what stands for it.
+    /// The name of the folder; for a safety evaluation, an id in its place.
     pub folder: String,
     /// The name for people.
     pub name: String,
-    /// Its metrics in their order; groups of a safety evaluation.
+    /// The metrics, or the groups of a safety evaluation, in their order.
     pub metrics: Vec<MetricLabel>,
-    /// The names of hazards that are not just the metrics, by id in their order.
+    /// The names of the hazards that benchmark.yaml defines, by id, in their order. Empty if it defines none: each metric is then a hazard.
     pub hazards: IndexMap<String, String>,
     /// Rates and comparisons.
     pub statistics: Statistics,
-    /// What is known of each target's run, in the order of the statistics.
+    /// Facts of each target's run, in the order of the statistics.
     pub runs: Vec<RunFacts>,
     /// Scores of hazards.
     pub grades: Option<Grades>,
-    /// What the rules of a gate found.
+    /// The results of a gate's rules.
     pub gate: Option<GateReport>,
     /// Verdicts of metrics on a scale or with categories.
     pub verdicts: Vec<TargetVerdicts>,
-    /// Dollars and tokens of the results in the tree: by phase of the benchmark itself.
+    /// Dollars and tokens of the results in the tree that belong to the benchmark itself, by phase.
     pub shared_costs: IndexMap<String, PhaseCost>,
-    /// The same by target, then phase.
+    /// Dollars and tokens of the results in the tree by target, then by phase.
     pub costs: BTreeMap<ModelId, IndexMap<String, PhaseCost>>,
-    /// What journals report of calls.
+    /// The calls, according to journals.
     pub calls: Option<CallFigures>,
     /// Result files of safety evaluations.
     pub safety: Vec<SafetyFileSummary>,
@@ -66,11 +66,11 @@ pub struct MetricLabel {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// Whether the metric is positive; `None`: not known.
+    /// Whether the metric is positive; `None` if it is not known.
     pub metric_type: Option<MetricType>,
 }
 
-/// What is known of how the rows of one target came about. What is empty or `None` is not known.
+/// Facts about the run that produced the rows of one target. A field that is empty or `None` is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFacts {
     /// The target's id.
@@ -81,7 +81,7 @@ pub struct RunFacts {
     pub source: Option<String>,
     /// The run's id.
     pub run_id: Option<String>,
-    /// When the run was, UTC, to the minute.
+    /// The time of the run in UTC, to the minute.
     pub when: Option<String>,
     /// `complete`, `failed_rows` or `interrupted`.
     pub outcome: Option<String>,
@@ -89,13 +89,13 @@ pub struct RunFacts {
     pub version: Option<String>,
     /// Git revision of the folder that the run was started in.
     pub revision: Option<String>,
-    /// Turns that each conversation was to have.
+    /// The planned number of turns of each conversation.
     pub turns: Option<u32>,
     /// How often each scenario was simulated.
     pub samples: Option<u32>,
-    /// Who judged.
+    /// The judges.
     pub judges: Vec<String>,
-    /// Who simulated the user.
+    /// The model that simulated the user.
     pub user: Option<String>,
 }
 
@@ -104,13 +104,13 @@ pub struct RunFacts {
 pub struct SafetyFileSummary {
     /// The file, as it was named.
     pub file: String,
-    /// The target's id; of a further file of the same target and kind with a number: `careful (2)`.
+    /// The target's id. A further file of the same target and kind has a number: `careful (2)`.
     pub target: ModelId,
-    /// What it holds.
+    /// The contents of the file.
     pub results: SafetyResults,
 }
 
-/// What journals report of the calls that made the rows.
+/// The calls that made the rows, according to journals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallFigures {
     /// The ids of the runs whose journals were read.
@@ -121,7 +121,7 @@ pub struct CallFigures {
     pub retries: Vec<RetryFigure>,
 }
 
-/// The calls to one model in one role. What is `None` is unknown.
+/// The calls to one model in one role. `None` means unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallFigure {
     /// `sut`, `annotator`, `user`, `tool`, `generator` or `probe`.
@@ -142,29 +142,29 @@ pub struct CallFigure {
     pub output_tokens: Option<u64>,
     /// Dollars.
     pub cost: Option<f64>,
-    /// Dollars of the calls with a price, where not all have one.
+    /// Dollars of the calls with a known price, if not all calls have one.
     pub priced_cost: Option<f64>,
-    /// Seconds that half, 90% and 99% of the calls did not exceed, and the longest.
+    /// Latency of the calls in seconds: median, 90th percentile, 99th percentile, maximum.
     pub latency: Option<[f64; 4]>,
 }
 
-/// Attempts that failed for one cause.
+/// Attempts that failed with the same cause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RetryFigure {
-    /// What kind of failure: `rate_limited`, for one.
+    /// The kind of failure, for example `rate_limited`.
     pub kind: String,
     /// The status of the HTTP response.
     pub status: Option<u16>,
     /// Attempts that were followed by another one.
     pub retried: u64,
-    /// Seconds waited before those.
+    /// Seconds waited before the following attempts.
     pub waited: f64,
-    /// Attempts that were the last.
+    /// Attempts that were the last ones.
     pub given_up: u64,
 }
 
 impl ReportSummary {
-    /// Adds what is known of a run; its statistics, where they are known, replace those of the file.
+    /// Adds the facts of a run. The run's own statistics, if known, replace the statistics from the file.
     pub fn add_run(&mut self, run: &Run) {
         let at = self.parts.iter().position(|part| part.folder == run.folder);
         let at = at.unwrap_or_else(|| {
@@ -177,19 +177,19 @@ impl ReportSummary {
         }
     }
 
-    /// Adds what is incomplete.
+    /// Adds lines on incomplete data.
     pub fn add_problems(&mut self, lines: &[&str]) {
         self.problems
             .extend(lines.iter().map(|&line| line.to_owned()));
     }
 
-    /// Says by which id links name the run of a target. A target without one is named by itself.
+    /// Sets the id that links use for the run of a target. Without it, links use the target's id.
     pub fn name_run(&mut self, folder: &str, target: &str, id: &str) {
         let place = (folder.to_owned(), target.to_owned());
         self.run_ids.insert(place, id.to_owned());
     }
 
-    /// The target's id of a run on the page: that of its result file, where it has one. A file that is given twice is shown twice.
+    /// The target's id of a run on the page: the id of the run's result file, if it has one. A file that is given twice is shown twice.
     pub(crate) fn target_of(&self, run: &Run) -> Option<&ModelId> {
         let file = run.file.as_ref()?.display().to_string();
         let part = self.parts.iter().find(|part| part.folder == run.folder)?;
@@ -206,7 +206,7 @@ impl ReportSummary {
         named.cloned().unwrap_or_else(|| target.to_string())
     }
 
-    /// Whether headings say of which part they are.
+    /// Whether there are several parts, so that headings name the part.
     #[must_use]
     pub fn is_several(&self) -> bool {
         self.parts.len() > 1
@@ -214,7 +214,7 @@ impl ReportSummary {
 }
 
 impl PartSummary {
-    /// A part of which nothing more is known.
+    /// A part with only a folder and a name.
     #[must_use]
     pub fn new(folder: &str, name: &str) -> Self {
         Self {
@@ -279,7 +279,7 @@ impl PartSummary {
         }
     }
 
-    /// Comparisons and grades are of other rows than those that the target has now.
+    /// Removes the comparisons and grades of a target: they belong to other rows than the target has now.
     fn leave_out(&mut self, target: &ModelId) {
         let comparisons = &mut self.statistics.comparisons;
         comparisons.retain(|pair| pair.a != *target && pair.b != *target);
@@ -288,13 +288,13 @@ impl PartSummary {
         }
     }
 
-    /// What is known of the run of a target.
+    /// The facts of the run of a target.
     #[must_use]
     pub fn run(&self, target: &ModelId) -> Option<&RunFacts> {
         self.runs.iter().find(|run| run.target == target.as_str())
     }
 
-    /// The metrics that have rates, in the order of the benchmark; what it does not know last.
+    /// The metrics that have rates, in the order of the benchmark. Metrics that the benchmark does not have come last.
     #[must_use]
     pub fn rated_metrics(&self) -> Vec<MetricLabel> {
         let targets = &self.statistics.targets;
@@ -326,7 +326,7 @@ impl PartSummary {
         targets.any(|target| is_shown(&target.rates.negative))
     }
 
-    /// Whether this is of safety evaluations.
+    /// Whether the part is a safety evaluation.
     #[must_use]
     pub fn is_safety(&self) -> bool {
         !self.safety.is_empty()
@@ -339,7 +339,7 @@ impl PartSummary {
 }
 
 impl MetricLabel {
-    /// The id, with the name where that says more.
+    /// The id, followed by the name if that differs.
     #[must_use]
     pub fn text(&self) -> String {
         match self.name.trim() {
@@ -349,7 +349,7 @@ impl MetricLabel {
         }
     }
 
-    /// The same, and whether the metric is negative.
+    /// The same as [`MetricLabel::text`], with `(negative)` after a negative metric.
     #[must_use]
     pub fn full_text(&self) -> String {
         match self.is_negative() {

@@ -1,4 +1,4 @@
-//! One item's life, and one event.
+//! The history of one item, and single events.
 
 use super::time::{offset, seconds};
 use crate::{
@@ -6,27 +6,27 @@ use crate::{
     text::{clean, prefix, section, width, wrapped},
 };
 
-/// Where a step's words begin: behind its time.
+/// The indent of a step's text, as wide as the column of times.
 const INDENT: &str = "          ";
 
 /// One event, in words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JournalStep {
-    /// When it happened, in seconds from where the times count; `None` where the journal does not have it.
+    /// The time of the event in seconds since the start that times count from; `None` if the journal does not have it.
     pub after: Option<f64>,
     /// The type of the event.
     pub title: String,
     /// Short facts.
     pub facts: Vec<String>,
-    /// How long it took, in seconds.
+    /// The duration, in seconds.
     pub took: Option<f64>,
-    /// After how many seconds the call is tried again.
+    /// The seconds after which the call is retried.
     pub again_after: Option<f64>,
-    /// Dollars it cost.
+    /// The cost in dollars.
     pub cost: Option<f64>,
-    /// Who said what. Nobody's name is empty.
+    /// Pairs of speaker and text. The speaker is empty for text without one.
     pub sections: Vec<(String, String)>,
-    /// The one text that tells most; may be empty.
+    /// The most informative text; may be empty.
     pub brief: String,
 }
 
@@ -47,7 +47,7 @@ impl JournalStep {
     }
 }
 
-/// One item's whole life.
+/// The whole history of one item.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JournalItem {
     /// Its prompt.
@@ -56,18 +56,17 @@ pub struct JournalItem {
     pub test: String,
     /// The system under test; may be empty.
     pub sut: String,
-    /// When it began, where known.
+    /// The start time, if known.
     pub start: Option<String>,
-    /// How long it lasted, in seconds, where known.
+    /// The duration in seconds, if known.
     pub lasted: Option<f64>,
-    /// How it came out, where known.
+    /// The outcome, if known.
     pub outcome: Option<String>,
-    /// What happened, with times from the item's start.
+    /// The events, with times since the item's start.
     pub steps: Vec<JournalStep>,
 }
 
-/// One item's whole life in lines of at most `columns`: what it is, how it came out, and every step with its time and
-/// everything that was said.
+/// The whole history of one item in lines of at most `columns`: its ids, its outcome, and every step with its time and its full text.
 #[must_use]
 pub fn journal_item(item: &JournalItem, columns: usize) -> String {
     let mut title = clean(&item.prompt_id);
@@ -97,8 +96,8 @@ pub fn journal_item(item: &JournalItem, columns: usize) -> String {
     text
 }
 
-/// One event on one line: its time, its `item` where it has one, its facts and the text that tells most. With `columns`
-/// the line is cut off there.
+/// One event on one line: its time, its `item` if it has one, its facts and its most informative text. With `columns`, the line is cut
+/// off there.
 #[must_use]
 pub fn journal_line(step: &JournalStep, item: &str, columns: Option<usize>) -> String {
     let mut line = format!("{:<10}", offset(step.after));
@@ -121,7 +120,7 @@ pub fn journal_line(step: &JournalStep, item: &str, columns: Option<usize>) -> S
     line
 }
 
-/// `text` wrapped behind `lead`, which takes `indent` columns or one more than it is long.
+/// `text` wrapped behind `lead`. The text starts at column `indent`, or after `lead` and a space if `lead` is longer.
 fn hanging(lead: &str, indent: usize, text: &str, columns: usize) -> String {
     let indent = " ".repeat(indent.max(lead.len() + 1));
     let wrapped = wrapped(text, &indent, columns);

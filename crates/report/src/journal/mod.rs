@@ -1,4 +1,4 @@
-//! Journals: an item's life, the events of a run, tables.
+//! Journals: the history of an item, the events of a run, tables.
 
 mod item;
 mod table;

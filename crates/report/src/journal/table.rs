@@ -12,19 +12,19 @@ use crate::{
 pub enum JournalCell {
     /// A text.
     Text(String),
-    /// A number of things.
+    /// A count.
     Count(u64),
-    /// A length of time in seconds.
+    /// A duration in seconds.
     Seconds(f64),
-    /// A time in whole seconds from where the times count.
+    /// A time in whole seconds since the start that times count from.
     From(u64),
     /// A part of a whole, from 0 to 1.
     Share(f64),
     /// Dollars.
     Dollars(f64),
-    /// Dollars of which only a part is known.
+    /// The known part of a cost in dollars.
     AtLeast(f64),
-    /// Not known, or there is none.
+    /// An unknown or missing value.
     Unknown,
 }
 
@@ -64,9 +64,9 @@ impl From<u64> for JournalCell {
 /// A table with a title above it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JournalTable {
-    /// What the table is about.
+    /// The title of the table.
     pub title: String,
-    /// How many of the columns, from the left, hold names. The others hold numbers.
+    /// The number of columns, from the left, that hold names. The others hold numbers.
     pub names: usize,
     /// The columns' names.
     pub header: Vec<&'static str>,
@@ -74,7 +74,7 @@ pub struct JournalTable {
     pub rows: Vec<Vec<JournalCell>>,
 }
 
-/// Tables below each other. With `columns` names are shortened until a table fits. Tables without rows are left out.
+/// Tables one below the other. With `columns`, names are shortened until a table fits. Tables without rows are left out.
 ///
 /// ```
 /// use report::{JournalCell, JournalTable, journal_tables};
@@ -108,16 +108,16 @@ pub fn journal_tables(tables: &[JournalTable], columns: Option<usize>) -> String
     text
 }
 
-/// Something to tell, with lines below it.
+/// A finding: a title with lines below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalFinding {
-    /// What it is about.
+    /// The subject.
     pub title: String,
-    /// What there is to tell.
+    /// The text.
     pub lines: Vec<String>,
 }
 
-/// Findings below each other under `title`; empty where there are none. With `columns` their texts are wrapped there.
+/// Findings one below the other under `title`; empty without findings. With `columns`, the texts are wrapped there.
 #[must_use]
 pub fn journal_findings(
     title: &str,

@@ -1,8 +1,8 @@
-//! Times and lengths of time.
+//! Times and durations.
 
 use crate::numbers::UNKNOWN;
 
-/// A time in seconds from where times count: `+0.094`, `+2:05.100`, `+1:02:05.100`.
+/// A time in seconds since the start that times count from: `+0.094`, `+2:05.100`, `+1:02:05.100`.
 pub(super) fn offset(after: Option<f64>) -> String {
     let Some(after) = after.filter(|after| after.is_finite()) else {
         return UNKNOWN.to_owned();
@@ -24,7 +24,7 @@ pub(super) fn offset(after: Option<f64>) -> String {
     }
 }
 
-/// A time in whole seconds from where times count: `+0:05`, `+1:02:05`.
+/// A time in whole seconds since the start that times count from: `+0:05`, `+1:02:05`.
 pub(super) fn from(seconds: u64) -> String {
     let (minutes, rest) = (seconds / 60, seconds % 60);
     match (minutes / 60, minutes % 60) {
@@ -33,7 +33,7 @@ pub(super) fn from(seconds: u64) -> String {
     }
 }
 
-/// A length of time as people say it: `21 ms`, `1.52 s`, `2m 05s`, `3h 20m`.
+/// A duration for people: `21 ms`, `1.52 s`, `2m 05s`, `3h 20m`.
 pub(crate) fn seconds(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return format!("{seconds} s");

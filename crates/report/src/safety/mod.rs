@@ -1,4 +1,4 @@
-//! What a safety evaluation found, for each target: totals, score bands, groups, strategies, layers, and the worst responses.
+//! The results of a safety evaluation for each target: totals, score bands, groups, strategies, layers, and the worst responses.
 
 pub(crate) mod rates;
 pub(crate) mod tables;
@@ -23,11 +23,11 @@ use crate::{
     text::{clean, wrapped},
 };
 
-/// What one target's file holds, as text: totals, the rates over cases with their intervals, how many responses fall into each band, a table of groups, of strategies and
-/// (single-turn) of layers, and the `worst` responses, the lowest score first. `width` is that of the terminal; texts are cut to
-/// it.
+/// The results in one target's file, as text: totals, the rates over cases with their intervals, how many responses fall into each band,
+/// tables of groups, of strategies and (single-turn) of layers, and the `worst` responses, the lowest score first. `width` is the
+/// terminal's width; texts are cut to it.
 ///
-/// A file that another program wrote has totals only: which case a row belongs to is under `probity`.
+/// Of a file that another program wrote, only the totals are shown: the case of each row is under the key `probity`.
 #[must_use]
 pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst: usize) -> String {
     let tally = results.tally();
@@ -69,13 +69,13 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
     text
 }
 
-/// The use of the run and that of its files, in lines of at most `width` columns.
+/// The use of the run and the use of its files, in lines of at most `width` columns.
 #[must_use]
 pub fn safety_spending(spending: &Spending, width: usize) -> String {
     lines(spending, &["  this run   ", "  the files  "], width)
 }
 
-/// What is worth knowing beside the totals.
+/// Notes beside the totals.
 pub(crate) fn asides(results: &SafetyResults, details: &Details) -> Vec<String> {
     let mut lines = reasoning(results, details);
     let refusals = details.attacker_refusals.len();
@@ -101,7 +101,7 @@ pub(crate) fn asides(results: &SafetyResults, details: &Details) -> Vec<String> 
     lines
 }
 
-/// What is worth knowing of reasoning in the replies.
+/// Notes on reasoning in the replies.
 fn reasoning(results: &SafetyResults, details: &Details) -> Vec<String> {
     let mut lines = Vec::new();
     let messages = details.conversations.iter().flat_map(|row| &row.messages);

@@ -8,7 +8,7 @@ use crate::{
     text::wrapped,
 };
 
-/// A table of the rates with their intervals, and lines below for what a reader should know of them. A rate without rows has no line.
+/// A table of the rates with their intervals, and notes below. A rate without rows has no line.
 pub(super) fn table(rates: &SafetyRates, width: usize) -> String {
     let shown = shown(rates);
     if shown.is_empty() {
@@ -51,7 +51,7 @@ fn row(name: &str, rate: &SafetyRate) -> Vec<String> {
     ]
 }
 
-/// The notes of the rates, each once, with the rates that it is about.
+/// The notes of the rates, each once, with the rates that it applies to.
 pub(crate) fn notes(rates: &[(&str, &SafetyRate)]) -> Vec<String> {
     let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
     for (name, rate) in rates {

@@ -1,4 +1,4 @@
-//! How groups, strategies and layers did.
+//! The results by group, strategy and layer.
 
 use indexmap::IndexMap;
 use schema::safety::{
@@ -8,7 +8,7 @@ use schema::safety::{
 
 use crate::{numbers::percent, table::Table};
 
-/// The rows of one line of a table.
+/// The counts behind one line of a table.
 #[derive(Default)]
 struct Counted {
     tally: Tally,
@@ -17,7 +17,7 @@ struct Counted {
     scores: Vec<SafetyScore>,
 }
 
-/// A table of groups, one of strategies, and one of layers; the last two only where there is more than one.
+/// A table of groups, a table of strategies and a table of layers. The last two are left out if there is only one strategy or layer.
 pub(super) fn tables(results: &SafetyResults, details: &Details, width: usize) -> String {
     let mut text = String::new();
     for counts in counted(results, details) {
@@ -29,9 +29,9 @@ pub(super) fn tables(results: &SafetyResults, details: &Details, width: usize) -
     text
 }
 
-/// How the conversations of each group, strategy or layer did.
+/// The results of the conversations by group, strategy or layer.
 pub(crate) struct SafetyCounts {
-    /// What a row is.
+    /// What a row stands for: the heading of the first column.
     pub(crate) heading: &'static str,
     rows: IndexMap<String, Counted>,
 }
@@ -93,7 +93,7 @@ impl Counted {
     }
 }
 
-/// The conversations by group; by strategy and by layer where there is more than one.
+/// The conversations by group, and by strategy and layer if there is more than one.
 pub(crate) fn counted(results: &SafetyResults, details: &Details) -> Vec<SafetyCounts> {
     let single = matches!(results, SafetyResults::SingleTurn(_));
     let mut all = vec![SafetyCounts {
@@ -127,7 +127,7 @@ pub(crate) fn counted(results: &SafetyResults, details: &Details) -> Vec<SafetyC
     all
 }
 
-/// Conversations and errors by what `key` makes of group, strategy, test type and layer, in the order of the run's groups.
+/// Conversations and errors by the key that `key` derives from group, strategy, test type and layer, in the order of the run's groups.
 fn by(
     details: &Details,
     key: impl Fn(&str, Option<&str>, Option<&str>, Option<u32>) -> String,

@@ -12,7 +12,7 @@ use crate::text::{clean, prefix, width as columns_of};
 /// The prompt and the response of a row.
 type Said<'a> = (&'a str, &'a str);
 
-/// The `most` worst responses of those that failed. A prompt, a response and a rationale are one line each, cut to `width`.
+/// The worst failed responses, at most `most`. The prompt, the response and the rationale take one line each, cut to `width`.
 pub(super) fn worst(
     results: &SafetyResults,
     details: &Details,
@@ -52,7 +52,7 @@ pub(super) fn worst(
     text
 }
 
-/// The case, and how its prompt came about.
+/// The case, and the test type or strategy that made its prompt.
 fn way(row: &ConversationDetail) -> String {
     let how = row.test_type.as_ref().or(row.strategy.as_ref());
     let layer = row.layer.filter(|layer| *layer > 0);
@@ -64,7 +64,7 @@ fn way(row: &ConversationDetail) -> String {
     format!("{}{how}, conversation {}", row.case_id, row.conversation_id)
 }
 
-/// What was said where the score is lowest, by conversation.
+/// The prompt and the response with the lowest score, by conversation.
 fn said<'a>(results: &'a SafetyResults, details: &Details) -> HashMap<i64, Said<'a>> {
     let mut said = HashMap::new();
     match results {
@@ -105,7 +105,7 @@ fn said<'a>(results: &'a SafetyResults, details: &Details) -> HashMap<i64, Said<
 
 /// One line, cut at its end.
 fn cut(line: &str, columns: usize) -> String {
-    // Even in a pipe nobody reads a response of a thousand words in one line.
+    // The limit holds in a pipe, too: a response of a thousand words on one line is unreadable.
     const LONGEST: usize = 160;
     let columns = columns.clamp(20, LONGEST);
     if columns_of(line) <= columns {

@@ -1,4 +1,4 @@
-//! A table's drawing as a file of its own: names on the left, numbers on the right, and the axis above.
+//! A table's drawing as a separate file: names on the left, numbers on the right, and the axis above.
 
 use super::{
     dot,
@@ -8,27 +8,27 @@ use super::{
 };
 use crate::sheet::{Axis, ColumnKind, Line, Sheet, Strip};
 
-/// Colours in light and dark, and how lines are drawn.
+/// Light and dark colours, and the styles of lines.
 const STYLE: &str = include_str!("../../../assets/figure.css");
 
 const WIDTH: f64 = 860.0;
 const MARGIN: f64 = 16.0;
 const ROW: f64 = 22.0;
-/// Title and axis.
+/// Height of title and axis.
 const HEAD: f64 = 62.0;
-/// Sizes of letters in the style.
+/// Font sizes, as in the style.
 const LETTER: f64 = 13.0;
 const TITLE: f64 = 16.0;
-/// The most room for a name; longer ones lose their middle.
+/// The widest that a name may be. Longer names lose their middle.
 const NAME: f64 = 400.0;
-/// What stands in place of a value that no row gives.
+/// Shown for a missing value.
 const NO_VALUE: &str = "no value";
-/// Rows stand to the right of the head of their group.
+/// Indent of rows under the heading of their group.
 const INDENT: f64 = 10.0;
-/// Between the axis and the texts on its sides.
+/// Space between the axis and the texts on its sides.
 const GAP: f64 = 18.0;
 
-/// The drawing of `sheet`; `None` where it has none, or no row.
+/// The drawing of `sheet`; `None` if the table has no drawing or no rows.
 pub(crate) fn figure(sheet: &Sheet) -> Option<String> {
     let axis = sheet.axis()?;
     if sheet.is_empty() {
@@ -57,7 +57,7 @@ pub(crate) fn figure(sheet: &Sheet) -> Option<String> {
     Some(format!("{}\n", svg.finish()))
 }
 
-/// Names on one line; where they have no room, each loses of its own middle.
+/// Names on one line. If they are too wide, each name is shortened in its middle.
 fn joined(names: &[&str]) -> String {
     const BETWEEN: &str = ", ";
     let room = NAME / LETTER;
@@ -75,7 +75,7 @@ fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> f64 {
     LETTER * texts.map(text_width).fold(0.0, f64::max)
 }
 
-/// A line of the table as it is drawn.
+/// A line of the table, prepared for drawing.
 struct Drawn<'a> {
     name: String,
     value: String,
@@ -118,7 +118,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// Where the drawing is.
+/// The axis and the position of the drawing.
 struct Frame {
     axis: Axis,
     left: f64,

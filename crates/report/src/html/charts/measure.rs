@@ -1,13 +1,13 @@
-//! How wide a text is in a drawing, where no browser can be asked.
+//! Estimates of the width of a text in a drawing, without a browser.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::text::shorten;
 
-/// Bold letters are wider by this.
+/// The factor by which bold letters are wider.
 pub(super) const BOLD: f64 = 1.1;
 
-/// The width of `text` in the units of its font's size. Fonts differ: the letters are those of DejaVu Sans, which is wider than most.
+/// The width of `text` in units of the font size. The widths are from DejaVu Sans, which is wider than most fonts.
 pub(super) fn text_width(text: &str) -> f64 {
     text.chars().map(letter_width).sum()
 }
@@ -26,9 +26,9 @@ fn letter_width(letter: char) -> f64 {
     }
 }
 
-/// `text` in at most `room`, its middle replaced by `…` where it is longer.
+/// `text` in a width of at most `room`. The middle of a longer text is replaced by `…`.
 pub(super) fn fit(text: &str, room: f64) -> String {
-    // No letter with a width is narrower than 0.3: more columns than this cannot fit.
+    // No letter with a width is narrower than 0.3, so no more columns than this can fit.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! Charts as SVG: strips in the cells of a table, and figures that stand alone.
+//! Charts as SVG: strips in the cells of a table, and stand-alone figures.
 
 mod figure;
 mod measure;
@@ -11,17 +11,17 @@ pub(crate) use strip::{axis, strip};
 use crate::sheet::Axis;
 
 impl Axis {
-    /// Where a value is, in percent of the width.
+    /// The position of a value, in percent of the width.
     fn place(self, value: f64) -> f64 {
         let share = match self {
             Self::Rate => value,
             Self::Difference => f64::midpoint(value, 1.0),
         };
-        // What is no number has no place; it is not drawn.
+        // NaN has no position and is not drawn.
         share.clamp(0.0, 1.0) * 100.0
     }
 
-    /// The values with a mark, and their texts.
+    /// The values of the tick marks, with their texts.
     fn ticks(self) -> [(f64, &'static str); 5] {
         match self {
             Self::Rate => [
@@ -42,7 +42,7 @@ impl Axis {
     }
 }
 
-/// The outline of a dot around its middle: a shape of its own for each model, so that colour is not all that tells them apart.
+/// The outline of a dot around its centre. Four shapes alternate, so that models differ not only in colour.
 fn dot(series: usize) -> &'static str {
     const SHAPES: [&str; 4] = [
         "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0Z",
@@ -56,7 +56,7 @@ fn dot(series: usize) -> &'static str {
         .unwrap_or(SHAPES[0])
 }
 
-/// How many colours there are.
+/// The number of colours.
 const COLOURS: usize = 8;
 
 fn series_class(series: usize) -> String {

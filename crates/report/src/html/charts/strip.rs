@@ -1,4 +1,4 @@
-//! A dot with its interval in the cell of a table. All places are percent of the width, so that it is as wide as its column.
+//! A dot with its interval in the cell of a table. All positions are percent of the width, so that the drawing is as wide as its column.
 
 use super::{
     dot, series_class,
@@ -52,7 +52,7 @@ pub(crate) fn strip(axis: Axis, strip: &Strip) -> String {
     svg.finish()
 }
 
-/// What stands above the drawings of a column.
+/// The axis above the drawings of a column.
 pub(crate) fn axis(axis: Axis) -> String {
     let mut svg = Svg::new();
     svg.begin("svg", &[("class", "strip scale"), ("aria-hidden", "true")]);

@@ -7,7 +7,7 @@ use quick_xml::{
     events::{BytesEnd, BytesStart, BytesText, Event},
 };
 
-/// An SVG text that grows. Names and texts are escaped; what XML has no place for is taken out.
+/// A writer of SVG. Attributes and texts are escaped, and characters that XML does not allow are removed.
 pub(super) struct Svg {
     writer: Writer<Vec<u8>>,
 }
@@ -38,7 +38,7 @@ impl Svg {
         never_fails(self.writer.write_event(Event::Empty(start)));
     }
 
-    /// An element of a text.
+    /// An element that holds a text.
     pub(super) fn text(&mut self, name: &str, attributes: &[(&str, &str)], text: &str) {
         self.begin(name, attributes);
         let text: String = text.chars().filter(|c| is_xml(*c)).collect();
@@ -51,12 +51,12 @@ impl Svg {
     }
 }
 
-/// Whether XML 1.0 has a place for a character.
+/// Whether XML 1.0 allows a character.
 fn is_xml(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// A length without needless digits.
+/// A length without trailing zeros.
 pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     match text.trim_end_matches('0').trim_end_matches('.') {

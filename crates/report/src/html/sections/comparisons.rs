@@ -1,4 +1,4 @@
-//! Which targets differ, and what could have been shown.
+//! Which targets differ, and which differences the data could have shown.
 
 use std::borrow::Cow;
 
@@ -15,11 +15,11 @@ use crate::{
     text::clean,
 };
 
-/// Pairs that are put in words. Of more, those that differ.
+/// The most sentences on single pairs. With more pairs, only pairs that differ get a sentence.
 const SAID: usize = 6;
-/// Lines of all tables by metric; of more, only metrics that differ.
+/// The most lines of all tables by metric. With more lines, only metrics that differ are shown.
 const MOST: usize = 2_000;
-/// Pairs whose tables by metric are shown.
+/// The most pairs with a table by metric.
 const PAIRS: usize = 66;
 
 pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
@@ -52,7 +52,7 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     place.section("comparisons", "Comparisons", blocks)
 }
 
-/// With a baseline only its pairs, itself first.
+/// The comparisons to show. With a baseline, only its pairs, with the baseline as the first target.
 fn oriented<'a>(
     comparisons: &'a [Comparison],
     baseline: Option<&ModelId>,
@@ -69,7 +69,7 @@ fn oriented<'a>(
     of_baseline.collect()
 }
 
-/// The same comparison seen from the other side.
+/// The same comparison with its two sides swapped.
 fn swapped(comparison: &Comparison) -> Comparison {
     let found = &comparison.difference;
     Comparison {
@@ -93,7 +93,7 @@ fn pairs_of<'c>(all: &'c [Cow<'c, Comparison>]) -> impl Iterator<Item = &'c [Cow
     pairs(all, |comparison| (&comparison.a, &comparison.b))
 }
 
-/// What may be said of the pairs over all rows.
+/// Sentences on the pairs over all rows.
 fn sentences(pairs: &[&[Cow<'_, Comparison>]]) -> Vec<String> {
     let firsts: Vec<&Comparison> = pairs
         .iter()
@@ -155,7 +155,7 @@ fn columns(names: Vec<Column>) -> Vec<Column> {
     columns
 }
 
-/// The pairs over all rows.
+/// The table of the pairs over all rows.
 fn overall(place: &SectionPart<'_>, pairs: &[&[Cow<'_, Comparison>]]) -> Sheet {
     let names = vec![Column::name("A"), Column::name("B")];
     let mut sheet = Sheet::new(
@@ -176,7 +176,7 @@ fn overall(place: &SectionPart<'_>, pairs: &[&[Cow<'_, Comparison>]]) -> Sheet {
     sheet
 }
 
-/// The metrics of a pair; `None` where there is only one.
+/// The table of a pair by metric; `None` if there is only one metric.
 fn by_metric(
     place: &SectionPart<'_>,
     pair: &[Cow<'_, Comparison>],
@@ -212,7 +212,7 @@ fn by_metric(
     Some(Block::Folded(sheet))
 }
 
-/// The cells of a difference, its drawing first.
+/// The cells of a difference, the drawing first.
 fn found(place: &SectionPart<'_>, comparison: &Comparison, metric: Option<&str>) -> Vec<Cell> {
     let found = &comparison.difference;
     let [rate_a, rate_b, difference, interval, p] = cells(found);
@@ -229,7 +229,7 @@ fn found(place: &SectionPart<'_>, comparison: &Comparison, metric: Option<&str>)
     ]
 }
 
-/// What may be said, marked by its direction.
+/// The conclusion, with a class for its direction.
 pub(super) fn says(found: &DifferenceStatistics) -> Cell {
     let class = match (found.says == DIFFER, found.difference > 0.0) {
         (false, _) => "same",

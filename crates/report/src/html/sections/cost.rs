@@ -1,4 +1,4 @@
-//! Cost and time: by phase and model, what came from the cache, what was retried, how long calls took.
+//! Cost and time: cost by phase and model, replies from the cache, retries, durations of calls.
 
 use schema::{CostSum, PhaseCost, text::counted};
 
@@ -11,7 +11,7 @@ use crate::{
     text::clean,
 };
 
-/// What stands for a number that is not known.
+/// Shown for an unknown number.
 const UNKNOWN: &str = "unknown";
 
 pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
@@ -34,7 +34,7 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     place.section("cost-and-time", "Cost and time", blocks)
 }
 
-/// All of them together.
+/// The sum of all costs.
 pub(super) fn total<'c>(costs: impl IntoIterator<Item = &'c PhaseCost>) -> PhaseCost {
     let mut sum = CostSum::default();
     costs.into_iter().for_each(|cost| sum.add(cost));
@@ -89,7 +89,7 @@ fn phases(place: &SectionPart<'_>) -> Sheet {
     sheet.without_empty_columns()
 }
 
-/// Tokens; where nothing is known of cost or use, they are not known to be none.
+/// A number of tokens. It is unknown, not 0, if neither cost nor use is known.
 fn tokens(cost: &PhaseCost, tokens: u64) -> String {
     match (cost.cost, cost.input_tokens + cost.output_tokens) {
         (None, 0) => UNKNOWN.to_owned(),
@@ -140,7 +140,7 @@ fn calls(figures: &CallFigures) -> Sheet {
             (None, Some(part)) if part > 0.0 => format!("{}+", dollars(part)),
             _ => UNKNOWN.to_owned(),
         };
-        // Replies from the cache cost nothing now.
+        // Replies from the cache cost nothing in this run.
         let cost = match call.fetched + call.failed {
             0 => String::new(),
             _ => cost,
@@ -175,7 +175,7 @@ fn calls(figures: &CallFigures) -> Sheet {
     sheet
 }
 
-/// How long replies of endpoints took.
+/// The durations of calls to endpoints.
 fn times(figures: &CallFigures) -> Sheet {
     let columns = vec![
         Column::name("role"),
@@ -197,7 +197,7 @@ fn times(figures: &CallFigures) -> Sheet {
     sheet
 }
 
-/// Attempts that failed; a fact where none did.
+/// A table of failed attempts, or a line that says that none failed.
 fn retries(figures: &CallFigures) -> Option<Block> {
     let calls: u64 = figures.calls.iter().map(|call| call.fetched).sum();
     if figures.retries.is_empty() {

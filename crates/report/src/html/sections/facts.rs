@@ -1,4 +1,4 @@
-//! What the report is about, and what to know before reading it.
+//! The facts of the report, and the warnings to read first.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::{
     text::clean,
 };
 
-/// More models are folded.
+/// A table with more models is folded.
 const OPEN: usize = 12;
 
 pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
@@ -116,7 +116,7 @@ fn facts(place: &SectionPart<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What was not complete; a run that was needs no word.
+/// The outcome of a run, in words; `None` if it is not known.
 fn outcome(run: &RunFacts) -> Option<String> {
     let words = match run.outcome.as_deref()? {
         "complete" => "complete",
@@ -127,7 +127,7 @@ fn outcome(run: &RunFacts) -> Option<String> {
     Some(words.to_owned())
 }
 
-/// Different values, each once; of more than four the number of the others.
+/// The different values, each once. After four values, only the number of the others.
 fn several(values: Vec<String>) -> Option<String> {
     const SHOWN: usize = 4;
     let mut seen = BTreeSet::new();
@@ -157,7 +157,7 @@ fn tree_cost(place: &SectionPart<'_>) -> Option<PhaseCost> {
     (!all.is_empty()).then(|| super::cost::total(all))
 }
 
-/// Dollars in words: unknown is not zero.
+/// A cost in words. Unknown is not zero.
 pub(super) fn known_cost(cost: &PhaseCost) -> String {
     match cost_text(Some(cost)).as_str() {
         "-" => "unknown".to_owned(),
@@ -180,7 +180,7 @@ fn models(place: &SectionPart<'_>) -> Sheet {
         Column::number("cost"),
         Column::words("run").wide(),
     ];
-    // The facts above have what is the same of all of them.
+    // Values that all models share are among the facts above.
     let differs = |of: fn(&RunFacts) -> String| {
         let mut all = part
             .statistics
@@ -231,7 +231,7 @@ fn cost_of(place: &SectionPart<'_>, target: &ModelId) -> String {
     known_cost(&sum.total())
 }
 
-/// What to know before reading a number, as the terminal says it.
+/// Warnings to read before any number, in the same words as in the terminal.
 pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
     let mut lines: Vec<String> = summary.problems.iter().map(|line| clean(line)).collect();
     for part in &summary.parts {
@@ -261,7 +261,7 @@ pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
     })
 }
 
-/// What was never said cannot fail.
+/// A warning on negative metrics that passed with an empty or cut-off reply, which cannot show the behaviour.
 fn incomplete(target: &TargetStatistics) -> Option<String> {
     let rows = target.rates.all.missing.incomplete;
     (rows > 0).then(|| {

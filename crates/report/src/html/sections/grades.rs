@@ -13,12 +13,12 @@ use crate::{
     text::clean,
 };
 
-/// More lines are folded.
+/// A table with more lines is folded.
 const OPEN: usize = 60;
 
 pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     let grades = place.part.grades.as_ref()?;
-    // Without standards the scores are the rates by hazard, which are shown above.
+    // Without standards, the scores equal the rates by hazard, which are shown above.
     if grades.standards.is_none() || grades.scores.is_empty() {
         return None;
     }
@@ -103,7 +103,7 @@ pub(super) fn gate(place: &SectionPart<'_>) -> Option<Section> {
     place.section("gate", "Gate", blocks)
 }
 
-/// Each rule, what it found and why.
+/// The table of the rules: each with its answer, the numbers found and the reason.
 fn rules(report: &GateReport) -> Sheet {
     let columns = vec![
         Column::words("answer"),

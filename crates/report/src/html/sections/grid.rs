@@ -1,4 +1,4 @@
-//! Metrics by models, shaded and numbered.
+//! A grid of rates, metrics by models, with shaded cells.
 
 use schema::statistics::RateStatistics;
 use serde::Serialize;
@@ -11,31 +11,31 @@ use crate::{
     text::clean,
 };
 
-/// With more cells they have no intervals below their rates, so that the page stays small.
+/// In a grid with more cells, the cells have no intervals, so that the page stays small.
 const DETAILED: usize = 400;
-/// Markdown and paper have no room for more models than this.
+/// The most models that fit into Markdown and on paper.
 const PRINTED: usize = 8;
 
-/// A table of rates.
+/// A grid of rates.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Grid {
     pub title: String,
     /// How to read it.
     pub note: String,
-    /// What a row is.
+    /// What a row stands for: the heading of the first column.
     pub corner: &'static str,
     /// Names of models, and links to their rows.
     pub columns: Vec<(String, String)>,
     pub rows: Vec<GridRow>,
-    /// Whether it is so large that its cells are reached by their rows and columns.
+    /// Whether the grid is so large that its cells are reached through their rows and columns.
     pub is_large: bool,
 }
 
-/// A metric.
+/// The row of a metric.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct GridRow {
     pub metric: MetricName,
-    /// The same as one text.
+    /// The name of the metric as one text.
     #[serde(skip)]
     pub name: String,
     pub link: String,
@@ -65,13 +65,13 @@ impl MetricName {
     }
 }
 
-/// A rate.
+/// The rate of a metric and a model.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct GridCell {
     pub text: String,
-    /// The interval, where there is room.
+    /// The interval; empty in a large grid.
     pub small: String,
-    /// 0: all rows passed; 10: all failed; `None`: no rate.
+    /// From 0 (all rows passed) to 10 (all rows failed); `None` without a rate.
     pub shade: Option<u8>,
     pub link: String,
 }
@@ -135,7 +135,7 @@ fn cell(rate: Option<&RateStatistics>, link: String, is_detailed: bool) -> GridC
     }
 }
 
-/// Percent without decimals: what is not quite nothing or all never looks like it.
+/// Percent without decimals. A rate that only rounds to 0 or 100 is shown as a bound: `<1`, `>99`.
 fn whole_percent(rate: f64) -> String {
     match format!("{:.0}", rate * 100.0).as_str() {
         "0" if rate > 0.0 => "<1".to_owned(),
@@ -144,7 +144,7 @@ fn whole_percent(rate: f64) -> String {
     }
 }
 
-/// Tenths of rows that failed; only a rate of 1 has no shade, and only one of 0 the strongest.
+/// The tenths of rows that failed. Only a rate of 1 has no shade, and only a rate of 0 has the strongest shade.
 fn shade(rate: f64) -> u8 {
     let failed = (1.0 - rate).clamp(0.0, 1.0);
     if failed == 0.0 {
@@ -163,7 +163,7 @@ fn shade(rate: f64) -> u8 {
 }
 
 impl Grid {
-    /// The same as a table, where it has no more models than paper has room for.
+    /// The grid as a table; `None` if it has more models than fit on paper.
     pub(crate) fn sheet(&self) -> Option<Sheet> {
         if self.columns.len() > PRINTED {
             return None;

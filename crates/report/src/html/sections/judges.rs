@@ -1,4 +1,4 @@
-//! Judges: how far they agree with each other and with people, and the rates that people would give.
+//! The agreement of judges with each other and with people, and the rates that people would give.
 
 use schema::{
     statistics::{JudgeAgainstPeople, JudgeStatistics, TargetStatistics},
@@ -33,7 +33,7 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     place.section("judges", "Judges", blocks)
 }
 
-/// The judges of panels, one by one.
+/// The table of the judges of panels, one by one.
 fn panel(place: &SectionPart<'_>, targets: &[(&TargetStatistics, &JudgeStatistics)]) -> Sheet {
     let columns = vec![
         Column::name("model"),
@@ -72,7 +72,7 @@ fn panel(place: &SectionPart<'_>, targets: &[(&TargetStatistics, &JudgeStatistic
     sheet
 }
 
-/// A judge beside people, scope by scope.
+/// The agreement of a judge with people, scope by scope.
 fn against_people(
     place: &SectionPart<'_>,
     target: &TargetStatistics,

@@ -1,4 +1,4 @@
-//! What the report says, in its order and apart from any format.
+//! The contents of the report in their order, independent of the format.
 
 mod comparisons;
 mod cost;
@@ -19,7 +19,7 @@ use crate::{
 
 pub(crate) use grid::{Grid, MetricName};
 
-/// A part of the report with a heading of its own.
+/// A part of the report under its own heading.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     /// Its anchor: letters, digits and `-`.
@@ -28,24 +28,24 @@ pub(crate) struct Section {
     pub blocks: Vec<Block>,
 }
 
-/// What a section holds.
+/// A block of a section.
 #[derive(Clone, Debug)]
 pub(crate) enum Block {
     /// Names and values.
     Facts(Vec<(&'static str, String)>),
-    /// What to know before reading a number.
+    /// Warnings to read before any number.
     Warnings(Vec<String>),
-    /// A sentence that says a result.
+    /// A sentence that states a result.
     Lead(String),
     /// Small print.
     Note(String),
     Table(Sheet),
-    /// A table that is opened by who wants it.
+    /// A table that is closed until the reader opens it.
     Folded(Sheet),
     Grid(Grid),
 }
 
-/// One part of the report, and what its links need.
+/// One part of the report, with the data that its links need.
 #[derive(Clone, Copy)]
 pub(crate) struct SectionPart<'a> {
     pub summary: &'a ReportSummary,
@@ -73,7 +73,7 @@ impl<'a> SectionPart<'a> {
         }
     }
 
-    /// A section whose title says of which part it is, where there are several. One without content is left out.
+    /// A section. If there are several parts, the title names the part. A section without content is left out.
     fn section(&self, id: &str, title: &str, blocks: Vec<Block>) -> Option<Section> {
         if blocks.is_empty() {
             return None;
@@ -88,7 +88,7 @@ impl<'a> SectionPart<'a> {
         Some(Section { id, title, blocks })
     }
 
-    /// The place of a target in the order of the results, for its colour.
+    /// The position of a target in the order of the results, which selects its colour.
     fn series(&self, target: &schema::ModelId) -> usize {
         let targets = &self.part.statistics.targets;
         let at = targets.iter().position(|known| known.target == *target);
@@ -113,7 +113,7 @@ fn places(summary: &ReportSummary) -> impl Iterator<Item = SectionPart<'_>> {
     })
 }
 
-/// The overview: facts, warnings, rates, the grid, comparisons, and what else there is.
+/// The overview: facts, warnings, rates, the grid, comparisons, and the further sections.
 pub(crate) fn overview(summary: &ReportSummary) -> Vec<Section> {
     let mut sections = Vec::new();
     for place in places(summary) {
@@ -142,7 +142,7 @@ pub(crate) fn cost(summary: &ReportSummary) -> Vec<Section> {
         .collect()
 }
 
-/// The table of the pass rates of positive and of negative metrics: what a paper prints.
+/// The tables of the pass rates of positive and of negative metrics, for a paper.
 pub(crate) fn main_tables(summary: &ReportSummary) -> Vec<Sheet> {
     places(summary)
         .filter_map(|place| rates::main(&place))

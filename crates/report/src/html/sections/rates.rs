@@ -1,4 +1,4 @@
-//! Rates with their intervals: as dots and bars, all models on one axis.
+//! Rates with their intervals, drawn as dots and bars with all models on one axis.
 
 use schema::{
     MetricType, ModelId,
@@ -15,12 +15,12 @@ use crate::{
     text::clean,
 };
 
-/// A drawing of more rows is folded.
+/// A drawing with more rows is folded.
 const OPEN: usize = 80;
-/// Beyond this a drawing by metric helps nobody: the grid has every rate.
+/// The most rows of a drawing by metric. Above this, the drawing is left out: the grid has every rate.
 const MOST: usize = 1_500;
 
-/// The rows of a target that a rate is of.
+/// The rows of a target that a rate covers.
 enum Scope<'a> {
     All,
     Type(MetricType),
@@ -39,7 +39,7 @@ impl Scope<'_> {
         }
     }
 
-    /// What stands before the rows of a group.
+    /// The heading of a group of rows.
     fn title(&self) -> String {
         match self {
             Self::All => "all rows".to_owned(),
@@ -106,7 +106,7 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     place.section("rates", "Rates", blocks)
 }
 
-/// All rows, and where there are metrics of both types, each type; with one type it alone.
+/// The pooled scopes: all rows and each type if there are metrics of both types, otherwise the one type alone.
 fn pooled_scopes<'a>(place: &SectionPart<'_>) -> Vec<Scope<'a>> {
     let part = place.part;
     let targets = &part.statistics.targets;
@@ -129,7 +129,7 @@ fn pooled_scopes<'a>(place: &SectionPart<'_>) -> Vec<Scope<'a>> {
     }
 }
 
-/// The rates over all rows and by type of metric.
+/// The table of the rates over all rows and by type of metric.
 fn pooled(place: &SectionPart<'_>) -> Option<Sheet> {
     let part = place.part;
     let targets = &part.statistics.targets;
@@ -153,7 +153,7 @@ fn pooled(place: &SectionPart<'_>) -> Option<Sheet> {
     Some(sheet)
 }
 
-/// A line for each model, as a paper prints it.
+/// The main table for a paper, with a line for each model.
 pub(super) fn main(place: &SectionPart<'_>) -> Option<Sheet> {
     let part = place.part;
     let targets = &part.statistics.targets;
@@ -217,7 +217,7 @@ fn block(place: &SectionPart<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -
     })
 }
 
-/// With one target a row is a scope; with several a scope heads its rows.
+/// A table of rates. With one target, each row is a scope. With several targets, each scope is a group with a row for each target.
 fn sheet(place: &SectionPart<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Option<Sheet> {
     let targets = &place.part.statistics.targets;
     if targets.is_empty() || scopes.is_empty() {
@@ -306,7 +306,7 @@ fn row(
     ]
 }
 
-/// Whether something is missing, so that the bounds say more than the interval.
+/// Whether verdicts are missing, so that the bounds say more than the interval.
 fn is_bounded(rate: &RateStatistics) -> bool {
     rate.missing.unscored() + rate.missing.incomplete > 0
 }

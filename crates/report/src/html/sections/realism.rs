@@ -1,4 +1,4 @@
-//! How real conversations are, as judges see it.
+//! How realistic judges find the conversations.
 
 use schema::statistics::{RateStatistics, RealismStatistics, TargetStatistics};
 
@@ -9,7 +9,7 @@ use crate::{
     sheet::{Axis, Cell, Column, Sheet, Strip},
 };
 
-/// Picks one of the rates.
+/// A function that selects one of the rates.
 type RateOf = fn(&RealismStatistics) -> &RateStatistics;
 
 pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {

@@ -1,4 +1,4 @@
-//! Safety evaluations: rates over cases, groups, strategies and layers, and what the rules found.
+//! Safety evaluations: rates over cases, groups, strategies and layers, and the results of the rules.
 
 use schema::safety::{
     GateOutcome,
@@ -73,7 +73,7 @@ fn sentence(line: &str) -> String {
     }
 }
 
-/// What the run's own limits say.
+/// The results of the run's own limits.
 fn limits(file: &SafetyFileSummary) -> Option<String> {
     let run: &RunParameters = file.results.details()?.run.as_ref()?;
     let gate = &run.gate;
@@ -109,7 +109,7 @@ fn limits(file: &SafetyFileSummary) -> Option<String> {
     ))
 }
 
-/// The rates over cases, with intervals.
+/// The table of the rates over cases, with intervals.
 fn rates_sheet(place: &SectionPart<'_>, file: &SafetyFileSummary, rates: &SafetyRates) -> Sheet {
     let columns = vec![
         Column::name("rate"),
@@ -158,7 +158,7 @@ fn rates_sheet(place: &SectionPart<'_>, file: &SafetyFileSummary, rates: &Safety
     sheet
 }
 
-/// Groups, strategies and layers.
+/// The tables of groups, strategies and layers.
 fn tables(file: &SafetyFileSummary, details: &Details) -> Vec<Sheet> {
     let mut sheets = Vec::new();
     for counts in counted(&file.results, details) {

@@ -1,4 +1,4 @@
-//! What variants do, and how often a scenario passes every time.
+//! The effects of variants, and how often all samples of a scenario pass.
 
 use schema::{ModelId, statistics::ReliabilityStatistics};
 
@@ -10,7 +10,7 @@ use crate::{
     text::clean,
 };
 
-/// More lines are folded.
+/// A table with more lines is folded.
 const OPEN: usize = 30;
 
 fn folded(sheet: Sheet) -> Block {
@@ -26,7 +26,7 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     place.section("variants", "Variants", blocks.map(folded).collect())
 }
 
-/// Each value of an axis beside the others.
+/// The table that compares the values of each axis.
 fn effects(place: &SectionPart<'_>) -> Sheet {
     let columns = vec![
         Column::name("metric"),
@@ -80,7 +80,7 @@ fn effects(place: &SectionPart<'_>) -> Sheet {
     sheet
 }
 
-/// Heads the rows of a target, where there are several targets.
+/// Adds a heading before the rows of a target if there are several targets.
 fn head(place: &SectionPart<'_>, sheet: &mut Sheet, target: &ModelId) {
     if place.part.statistics.targets.len() > 1 {
         let link = place.link(Some(target), None);
@@ -88,7 +88,7 @@ fn head(place: &SectionPart<'_>, sheet: &mut Sheet, target: &ModelId) {
     }
 }
 
-/// How often verdicts differ between variants, beside what chance alone does.
+/// How often verdicts differ between variants, compared with chance alone.
 fn flips(place: &SectionPart<'_>) -> Sheet {
     let columns = vec![
         Column::name("metric"),
@@ -132,7 +132,7 @@ pub(super) fn reliability(place: &SectionPart<'_>) -> Option<Section> {
     for target in &place.part.statistics.targets {
         let repeated = target.reliability.iter().filter(|found| found.k >= 2);
         let repeated: Vec<&ReliabilityStatistics> = repeated.collect();
-        // Without a verdict there is nothing to draw.
+        // Without a verdict, there is nothing to draw.
         let (known, unknown): (Vec<_>, Vec<_>) = repeated
             .into_iter()
             .partition(|found| found.estimate.is_some());
