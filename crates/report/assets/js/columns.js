@@ -8,7 +8,8 @@ import { differs, labelMark, metricMark, metricText, titleWords, troubles, turnW
 /** @import {Column} from "./table.js" */
 
 /**
- * Tells the stylesheet how many letters the columns have, so that none is wider than what it holds. It has the last word.
+ * Sets CSS variables with the most letters in each column, so that no column is wider than its content. The stylesheet decides the
+ * final widths.
  * @param {HTMLElement} table
  * @param {Index} index
  */
@@ -31,7 +32,7 @@ export function measureColumns(table, index) {
 }
 
 /**
- * The columns that have something to say.
+ * The columns to show: columns without any content are left out.
  * @param {Index} index
  * @returns {Column[]}
  */

@@ -1,4 +1,4 @@
-// Two conversations beside each other, turn by turn, with the words that differ marked.
+// Two conversations side by side, turn by turn, with the different words marked.
 import { el } from "./dom.js";
 import { wordDiff } from "./diff.js";
 import { textBlock, textNodes } from "./text.js";
@@ -6,7 +6,7 @@ import { textBlock, textNodes } from "./text.js";
 /** @import {Conv, Message} from "./types.js" */
 
 /**
- * What was said in a turn by one side.
+ * The text of one role in a turn.
  * @param {Conv} conv
  * @param {number} turn
  * @param {string} role
@@ -20,7 +20,7 @@ function saidIn(conv, turn, role) {
 }
 
 /**
- * The two sides of a turn: words that only one of them has in `<del>` and `<ins>`.
+ * The two sides of a turn. Words that only one side has are in `<del>` or `<ins>`.
  * @param {string} first
  * @param {string} second
  * @returns {[HTMLElement, HTMLElement]}
@@ -38,7 +38,7 @@ function sides(first, second) {
 }
 
 /**
- * A table of two conversations.
+ * A table that compares two conversations.
  * @param {Conv} first
  * @param {Conv} second
  * @param {string} firstName

@@ -1,4 +1,4 @@
-// The page of one conversation: what was said, what the judge made of it, and the same scenario elsewhere.
+// The page of one conversation: the transcript, the verdicts, and other conversations of the same scenario.
 import { comparison } from "./compare.js";
 import { button, byId, copy, el, waysOut } from "./dom.js";
 import { isMetric } from "./filter.js";
@@ -19,7 +19,7 @@ import { reasonWords, shellWord, turnWords, variantWords, verdictMark } from "./
  * The rows of a conversation.
  * @param {Index} index
  * @param {string} id
- * @param {string} run Empty: of any run.
+ * @param {string} run The run's id; empty for any run.
  * @returns {number[]}
  */
 function rowsOf(index, id, run) {
@@ -34,8 +34,8 @@ function rowsOf(index, id, run) {
 export class ConversationPage {
   /**
    * @param {Source} source
-   * @param {() => number[]} order The rows as the table shows them.
-   * @param {(number: number) => void} looked Called with the row that is shown.
+   * @param {() => number[]} order The rows in the order of the table.
+   * @param {(number: number) => void} looked Called with the number of the shown row.
    * @param {() => string} back The address of the table.
    */
   constructor(source, order, looked, back) {
@@ -46,7 +46,7 @@ export class ConversationPage {
     /** @type {Index | null} */
     this.index = null;
     this.shown = 0;
-    /** The address of what is drawn, without its message; empty: nothing, or not whole. */
+    /** The address of the drawn conversation, without the message; empty if nothing is drawn, or not all of it. */
     this.drawn = "";
   }
 
@@ -90,7 +90,7 @@ export class ConversationPage {
     try {
       const conv = await conversationOf(this.source, row);
       const other = route.with ? await this.other(index, route) : undefined;
-      // Another conversation was asked for meanwhile.
+      // Meanwhile, another conversation was requested.
       if (shown !== this.shown) return;
       place.replaceChildren(...this.content(index, route, number, conv, other));
       if (route.metric && asked === undefined) {
@@ -107,7 +107,7 @@ export class ConversationPage {
   }
 
   /**
-   * What is said of an address that names no row.
+   * The content for an address that names no row.
    * @param {Index} index
    * @param {ConversationRoute} route
    * @returns {HTMLElement[]}
@@ -127,7 +127,7 @@ export class ConversationPage {
   }
 
   /**
-   * Marks a message, brings it into the window and focuses it.
+   * Marks a message, scrolls it into view and focuses it.
    * @param {string} number
    */
   showMessage(number) {
@@ -156,7 +156,7 @@ export class ConversationPage {
   }
 
   /**
-   * The title, and the way to the rows before and after.
+   * The title, with links to the previous and next rows.
    * @param {Index} index
    * @param {ConversationRoute} route
    * @param {number} number
@@ -242,7 +242,7 @@ export class ConversationPage {
   }
 
   /**
-   * The rows to step through: those of the table, or all where it does not show this one.
+   * The rows to step through: the rows of the table, or all rows if the table does not show this one.
    * @param {number} number
    * @returns {number[]}
    */
@@ -258,7 +258,7 @@ export class ConversationPage {
   step(number, by) {
     const order = this.orderWith(number);
     const row = this.index?.rows[order[order.indexOf(number) + by] ?? -1];
-    // The rows stepped through are one step in the history: back leads to the table.
+    // All steps together make one entry in the history, so that "back" leads to the table.
     if (row && this.index) location.replace(rowAddress(this.index, row));
   }
 

@@ -1,18 +1,18 @@
-// Where two texts differ, word by word.
+// The differences between two texts, word by word.
 
 /**
- * A run of words that both texts have, or only one of them.
+ * A sequence of words that both texts have, or only one of them.
  * @typedef {object} Piece
  * @property {"same" | "a" | "b"} in
  * @property {string} a As the first text has it.
- * @property {string} b As the second text has it: the space between words may differ.
+ * @property {string} b As the second text has it: the white space between words may differ.
  */
 
-// Beyond this many comparisons the texts are shown without marks.
+// Texts that need more comparisons than this are shown without marks.
 const MOST_COMPARISONS = 6_000_000;
 
 /**
- * Words, with the space behind each.
+ * The words, each with the white space after it.
  * @param {string} text
  * @returns {string[]}
  */
@@ -21,7 +21,7 @@ function words(text) {
 }
 
 /**
- * The longest common subsequence of words, as pieces. Null where the texts are too long to compare.
+ * The pieces of two texts, by the longest common subsequence of their words. Null if the texts are too long to compare.
  * @param {string} first
  * @param {string} second
  * @returns {Piece[] | null}
@@ -38,7 +38,7 @@ export function wordDiff(first, second) {
   const rows = a.length - start - end;
   const columns = b.length - start - end;
   if (rows * columns > MOST_COMPARISONS) return null;
-  // common[i][j]: the length for the words from i of a and from j of b.
+  // common[i][j]: the length of the longest common subsequence of a from word i and b from word j.
   const width = columns + 1;
   const common = new Uint16Array((rows + 1) * width);
   for (let i = rows - 1; i >= 0; i--) {

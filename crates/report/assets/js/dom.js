@@ -1,9 +1,9 @@
-// The page's elements. Text only ever goes in as text: nothing here, or anywhere in these modules, parses HTML of a model.
+// Helpers that create elements. Text is only inserted as text: no code in these modules parses text from a model as HTML.
 
 /** @typedef {Node | string | null | undefined | false} Child */
 
 /**
- * An element with attributes and children. An attribute that is false, null or undefined is left out; true is an empty attribute.
+ * Creates an element with attributes and children. An attribute that is false, null or undefined is left out; true is an empty attribute.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {Record<string, string | number | boolean | null | undefined>} [attributes]
@@ -23,7 +23,7 @@ export function el(tag, attributes = {}, ...children) {
 }
 
 /**
- * A button that does something.
+ * Creates a button.
  * @param {string} text
  * @param {(event: MouseEvent) => void} action
  * @param {Record<string, string | boolean | undefined>} [attributes]
@@ -36,7 +36,7 @@ export function button(text, action, attributes = {}) {
 }
 
 /**
- * A button that a key presses too: the key stands behind its word where there is room.
+ * Creates a button that also has a key. The key is shown after the button's text if there is room.
  * @param {string} text
  * @param {string} key
  * @param {(event: MouseEvent) => void} action
@@ -61,7 +61,7 @@ export function byId(id) {
 }
 
 /**
- * A part that is folded until it is opened; its content is made only then.
+ * A foldable part. Its content is created when the part is first opened.
  * @param {string} summary
  * @param {() => Node} content
  * @param {Record<string, string | boolean | undefined>} [attributes]
@@ -73,7 +73,7 @@ export function folded(summary, content, attributes = {}) {
     if (details.open && details.childElementCount === 1) details.append(content());
   };
   details.addEventListener("toggle", fill);
-  // Paper has no click: what is folded is printed open.
+  // Readers cannot unfold a part on paper, so parts are opened before printing.
   details.addEventListener("probity-print", () => {
     details.open = true;
     fill();
@@ -83,7 +83,7 @@ export function folded(summary, content, attributes = {}) {
 }
 
 /**
- * The ways out of a page that has nothing to show.
+ * Links to other pages, for a page that has nothing to show.
  * @returns {HTMLElement}
  */
 export function waysOut() {
@@ -93,7 +93,7 @@ export function waysOut() {
 let toastTimer = 0;
 
 /**
- * Says something for a moment, to screen readers too.
+ * Shows a message for a moment, to screen readers too.
  * @param {string} text
  */
 export function say(text) {
@@ -109,7 +109,7 @@ export function say(text) {
 }
 
 /**
- * Puts a text into the clipboard.
+ * Copies a text to the clipboard.
  * @param {string} text
  * @param {string} what Its name, for the message.
  */
@@ -118,7 +118,7 @@ export async function copy(text, what) {
     await navigator.clipboard.writeText(text);
     say(`${what} copied`);
   } catch {
-    // Without the permission: a field to select the text in.
+    // Without permission for the clipboard, a field shows the text so that the reader can copy it.
     const area = el("textarea", { rows: 8, readonly: true, "aria-label": what });
     area.value = text;
     const dialog = el("dialog", { class: "copy" }, el("p", {}, `${what}: copy it from here`), area);

@@ -1,17 +1,17 @@
-// Which rows are shown, and in which order.
+// Selection and order of the shown rows.
 import { differs, metricText, reasonWords, troubles, variantWords } from "./words.js";
 
 /** @import {Filter, Index, Row, Metric} from "./types.js" */
 
 /**
- * Something to choose from in a filter.
+ * A choice in a filter.
  * @typedef {object} Choice
  * @property {string} value
  * @property {string} text
  */
 
 /**
- * Whether a filter's word is of this metric: its id, or `benchmark/id` where several benchmarks have the id.
+ * Whether a filter's value names this metric: its id, or `benchmark/id` if several benchmarks have the id.
  * @param {Metric} metric
  * @param {string} wanted
  * @returns {boolean}
@@ -21,7 +21,7 @@ export function isMetric(metric, wanted) {
 }
 
 /**
- * What can be chosen in each filter, of what the rows hold.
+ * The choices of each filter, collected from the rows.
  * @param {Index} index
  * @returns {Record<"model" | "metric" | "verdict" | "variant" | "error" | "label", Choice[]>}
  */
@@ -107,7 +107,7 @@ function matchesLabel(row, wanted) {
 }
 
 /**
- * The numbers of the rows that match all of a filter but its text.
+ * The numbers of the rows that match a filter, except for its text.
  * @param {Index} index
  * @param {Filter} filter
  * @returns {number[]}
@@ -142,7 +142,7 @@ const SORT_VALUES = {
 };
 
 /**
- * Rows in the order of a column; `-` before its name turns it round. Rows that are equal keep their order.
+ * Sorts rows by a column; `-` before its name reverses the order. Equal rows keep their order.
  * @param {Index} index
  * @param {number[]} numbers
  * @param {string} sort

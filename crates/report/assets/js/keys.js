@@ -1,4 +1,4 @@
-// The keys of the page that is shown, and the list of them.
+// The keyboard shortcuts of the shown page, and the list of them.
 import { button, el } from "./dom.js";
 
 /** @import {Key} from "./types.js" */
@@ -10,7 +10,7 @@ let pageKeys = [];
 const KEY_CAPS = { ArrowDown: "↓", ArrowUp: "↑", PageDown: "Page ↓", PageUp: "Page ↑", Escape: "Esc" };
 
 /**
- * The caps of the keys that do one thing.
+ * The key caps of one shortcut, which may have several keys.
  * @param {string} keys
  * @returns {Node[]}
  */
@@ -19,7 +19,7 @@ function caps(keys) {
 }
 
 /**
- * Sets the keys of the page that is shown.
+ * Sets the shortcuts of the shown page.
  * @param {Key[]} keys
  */
 export function setKeys(keys) {
@@ -27,7 +27,7 @@ export function setKeys(keys) {
 }
 
 /**
- * Whether keys go into this element as text.
+ * Whether the element takes keys as text.
  * @param {EventTarget | null} target
  * @returns {boolean}
  */
@@ -37,7 +37,7 @@ function takesText(target) {
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
 
-/** Shows the keys of this page. */
+/** Shows the shortcuts of this page. */
 export function showKeys() {
   if (document.querySelector("dialog.keys")) return;
   const rows = pageKeys.filter((key) => key.does).map((key) => el("tr", {}, el("th", { scope: "row" }, caps(key.key)), el("td", {}, key.does)));
@@ -53,7 +53,7 @@ export function showKeys() {
   dialog.showModal();
 }
 
-/** Listens to the keys. */
+/** Starts to listen to the keyboard. */
 export function listenToKeys() {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;

@@ -1,4 +1,4 @@
-// The page to label rows by hand: one at a time, in the order that statistics ask for, the judge's verdict hidden.
+// The page to label rows by hand: one row at a time, in the order that the statistics need, with the judge's verdict hidden.
 import { button, byId, download, el, keyButton, waysOut } from "./dom.js";
 import { setKeys } from "./keys.js";
 import { lastAnswer, question, thinnedBenchmarks, whyNoLabels } from "./question.js";
@@ -29,9 +29,9 @@ export class LabelPage {
     this.showVerdicts = document.documentElement.dataset["showVerdicts"] === "1";
     /** @type {Answer[]} */
     this.answers = [];
-    /** Rows put off, by number. @type {Set<number>} */
+    /** Numbers of the rows that the person skipped. @type {Set<number>} */
     this.skipped = new Set();
-    /** Number of the row that is shown, or -1. */
+    /** Number of the shown row, or -1. */
     this.current = -1;
     /** Number of the row that the page has drawn, or -1. */
     this.drawn = -1;
@@ -45,12 +45,12 @@ export class LabelPage {
   }
 
   /**
-   * Takes a new index. The row that is shown stays, and so does what is written beside it.
+   * Sets a new index. The shown row and the text that the person is writing are kept.
    * @param {Index} index
    */
   setIndex(index) {
     const before = this.index;
-    // Row numbers are of one index only.
+    // Row numbers are valid in one index only.
     if (before) {
       this.current = sameRow(before, this.current, index);
       this.drawn = sameRow(before, this.drawn, index);
@@ -66,14 +66,14 @@ export class LabelPage {
     return (this.index?.runs ?? []).filter((run) => (run.label_order?.length ?? 0) > 0);
   }
 
-  /** Whether people can label rows here, or elsewhere as this page says. */
+  /** Whether people can label rows here, or elsewhere according to this page. */
   offered() {
     return this.runs().length > 0 || (this.index !== null && thinnedBenchmarks(this.index).length > 0);
   }
 
   /**
    * Shows the next row of a run to label.
-   * @param {string} model The run, or empty for the first.
+   * @param {string} model The id of the run; empty for the first run.
    */
   async show(model) {
     const runs = this.runs();
@@ -98,7 +98,7 @@ export class LabelPage {
   }
 
   /**
-   * Asks who labels.
+   * Asks for the name of the person who labels.
    * @param {HTMLElement} place
    */
   askName(place) {
@@ -121,12 +121,12 @@ export class LabelPage {
     name.focus();
   }
 
-  /** Reads the labels, and shows the row whose turn it is. */
+  /** Reads the labels, and shows the next row. */
   async refresh() {
     const index = this.index;
     if (!index || !this.run) return;
     try {
-      // A page that is a file has all answers of the benchmark at hand: they leave it as one file.
+      // A page in a file loads the answers of all runs, because the answers of a benchmark are downloaded as one file.
       const runs = this.source.live ? [this.run] : this.runs().map((run) => run.id);
       for (const run of runs) this.left += await this.store.load(index, run);
       if (this.current < 0) this.current = this.next();
@@ -138,13 +138,13 @@ export class LabelPage {
     }
   }
 
-  /** Counts again; what is read and written beside it stays as it is. */
+  /** Updates the counts. The shown row and the person's text stay unchanged. */
   async recount() {
     if (!this.index) return;
     try {
       await this.store.load(this.index, this.run);
     } catch {
-      // The viewer does not answer: the page says so at its top.
+      // The viewer does not answer. The top of the page already says so.
     }
     this.counter.textContent = this.progressWords();
   }
@@ -164,14 +164,15 @@ export class LabelPage {
     return row !== undefined && metric !== undefined && this.store.mine(this.run, row.conv_id, metric.id) !== undefined;
   }
 
-  /** The row to answer next: the first open one in the order, those put off last. */
+  /** The row to answer next: the first open row in the order, with skipped rows last. */
   next() {
     const open = this.order().filter((number) => this.index?.rows[number]?.chunk !== undefined && !this.answered(number));
     return open.find((number) => !this.skipped.has(number)) ?? open[0] ?? -1;
   }
 
   /**
-   * How many are answered, open, and open ones that are the first of their base scenario among the rows that the judge passed or failed.
+   * Counts the answered rows, the open rows, and the open rows that are the first of their base scenario among the rows that the judge
+   * passed or failed.
    * @returns {{done: number, open: number, useful: number}}
    */
   progress() {
@@ -255,7 +256,7 @@ export class LabelPage {
   }
 
   /**
-   * The bar that stays in the window: the answers, and how they leave a page that is a file.
+   * The bar that stays in view: the answers, and the download in a page that is a file.
    * @param {boolean} open Whether there is a row to answer.
    * @returns {HTMLElement}
    */
@@ -274,7 +275,7 @@ export class LabelPage {
     return bar;
   }
 
-  /** The runs whose labels go into one file: those of the benchmark. */
+  /** The runs whose labels go into one file: the runs of the benchmark. */
   together() {
     const all = this.index?.runs ?? [];
     const benchmark = all.find((run) => run.id === this.run)?.benchmark ?? "";
@@ -304,7 +305,7 @@ export class LabelPage {
     return this.store.given(runs).length > 0 ? "all answers downloaded" : "no answers yet";
   }
 
-  /** How answers get from a page that is a file to the others. */
+  /** Instructions to import the answers from a page that is a file. */
   saving() {
     const command = `${this.index?.program ?? "probity"} label ${this.together().benchmark} --import labels.json`;
     return el("p", { class: "saving" }, "Answers are kept in this page until ", el("code", {}, visible(command)), " brings them to the others.");
@@ -339,7 +340,7 @@ export class LabelPage {
     await this.redraw();
   }
 
-  /** Takes the last answer back, and shows its row again. */
+  /** Undoes the last answer, and shows its row again. */
   async undo() {
     const last = this.answers.pop();
     if (!last) return;
@@ -356,7 +357,7 @@ export class LabelPage {
     await this.redraw();
   }
 
-  /** Puts the row off until the others are answered. */
+  /** Skips the row until the others are answered. */
   async skip() {
     if (this.current < 0) return;
     this.skipped.delete(this.current);

@@ -1,4 +1,4 @@
-// Labels that a person gives in this page: saved by the viewer, or kept in the page and downloaded.
+// Labels that a person gives in this page. The viewer saves them; a page in a file keeps them for download.
 import { fromViewer } from "./source.js";
 
 /** @import {HumanLabel, Index, Row, Source} from "./types.js" */
@@ -6,7 +6,7 @@ import { fromViewer } from "./source.js";
 const NAME_KEY = "probity-labeller";
 
 /**
- * Something kept in the browser, where it allows that.
+ * A value from the browser's storage; empty if the browser does not allow storage.
  * @param {string} key
  * @returns {string}
  */
@@ -21,7 +21,7 @@ function kept(key) {
 /**
  * @param {string} key
  * @param {string} value
- * @returns {boolean} False where it is not allowed, or full: then only the page's memory has it.
+ * @returns {boolean} False if storage is not allowed or is full. Then only the page's memory has the value.
  */
 function keep(key, value) {
   try {
@@ -33,7 +33,7 @@ function keep(key, value) {
 }
 
 /**
- * A list kept in the browser; empty where there is none.
+ * A list from the browser's storage; empty if there is none.
  * @param {string} key
  * @returns {any[]}
  */
@@ -47,7 +47,7 @@ function keptList(key) {
 }
 
 /**
- * One person's verdict on one metric of one conversation.
+ * The key of one person's verdict on one metric of one conversation.
  * @param {{conv_id: string, metric_id: string, labeller: string}} label
  * @returns {string}
  */
@@ -62,7 +62,7 @@ export class LabelStore {
    */
   constructor(source) {
     this.source = source;
-    /** By run, then by row and person. @type {Map<string, Map<string, HumanLabel>>} */
+    /** Labels by run, then by row and person. @type {Map<string, Map<string, HumanLabel>>} */
     this.labels = new Map();
     /** Runs with answers that are lost when the page is closed. @type {Set<string>} */
     this.unsaved = new Set();
@@ -78,20 +78,20 @@ export class LabelStore {
   }
 
   /**
-   * Where the browser keeps the answers to this page.
+   * The storage key of the answers given in this page.
    * @param {string} run
    */
   storageKey(run) {
     return `probity-labels ${location.pathname} ${run}`;
   }
 
-  /** Where the browser keeps which answers to this page were downloaded. */
+  /** The storage key of the answers that were downloaded from this page. */
   downloadedKey() {
     return `probity-downloaded ${location.pathname}`;
   }
 
   /**
-   * How many answers given in this page are in no file yet.
+   * The number of answers given in this page that were not downloaded yet.
    * @param {string[]} runs
    * @returns {number}
    */
@@ -100,7 +100,7 @@ export class LabelStore {
   }
 
   /**
-   * Notes that the answers of runs were downloaded.
+   * Marks the answers of runs as downloaded.
    * @param {string[]} runs
    */
   downloaded(runs) {
@@ -121,10 +121,10 @@ export class LabelStore {
   }
 
   /**
-   * Reads the labels of a run. Answers of an earlier run under the same names are left out.
+   * Reads the labels of a run. Answers about an earlier run with the same names are left out.
    * @param {Index} index
    * @param {string} run
-   * @returns {Promise<number>} How many were left out.
+   * @returns {Promise<number>} The number of answers that were left out.
    */
   async load(index, run) {
     if (this.source.live) {
@@ -183,7 +183,7 @@ export class LabelStore {
   }
 
   /**
-   * Takes a label back.
+   * Removes a label.
    * @param {string} run
    * @param {HumanLabel} label
    */
@@ -198,7 +198,7 @@ export class LabelStore {
   }
 
   /**
-   * Has the viewer write, and takes the labels of the run as they are then: others may label at the same time.
+   * Saves a change in the viewer, and replaces the run's labels by the viewer's answer, because others may label at the same time.
    * @param {string} method
    * @param {string} run
    * @param {object} label
@@ -206,7 +206,7 @@ export class LabelStore {
   async change(method, run, label) {
     const answer = await fromViewer("label", { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ run, ...label }) });
     this.take(run, JSON.parse(answer).labels);
-    // Agreement and corrected rates follow; the page asks for them at once.
+    // Agreement and corrected rates change, too. The page requests them at once.
     window.dispatchEvent(new Event("probity-labelled"));
   }
 
@@ -224,7 +224,7 @@ export class LabelStore {
   }
 
   /**
-   * The labels that were given in this page: they name the transcript that was read. Those that came with the page are files already.
+   * The labels that were given in this page: they carry the digest of the transcript. Labels that came with the page are already in files.
    * @param {string[]} runs
    * @returns {HumanLabel[]}
    */

@@ -1,20 +1,20 @@
-// Follows a run in the viewer: when its files have changed, overview, rows and labels are read again.
+// Follows a run in the viewer: when the files of the run change, overview, rows and labels are read again.
 import { byId, el } from "./dom.js";
 import { fromViewer } from "./source.js";
 
 /** @import {Source} from "./types.js" */
 
 /**
- * What the viewer serves.
+ * The state of the viewer.
  * @typedef {object} State
  * @property {string} version
  * @property {boolean} running
- * @property {boolean} [pending] Whether labels were saved whose figures are not in this version yet.
- * @property {string} [error] Why the files could not be read again: an older version is served.
+ * @property {boolean} [pending] Whether figures of saved labels are still missing in this version.
+ * @property {string} [error] Why the files could not be read again. The viewer then serves an older version.
  */
 
 const EVERY_MS = 2_000;
-// After an own answer, until its figures are there.
+// The interval after an answer in this page, until its figures are available.
 const SOON_MS = 400;
 
 /** @returns {Promise<State>} */
@@ -23,7 +23,7 @@ async function askState() {
 }
 
 /**
- * Puts a fragment of the viewer's own templates into a section. Opened parts stay open, and the focus stays where it was.
+ * Replaces the content of a section by HTML from the viewer's own templates. Opened parts stay open, and the focus stays where it was.
  * @param {HTMLElement} section
  * @param {string} html
  */
@@ -41,26 +41,26 @@ function swap(section, html) {
 }
 
 /**
- * Reads the data of the viewer's version, and again whenever there is a newer one.
+ * Reads the data of the viewer's current version, and reads them again for each newer version.
  * @param {Source} source
  * @param {() => Promise<void>} load Reads the index.
  */
 export async function follow(source, load) {
   const sign = el("span", { id: "live", role: "status" });
   byId("top").append(sign);
-  // The button of the keys stays at the edge.
+  // The button for the list of keys stays at the edge.
   const help = byId("top").querySelector(".help");
   if (help) byId("top").append(help);
   /** @param {string} text @param {string} name */
   const tell = (text, name) => {
-    // A status that stays the same is not read out again.
+    // Screen readers would read an assigned text out again, even if it is the same.
     if (sign.textContent !== text) sign.textContent = text;
     sign.className = name;
   };
-  // The versions that overview and index are of. The page came with an overview, and without an index.
+  // The versions of the overview and of the index. The page came with an overview, but without an index.
   let overview = document.documentElement.dataset["version"] ?? "";
   let version = "";
-  // Whether an answer was given here whose figures are not shown yet.
+  // Whether the figures of an answer given here are not shown yet.
   let awaited = false;
   const ask = async () => {
     const state = await askState();
@@ -78,7 +78,7 @@ export async function follow(source, load) {
     }
     awaited &&= state.pending === true;
     if (state.error) tell(`not up to date: ${state.error}`, "stopped");
-    // The figures of labels follow a run when it has ended.
+    // During a run, the figures of labels are not updated until the run has ended.
     else if (state.running) tell("running", "running");
     else tell(awaited ? "answer saved, figures follow" : "", "");
   };
@@ -91,7 +91,8 @@ export async function follow(source, load) {
     try {
       await ask();
     } catch (error) {
-      // A version that is gone meanwhile is asked for again; without any answer the viewer has ended.
+      // A TypeError means that the viewer did not answer, so it has ended. Other errors need no message, for example a version that no
+      // longer exists: the page asks again.
       if (error instanceof TypeError) {
         awaited = false;
         tell("the viewer has ended; this is what it showed last", "stopped");

@@ -1,4 +1,4 @@
-// The start: reads the data, and shows the page that the address names.
+// The entry point: reads the data, and shows the page that the address names.
 import { byId, el, waysOut } from "./dom.js";
 import { ConversationPage } from "./conversation.js";
 import { listenToKeys, setKeys, showKeys } from "./keys.js";
@@ -13,11 +13,11 @@ import { visible } from "./text.js";
 /** @import {Route} from "./types.js" */
 
 const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "label", "missing"]);
-/** The place on each page that the history remembers. @type {Map<string, number>} */
+/** The scroll position of each address in the history. @type {Map<string, number>} */
 const places = new Map();
 
 /**
- * Shows one section, and says so in the navigation.
+ * Shows one section, and marks it in the navigation.
  * @param {Route["page"]} page
  */
 function showSection(page) {
@@ -31,7 +31,7 @@ function showSection(page) {
 }
 
 /**
- * The route of an address. One without a `/` names a part of overview or costs, as in any page.
+ * The route of an address. An address without a `/` names an element of the overview or of the costs, as in any HTML page.
  * @param {string} hash
  * @returns {Route}
  */
@@ -43,7 +43,7 @@ function routeOf(hash) {
 }
 
 /**
- * Says that an address has no page.
+ * Shows that an address has no page.
  * @param {string} address
  */
 function showMissing(address) {
@@ -53,7 +53,7 @@ function showMissing(address) {
 }
 
 /**
- * The keys of pages without keys of their own.
+ * The shortcuts of pages that set no shortcuts themselves.
  * @returns {import("./types.js").Key[]}
  */
 function plainKeys() {
@@ -61,7 +61,7 @@ function plainKeys() {
     { key: "r", does: "rows", run: () => (location.hash = "#/rows") },
     { key: "/", does: "search in transcripts", run: () => {
       location.hash = "#/rows";
-      // The page of rows has the field, and is shown with the event of the new address.
+      // The field is on the page of rows, which is shown by the event of the new address.
       setTimeout(() => document.getElementById("filter-text")?.focus());
     } },
   ];
@@ -85,7 +85,7 @@ async function start() {
   let shown = "";
 
   /**
-   * Goes to a route; `replace` leaves no step in the history.
+   * Goes to a route. With `replace`, the history gets no new entry.
    * @param {Route} route
    * @param {boolean} replace
    */
@@ -104,7 +104,7 @@ async function start() {
     rows.leave();
     showSection(route.page);
     setKeys(plainKeys());
-    // Back on a page: where it was left. A page that is new begins at its top, or at its message.
+    // A page from the history is shown at its old scroll position. A new page begins at its top, or at its message.
     const at = shown;
     const scroll = () => {
       if (at !== shown || (route.page === "conversation" && route.message && !known)) return;
@@ -133,11 +133,11 @@ async function start() {
   help.addEventListener("click", showKeys);
   byId("top").append(help);
   window.addEventListener("hashchange", show);
-  // A filter's step in the history has an address of its own, and no event of a new address.
+  // A filter's entry in the history has its own address, but causes no `hashchange` event.
   window.addEventListener("popstate", () => {
     if (location.hash !== shown) show();
   });
-  // A link to where the page is already is no new address, but the reader may have scrolled away.
+  // A link to the current address causes no event, but the reader may have scrolled away.
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[href^='#/']") : null;
     if (!link || link.getAttribute("href") !== location.hash || event.ctrlKey || event.metaKey || event.shiftKey) return;

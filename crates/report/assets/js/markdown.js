@@ -1,11 +1,11 @@
-// A conversation as Markdown, to paste into an issue or a mail.
+// A conversation as Markdown, to paste into an issue or an e-mail.
 import { laidOut, visible } from "./text.js";
 import { metricText, realismWords, reasonWords } from "./words.js";
 
 /** @import {Conv, Index, Verdict} from "./types.js" */
 
 /**
- * Each line behind `> `.
+ * The text with `> ` before each line.
  * @param {string} text
  * @returns {string}
  */
@@ -14,7 +14,7 @@ function quoted(text) {
 }
 
 /**
- * A verdict, and its value or why there is none.
+ * A verdict, with its value or the reason why there is no verdict.
  * @param {{verdict: Verdict, shown?: string, reason?: string}} of
  * @returns {string}
  */
@@ -35,7 +35,7 @@ export function asMarkdown(index, conv) {
   const part = (title, text) => lines.push("", `**${title}**`, "", quoted(text));
   if (conv.system_prompt) part("System prompt", conv.system_prompt);
   for (const [place, message] of conv.messages.entries()) {
-    // As judges number them, whose words follow below.
+    // The number that the judges use in their words, which follow below.
     const number = `[${place + 1}]`;
     const who = message.role === "user" ? "User" : message.role === "assistant" ? "Model" : visible(`${message.role} ${message.name ?? ""}`.trim());
     if (message.text) part(`${number} ${who}, turn ${message.turn}`, message.text);

@@ -1,4 +1,4 @@
-// The question to a person who labels a row, and the part that follows the answer.
+// The question to a person who labels a row, and the part shown after the answer.
 import { el, keyButton, waysOut } from "./dom.js";
 import { messageLinks } from "./references.js";
 import { rowAddress } from "./router.js";
@@ -9,20 +9,20 @@ import { labelMark, metricMark, verdictMark, verdictMeaning } from "./words.js";
 /** @import {Conv, HumanLabel, Index, Metric, Row} from "./types.js" */
 
 /**
- * An answer that can be taken back.
+ * An answer that can be undone.
  * @typedef {object} Answer
  * @property {string} run
- * @property {number} number Of the row.
+ * @property {number} number The number of the row.
  * @property {HumanLabel} label
  * @property {HumanLabel | undefined} before
  * @property {Conv | undefined} conv
  */
 
 /**
- * The metric, what judges look for, and what an answer means.
+ * The metric with its definition, and the meaning of each answer.
  * @param {Index} index
  * @param {Metric} metric
- * @param {Row | null} row Whose verdict is shown before the answer; null: none.
+ * @param {Row | null} row The row whose verdict is shown before the answer; null to show no verdict.
  * @returns {HTMLElement}
  */
 export function question(index, metric, row) {
@@ -39,7 +39,7 @@ export function question(index, metric, row) {
 }
 
 /**
- * What the person said last, and what the judge says of that row.
+ * The person's last answer, and the judge's verdict on that row.
  * @param {Index} index
  * @param {Answer} answer
  * @param {() => void} undo

@@ -1,22 +1,23 @@
-// The passages that a judge quotes, found again in the transcript.
+// The passages that a judge quotes, located in the transcript.
 
 /** @import {Score, Message, Quote} from "./types.js" */
 /** @import {Mark} from "./text.js" */
 
 /**
- * A quote, and where it was found.
+ * A quote, and the passage where it was found.
  * @typedef {object} FoundQuote
  * @property {Quote} quote
  * @property {string} judge
- * @property {boolean} found Whether the message has it.
- * @property {string | null} id Of the marked passage; null where none is marked.
+ * @property {boolean} found Whether the message contains the quote.
+ * @property {string | null} id The id of the marked passage; null if none is marked.
  */
 
-// Shorter parts of a quote with gaps say too little to be looked for.
+// In a quote with gaps, shorter parts than this are too unspecific to search for.
 const SHORTEST_PART = 8;
 
 /**
- * A text without what quotes are careless about (case, spaces, kinds of quotation marks, emphasis), and for each character its place.
+ * A text without the details that judges often change in quotes (case, white space, dashes, kinds of quotation marks, emphasis), and for
+ * each character its position in the original text.
  * @param {string} text
  * @returns {{plain: string, places: number[]}}
  */
@@ -37,7 +38,7 @@ function plainText(text) {
     if (/[*_`]/.test(character)) continue;
     space = false;
     const even = character.replace(/[‘’‚‛′]/, "'").replace(/[“”„«»″]/, '"').replace(/[‐‑‒–—]/, "-").toLowerCase();
-    // A character whose small form is longer keeps one place.
+    // A character whose lower-case form is longer is kept as one character.
     plain += even[0] ?? character;
     places.push(place);
   }
@@ -45,7 +46,8 @@ function plainText(text) {
 }
 
 /**
- * Where a text holds a quote, as pairs of start and end; parts around `...` one by one. Empty where it does not.
+ * The passages of a text that match a quote, as pairs of start and end. The parts around `...` are separate passages. Empty if the quote
+ * was not found.
  * @param {string} text
  * @param {string} quote
  * @returns {[number, number][]}
@@ -56,7 +58,7 @@ export function findQuote(text, quote) {
   const { plain, places } = plainText(text);
   const parts = quote.split(/\s*(?:\.\.\.|…|\[…\])\s*/).map((part) => plainText(part).plain.trim());
   const long = parts.filter((part) => part.length >= SHORTEST_PART);
-  // A short quote that was cut at an end is one part beside nothing.
+  // A short quote that was cut at one end has one part and one empty part.
   const wanted = parts.length > 1 && long.length > 0 ? long : parts.filter(Boolean);
   /** @type {[number, number][]} */
   const found = [];
@@ -71,7 +73,7 @@ export function findQuote(text, quote) {
 }
 
 /**
- * All quotes of a score, of each judge, and the marks in the messages.
+ * All quotes of a score and of each of its judges, with their marks in the messages.
  * @param {Score | undefined} score
  * @param {Message[]} messages
  * @returns {{quotes: FoundQuote[], marks: Map<number, Mark[]>}}
@@ -97,7 +99,7 @@ export function markQuotes(score, messages) {
   }
   for (const [message, list] of marks) {
     list.sort((a, b) => a.start - b.start || b.end - a.end);
-    // Two quotes of one passage: the first marks it, the other what it holds beyond that.
+    // If two quotes overlap, the first one marks the shared passage, and the other one only its rest.
     /** @type {Mark[]} */
     const apart = [];
     const same = new Map();

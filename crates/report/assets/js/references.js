@@ -5,14 +5,14 @@
 // `[4]`, `[2, 4]`, `message 4`, `Message [4]`, `messages 2 and 4`, `messages 2-4`.
 const REFERENCE = /\[\d{1,5}(?:\s*[,;–-]\s*\d{1,5})*\]|\bmessages?\s+(?:(?:no\.|number|#)\s*)?\[?\d{1,5}\b\]?(?:(?:\s*(?:,|&|–|-|\band\b|\bor\b|\bto\b))+\s*\[?\d{1,5}\b\]?)*/gi;
 
-// A text with more numbers than these is no judge's reason.
+// The most links in a text. A judge's reason has fewer numbers.
 const MOST_LINKS = 200;
 
 /**
- * The links in a text: each number of a message that there is, the first ones of many.
+ * The links in a text, one for each number of an existing message, up to the limit.
  * @param {string} text
- * @param {number} messages How many there are.
- * @param {(number: number) => string} address Of a message.
+ * @param {number} messages The number of messages.
+ * @param {(number: number) => string} address Returns the address of a message.
  * @returns {Mark[]}
  */
 export function messageLinks(text, messages, address) {
@@ -24,7 +24,7 @@ export function messageLinks(text, messages, address) {
       const number = Number(named[0].replace(/\D/g, ""));
       if (number < 1 || number > messages) continue;
       if (links.length >= MOST_LINKS) return links;
-      // A single number is one link with the word before it.
+      // For a single number, the link includes the word before it.
       const start = found.index + (numbers.length === 1 ? 0 : named.index);
       const end = found.index + (numbers.length === 1 ? found[0].length : named.index + named[0].length);
       links.push({ start, end, id: "", title: `message ${number}`, href: address(number) });

@@ -1,4 +1,4 @@
-// Addresses: what is behind the `#` says which page is shown, and every page has one.
+// Addresses: the part after the `#` selects the page, and every page has an address.
 
 /** @import {Route, Filter, Index, Row} from "./types.js" */
 
@@ -14,7 +14,7 @@ export function emptyFilter(some = {}) {
 }
 
 /**
- * A part of an address as it was before it was encoded; as it is where it was encoded wrongly.
+ * Decodes a part of an address. A part with invalid encoding is returned unchanged.
  * @param {string} part
  * @returns {string}
  */
@@ -38,7 +38,7 @@ export function readRoute(hash) {
   /** @type {Route} */
   const missing = { page: "missing", address: hash };
   if (more.length > 0 || (path !== "" && !path.startsWith("/"))) return missing;
-  // How many parts each kind of address has behind its first.
+  // The number of parts after the first.
   const parts = third ? 3 : second ? 2 : first ? 1 : 0;
   switch (page) {
     case "":

@@ -14,7 +14,7 @@ import { sameRow, titleWords } from "./words.js";
 
 const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label"]);
 /** @typedef {typeof SELECTS[number]} SelectName */
-// What an address may name that a report does not have.
+// The filters whose value in an address may be missing in the report.
 const UNKNOWN = /** @type {const} */ (["model", "metric", "variant"]);
 /** @type {Record<SelectName, string>} */
 const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", error: "Problem", label: "Label" };
@@ -31,14 +31,14 @@ export class RowsPage {
     /** @type {Index | null} */
     this.index = null;
     this.filter = emptyFilter();
-    /** Rows that hold the text searched for; null where none is searched. @type {Set<number> | null} */
+    /** Rows that contain the searched text; null without a search. @type {Set<number> | null} */
     this.found = null;
     this.searched = "";
     this.search = new AbortController();
-    /** Number of the row looked at last, or -1. */
+    /** Number of the row that was viewed last, or -1. */
     this.current = -1;
     this.scrolled = 0;
-    /** Of what is typed, until it is searched for. */
+    /** The timer that delays the search while the reader types. */
     this.typing = 0;
     /** @type {Map<SelectName, HTMLSelectElement>} */
     this.selects = new Map();
@@ -102,7 +102,7 @@ export class RowsPage {
   }
 
   /**
-   * Takes a new index; filter, place and selection stay.
+   * Sets a new index. The filter, the scroll position and the selection are kept.
    * @param {Index} index
    */
   setIndex(index) {
@@ -122,7 +122,7 @@ export class RowsPage {
   }
 
   /**
-   * Writes the choices of a filter; a list that is open while a run goes on stays as it is where it may.
+   * Writes the choices of a filter. Unchanged choices are not written again, so that an open list stays open during a run.
    * @param {HTMLSelectElement} select
    * @param {Choice[]} offered
    */
@@ -139,7 +139,7 @@ export class RowsPage {
   show(filter) {
     const same = Object.entries(filter).every(([key, value]) => this.filter[/** @type {keyof Filter} */ (key)] === value);
     this.filter = filter;
-    // What is typed is in the address already; any other address says what is searched for.
+    // Typed text is already in the address. Any other address sets the searched text.
     clearTimeout(this.typing);
     if (this.text.value.trim() !== filter.text) this.text.value = filter.text;
     if (filter.text !== this.searched) this.startSearch();
@@ -150,7 +150,7 @@ export class RowsPage {
     if (position >= 0) this.table.select(position);
   }
 
-  /** Remembers the place in the table: an element that is hidden loses it. */
+  /** Remembers the scroll position of the table, which a hidden element loses. */
   leave() {
     if (!byId("rows").hidden) this.scrolled = this.table.scroller.scrollTop;
   }
@@ -170,7 +170,7 @@ export class RowsPage {
   }
 
   /**
-   * Sets a filter's field as the address has it. What no row has is shown as asked, with no rows.
+   * Sets a filter's field to the value in the address. A value that no row has is still shown, with no rows.
    * @param {SelectName} name
    * @param {HTMLSelectElement} select
    */
@@ -180,12 +180,12 @@ export class RowsPage {
     for (const option of [...select.options]) if (option.dataset["asked"] && option.value !== wanted) option.remove();
     if (wanted && ![...select.options].some((option) => option.value === wanted)) select.append(el("option", { value: wanted, "data-asked": "1" }, visible(wanted)));
     select.value = wanted;
-    // A filter without a choice helps nobody.
+    // A filter without a real choice is hidden.
     const least = name === "model" || name === "metric" ? 2 : 1;
     if (select.parentElement) select.parentElement.hidden = !wanted && offered.length < least;
   }
 
-  /** Says which model, metric or variant of the address the report does not have. */
+  /** Shows a note on each model, metric or variant in the address that the report does not have. */
   sayUnknown() {
     const known = (/** @type {typeof UNKNOWN[number]} */ name) =>
       name === "metric" ? this.index?.metrics.some((metric) => isMetric(metric, this.filter.metric)) : this.offered?.[name].some((choice) => choice.value === this.filter[name]);
@@ -211,7 +211,7 @@ export class RowsPage {
   /**
    * Changes the filter, and the address with it.
    * @param {Filter} filter
-   * @param {boolean} replace Typing leaves one step in the history, not one for each letter.
+   * @param {boolean} replace Whether to replace the history's entry, so that typing adds one entry, not one for each letter.
    */
   change(filter, replace) {
     this.go({ page: "rows", filter }, replace);
@@ -243,7 +243,7 @@ export class RowsPage {
       this.working.hidden = true;
       this.fill();
     };
-    // All rows, whatever else is filtered: another filter then asks for no new search.
+    // The search covers all rows, whatever the other filters are, so that a change of these needs no new search.
     const all = index.rows.map((_row, number) => number);
     searchRows(this.source, index, all, this.filter.text, search.signal, (found, done, chunks) => {
       if (search.signal.aborted) return;
@@ -265,7 +265,7 @@ export class RowsPage {
     );
   }
 
-  /** Ends a search; what it found stays shown. */
+  /** Stops a search. The rows found so far stay shown. */
   stopSearch() {
     this.search.abort();
     this.working.hidden = true;

@@ -1,9 +1,9 @@
-// A text searched in the transcripts of all chunks, one after the other, with what is found so far.
+// Search for a text in the transcripts of all chunks, one after the other. The rows found so far are reported after each chunk.
 
 /** @import {Conv, Index, Row, Source} from "./types.js" */
 
 /**
- * What a conversation says, in small letters.
+ * The searchable text of a conversation, in lower case.
  * @param {Conv} conv
  * @returns {string}
  */
@@ -18,9 +18,9 @@ function spoken(conv) {
 }
 
 /**
- * Whether what the index holds of a row has the text.
+ * Whether the row's data in the index contain the text.
  * @param {Row} row
- * @param {string} wanted In small letters.
+ * @param {string} wanted The text in lower case.
  * @returns {boolean}
  */
 function inIndex(row, wanted) {
@@ -29,7 +29,7 @@ function inIndex(row, wanted) {
 }
 
 /**
- * Finds the rows that hold a text, in the index and in their conversations.
+ * Finds the rows that contain a text, in the index and in their conversations.
  * @param {Source} source
  * @param {Index} index
  * @param {number[]} numbers The rows to search.
@@ -40,7 +40,7 @@ function inIndex(row, wanted) {
  */
 export async function searchRows(source, index, numbers, text, signal, progress) {
   const wanted = text.toLowerCase();
-  // As JSON writes it: a chunk without it needs no parsing.
+  // The text as JSON encodes it: a chunk that does not contain it need not be parsed.
   const written = JSON.stringify(wanted).slice(1, -1);
   const found = new Set();
   /** @type {Map<number, number[]>} */
@@ -70,7 +70,7 @@ export async function searchRows(source, index, numbers, text, signal, progress)
     }
     done += 1;
     progress(found, done, byChunk.size);
-    // Keys and scrolling have their turn.
+    // Lets the browser handle keys and scrolling.
     await new Promise((resolve) => setTimeout(resolve));
   }
   return found;

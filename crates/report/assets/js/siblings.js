@@ -6,11 +6,11 @@ import { variantWords, verdictMark } from "./words.js";
 
 /** @import {ConversationRoute, Index, Row} from "./types.js" */
 
-// So many of the same scenario's conversations are listed.
+// The most listed conversations of the same scenario.
 const MOST_SIBLINGS = 200;
 
 /**
- * What a conversation is called beside others: model, sample, variant.
+ * The name of a conversation among others of its scenario: model, variant, sample.
  * @param {Index} index
  * @param {Row} row
  * @returns {string}
@@ -20,7 +20,7 @@ export function rowName(index, row) {
 }
 
 /**
- * The same scenario with other models, samples and variants.
+ * The list of the same scenario's conversations with other models, samples and variants.
  * @param {Index} index
  * @param {ConversationRoute} route
  * @param {Row} row
@@ -56,7 +56,7 @@ export function siblings(index, route, row) {
   );
   const table = () => el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Its conversations" }, el("table", { class: "data" }, el("thead", {}, el("tr", {}, titles)), body));
   const box = folded(`The same scenario (${count(list.length)} conversations)`, table, { open: true });
-  // On a narrow page it stands between the verdict and the transcript.
+  // On a narrow page, the box is between the verdict and the transcript, so it starts closed.
   box.open = !matchMedia("(max-width: 64rem)").matches;
   section.append(box);
   if (list.length > MOST_SIBLINGS) section.append(el("p", { class: "muted" }, `${count(list.length - MOST_SIBLINGS)} more are not listed.`));

@@ -1,12 +1,12 @@
-// Where the data come from. Three forms of one page: data in the page, data in scripts beside it, data of the viewer.
+// The source of the data. The page has three forms: data in the page, data in scripts beside it, and data from the viewer.
 
 /** @import {Source, Conv, Row} from "./types.js" */
 
-// Chunks kept parsed: about half a megabyte of JSON each.
+// The most parsed chunks in memory. A chunk is about half a megabyte of JSON.
 const KEPT_CHUNKS = 16;
 
 /**
- * Gzip in base64, as text.
+ * Decompresses gzip in base64 into text.
  * @param {string} base64
  * @returns {Promise<string>}
  */
@@ -19,7 +19,7 @@ async function inflate(base64) {
 }
 
 /**
- * Remembers the chunks used last.
+ * A cache of the chunks used last.
  * @param {(number: number) => Promise<string>} load
  * @returns {{chunk: (number: number) => Promise<Conv[]>, forget: () => void}}
  */
@@ -51,7 +51,7 @@ function besideThePage(number) {
     const before = window.probityChunk;
     const script = document.createElement("script");
     script.src = `data/chunk-${number}.js`;
-    // Scripts run one after the other, each right before its own load event, so the last data given are this chunk's.
+    // Scripts run one after the other, each right before its own load event, so the latest data belong to this chunk.
     let data = "";
     window.probityChunk = (given, base64) => {
       if (given === number) data = base64;
@@ -71,7 +71,7 @@ function besideThePage(number) {
 }
 
 /**
- * The data of a page that is a file.
+ * The source for a page that is a file.
  * @returns {Source}
  */
 function fileSource() {
@@ -95,7 +95,7 @@ function fileSource() {
 }
 
 /**
- * What the viewer answers, as text.
+ * The viewer's answer, as text.
  * @param {string} path
  * @param {RequestInit} [options]
  * @returns {Promise<string>}
@@ -108,13 +108,13 @@ export async function fromViewer(path, options = {}) {
   try {
     message = JSON.parse(text).error ?? message;
   } catch {
-    // No JSON: the status says enough.
+    // The answer is not JSON: the status is the message.
   }
   throw new Error(message);
 }
 
 /**
- * The data of the viewer.
+ * The source for a page that the viewer serves.
  * @returns {Source}
  */
 function servedSource() {

@@ -1,25 +1,25 @@
-// A table of any number of rows: only those in the window are in the page. It stays a table to screen readers and keyboards.
+// A table of any number of rows. Only the visible rows are in the page. For screen readers and keyboards it is still a table.
 import { el } from "./dom.js";
 
 /**
  * @typedef {object} Column
- * @property {string} id Also the class of its cells.
+ * @property {string} id The id; also the class of the column's cells.
  * @property {string} title
  * @property {(number: number) => (Node | string)[]} cell
  */
 
-// Rows drawn above and below the window.
+// The number of rows drawn above and below the visible rows.
 const AROUND = 12;
-// So many rows are put on paper.
+// The most rows that are printed.
 const MOST_PRINTED = 2_000;
 
-/** The rows of one table: which are there, which is selected, and those in the window. */
+/** A table of rows: all rows, the selected row, and the visible rows. */
 export class RowTable {
   /**
    * @param {object} options
    * @param {string} options.label
-   * @param {(number: number) => void} options.open Called with the row that is clicked or entered.
-   * @param {(column: string) => void} options.sort Called with the column whose header is clicked.
+   * @param {(number: number) => void} options.open Called with the number of a row that is opened by click or key.
+   * @param {(column: string) => void} options.sort Called with the id of a column whose header is clicked.
    */
   constructor({ label, open, sort }) {
     /** @type {Column[]} */
@@ -64,7 +64,7 @@ export class RowTable {
   }
 
   /**
-   * Sets the rows, and selects the one with this number where it is among them.
+   * Sets the rows, and selects the row with the number `selected` if it is among them.
    * @param {number[]} numbers
    * @param {number} selected
    */
@@ -75,25 +75,25 @@ export class RowTable {
     this.redraw();
   }
 
-  /** The height of a row, as the stylesheet has it. */
+  /** The height of a row, from the stylesheet. */
   rowHeight() {
     return Number.parseFloat(getComputedStyle(this.table).getPropertyValue("--row-height")) || 30;
   }
 
-  /** Draws the rows in the window with the next frame. */
+  /** Draws the visible rows with the next frame. */
   later() {
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => this.draw());
   }
 
-  /** Draws the rows in the window again, all of them. */
+  /** Draws all visible rows again. */
   redraw() {
     this.drawn = { from: -1, to: -1 };
     this.draw();
   }
 
   /**
-   * Draws some rows, or those in the window; between two spacers as high as the rest.
+   * Draws the given range of rows, or the visible rows. Two spacers take the height of all other rows.
    * @param {number} [first]
    * @param {number} [last]
    */
@@ -111,7 +111,7 @@ export class RowTable {
     this.body.replaceChildren(this.spacer(from * height), ...rows, this.spacer((all - to) * height));
     if (!hadFocus) return;
     const link = this.link();
-    // The focused row has left the window: the keys go on working from its place.
+    // If the focused row is no longer visible, the scroller takes the focus. The keys still work from the row's position.
     (link ?? this.scroller).focus({ preventScroll: true });
   }
 
@@ -134,7 +134,7 @@ export class RowTable {
   row(number, position) {
     const cells = this.columns.map((column) => {
       const cell = el("td", { class: column.id }, column.cell(number));
-      // A name that is cut off can still be read in full.
+      // The tooltip has the full name, because a long name is cut off.
       if (column.id === "model" || column.id === "metric" || column.id === "variant") cell.title = cell.textContent ?? "";
       return cell;
     });
@@ -146,7 +146,7 @@ export class RowTable {
   }
 
   /**
-   * The link of the selected row, where it is drawn.
+   * The link of the selected row; null if the row is not drawn.
    * @returns {HTMLAnchorElement | null}
    */
   link() {
@@ -161,7 +161,7 @@ export class RowTable {
     const row = target.closest("tr");
     const position = Number(row?.dataset["position"] ?? -1);
     const number = this.numbers[position];
-    // A selection of text is no click, and a link does by itself what its modifier keys ask for.
+    // Selecting text does not count as a click, and the browser handles links with modifier keys.
     if (number === undefined || getSelection()?.isCollapsed === false) return;
     this.selected = position;
     if (target.closest("a")) return;
@@ -169,7 +169,7 @@ export class RowTable {
   }
 
   /**
-   * Selects the row at a position, brings it into the window and focuses its link.
+   * Selects the row at a position, scrolls it into view and focuses its link.
    * @param {number} position
    * @param {{focus?: boolean}} [options]
    */
@@ -187,7 +187,7 @@ export class RowTable {
   }
 
   /**
-   * How many rows are in the window.
+   * The number of rows that the page keys move by: the rows that fit into the table's visible part, less two.
    * @returns {number}
    */
   page() {

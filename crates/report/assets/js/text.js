@@ -1,23 +1,23 @@
-// What models said, as text on the page: every character visible, and never markup.
+// Text from models on the page: every character is visible, and no text is markup.
 import { button, el } from "./dom.js";
 
-// Control characters but tab and the ends of lines, marks of direction, invisible spaces, tags. Joiners stay: emoji and scripts need them.
+// Control characters except tab and line ends, marks of direction, invisible spaces, tags. Joiners are kept: emoji and scripts need them.
 const CONTROL =
   // eslint-disable-next-line no-control-regex
   /\r(?!\n)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]/gu;
 
-// A text longer than this is cut, with a button for the rest.
+// A text of more characters than this is cut, with a button for the rest.
 const FOLD = 100_000;
-// A long text is laid out in pieces, so that the browser skips those outside the window.
+// A long text is split into pieces of at most this length, so that the browser skips the layout of pieces that are not visible.
 const PIECE = 16_000;
-// So many marked characters in one piece are put in as plain text.
+// With more marked characters than this in a piece, they are inserted as plain text.
 const MANY = 500;
 
 const CONTROL_NAMES =
   "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
 
 /**
- * The visible form of a character that has none.
+ * The visible form of an invisible character.
  * @param {string} character
  * @returns {string}
  */
@@ -37,7 +37,7 @@ export function visible(text) {
 }
 
 /**
- * The nodes of a text: characters that cannot be seen stand in marked spans.
+ * The nodes of a text. Invisible characters are shown in marked spans.
  * @param {string} text
  * @returns {Node[]}
  */
@@ -58,17 +58,17 @@ export function textNodes(text) {
 }
 
 /**
- * A passage of a text that is marked, or that is a link.
+ * A passage of a text that is marked or linked.
  * @typedef {object} Mark
  * @property {number} start
  * @property {number} end
- * @property {string} id Of the element, to link to it.
+ * @property {string} id The id of the element, to link to it.
  * @property {string} title
- * @property {string} [href] Of a link.
+ * @property {string} [href] The address, if the passage is a link.
  */
 
 /**
- * The nodes of the part of a text from `start` to `end`, marked passages in `<mark>`. Marks are sorted and do not overlap.
+ * The nodes of a text from `start` to `end`, with marked passages in `<mark>`. The marks must be sorted and must not overlap.
  * @param {string} text
  * @param {number} start
  * @param {number} end
@@ -93,7 +93,7 @@ function markedNodes(text, start, end, marks) {
 }
 
 /**
- * Where a piece of a long text ends: at a line's end where there is one, never inside a character.
+ * The end of a piece of a long text: at the end of a line if possible, never inside a character.
  * @param {string} text
  * @param {number} from
  * @returns {number}
@@ -108,7 +108,7 @@ function pieceEnd(text, from) {
 }
 
 /**
- * A text block: its own direction, wrapped, with marked passages; a very long one is cut until the rest is asked for.
+ * A block of wrapped text with its own direction and with marked passages. A very long text is cut, with a button for the rest.
  * @param {string} text
  * @param {Mark[]} [marks]
  * @returns {HTMLElement}
@@ -141,7 +141,7 @@ export function textBlock(text, marks = []) {
 }
 
 /**
- * A whole number with thousands apart.
+ * A whole number with separated thousands.
  * @param {number} value
  * @returns {string}
  */
@@ -161,7 +161,7 @@ export function counted(value, noun, plural = `${noun}s`) {
 }
 
 /**
- * Seconds, as short as they can be read.
+ * A duration in a short form.
  * @param {number} value
  * @returns {string}
  */
@@ -171,7 +171,7 @@ export function seconds(value) {
 }
 
 /**
- * Dollars, as the tables write them: to the cent from ten dollars on and to a hundredth of a cent below.
+ * Dollars in the format of the tables: rounded to the cent from ten dollars on, and to a hundredth of a cent below.
  * @param {number} value
  * @returns {string}
  */
@@ -181,7 +181,7 @@ export function dollars(value) {
 }
 
 /**
- * A JSON value as text, two spaces deep; a text as it is.
+ * A JSON value as text, indented by two spaces; a string unchanged.
  * @param {unknown} value
  * @returns {string}
  */
@@ -190,14 +190,14 @@ export function asText(value) {
 }
 
 /**
- * Arguments or answers of a tool: JSON laid out, anything else as it is.
+ * Arguments or answers of a tool: JSON is formatted, any other text is unchanged.
  * @param {string} text
  * @returns {string}
  */
 export function laidOut(text) {
   if (text.length > FOLD) return text;
   try {
-    // Only where it loses nothing: a number too long for JavaScript, or a duplicate key, stays as it was written.
+    // Only if nothing is lost: JSON with a number too long for JavaScript, or with a duplicate key, stays as it was written.
     const value = JSON.parse(text);
     const same = JSON.stringify(value).replace(/\s/g, "") === text.replace(/\s/g, "");
     return same ? JSON.stringify(value, null, 2) : text;

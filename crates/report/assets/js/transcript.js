@@ -1,4 +1,4 @@
-// The turns of a conversation, as they were said.
+// The turns of a conversation.
 import { el, folded } from "./dom.js";
 import { asText, count, counted, dollars, laidOut, seconds, textBlock, visible } from "./text.js";
 import { reasonWords } from "./words.js";
@@ -10,7 +10,7 @@ import { reasonWords } from "./words.js";
 const FINISH_WORDS = { length: "cut off at the token limit", content_filter: "stopped by the provider's filter", tool_calls: "ended with tool calls" };
 
 /**
- * What a call took: `model · 1,200 in, 300 out · 2.1 s · $0.0012`.
+ * The figures of a call: `model · 1,200 in, 300 out · 2.1 s · $0.0012`.
  * @param {{model?: string, tokens_in?: number, tokens_out?: number, seconds?: number, cost?: number, cached?: boolean}} call
  * @returns {string}
  */
@@ -55,9 +55,9 @@ function faultNote(fault) {
 }
 
 /**
- * The number of a message, as judges name it: its place in the transcript, from 1.
+ * The number of a message, as judges use it: its position in the transcript, from 1.
  * @param {number} number
- * @param {string | undefined} href Its address; none where the page has none for it.
+ * @param {string | undefined} href The address of the message, if the page has one.
  * @returns {HTMLElement}
  */
 function numberMark(number, href) {
@@ -103,7 +103,7 @@ function messageItem(message, place, marks, { blind, address }) {
 }
 
 /**
- * What the simulated user was told, and the target's system prompt: folded.
+ * The instructions to the simulated user and the target's system prompt, folded.
  * @param {Conv} conv
  * @returns {HTMLElement}
  */
@@ -125,12 +125,12 @@ export function setting(conv) {
 }
 
 /**
- * The transcript: each turn with its landmark, its calls and its faults.
+ * The transcript: each turn with its landmark, calls and faults.
  * @param {Conv} conv
- * @param {Map<number, Mark[]>} marks Of the judge's quotes, by message.
+ * @param {Map<number, Mark[]>} marks The marks of the judge's quotes, by message.
  * @param {object} [options]
- * @param {boolean} [options.blind] Without the names of models, and without what steers the user.
- * @param {(number: number) => string} [options.address] Of a message; without it messages have no address.
+ * @param {boolean} [options.blind] Hides the names of models and the instructions to the simulated user.
+ * @param {(number: number) => string} [options.address] Returns the address of a message; without it, messages have no address.
  * @returns {HTMLOListElement}
  */
 export function transcript(conv, marks, { blind = false, address } = {}) {

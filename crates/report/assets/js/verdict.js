@@ -1,4 +1,4 @@
-// What judges and people say of a conversation: verdicts with their reasons, quotes, realism.
+// The verdicts of judges and people on a conversation, with reasons, quotes and realism.
 import { button, el, folded } from "./dom.js";
 import { markQuotes } from "./quotes.js";
 import { messageLinks } from "./references.js";
@@ -9,19 +9,19 @@ import { differs, labelMark, metricMark, metricText, realismWords, reasonWords, 
 /** @import {Conv, Index, JudgeVerdict, Metric, Realism, RealismJudge, Row, Score} from "./types.js" */
 /** @import {FoundQuote} from "./quotes.js" */
 
-// Examples with fewer characters than these together are not folded.
+// Examples with fewer characters than this in total are not folded.
 const SHORT_EXAMPLES = 400;
 
 /**
- * What the words of judges are about.
+ * The conversation that judges' words refer to.
  * @typedef {object} Judged
  * @property {Index} index
  * @property {Conv} conv
- * @property {(number: number) => string} address Of a message, by the number that judges give it.
+ * @property {(number: number) => string} address Returns the address of a message, by the number that judges use.
  */
 
 /**
- * A judge's words, with links to the messages that they name.
+ * A judge's reason, with links to the messages that it names.
  * @param {Judged} judged
  * @param {string} text
  * @returns {HTMLElement}
@@ -71,7 +71,7 @@ function judgePart(judged, judge, quotes) {
 }
 
 /**
- * What judges look for: the definition, examples, and what they answer in place of yes or no.
+ * The metric's definition and examples, and the answers of judges if they are not yes and no.
  * @param {Metric} metric
  * @returns {HTMLElement}
  */
@@ -102,7 +102,7 @@ function scoreParts(judged, score, quotes) {
     const means = el("p", { class: "muted" }, `Pass: ${verdictMeaning(metric).pass}.`);
     parts.push(folded("Definition", () => el("div", {}, definition(metric), means)));
   }
-  // A row that failed has its error as the reason too.
+  // The reason of a row with an error can repeat the error.
   if (score.justification && score.justification !== score.error) parts.push(reasonBlock(judged, score.justification));
   if (score.error) parts.push(el("div", { class: "note error" }, textBlock(score.error)));
   parts.push(...quoteList(judged, quotes.filter((quote) => quote.judge === "")));
@@ -125,7 +125,7 @@ function realismJudge(judged, judge, alone) {
 }
 
 /**
- * How real the conversation is. It decides no verdict, so it is folded.
+ * The realism of the conversation. It has no influence on verdicts, so it is folded.
  * @param {Judged} judged
  * @param {Realism} realism
  * @returns {HTMLElement}
@@ -136,7 +136,7 @@ function realismPart(judged, realism) {
 }
 
 /**
- * The verdicts: of the row that is shown first, whole; the others folded.
+ * The verdicts: first the full verdict of the shown row, then the others, folded.
  * @param {Judged} judged
  * @param {Row} row
  * @param {Score | undefined} score
@@ -157,7 +157,7 @@ export function verdicts(judged, row, score, quotes) {
     const metric = index.metrics[other.metric];
     const name = metric ? metricText(index, metric) : "another metric";
     const verdict = other.verdict === "none" ? "no verdict" : other.verdict;
-    // The passages of the row that is shown are marked in the transcript, and no others.
+    // Only the passages of the shown row are marked in the transcript.
     const found = () => markQuotes(other, conv.messages).quotes.map((quote) => ({ ...quote, id: null }));
     section.append(folded(`${name}: ${verdict}`, () => el("div", {}, scoreParts(judged, other, found()))));
   }

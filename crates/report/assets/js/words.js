@@ -1,4 +1,4 @@
-// Words and small parts that several pages show: verdicts, reasons, faults, variants.
+// Words and small elements that several pages share: verdicts, reasons, faults, variants.
 import { el } from "./dom.js";
 import { visible } from "./text.js";
 
@@ -18,7 +18,7 @@ const REASON_WORDS = {
 };
 
 /**
- * A reason without a verdict, or the kind of a fault, in words.
+ * The reason for a missing verdict, or the kind of a fault, in words.
  * @param {string} reason
  * @returns {string}
  */
@@ -34,7 +34,7 @@ const ENDED_WORDS = {
 };
 
 /**
- * How many turns a row has: of how many where there are fewer than planned.
+ * The number of turns of a row. If there are fewer than planned, also the planned number and the reason.
  * @param {Index} index
  * @param {Row} row
  * @returns {{turns: string, planned: string, why: string}}
@@ -46,7 +46,7 @@ export function turnWords(index, row) {
 }
 
 /**
- * A verdict as a word; the stylesheet puts its mark before it.
+ * A verdict as a word. The stylesheet adds a mark before it.
  * @param {Verdict} verdict
  * @param {string} [shown] The value of a scale or category.
  * @returns {HTMLSpanElement}
@@ -57,7 +57,7 @@ export function verdictMark(verdict, shown) {
 }
 
 /**
- * What a person said of a row.
+ * A person's verdict on a row.
  * @param {boolean | null} passed
  * @returns {HTMLSpanElement}
  */
@@ -77,7 +77,7 @@ export function variantWords(variant) {
 }
 
 /**
- * What sets a metric apart beside its name: its type, and its benchmark where the page has several. Groups of a safety evaluation have no type.
+ * Notes after a metric's name: its type, and its benchmark if the page has several. Groups of a safety evaluation have no type.
  * @param {Index} index
  * @param {Metric} metric
  * @returns {string}
@@ -100,7 +100,7 @@ export function metricText(index, metric) {
 }
 
 /**
- * The same as parts, those beside the name quiet.
+ * A metric as an element, with the notes in a quieter style.
  * @param {Index} index
  * @param {Metric} metric
  * @returns {HTMLSpanElement}
@@ -117,7 +117,7 @@ export function metricMark(index, metric) {
 }
 
 /**
- * What a pass means on a metric, and a fail.
+ * The meaning of a pass and of a fail on a metric.
  * @param {Metric} metric
  * @returns {{pass: string, fail: string}}
  */
@@ -128,7 +128,7 @@ export function verdictMeaning(metric) {
 }
 
 /**
- * What stands against a row besides its verdict: why it has none, faults, judges that disagree, a simulation cut short.
+ * The problems of a row: the reason for a missing verdict, faults, disagreeing judges, a shortened simulation.
  * @param {Row} row
  * @returns {string[]}
  */
@@ -168,7 +168,7 @@ export function sameRow(before, number, now) {
 }
 
 /**
- * A word as a POSIX shell takes it, in quotes where it needs them.
+ * A word for a POSIX shell, quoted if necessary.
  * @param {string} word
  * @returns {string}
  */
@@ -177,7 +177,7 @@ export function shellWord(word) {
 }
 
 /**
- * How real the conversation is, in a few words.
+ * The realism of the conversation, in a few words.
  * @param {{suspects_test: boolean | null, user_realism: number | null}} said
  * @returns {string}
  */
@@ -187,7 +187,7 @@ export function realismWords({ suspects_test, user_realism }) {
 }
 
 /**
- * What metrics and scenarios are called: safety evaluations have groups and cases.
+ * The titles of metrics and scenarios. Safety evaluations have groups and cases instead.
  * @param {Index} index
  * @returns {{metric: string, scenario: string}}
  */
