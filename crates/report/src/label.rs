@@ -116,7 +116,7 @@ pub fn label_hidden(
     }
     parts.retain(|(_, words)| !words.trim().is_empty());
     if parts.is_empty() {
-        return "there are no hidden parts\n".to_owned();
+        return "this row has no hidden parts\n".to_owned();
     }
     let parts = parts.iter();
     parts

@@ -108,7 +108,7 @@ export class LabelPage {
       "form",
       { class: "who" },
       el("label", { for: "labeller" }, el("span", {}, "Your name or initials"), name),
-      el("p", { class: "muted" }, "It stands beside each of your labels. Use the same one every time; two people use two."),
+      el("p", { class: "muted" }, "The name is saved with each of your labels. Use the same name every time."),
       el("button", { type: "submit", class: "primary" }, "Start"),
     );
     form.addEventListener("submit", (event) => {
