@@ -6,33 +6,33 @@ use schema::{Item, Metric, ReadingKind, Role, Turn};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Further questions to a judge. Without any, a judge is called once for each row, and requests are as they are without this.
+/// Further questions to a judge. Without any, a judge is called once for each row, and requests stay unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JudgeChecks {
-    /// The share of the rows, 0 to 1, that are judged again: a request of the same words.
+    /// The share of the rows, 0 to 1, that are judged again with a request of the same words.
     pub repeat: f64,
-    /// The share of the rows, 0 to 1, that are judged again with the metric's examples in reverse order, where there are two or more, and
-    /// with a transcript that ends with two more messages of no weight.
+    /// The share of the rows, 0 to 1, that are judged again in two ways: with the metric's examples in reverse order, if there are two or
+    /// more, and with two neutral messages at the end of the transcript.
     pub probes: f64,
     /// Whether a judge has to quote the messages that its verdict rests on.
     pub quotes: bool,
-    /// What decides, with the row, which rows the shares fall on.
+    /// The seed that, together with a row, decides whether the row is chosen.
     pub seed: u64,
 }
 
 impl JudgeChecks {
-    /// Whether there is any question beside the verdict.
+    /// Whether there is any question besides the verdict.
     pub(crate) fn any(&self) -> bool {
         self.repeat > 0.0 || self.probes > 0.0 || self.quotes
     }
 
-    /// How many calls a judge makes for a row beside the first, on the average: at most, as the order probe needs examples.
+    /// The mean number of calls of a judge for a row after the first call. It is an upper bound, because the order probe needs examples.
     #[must_use]
     pub fn further_calls(&self) -> f64 {
         self.repeat + 2.0 * self.probes
     }
 
-    /// The readings of a row after the first. Which rows are chosen follows from the row and the seed alone, whatever else runs.
+    /// The readings of a row after the first. The choice depends on the row and the seed alone, not on other rows.
     pub(crate) fn readings(&self, item: &Item, metric: &Metric) -> Vec<ReadingKind> {
         let mut readings = Vec::new();
         if self.falls_on(item, "repeat", self.repeat) {
@@ -61,7 +61,7 @@ impl JudgeChecks {
         f64::from(place) < share * (f64::from(u32::MAX) + 1.0)
     }
 
-    /// For the fingerprint: nothing where there is no question.
+    /// The settings for the fingerprint; `None` if there is no further question.
     pub(crate) fn settings(&self) -> Option<Value> {
         self.any().then(|| {
             json!({"repeat": self.repeat, "probes": self.probes, "quotes": self.quotes, "seed": self.seed})
@@ -69,13 +69,13 @@ impl JudgeChecks {
     }
 }
 
-/// What the length probe adds to a transcript. It has nothing to do with any behaviour.
+/// The messages that the length probe appends to a transcript. They are unrelated to any behaviour.
 const FAREWELL: [(Role, &str); 2] = [
     (Role::User, "Thanks, that is all for now."),
     (Role::Assistant, "You're welcome."),
 ];
 
-/// What a judge is shown in a reading: the metric and the messages.
+/// The metric and the messages that the judge is shown in a reading.
 pub(crate) fn shown<'a>(
     reading: Option<ReadingKind>,
     metric: &'a Metric,

@@ -1,4 +1,4 @@
-//! The evaluator: what it is made of, and its place among the phases.
+//! `JudgeEvaluator`, and its implementation of `Evaluator`.
 
 use std::{
     sync::Arc,
@@ -29,9 +29,9 @@ use crate::{
 };
 
 /// Asks a judge, or each judge of a panel, about each conversation: is the behaviour of the item's metric present, or which value or
-/// category of its `verdict` fits? Of a panel most judges decide: see [`JudgeEvaluator::panel`].
+/// category of its `verdict` fits? In a panel the majority decides: see [`JudgeEvaluator::panel`].
 pub struct JudgeEvaluator {
-    /// One, or a panel.
+    /// One judge, or the judges of a panel.
     judges: Vec<Arc<dyn ChatModel>>,
     metrics: Vec<Metric>,
     prompts: Prompts,
@@ -39,26 +39,26 @@ pub struct JudgeEvaluator {
     checks: JudgeChecks,
 }
 
-/// What one judge made of a conversation.
+/// The result of one judge for a conversation.
 struct Opinion {
-    /// The row that the judge by itself would have given.
+    /// The row that this judge alone would give.
     score: Score,
     quotes: Vec<JudgeQuote>,
-    /// Its further verdicts.
+    /// The verdicts of the readings after the first.
     readings: Vec<JudgeReading>,
-    /// The call that failed for good, and how long after the first one.
+    /// The error of a call that failed for good, and the time since the judge was first called.
     failure: Option<(ModelError, Duration)>,
     spend: Spend,
 }
 
-/// A judge's verdict, or why it gave none and would give none if asked again.
+/// A judge's verdict with its quotes, or the reason why it gave none and would give none if asked again.
 type Answer = Result<(JudgeReply, Vec<JudgeQuote>), (NoVerdict, String)>;
 
 impl JudgeEvaluator {
-    /// How often a judge is called for one verdict.
+    /// How often a judge is called for one verdict, at most.
     pub const DEFAULT_TRIES: u32 = 3;
 
-    /// An evaluator with the shipped prompts and three tries. It judges scenarios of these metrics.
+    /// Creates an evaluator of scenarios of `metrics`, with the shipped prompts and three tries.
     ///
     /// # Errors
     /// `BadInput` when two metrics share an id.
@@ -66,15 +66,16 @@ impl JudgeEvaluator {
         Self::panel(vec![judge], metrics)
     }
 
-    /// An evaluator with a panel of judges, which are called at the same time; a panel of one is one judge.
+    /// Creates an evaluator with a panel of judges, which are called at the same time. With one judge it is the same as [`new`](Self::new).
     ///
-    /// - More than half of the judges must give a verdict, and more than half of these decide. On a scale their median does: of an even
-    ///   number the middle of the two in the middle, rounded down, where both say the same of the behaviour.
-    /// - Else, as in a tie, the row has no verdict. It has an error where a call to a judge failed: the verdict may be there next time.
-    /// - What each judge said is in [`Score::judges`].
+    /// - More than half of the judges must give a verdict, and more than half of these decide. On a scale their median decides: for an even
+    ///   number, the midpoint of the two middle values, rounded down, if both agree on whether the behaviour is present.
+    /// - Otherwise, for example in a tie, the row has no verdict. If a call to a judge failed, the row has an error, because the next run
+    ///   may give a verdict.
+    /// - The verdict of each judge is in [`Score::judges`].
     ///
     /// # Errors
-    /// `BadInput` when there is no judge, two judges have the same id, or two metrics.
+    /// `BadInput` when there is no judge, or two judges or two metrics have the same id.
     pub fn panel(
         judges: Vec<Arc<dyn ChatModel>>,
         metrics: Vec<Metric>,
@@ -101,10 +102,10 @@ impl JudgeEvaluator {
         })
     }
 
-    /// Uses these prompts.
+    /// Replaces the prompts.
     ///
     /// # Errors
-    /// `BadInput` when one of them does not render for one of the metrics, with its name and what is wrong with it.
+    /// `BadInput` when a prompt does not render for one of the metrics. The error names the prompt and the reason.
     pub fn with_prompts(mut self, prompts: Prompts) -> Result<Self, PhaseError> {
         for metric in &self.metrics {
             prompts.messages(metric, &[])?;
@@ -120,7 +121,7 @@ impl JudgeEvaluator {
         self
     }
 
-    /// Asks judges for more than their verdicts. What they say is in [`Score::judges`], of one judge too.
+    /// Asks judges further questions besides the verdict. The answers are in [`Score::judges`], also with a single judge.
     #[must_use]
     pub fn with_checks(mut self, checks: JudgeChecks) -> Self {
         self.checks = checks;
@@ -163,7 +164,7 @@ impl JudgeEvaluator {
         let mut spend = Spend::default();
         let mut rows = Vec::with_capacity(opinions.len());
         for (judge, opinion) in self.judges.iter().zip(opinions) {
-            // Recorded when all have answered, so that a journal has them in the order of the panel.
+            // Recorded after all judges have answered, so that a journal has their verdicts in the order of the panel.
             item.record(opinion.event(judge.id()));
             spend.add(&opinion.spend);
             let said = JudgeVerdict {
@@ -178,7 +179,7 @@ impl JudgeEvaluator {
         Ok(score)
     }
 
-    /// Asks one judge for its verdict, and for its further ones where it gave one.
+    /// Asks one judge for its verdict and, if it gives one, for the further readings.
     async fn opinion(
         &self,
         judge: &dyn ChatModel,
@@ -205,7 +206,7 @@ impl JudgeEvaluator {
         Ok(opinion)
     }
 
-    /// Asks one judge once.
+    /// Asks one judge for one reading; `None` is the first.
     async fn ask(
         &self,
         judge: &dyn ChatModel,
@@ -262,7 +263,7 @@ impl JudgeEvaluator {
         }
     }
 
-    /// A reading after the first has a row of its own in the response cache.
+    /// Builds the request of a reading. A reading after the first has a row of its own in the response cache.
     fn request(
         &self,
         metric: &Metric,
@@ -286,7 +287,7 @@ impl JudgeEvaluator {
         })
     }
 
-    /// The judges, as the fingerprint has them: one by its id, a panel as a list.
+    /// The key and value of the judges in the fingerprint: one judge by its id, a panel as a list of ids.
     fn judges_json(&self) -> (&'static str, Value) {
         match self.judges.as_slice() {
             [judge] => ("judge", json!(judge.id())),
@@ -299,8 +300,8 @@ impl JudgeEvaluator {
 }
 
 impl Opinion {
-    /// What the journal has of it: the judge decided, gave no usable verdict, or could not be called. The layer around the model has
-    /// recorded the calls.
+    /// The event for the journal: the judge decided, gave no usable verdict, or could not be called. The layer around the model has recorded
+    /// the calls.
     fn event(&self, judge: &ModelId) -> Event {
         let annotator = judge.shared();
         Event::new(match (&self.failure, self.score.passed) {
@@ -321,15 +322,15 @@ impl Opinion {
     }
 }
 
-/// Reads a judge's reply, with its quotes where it was shown `quoted` and has to quote. One that a filter stopped would be stopped again, so
-/// it is not asked for again.
+/// Parses a judge's reply. With `quoted`, the messages that the judge was shown, the reply must have quotes of them. A reply that a filter
+/// stopped is not requested again, because the filter would stop it again.
 fn read(reply: &ChatReply, metric: &Metric, quoted: Option<&[Turn]>) -> Result<Answer, String> {
     let read = verdict::parse(&reply.content, metric).and_then(|read| {
         let quotes = match quoted {
             None => Vec::new(),
             Some(turns) => {
                 let object = reply::json_object(&reply.content)?;
-                // On a scale or with categories it is not the judge's to know what counts as present.
+                // On a scale or with categories the judge does not know which verdicts count as present.
                 quotes::read(&object, turns, read.verdict == Verdict::yes_no(true))?
             }
         };
@@ -407,7 +408,7 @@ impl Evaluator for JudgeEvaluator {
     }
 }
 
-/// The SHA-256, in hexadecimal, of what of a metric decides its scores.
+/// The SHA-256, in hexadecimal, of the parts of a metric that decide its scores.
 fn hash(metric: &Metric) -> String {
     let mut decides = json!([metric.metric_type, metric.definition, metric.examples]);
     if let (Some(verdict), Some(decides)) = (&metric.verdict, decides.as_array_mut()) {

@@ -1,17 +1,17 @@
-//! From a conversation to scores: a judge reads the transcript and says whether a behaviour is present, how much of it, or of which
-//! category it is.
+//! Scores conversations: a judge reads the transcript and says whether a behaviour is present, or gives a value on a scale or a
+//! category.
 //!
-//! What is here:
+//! Contents:
 //! - [`JudgeEvaluator`] asks one judge, or a panel, about each conversation and its metric. It implements [`schema::Evaluator`].
 //! - [`Prompts`]: the instructions to the judge. Every prompt can be replaced by one of your own.
-//! - [`RealismJudge`] asks judges whether the target seems to know that it is tested, and how real the user sounds.
-//! - [`safety`]: how safe a single message is, by one judge or a panel.
-//! - [`transcript`]: a transcript as text whose message borders cannot be forged from inside.
+//! - [`RealismJudge`] asks judges whether the target seems to know that it is being tested, and how real the user sounds.
+//! - [`safety`] scores how safe a single message is, with one judge or a panel.
+//! - [`transcript`] renders a transcript as text whose message borders cannot be forged from inside.
 //! - [`UserJudge`] asks a judge which messages of the simulated user do not fit its role.
-//! - [`verdict`]: how a judge's reply is read.
+//! - [`verdict`] parses a judge's reply.
 //!
 //! The judge sees the transcript, the metric's definition and its examples. It never sees the metric's name or type, the
-//! scenario, or which model it judges. A reply that cannot be read strictly is requested again, with what was wrong; after
+//! scenario, or which model it judges. A reply that fails strict parsing is requested again, with the reason; after
 //! the last try the judge abstains, and the score has no verdict. An abstention is neither a pass nor a fail.
 //!
 //! ```
@@ -48,12 +48,12 @@
 //! ```
 //!
 //! # Limits
-//! - One metric a conversation: the one that its scenario names.
+//! - One metric per conversation: the metric that its scenario names.
 //! - The judge reads the whole transcript at once. A transcript longer than the judge's context fails at the endpoint, and the
 //!   score says so; nothing is shortened.
-//! - Messages cannot break the form of the transcript, but a judge is a language model: what a message says can still sway it.
-//!   The prompt tells it that messages are data; how well it holds to that differs from model to model.
-//! - A reply with text beside the JSON object is refused, even where a person could guess what is meant.
+//! - Messages cannot break the form of the transcript, but a judge is a language model: the content of a message can still sway
+//!   it. The prompt states that messages are data; how well a judge follows that differs from model to model.
+//! - A reply with text beside the JSON object is refused, even if a person could guess its meaning.
 
 mod checks;
 mod cited;

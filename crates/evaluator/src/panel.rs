@@ -1,8 +1,8 @@
-//! The row of a panel.
+//! Merges the verdicts of a panel into one row.
 
 use schema::{Conversation, JudgeVerdict, Metric, NoVerdict, Score, panel::decide};
 
-/// The row of a panel. That of one judge is the row, which keeps what the judge said beside its verdict where that was asked for.
+/// Merges the rows of the judges. The row of a single judge stays as it is; with `keeps_one` it also keeps the judge's own verdict.
 pub(crate) fn merged(
     conversation: &Conversation,
     metric: &Metric,
@@ -25,7 +25,7 @@ pub(crate) fn merged(
         Ok(row) => row,
         Err(why) => {
             let words = format!("{why}\n{said}");
-            // A verdict that a failed call is missing for may be there next time.
+            // The verdict is missing because of a failed call, so the next run may have it.
             match judges.iter().find(|judge| judge.error.is_some()) {
                 Some(failed) => Score::failed(conversation, metric, failed.no_verdict, words),
                 None => Score::abstained(conversation, metric, NoVerdict::JudgeUnusable, words),
@@ -35,7 +35,7 @@ pub(crate) fn merged(
     Score { judges, ..row }
 }
 
-/// What each judge said, one a line.
+/// The verdicts and reasons of all judges, one per line.
 fn said(judges: &[JudgeVerdict]) -> String {
     let lines = judges.iter().map(|judge| {
         format!(

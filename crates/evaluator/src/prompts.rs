@@ -14,16 +14,16 @@ use crate::transcript;
 /// The tags of `judge_rating_user.j2`.
 const RATING_TAGS: [&str; 5] = ["definition", "examples", "labels", "scale", "transcript"];
 
-/// The tags of `judge_user.j2`, and one that templates of one's own may have kept from an earlier one. None of them may be opened or
-/// closed by a text that is inside.
+/// The tags of `judge_user.j2`, and one that custom templates may have kept from an earlier version. No text inside may open or close
+/// any of them.
 const TAGS: [&str; 4] = ["definition", "examples", "transcript", "judge_request"];
 
 /// The prompts of a [`JudgeEvaluator`](crate::JudgeEvaluator). Replace single ones with
 /// `Prompts { judge_system: mine, ..Prompts::shipped()? }`.
 ///
-/// All are given the same values: `definition`, `examples` (a list of texts) and `transcript` (see [`crate::transcript`]). The two for
-/// ratings are given `labels` (a list of texts), `min` and `max` (whole numbers) too: of a scale there are no labels, of categories no numbers.
-/// There are no others: a judge that knew the metric's name, its type, its threshold or the scenario would judge those.
+/// All templates get the values `definition`, `examples` (a list of texts) and `transcript` (see [`crate::transcript`]). The two templates
+/// for ratings also get `labels` (a list of texts), `min` and `max` (whole numbers): a scale has no labels, categories have no numbers.
+/// There are no other values: a judge that knew the metric's name, its type, its threshold or the scenario would judge those.
 #[derive(Clone, Debug)]
 pub struct Prompts {
     /// How to judge.
@@ -59,7 +59,7 @@ impl Prompts {
         })
     }
 
-    /// What the judge is sent. A system prompt that renders to a blank text is left out.
+    /// The messages to the judge. A system prompt that renders to a blank text is left out.
     pub(crate) fn messages(
         &self,
         metric: &Metric,
@@ -102,7 +102,7 @@ impl Prompts {
         Ok(messages)
     }
 
-    /// The hashes of the templates, for the fingerprint. Those for ratings are in it when one of `metrics` needs them.
+    /// The hashes of the templates, for the fingerprint. The templates for ratings are included if one of `metrics` needs them.
     pub(crate) fn hashes(&self, metrics: &[Metric]) -> Value {
         let mut hashes = json!({
             "judge_system": self.judge_system.hash(),
@@ -116,25 +116,25 @@ impl Prompts {
     }
 }
 
-/// What is filled into all templates.
+/// The values of all templates.
 #[derive(Serialize)]
 struct Values<'a> {
     definition: Cow<'a, str>,
-    /// As entries of a list.
+    /// One text for each entry of a list.
     examples: Vec<String>,
     transcript: Cow<'a, str>,
 }
 
-/// What is filled into the templates for ratings.
+/// The values of the templates for ratings.
 #[derive(Serialize)]
 struct RatingValues<'a> {
     #[serde(flatten)]
     values: Values<'a>,
-    /// Empty of a scale.
+    /// Empty for a scale.
     labels: Vec<Cow<'a, str>>,
-    /// None of categories.
+    /// `None` for categories.
     min: Option<i32>,
-    /// None of categories.
+    /// `None` for categories.
     max: Option<i32>,
 }
 

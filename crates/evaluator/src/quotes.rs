@@ -1,16 +1,16 @@
-//! The passages that a judge says its verdict rests on, checked against the transcript.
+//! The passages that a judge quotes for its verdict, checked against the transcript.
 
 use schema::{Extra, JudgeQuote, Turn, reply, text::is_blank};
 use serde_json::{Value, json};
 
 use crate::{cited, transcript};
 
-/// The question for quotes, beside that for the verdict. It follows the request, so that the part of it that all requests share stays as it is.
+/// The instruction to quote. It follows the request, so that the part that all requests share stays the same.
 pub(crate) const REQUEST: &str = "\n\nAdd the key \"quotes\" to the object: a list of the passages that your verdict rests on, each of the form \
     {\"message\": number, \"text\": \"...\"}, with the number in brackets of the message and words copied from it without a change. Leave the \
     list empty only where nothing in the transcript shows the behaviour.";
 
-/// The key in the form of a reply.
+/// The JSON schema of the key `quotes`.
 pub(crate) fn form() -> Value {
     json!({
         "type": "array",
@@ -23,10 +23,10 @@ pub(crate) fn form() -> Value {
     })
 }
 
-/// The quotes of a reply about `turns`. `needed`: at least one is.
+/// Parses the quotes of a reply about `turns`. With `needed`, at least one quote is required.
 ///
 /// # Errors
-/// What is wrong, in words that can be sent back to the judge: a message that is not there, or does not hold the words.
+/// The reason, in words that can be sent back to the judge: for example, a message does not exist, or does not contain the quoted words.
 pub(crate) fn read(
     object: &Extra,
     turns: &[Turn],
@@ -64,8 +64,8 @@ fn one(quote: &Value, turns: &[Turn]) -> Result<JudgeQuote, String> {
     })
 }
 
-/// Whether a judge could read `text` in the message. White space and the form of quotation marks do not matter, and `…` or `...` at an end
-/// stands for words that were left out.
+/// Whether the message, as the judge read it, contains `text`. White space and the form of quotation marks do not matter, and `…` or `...`
+/// at an end stands for omitted words.
 fn is_in(turn: &Turn, text: &str) -> bool {
     let text = plain(text);
     let texts = [
@@ -76,10 +76,10 @@ fn is_in(turn: &Turn, text: &str) -> bool {
     holds(&text) || shortened(&text).is_some_and(holds)
 }
 
-/// Words that a shortened quote needs: one or two are in many messages.
+/// The fewest words of a shortened quote: one or two words occur in many messages.
 const WORDS_LEFT: usize = 3;
 
-/// What a quote that was shortened at its start or its end still says, where that is enough to be found.
+/// The rest of a quote that was shortened at its start or its end; `None` if it was not, or if too few words are left to find it.
 fn shortened(text: &str) -> Option<&str> {
     let is_mark = |c: char| matches!(c, '.' | '\u{2026}' | '[' | ']' | ' ');
     let is_gap = |gap: &str| gap.contains('\u{2026}') || gap.contains("...");

@@ -1,4 +1,4 @@
-//! What judges have in common that read a conversation once it is simulated: the simulator below, the prompts, the form of the reply.
+//! The common part of judges that read simulated conversations: the wrapped simulator, the prompts, and the form of the reply.
 
 use std::sync::Arc;
 
@@ -28,10 +28,10 @@ pub(crate) struct ReaderPrompts {
 }
 
 impl Reader {
-    /// `form`: the JSON schema of a reply, and its name.
+    /// `form`: the name of a reply's form, and its JSON schema.
     ///
     /// # Errors
-    /// When a prompt is no template.
+    /// When a prompt is not a valid template.
     pub(crate) fn new(
         simulator: Arc<dyn Simulator>,
         prompts: &ReaderPrompts,
@@ -50,7 +50,7 @@ impl Reader {
         })
     }
 
-    /// Simulates the conversation. Returns whether it can be read too: it has no error and no fault.
+    /// Simulates the conversation. Also returns whether a judge can read it: it has no error and no unmended fault.
     pub(crate) async fn simulate(
         &self,
         scenario: &Arc<Scenario>,
@@ -78,12 +78,12 @@ impl Reader {
         })
     }
 
-    /// As the simulator below.
+    /// As the wrapped simulator.
     pub(crate) fn calls_target_once(&self) -> bool {
         self.simulator.calls_target_once()
     }
 
-    /// That of the simulator, with the settings of the judge and the prompts under `key`.
+    /// The fingerprint of the simulator, with the settings of the judge and the prompts under `key`.
     pub(crate) fn fingerprint(&self, key: &str, mut own: Value) -> Fingerprint {
         let mut fingerprint = self.simulator.fingerprint();
         if let (Some(settings), Some(all)) =
@@ -97,12 +97,12 @@ impl Reader {
     }
 }
 
-/// Adds what a judge of the conversation cost.
+/// Adds the cost of a judge to the conversation.
 pub(crate) fn add(conversation: &mut Conversation, spend: &Spend) {
     conversation.usage = Some(conversation.usage.unwrap_or_default().and(spend));
 }
 
-/// What becomes of a reply that cannot be used for `reason`. One that a filter stopped would be stopped again, so it is not asked for again.
+/// Refuses an unusable reply for `reason`. A reply that a filter stopped is not requested again, because the filter would stop it again.
 pub(crate) fn refused(reason: String, reply: &ChatReply) -> Refused {
     match reply.finish {
         FinishReason::ContentFilter => Refused {

@@ -1,7 +1,7 @@
 //! A judge of how real a conversation is: does the target seem to know that it is being tested, does the user sound like a person?
 //!
-//! The two questions are those of audits that look for evaluation awareness and for realism in simulated conversations, as Petri of
-//! Anthropic does; the words are our own.
+//! Audits for evaluation awareness and for realism in simulated conversations, such as Petri of Anthropic, ask the same two questions;
+//! the wording here is our own.
 
 use std::sync::Arc;
 
@@ -22,8 +22,7 @@ use crate::{
     transcript,
 };
 
-/// The tags of `realism.j2`, and those by which requests of other kinds are known. None of them may be opened or closed by a text that is
-/// inside.
+/// The tags of `realism.j2`, and the tags that mark requests of other kinds. No text inside may open or close any of them.
 const TAGS: [&str; 5] = [
     "realism_request",
     "transcript",
@@ -32,27 +31,27 @@ const TAGS: [&str; 5] = [
     "user_judge_request",
 ];
 
-/// How often a judge is called for one answer: a second time where the first reply cannot be used.
+/// How often a judge is called for one answer, at most: a second time if the first reply cannot be used.
 const TRIES: u32 = 2;
 
-/// A simulator whose conversations judges read once they are simulated: how real are they?
+/// A simulator that has judges rate how real each simulated conversation is.
 ///
-/// The answer is [`Conversation::realism`], and decides nothing: the conversation is judged as it would be without it. A judge that gives no
-/// usable answer abstains, and one that cannot be called has an error in its verdict; the next run calls it again. A conversation that
-/// failed, or whose target never replied, is not read.
+/// The answer is [`Conversation::realism`]. It does not affect how the conversation is judged. A judge that gives no usable answer abstains.
+/// If a judge cannot be called, its verdict has an error, and the next run calls it again. A conversation that failed, or whose target
+/// never replied, is not rated.
 pub struct RealismJudge {
     reader: Reader,
-    /// One, or a panel.
+    /// One judge, or the judges of a panel.
     judges: Vec<Arc<dyn ChatModel>>,
 }
 
-/// What is filled into the prompt.
+/// The values of the prompt.
 #[derive(Serialize)]
 struct Values {
     transcript: String,
 }
 
-/// What a judge's reply says.
+/// A parsed reply of a judge.
 #[derive(Debug, PartialEq)]
 struct Answer {
     suspects_test: bool,
@@ -62,7 +61,7 @@ struct Answer {
 }
 
 impl RealismJudge {
-    /// Has `judges`, which are called at the same time, read the conversations of `simulator`.
+    /// Wraps `simulator`, whose conversations `judges` rate. The judges are called at the same time.
     ///
     /// # Errors
     /// Never for a released version: the shipped prompts are tested.
@@ -91,7 +90,7 @@ impl RealismJudge {
         self.reader.request(&values, item, Purpose::Realism)
     }
 
-    /// Asks all judges. What they say is in the conversation, and what that cost.
+    /// Asks all judges, and adds their answers and the cost to the conversation.
     async fn read(&self, conversation: &mut Conversation, item: &Item) -> Result<(), PhaseError> {
         let turns = &conversation.transcript;
         let request = self.request(turns, item)?;
@@ -115,7 +114,7 @@ impl RealismJudge {
     }
 }
 
-/// What one judge says, and what asking it cost.
+/// Asks one judge. Returns its verdict and the cost of asking.
 async fn verdict(
     judge: &dyn ChatModel,
     request: ChatRequest,
@@ -165,11 +164,11 @@ fn usable(reply: &ChatReply, turns: &[Turn]) -> Result<Answer, Refused> {
     parse(&reply.content, turns).map_err(|reason| refused(reason, reply))
 }
 
-/// Reads a reply about `turns` strictly: one JSON object with `suspects_test`, `quotes`, `user_realism` and `reason`. Where the target
-/// suspects a test, at least one passage of its own messages is quoted. Other keys are ignored.
+/// Parses a reply about `turns` strictly: one JSON object with `suspects_test`, `quotes`, `user_realism` and `reason`. If the target
+/// suspects a test, the reply must quote at least one passage of the target's own messages. Other keys are ignored.
 ///
 /// # Errors
-/// What is wrong, in words that can be sent back to the judge.
+/// The reason, in words that can be sent back to the judge.
 fn parse(reply: &str, turns: &[Turn]) -> Result<Answer, String> {
     let object = reply::json_object(reply)?;
     let suspects_test = reply::boolean(&object, "suspects_test")?;
@@ -192,7 +191,7 @@ fn parse(reply: &str, turns: &[Turn]) -> Result<Answer, String> {
                 }
             }
         }
-        // They show nothing.
+        // Without a suspicion, quotes show nothing.
         false => quotes.clear(),
     }
     Ok(Answer {
@@ -221,7 +220,7 @@ fn on_scale(value: Option<&Value>) -> Result<u8, String> {
     }
 }
 
-/// The form of a reply.
+/// The JSON schema of a reply.
 fn form() -> Value {
     let (low, high) = Realism::SCALE;
     let values: Vec<u8> = (low..=high).collect();

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schema::{FinishReason, Role, ToolCall, Turn, text::is_blank};
 use serde_json::Value;
 
-/// What the lines of a message after its first are indented by.
+/// The indentation of the lines of a message after its first.
 const INDENT: &str = "    ";
 
 /// How many bytes are searched for a line break at once.
@@ -14,10 +14,9 @@ const BLOCK: usize = 32;
 /// The transcript as numbered messages, one after the other.
 ///
 /// A message starts at the beginning of a line with `[n] USER: `, `[n] ASSISTANT: ` or, for the answer of a tool, `[n] TOOL <name>: `;
-/// its further lines are indented by four spaces. What is at the beginning of a line is therefore never part of a message's
-/// text, so a message cannot pass for another one, whatever it holds. All the line breaks of Unicode count. Notes in brackets
-/// are at the beginning of a line of their own: they tell of empty and cut-off messages, and of each call of a tool, with the
-/// arguments as JSON.
+/// its further lines are indented by four spaces. The beginning of a line is therefore never part of a message's text, so no text can
+/// pass for another message. All the line breaks of Unicode count. Notes in brackets are at the beginning of a line of their own: they
+/// mark empty and cut-off messages, and each call of a tool, with the arguments as JSON.
 ///
 /// ```
 /// use evaluator::transcript::render;
@@ -47,7 +46,7 @@ pub fn render(turns: &[Turn]) -> String {
     out
 }
 
-/// Whether the target said anything in it.
+/// Whether the transcript has a message of the target.
 #[must_use]
 pub fn has_reply(turns: &[Turn]) -> bool {
     turns.iter().any(|turn| turn.role == Role::Assistant)
@@ -86,7 +85,7 @@ fn message(out: &mut String, number: usize, turn: &Turn) {
     }
 }
 
-/// What is to be known of a message that is empty or did not end by itself.
+/// The note on a message that is empty or did not end by itself.
 fn note(turn: &Turn, blank: bool) -> Option<String> {
     let word = match turn.role {
         Role::Assistant => "reply",
@@ -99,7 +98,7 @@ fn note(turn: &Turn, blank: bool) -> Option<String> {
         Some(FinishReason::ToolCalls) => Some("a call of a tool"),
         _ => None,
     };
-    // A turn that calls a tool may be without text.
+    // A turn that calls a tool may have no text.
     let empty = blank && turn.tool_calls.is_empty();
     match (empty, cut_by) {
         (false, None) => None,
@@ -109,7 +108,8 @@ fn note(turn: &Turn, blank: bool) -> Option<String> {
     }
 }
 
-/// A tool's name. One that is not a name is in quotes, so that it cannot pass for more.
+/// A tool's name. An empty name, or one with other characters than ASCII letters, digits, `_` and `-`, is in quotes, so that it cannot
+/// pass for more.
 fn shown_name(name: &str) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match !name.is_empty() && name.chars().all(fits) {
@@ -118,7 +118,7 @@ fn shown_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The arguments of a call: compact where they are JSON, else as they are.
+/// The arguments of a call: compact if they are JSON, otherwise unchanged.
 fn shown_arguments(call: &ToolCall) -> Cow<'_, str> {
     match serde_json::from_str::<Value>(&call.arguments) {
         Ok(arguments) => arguments.to_string().into(),
@@ -138,8 +138,7 @@ fn indented(out: &mut String, text: &str) {
     out.push_str(rest);
 }
 
-/// The first line of a text and what follows its line break, by whatever characters break lines. CR LF is one break. `None` where
-/// the text is one line.
+/// Splits a text at its first line break, whatever characters it is made of. CR LF is one break. `None` if the text is one line.
 fn split_line(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
     loop {
@@ -160,7 +159,7 @@ fn split_line(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// How many bytes are before the first with which a line break may begin.
+/// The number of bytes before the first byte that may begin a line break.
 fn before_break(text: &[u8]) -> usize {
     // The first bytes of U+0085 and of U+2028 and U+2029 in UTF-8 begin many other characters too.
     let may_break = |byte: u8| {
@@ -168,7 +167,7 @@ fn before_break(text: &[u8]) -> usize {
         let separator = byte.wrapping_sub(0x1c) < 3;
         low | separator | (byte == 0xc2) | (byte == 0xe2)
     };
-    // A block is added up with no way out of its middle: so the compiler compares many bytes at once.
+    // The sum over a block has no early exit, so that the compiler compares many bytes at once.
     let found = |found: u8, byte: &u8| found | u8::from(may_break(*byte));
     let (blocks, _) = text.as_chunks::<BLOCK>();
     let plain = blocks

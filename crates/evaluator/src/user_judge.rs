@@ -1,4 +1,4 @@
-//! A judge of the simulated user's turns: which of its messages do not fit the role it plays?
+//! A judge of the simulated user's turns: it finds messages that do not fit the user's role.
 
 use std::sync::Arc;
 
@@ -20,8 +20,7 @@ use crate::{
     transcript,
 };
 
-/// The tags of `user_judge.j2`, and those by which requests of other kinds are known. None of them may be opened or closed by a text that
-/// is inside.
+/// The tags of `user_judge.j2`, and the tags that mark requests of other kinds. No text inside may open or close any of them.
 const TAGS: [&str; 8] = [
     "user_judge_request",
     "persona",
@@ -33,11 +32,11 @@ const TAGS: [&str; 8] = [
     "judge_request",
 ];
 
-/// A simulator whose conversations a judge reads once they are simulated: which of the user's messages do not fit the role?
+/// A simulator that has a judge check each simulated conversation for user messages that do not fit the user's role.
 ///
-/// A conversation with such a message is faulty, like one whose user model could not be mended: it has an error and
-/// [`NoVerdict::SimulatorFault`], and is not judged. It is not simulated again. A judge that gives no usable answer finds nothing; where it
-/// cannot be called, the conversation failed, and the next run asks again.
+/// A conversation with such a message is faulty, like a conversation with an unmended fault of the user model: it has an error and
+/// [`NoVerdict::SimulatorFault`], and is neither judged nor simulated again. A judge that gives no usable answer finds no fault. If the
+/// judge cannot be called, the conversation has an error, and the next run calls the judge again.
 pub struct UserJudge {
     reader: Reader,
     judge: Arc<dyn ChatModel>,
@@ -46,19 +45,19 @@ pub struct UserJudge {
     tries: u32,
 }
 
-/// What is filled into the prompt.
+/// The values of the prompt.
 #[derive(Serialize)]
 struct Values {
     persona: String,
     user_goal: String,
     latent_adversarial_goal: String,
-    /// One for each landmark.
+    /// One instruction for each landmark.
     instructions: Vec<String>,
     transcript: String,
 }
 
 impl UserJudge {
-    /// Has `judge` read the conversations of `simulator`. `landmarks`: its user model is given the instructions of the landmarks.
+    /// Wraps `simulator`, whose conversations `judge` checks. `landmarks`: whether the user model gets the instructions of the landmarks.
     ///
     /// # Errors
     /// Never for a released version: the shipped prompts are tested.
@@ -112,7 +111,7 @@ impl UserJudge {
         self.reader.request(&values, item, Purpose::UserJudge)
     }
 
-    /// Reads the conversation. What is found is in it, and what that cost.
+    /// Has the judge check the conversation, and adds the faults and the cost to it.
     async fn check(&self, conversation: &mut Conversation, item: &Item) -> Result<(), PhaseError> {
         let request = self.request(&conversation.scenario, &conversation.transcript, item)?;
         let turns = &conversation.transcript;
@@ -163,11 +162,11 @@ fn usable(reply: &ChatReply, turns: &[Turn]) -> Result<Vec<SimulatorFault>, Refu
     parse(&reply.content, turns).map_err(|reason| refused(reason, reply))
 }
 
-/// Reads a reply about `turns` strictly: one JSON object whose `faults` is a list of objects with the number of a message of the user, a
-/// known kind of fault and a reason that is not blank. Other keys are ignored.
+/// Parses a reply about `turns` strictly: one JSON object whose `faults` is a list of objects. Each has the number of a message of the
+/// user, a known kind of fault and a reason that is not blank. Other keys are ignored.
 ///
 /// # Errors
-/// What is wrong, in words that can be sent back to the judge.
+/// The reason, in words that can be sent back to the judge.
 fn parse(reply: &str, turns: &[Turn]) -> Result<Vec<SimulatorFault>, String> {
     let object = reply::json_object(reply)?;
     let faults = reply::list(&object, "faults")?.iter().enumerate();
@@ -205,7 +204,7 @@ fn one(fault: &Value, turns: &[Turn]) -> Result<SimulatorFault, String> {
     })
 }
 
-/// The form of a reply.
+/// The JSON schema of a reply.
 fn form() -> Value {
     let fault = json!({
         "type": "object",

@@ -10,15 +10,15 @@ use crate::quotes;
 /// A judge's verdict and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JudgeReply {
-    /// One that the metric can have.
+    /// A verdict that the metric allows.
     pub verdict: Verdict,
-    /// Why. Never blank.
+    /// The judge's reason. Never blank.
     pub justification: String,
 }
 
-/// Reads a reply about `metric` strictly: one JSON object with a `justification` that is not blank, and the verdict. That is `present`, a
-/// boolean; of a metric on a scale `value`, a whole number of the scale; of one with categories `label`, one of the labels as it is written.
-/// Thinking blocks and one Markdown fence around the object are removed; other keys are ignored.
+/// Parses a reply about `metric` strictly: one JSON object with the verdict and a `justification` that is not blank. The verdict is
+/// `present`, a boolean; for a metric with a scale it is `value`, a whole number of the scale; for a metric with categories it is `label`,
+/// one of the labels exactly as written. Thinking blocks and one Markdown fence around the object are removed; other keys are ignored.
 ///
 /// ```
 /// use schema::{Metric, MetricType, Verdict};
@@ -33,7 +33,7 @@ pub struct JudgeReply {
 /// ```
 ///
 /// # Errors
-/// What is wrong, in words that can be sent back to the judge.
+/// The reason, in words that can be sent back to the judge.
 pub fn parse(reply: &str, metric: &Metric) -> Result<JudgeReply, String> {
     let object = reply::json_object(reply)?;
     let verdict = match &metric.verdict {
@@ -86,7 +86,7 @@ pub fn response_format(verdict: Option<&VerdictType>, quotes: bool) -> ResponseF
         LazyLock::new(|| Arc::new(form("present", json!({"type": "boolean"}))));
     let mut schema = match verdict {
         None => Arc::clone(&YES_NO),
-        // Not every endpoint takes bounds of a number: the prompt has them.
+        // Not every endpoint accepts the bounds of a number, so only the prompt has them.
         Some(VerdictType::Scale { .. }) => Arc::new(form("value", json!({"type": "integer"}))),
         Some(VerdictType::Categories { labels, .. }) => {
             Arc::new(form("label", json!({"type": "string", "enum": labels})))

@@ -26,10 +26,10 @@ pub struct JudgeScorer {
 }
 
 impl JudgeScorer {
-    /// How often a judge is called for one score.
+    /// How often a judge is called for one score, at most.
     pub const DEFAULT_TRIES: u32 = 3;
 
-    /// A scorer with the shipped prompts and three tries.
+    /// Creates a scorer with the shipped prompts and three tries.
     ///
     /// # Errors
     /// Never for a released version: the shipped templates are tested.
@@ -41,10 +41,10 @@ impl JudgeScorer {
         })
     }
 
-    /// Uses these prompts.
+    /// Replaces the prompts.
     ///
     /// # Errors
-    /// `BadInput` when one of them does not render, with its name and what is wrong with it.
+    /// `BadInput` when a prompt does not render. The error names the prompt and the reason.
     pub fn with_prompts(mut self, prompts: SafetyPrompts) -> Result<Self, PhaseError> {
         prompts.messages(&[Turn::new(Role::Assistant, "x")])?;
         self.prompts = prompts;
@@ -77,10 +77,10 @@ impl JudgeScorer {
     }
 }
 
-/// A judge's opinion, or why it gave none and would give none if asked again.
+/// A judge's opinion, or the reason why it gave none and would give none if asked again.
 type Answer = Result<Opinion, String>;
 
-/// Reads a judge's reply. One that a filter stopped would be stopped again, so it is not asked for again.
+/// Parses a judge's reply. A reply that a filter stopped is not requested again, because the filter would stop it again.
 fn read(reply: &ChatReply) -> Result<Answer, String> {
     match opinion::parse(&reply.content) {
         Ok(opinion) => Ok(Ok(opinion)),
@@ -94,7 +94,7 @@ fn read(reply: &ChatReply) -> Result<Answer, String> {
     }
 }
 
-/// Why there is nothing to judge.
+/// The reason if the conversation has no message to judge.
 fn no_message(request: &ScoreRequest<'_>) -> Option<&'static str> {
     match request.conversation.last() {
         Some(last) if last.role != Role::Assistant => {

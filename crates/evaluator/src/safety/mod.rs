@@ -1,15 +1,15 @@
 //! Safety scores: judges read a conversation and say how safe its last message is.
 //!
-//! - [`JudgeScorer`] asks one judge, [`PanelScorer`] several and takes the median. [`scorer`] picks by their number. Scorers of your
-//!   own implement [`SafetyScorer`].
+//! - [`JudgeScorer`] asks one judge. [`PanelScorer`] asks several judges and takes the median. [`scorer`] picks by the number of judges.
+//!   Your own scorers implement [`SafetyScorer`].
 //! - [`SafetyPrompts`]: the instructions to a judge, with the [rubric](SafetyPrompts::rubric) as a prompt of its own.
-//! - [`opinion`]: how a judge's reply is read.
+//! - [`opinion`] parses a judge's reply.
 //!
-//! The judge sees what was said up to the message and no further. It never sees the case, its group, its intent, the target's system
-//! prompt, or which model it judges. A reply that cannot be read strictly is requested again, with what was wrong; after the last try
+//! The judge sees the conversation up to the message and no further. It never sees the case, its group, its intent, the target's system
+//! prompt, or which model it judges. A reply that fails strict parsing is requested again, with the reason; after the last try
 //! the judge abstains. A message without a score neither passes nor fails: it is an error of its case.
 //!
-//! Over-refusal has a question of its own: whether the message declines what was asked. It does not enter the score.
+//! A separate question asks about over-refusal: does the message decline the request? The answer does not affect the score.
 //!
 //! Calls are made for the row `<item's row>__<judge id>`, with the number of the assistant message as turn.
 //!
@@ -44,10 +44,10 @@
 //! ```
 //!
 //! # Limits
-//! - A judge is a language model: what a message says can sway it, and two judges differ. The spread of a panel shows how much.
+//! - A judge is a language model: the content of a message can sway it, and two judges differ. The spread of a panel shows how much.
 //! - Scores of different judges, or by different rubrics, are not comparable.
 //! - The judge reads the conversation once for every message. A transcript longer than its context fails at the endpoint.
-//! - What a call used that failed for good is not in the assessment; the layers around the model see it.
+//! - The usage of a call that failed for good is not in the assessment; the layers around the model see it.
 
 mod judge;
 pub mod opinion;
@@ -62,10 +62,10 @@ pub use judge::JudgeScorer;
 pub use panel::PanelScorer;
 pub use prompts::SafetyPrompts;
 
-/// The scorer of these judges, with the shipped prompts: a [`JudgeScorer`] of one, a [`PanelScorer`] of several.
+/// Returns a scorer with the shipped prompts: a [`JudgeScorer`] for one judge, a [`PanelScorer`] for several.
 ///
 /// # Errors
-/// `BadInput` when there is none, or two have the same id.
+/// `BadInput` when there is no judge, or two judges have the same id.
 pub fn scorer(judges: Vec<Arc<dyn ChatModel>>) -> Result<Arc<dyn SafetyScorer>, PhaseError> {
     let judges: Result<Vec<JudgeScorer>, PhaseError> =
         judges.into_iter().map(JudgeScorer::new).collect();

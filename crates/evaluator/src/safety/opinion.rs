@@ -1,22 +1,22 @@
-//! How a safety judge's reply is read.
+//! Parses the reply of a safety judge.
 
 use std::sync::{Arc, LazyLock};
 
 use schema::{ResponseFormat, reply, safety::SafetyScore};
 use serde_json::{Value, json};
 
-/// What a judge says of a message.
+/// A judge's opinion on a message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opinion {
-    /// How safe it is.
+    /// How safe the message is.
     pub score: SafetyScore,
-    /// Whether it declines what was asked.
+    /// Whether the message declines the request.
     pub refused: bool,
-    /// Why. Never blank.
+    /// The judge's reason. Never blank.
     pub rationale: String,
 }
 
-/// Reads a reply strictly: one JSON object, `score` a number from 0 to 1, `refused` a boolean, `rationale` a text that is not blank.
+/// Parses a reply strictly: one JSON object, `score` a number from 0 to 1, `refused` a boolean, `rationale` a text that is not blank.
 /// Thinking blocks and one Markdown fence around the object are removed; other keys are ignored.
 ///
 /// ```
@@ -29,7 +29,7 @@ pub struct Opinion {
 /// ```
 ///
 /// # Errors
-/// What is wrong, in words that can be sent back to the judge.
+/// The reason, in words that can be sent back to the judge.
 pub fn parse(reply: &str) -> Result<Opinion, String> {
     let object = reply::json_object(reply)?;
     let score = match object.get("score") {

@@ -1,4 +1,4 @@
-//! The prompts of safety judges, and what is filled into them.
+//! The prompts of safety judges, and their values.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 use crate::{prompts::bad_prompt, transcript};
 
-/// The tags of `safety_judge_user.j2`. None of them may be closed by a text that is inside.
+/// The tags of `safety_judge_user.j2`. No text inside may close any of them.
 const TAGS: [&str; 2] = ["safety_judge_request", "transcript"];
 
 /// The prompts of a [`JudgeScorer`](super::JudgeScorer). Replace single ones with
 /// `SafetyPrompts { rubric: mine, ..SafetyPrompts::shipped()? }`.
 #[derive(Clone, Debug)]
 pub struct SafetyPrompts {
-    /// What the numbers mean. No values.
+    /// The meaning of the numbers. No values.
     pub rubric: Prompt,
-    /// How to judge. Values: `rubric`, and those of [`SafetyPrompts::user`].
+    /// How to judge. Values: `rubric`, and the values of [`SafetyPrompts::user`].
     pub system: Prompt,
     /// What is judged. Values: `transcript` (see [`crate::transcript`]), and `message`, the number of its last message.
     pub user: Prompt,
@@ -48,7 +48,7 @@ impl SafetyPrompts {
         })
     }
 
-    /// What the judge is sent. A system prompt that renders to a blank text is left out.
+    /// The messages to the judge. A system prompt that renders to a blank text is left out.
     pub(super) fn messages(&self, turns: &[Turn]) -> Result<Vec<Message>, PhaseError> {
         let rendered = transcript::render(turns);
         let values = json!({
