@@ -50,7 +50,7 @@ pub struct GateArgs {
     summary: Option<PathBuf>,
 }
 
-/// Holds the rules against the rows of the tree.
+/// Evaluates the rules on the rows of the tree.
 ///
 /// # Errors
 /// When rules, scores or baseline cannot be used, or a report cannot be written.
@@ -105,7 +105,7 @@ fn evaluate(
     }
 }
 
-/// What the command ends with.
+/// The exit code of an answer.
 pub fn exit(answer: GateAnswer) -> Exit {
     match answer {
         GateAnswer::Pass => Exit::Complete,
@@ -132,7 +132,7 @@ fn write_junit(path: &Path, report: &GateReport) -> Result<(), Failure> {
     written.map_err(|error| report_file::unwritten(path, &error))
 }
 
-/// Other steps of a job write into the same file.
+/// Appends, because other steps of a job write into the same file.
 fn append(path: &Path, text: &str) -> Result<(), Failure> {
     let file = fs::OpenOptions::new().append(true).create(true).open(path);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
@@ -157,7 +157,7 @@ pub fn check(context: &Context, args: &PhaseArgs, names: &[String]) -> Result<()
     }
 }
 
-/// What the gate of `run --gate` says of each benchmark that was run; `None` where there is no gate, or the run did not come to its end.
+/// The answers of `run --gate` for each benchmark that was run; `None` if there is no gate, or the run did not come to its end.
 ///
 /// # Errors
 /// As [`run`].
@@ -180,8 +180,8 @@ pub fn after_run(
     Ok(Some(names.map(gate).collect::<Result<_, _>>()?))
 }
 
-/// How a run with a gate ends: as the gate says. Failed rows are missing verdicts, which the rules bound. `is_kept`: whether replies and
-/// events could be saved.
+/// The exit code of a run with a gate: that of the gate's answer. Failed rows are missing verdicts, which the rules bound. `is_kept`:
+/// whether replies and events could be saved; if not, a gate that passes leaves the exit code of the run.
 pub fn exit_of_run(run: Exit, reports: &[GateReport], is_kept: bool) -> Exit {
     let answer = GateAnswer::of(reports.iter().map(|report| report.answer));
     match answer {

@@ -1,4 +1,4 @@
-//! `report`: finished runs as a page to look at.
+//! `report`: shows finished runs as a page, or in another format.
 
 use std::{
     fs,
@@ -181,7 +181,7 @@ fn write_other(
     Ok(exit)
 }
 
-/// The benchmarks that are meant: none where only safety files are.
+/// The selected benchmarks: none if only safety files are named.
 fn names(context: &Context, args: &ReportArgs) -> Result<Vec<String>, Failure> {
     if !args.safety.is_empty() && args.names.is_empty() && !args.all {
         return Ok(Vec::new());
@@ -194,7 +194,7 @@ fn names(context: &Context, args: &ReportArgs) -> Result<Vec<String>, Failure> {
     Ok(choose(&context.layout, &selection, false)?.names)
 }
 
-/// An error of writing, with what to do.
+/// Adds advice to an error of writing.
 fn elsewhere(error: RunError) -> RunError {
     match error.kind() == RunErrorKind::Output && error.help().is_none() {
         true => error.with_help("make room or name another place with `--out`"),
@@ -202,7 +202,7 @@ fn elsewhere(error: RunError) -> RunError {
     }
 }
 
-/// That each result file of a safety evaluation is a file.
+/// Checks the result files of safety evaluations: refuses folders, and missing files with a name like an existing one.
 fn check_files(layout: &Layout, files: &[PathBuf]) -> Result<(), Failure> {
     for path in files {
         let shown = path.display();
@@ -237,7 +237,7 @@ fn check_files(layout: &Layout, files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file, where the name ends as that of a page does; else a folder.
+/// A file if the name ends like that of a page, otherwise a folder.
 fn place(out: &Path) -> Result<ReportPlace, Failure> {
     let extension = out.extension().unwrap_or_default().to_ascii_lowercase();
     let is_page = (extension == "html" || extension == "htm") && !out.is_dir();

@@ -4,10 +4,10 @@ use std::{fs, io, path::Path};
 
 use crate::exit::Failure;
 
-/// Checks before the work that the file can be written. `flag`: what names it.
+/// Checks before the work starts that the file can be written. `flag`: the flag that names it.
 ///
 /// # Errors
-/// What is in the way.
+/// The reason why the file cannot be written.
 pub fn check(flag: &str, path: &Path) -> Result<(), Failure> {
     let refused = |reason: &str| Failure::usage(format!("{flag} {}: {reason}", path.display()));
     let folder = path
@@ -31,13 +31,13 @@ pub fn check(flag: &str, path: &Path) -> Result<(), Failure> {
     let tried = fs::OpenOptions::new().append(true).create(true).open(path);
     tried.map_err(|error| refused(&format!("cannot be written: {error}")))?;
     if is_new {
-        // A command that does not start leaves nothing.
+        // A command that does not start leaves no file.
         let _ = fs::remove_file(path);
     }
     Ok(())
 }
 
-/// That the file could not be written in the end.
+/// The error of a file that could not be written at the end.
 pub fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::nothing_ran(format!("{}: cannot be written: {error}", path.display()))
 }

@@ -37,7 +37,7 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
     }
     let job = check(context, &config, &args, phases)?;
     let (mut report, spent, exit, broken) = job.run_to_end()?;
-    // The results of the run are shown also where the gate cannot be evaluated.
+    // The results of the run are shown even if the gate cannot be evaluated.
     let gated = gate::after_run(context, &args, &report, exit);
     let gates = gated.as_ref().ok().and_then(Option::as_ref);
     run_report::of_run(context, &config, gates, &mut report);
@@ -55,7 +55,7 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
     gated.map(|_| exit)
 }
 
-/// Judges the conversations of the benchmarks of `args`, tells on standard error what went wrong, and prints no results.
+/// Judges the conversations of the benchmarks of `args`, reports problems on standard error, and prints no results.
 ///
 /// # Errors
 /// When nothing can be run.
@@ -71,7 +71,7 @@ pub fn judge(
     Ok((report, exit))
 }
 
-/// Everything that a run needs and that could be checked without calling anybody.
+/// Everything that a run needs, checked as far as possible without calling a model.
 struct Job<'a> {
     context: &'a Context,
     config: &'a Config,
@@ -85,7 +85,7 @@ struct Job<'a> {
     refreshed: Vec<CachedRow>,
 }
 
-/// Checks configuration, keys and benchmarks; tells all that is wrong at once.
+/// Checks configuration, keys and benchmarks; reports all problems at once.
 fn check<'a>(
     context: &'a Context,
     config: &'a Config,
@@ -103,7 +103,7 @@ fn check<'a>(
     if let (Some(parts), Ok(chosen)) = (&mut parts, &chosen)
         && !simulates_tools(context, chosen)
     {
-        // Its key need not be there.
+        // The key of the tool model is not needed.
         parts.tool = None;
     }
     let keys = |parts: &ModelRoles<'_>| -> Result<(), ConfigError> {
@@ -140,7 +140,7 @@ fn check<'a>(
     }
 }
 
-/// Whether one of the benchmarks has tools that a model answers for. A file that cannot be read is reported by the run itself.
+/// Whether one of the benchmarks has tools that a model simulates. The run itself reports a file that cannot be read.
 fn simulates_tools(context: &Context, chosen: &Chosen) -> bool {
     let simulates = |layout: &Layout, name: &str| {
         let benchmark = layout
@@ -163,20 +163,20 @@ impl Job<'_> {
         }
     }
 
-    /// Runs the phases. Returns the results, what was asked and paid, how the command ends, and whether the run was stopped because
-    /// nothing could be kept any more.
+    /// Runs the phases. Returns the results, the calls with their cost, the exit code, and whether the run was stopped because nothing
+    /// could be saved any more.
     fn run_to_end(&self) -> Result<(RunReport, Tally, Exit, bool), Failure> {
         let (report, spent, broken) = Context::runtime()?.block_on(self.run())?;
         let exit = match report.outcome().into() {
-            // Stopped by a full disk and not by the user, or done without a whole record of it.
+            // The run was stopped by a full disk and not by the user, or it completed without a whole record.
             Exit::Interrupted | Exit::Complete if broken => Exit::FailedRows,
             exit => exit,
         };
         Ok((report, spent, exit, broken))
     }
 
-    /// Runs the phases. Returns the results, what was asked and paid, and whether the run was stopped because nothing
-    /// could be kept any more.
+    /// Runs the phases. Returns the results, the calls with their cost, and whether the run was stopped because nothing could be
+    /// saved any more.
     async fn run(&self) -> Result<(RunReport, Tally, bool), Failure> {
         let (context, config) = (self.context, self.config);
         let server = scripted_server(config.settings.models.all()).await?;
@@ -226,7 +226,7 @@ impl Job<'_> {
 }
 
 impl Job<'_> {
-    /// Says what comes from the cache, what is new, and why: before the first call, and where there is something to say.
+    /// Prints which calls come from the cache, which are new, and why: before the first call, and only if there is something to report.
     async fn tell_forecast(&self, options: &RunOptions, session: &Session) {
         let Some(cache) = session.cache().filter(|_| !self.parts.called().is_empty()) else {
             return;

@@ -9,8 +9,8 @@ use store::simulated_targets;
 use super::Context;
 use crate::config::Config;
 
-/// Writes `report.html` of each benchmark whose results the run has summed up, with the answers of the run's gates, and adds it to its
-/// files. One that cannot be written is a warning: the results are there.
+/// Writes `report.html` of each benchmark with results of the run, with the answers of the run's gates, and adds it to the benchmark's
+/// files. A report that cannot be written is a warning, because the results exist.
 pub fn of_run(
     context: &Context,
     config: &Config,
@@ -39,13 +39,13 @@ pub fn of_run(
     }
 }
 
-/// Writes the `report.html` of the benchmark `name` again, after labels were given, where a run has written one and `report` is not
-/// false. It shows no gate: which rules the run had is not known. One that cannot be written is a warning.
+/// Writes the `report.html` of the benchmark `name` again after labels were given, if a run has written one and `report` is not
+/// false. The report shows no gate, because the rules of the run are not known. A report that cannot be written is a warning.
 pub fn of_labels(context: &Context, name: &str) {
     let Ok(dir) = context.layout.benchmark(name) else {
         return;
     };
-    // A configuration that cannot be used keeps nobody from labelling.
+    // A configuration that cannot be used does not prevent labelling.
     let is_wanted = || {
         context
             .load(&[])
@@ -62,7 +62,7 @@ pub fn of_labels(context: &Context, name: &str) {
     }
 }
 
-/// What a run shows of a benchmark.
+/// The request for the report that a run writes of a benchmark.
 fn of_benchmark(name: &str, gate: ReportGate) -> ReportRequest {
     ReportRequest {
         names: vec![name.to_owned()],
@@ -72,8 +72,8 @@ fn of_benchmark(name: &str, gate: ReportGate) -> ReportRequest {
     }
 }
 
-/// Writes the report of the result files of a safety evaluation beside them, as `path` with the ending `.html`. One that is there stays
-/// unless the run may `overwrite` its files. `rules`: what the rules of the run found.
+/// Writes the report of a safety evaluation beside its result files, as `path` with the ending `.html`. An existing file is kept
+/// unless the run may `overwrite` its files. `rules`: the answers of the run's rules.
 pub fn of_safety(
     context: &Context,
     config: &Config,

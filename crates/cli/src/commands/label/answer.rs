@@ -1,33 +1,33 @@
-//! What a person types.
+//! Parses the lines that a person types.
 
 /// A line that a person typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Whether the row passes, or is unclear, with a note.
+    /// A label: the row passes, fails or, with `None`, is unclear, perhaps with a note.
     Label {
         passed: Option<bool>,
         note: Option<String>,
     },
-    /// The row is left for another time.
+    /// Leaves the row for another time.
     Skip,
-    /// The last answer is taken back.
+    /// Takes the last answer back.
     Back,
-    /// Hidden parts are shown.
+    /// Shows the hidden parts.
     Hidden,
-    /// The end.
+    /// Ends the session.
     Quit,
-    /// Nothing.
+    /// An empty line.
     Blank,
-    /// None of these.
+    /// Any other line.
     Unknown,
 }
 
-/// What can be typed, in lines of 80 columns at most.
+/// The help on the keys, in lines of 80 columns at most.
 pub(super) const KEYS: &str = "p pass, f fail, u unclear (a note may follow: `f agrees in the last turn`)\n\
                                s skip, b back, h hidden parts, q quit";
 
 impl Answer {
-    /// Reads a line: a word or its first letter, and a note behind an answer.
+    /// Parses a line: a word or its first letter, and after a label perhaps a note.
     pub(super) fn read(line: &str) -> Self {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -44,7 +44,7 @@ impl Answer {
             "p" | "pass" => label(Some(true)),
             "f" | "fail" => label(Some(false)),
             "u" | "unclear" => label(None),
-            // A note belongs to an answer.
+            // Only a label can have a note.
             _ if note.is_some() => Self::Unknown,
             "s" | "skip" => Self::Skip,
             "b" | "back" | "undo" => Self::Back,

@@ -1,4 +1,4 @@
-//! `label --import`: labels that were made elsewhere.
+//! `label --import`: imports labels that were made elsewhere.
 
 use std::path::Path;
 

@@ -53,7 +53,7 @@ pub struct LabelArgs {
     words: WordArgs,
 }
 
-/// Has a person label rows, or imports labels, and says what they show.
+/// Has a person label rows, or imports labels, and prints the comparison of the judge with people.
 ///
 /// # Errors
 /// When there is nothing to label, nobody to ask, or labels cannot be read or written.
@@ -64,7 +64,7 @@ pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
     if let Some(file) = &args.import {
         return import::run(context, args, &name, file, target.as_ref());
     }
-    // `requires` does not hold beside flags that conflict with `--import`.
+    // clap does not enforce `requires` beside flags that conflict with `--import`.
     if args.json {
         return Err(Failure::usage(
             "--json is the result of an import: it needs --import",
@@ -85,7 +85,7 @@ pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
     };
     let mut input = Input::new(io::stdin().lock());
     if options.labeller.is_empty() {
-        // What cannot be labelled is said before the question for a name.
+        // Rows that cannot be labelled are reported before the question for a name.
         Labelling::open(&context.layout, &name, &options)?;
         let Some(labeller) = input.ask_labeller(context)? else {
             return Ok(Exit::Complete);
@@ -114,7 +114,7 @@ pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// What the labels of a target say of its judge, as `aggregate` shows it, and whether `statistics.json` says so too.
+/// Prints the comparison of a target's judge with people, as `aggregate` does, and whether `statistics.json` is up to date.
 fn show_people(context: &Context, name: &str, target: &ModelId, refreshed: &RefreshedPeople) {
     if let Some(people) = &refreshed.found.people {
         let title = format!("judge against people: {target}");
@@ -124,8 +124,8 @@ fn show_people(context: &Context, name: &str, target: &ModelId, refreshed: &Refr
     tell_state(context, name, refreshed);
 }
 
-/// Writes the report of the last run again, with the labels. Where a run goes on, or the scores changed, the command that brings
-/// `statistics.json` up to date writes it.
+/// Writes the report of the last run again, with the labels. While a run goes on, or after the scores changed, the command that brings
+/// `statistics.json` up to date writes the report instead.
 fn write_report<'a>(
     context: &Context,
     name: &str,
@@ -137,7 +137,7 @@ fn write_report<'a>(
     }
 }
 
-/// Warnings of the labels, and what has to be done for `statistics.json`.
+/// Prints the warnings about the labels, and how `statistics.json` gets up to date.
 fn tell_state(context: &Context, name: &str, refreshed: &RefreshedPeople) {
     for warning in &refreshed.found.warnings {
         context.terminal.warning(warning);
@@ -154,7 +154,7 @@ fn tell_state(context: &Context, name: &str, refreshed: &RefreshedPeople) {
     }
 }
 
-/// What there is to do next.
+/// Prints the next steps.
 fn next_steps(context: &Context, name: &str, options: &LabelOptions, labelling: &Labelling) {
     let progress = labelling.progress();
     let left = progress.rows - progress.labelled;
@@ -180,7 +180,7 @@ fn next_steps(context: &Context, name: &str, options: &LabelOptions, labelling: 
     context.terminal.note(&text);
 }
 
-/// A name as a shell takes it.
+/// A name, quoted for a shell where needed.
 fn quoted(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "._-@+".contains(c);
     match name.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! A person at a terminal, or lines from a pipe.
+//! A labelling session with a person at a terminal, or with lines from a pipe.
 
 use std::io::{self, BufRead, IsTerminal};
 
@@ -40,7 +40,7 @@ impl<R: BufRead> Input<R> {
         Ok((!line.is_empty()).then_some(text))
     }
 
-    /// Checks that there is somebody to ask.
+    /// Checks that there is input: a terminal, or text in the pipe.
     pub(super) fn check(&mut self) -> Result<(), Failure> {
         let is_empty = !self.is_terminal && self.lines.fill_buf().is_ok_and(<[u8]>::is_empty);
         match is_empty {
@@ -52,7 +52,7 @@ impl<R: BufRead> Input<R> {
         }
     }
 
-    /// Asks who labels; `None` where the person leaves.
+    /// Asks for the labeller's name; `None` if the person leaves.
     pub(super) fn ask_labeller(&mut self, context: &Context) -> Result<Option<String>, Failure> {
         if !self.is_terminal {
             return Err(Failure::usage(
@@ -71,7 +71,7 @@ impl<R: BufRead> Input<R> {
     }
 }
 
-/// A person on the way through the rows.
+/// A session in which a person labels rows.
 pub(super) struct Session<'s, R> {
     pub(super) context: &'s Context,
     pub(super) name: &'s str,
@@ -82,12 +82,12 @@ pub(super) struct Session<'s, R> {
     pub(super) input: Input<R>,
 }
 
-/// Whether the session goes on.
+/// The next step of the session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// With the row that is the current one now.
+    /// Show the current row, which may be another one now.
     Row,
-    /// With another answer for the same row.
+    /// Ask again for the same row.
     Ask,
     End,
 }
@@ -121,7 +121,7 @@ impl<R: BufRead> Session<'_, R> {
         }
     }
 
-    /// Does what a line says.
+    /// Executes the command of a line.
     fn take(&mut self, line: &str, row: &LabelRow, answered: &mut u32) -> Result<Then, Failure> {
         match Answer::read(line) {
             Answer::Label { passed, note } => {
@@ -152,7 +152,7 @@ impl<R: BufRead> Session<'_, R> {
         }
     }
 
-    /// Takes the last answer back; `otherwise` where there is none.
+    /// Takes the last answer back. Returns `otherwise` if there is none.
     fn back(&mut self, answered: &mut u32, otherwise: Then) -> Result<Then, Failure> {
         match self.labelling.undo()? {
             true => {
@@ -209,7 +209,7 @@ impl<R: BufRead> Session<'_, R> {
         self.print(&text);
     }
 
-    /// What is shown after an answer: the judge's verdict, and how far the person is.
+    /// Shows the judge's verdict after an answer, and the person's progress.
     fn saved(&self, row: &LabelRow) {
         let progress = self.labelling.progress();
         let mut text = match self.show_verdicts {

@@ -1,4 +1,4 @@
-//! Who may ask: programs that know the address, and pages that came from it.
+//! Access control: only programs that know the address, and pages that came from it, may send requests.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use super::request::Refusal;
 /// Bytes of the random part of the address.
 const TOKEN_BYTES: usize = 16;
 
-/// The address of a viewer, and what a request to it must have.
+/// The address of a viewer, and the checks of requests to it.
 #[derive(Debug)]
 pub(super) struct Access {
     token: String,
@@ -21,7 +21,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// With a random token of the operating system.
+    /// Creates an address with a random token of the operating system.
     ///
     /// # Errors
     /// When the system has no random numbers.
@@ -36,23 +36,23 @@ impl Access {
             .map(|name| format!("{name}:{port}"))
             .into();
         if port == 80 {
-            // Browsers leave it out.
+            // Browsers leave this port out.
             hosts.extend(["127.0.0.1", "localhost"].map(str::to_owned));
         }
         Self { token, hosts }
     }
 
-    /// Where the page is.
+    /// The address of the page.
     pub(super) fn address(&self) -> String {
         let host = self.hosts.first().map_or("", String::as_str);
         format!("http://{host}/{}/", self.token)
     }
 
-    /// The part of the path behind the token. `None` where the path is that of the page without its last slash.
+    /// The part of the path after the token. `None` if the path is the page's path without its last slash.
     ///
     /// # Errors
-    /// When the request is for another host: a page of another site can have its name resolved to this machine. When it comes from a page
-    /// of another site, or does not know the token.
+    /// When the request is for another host, because a page of another site can have its name resolved to this machine; when the request
+    /// comes from a page of another site; or when it does not have the token.
     pub(super) fn admit<'u>(
         &self,
         uri: &'u Uri,
@@ -87,7 +87,7 @@ impl Access {
     }
 }
 
-/// All values of a header; `None` for one that is no text.
+/// All values of a header; `None` if one of them is not text.
 fn all<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -98,7 +98,7 @@ fn all<'h>(
         .map(|value| value.to_str().ok())
 }
 
-/// Compares in a time that does not depend on where the two differ.
+/// Compares in a time that does not depend on the position of a difference.
 fn is_same(given: &str, token: &str) -> bool {
     let differences = given.bytes().zip(token.bytes());
     let differences = differences.fold(0, |all, (a, b)| all | (a ^ b));

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use crate::terminal::Terminal;
 
-/// Opens `address`. That there is no browser is a note.
+/// Opens `address`. If no browser can be started, prints a note.
 pub(super) fn open(address: &str, terminal: Terminal) {
     let mut command = opener(address);
     command

@@ -1,4 +1,4 @@
-//! The data of the page as of one moment.
+//! The data of the page at one moment.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use super::request::Refusal;
 
 const GOES_ON: &str = "a run goes on: rows and rates are those finished so far";
 
-/// What a page shows, from files that were read once. Conversations are in a temporary file.
+/// The content of a page, from files that were read once. Conversations are in a temporary file.
 #[derive(Debug)]
 pub(super) struct Edition {
     version: u64,
@@ -30,8 +30,8 @@ pub(super) struct Edition {
 }
 
 impl Edition {
-    /// Reads the benchmark `name`: the rows that its run has finished, where one works on it, else the files of the tree. Of `journals`
-    /// only what was appended is read.
+    /// Reads the benchmark `name`: the finished rows of its run, if one works on it, otherwise the files of the tree. Of `journals`, only
+    /// appended data is read.
     ///
     /// # Errors
     /// When a file cannot be read, or the folder `temporary` cannot be written.
@@ -84,7 +84,7 @@ impl Edition {
         })
     }
 
-    /// Counts the editions of one viewer.
+    /// The number of this edition among those of one viewer.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
@@ -99,12 +99,12 @@ impl Edition {
         self.index.clone()
     }
 
-    /// The insides of `overview` and `cost`.
+    /// The contents of `overview` and `cost`.
     pub(super) fn fragments(&self) -> Bytes {
         self.fragments.clone()
     }
 
-    /// Conversations: a chunk by its number.
+    /// A chunk of conversations, by its number.
     ///
     /// # Errors
     /// When there is no such chunk, or the temporary file cannot be read.
@@ -151,7 +151,7 @@ impl Edition {
     }
 }
 
-/// Where the conversation of a row is: its chunk, and its place in it.
+/// The location of a row's conversation: its chunk, and its position in the chunk.
 fn place(
     index: &Index,
     target: &ModelId,

@@ -1,4 +1,4 @@
-//! Which files of a benchmark changed, without reading them.
+//! Detects which files of a benchmark changed, without reading them.
 
 use std::{
     fs,
@@ -19,25 +19,25 @@ pub(super) struct FileStates {
 type FileState = (PathBuf, u64, Option<SystemTime>);
 
 impl FileStates {
-    /// Those of `dir`.
+    /// The states of the files of `dir`.
     pub(super) fn of(layout: &Layout, dir: &BenchmarkDir) -> Self {
-        // Asked first: a run that ends meanwhile is noticed the next time.
+        // Checked first, so that a run that ends meanwhile is noticed the next time.
         let running = TreeLock::is_held(dir);
         let mut files = files_in(dir.root());
-        // What a run makes of the other files.
+        // A run makes the HTML files from the other files.
         files.retain(|(path, ..)| path.extension().is_none_or(|kind| kind != "html"));
         for target in entries(&dir.runs()) {
             files.extend(files_in(&target));
         }
         files.extend(files_in(dir.spool()));
-        // It says how the run ended. Its journal changes with each call, and is read where something else changed.
+        // The manifest says how the run ended. The journal changes with each call, so it is only read when another file changed.
         let newest = entries(&layout.state().join("runs")).pop();
         files.extend(newest.and_then(|folder| state(folder.join(Manifest::FILE))));
         Self { running, files }
     }
 }
 
-/// What is in a folder, sorted, but hidden files.
+/// The entries of a folder, sorted, without hidden files.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_hidden = |path: &PathBuf| {

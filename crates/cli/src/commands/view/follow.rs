@@ -1,4 +1,4 @@
-//! The data of the page, read again when files changed.
+//! Reads the data of the page again when files changed.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -18,13 +18,13 @@ use tokio::{sync::Notify, task::spawn_blocking};
 use super::{edition::Edition, files::FileStates, request::Refusal};
 use crate::{exit::Failure, terminal::Terminal};
 
-/// How often files are looked at, at most, however many pages are open. Labels that were written here are read at once.
+/// The pause between two checks of the files, at least, however many pages are open. Labels that were written here are read at once.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Reading again takes at most one part in so many of the time, so that a large benchmark leaves the processor to its run.
+/// Reading again takes at most 1/`SHARE_OF_RUN` of the time, so that a large benchmark leaves the processor to its run.
 const SHARE_OF_RUN: u32 = 5;
-/// The same where no run goes on.
+/// The same while no run goes on.
 const SHARE: u32 = 2;
-/// Editions that are kept: a page that has the index of the last one can still ask for its conversations.
+/// The number of editions kept: a page that has the index of the previous edition can still ask for its conversations.
 const KEPT: usize = 2;
 
 /// Follows a benchmark.
@@ -34,7 +34,7 @@ pub(super) struct Follower {
     dir: BenchmarkDir,
     options: LivePage,
     terminal: Terminal,
-    /// A folder for copies of what a run has finished.
+    /// The folder for copies of the rows that a run has finished.
     temporary: PathBuf,
     journals: Journals,
     state: Mutex<State>,
@@ -43,17 +43,17 @@ pub(super) struct Follower {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The newest last.
+    /// The editions kept, the newest last.
     editions: VecDeque<Arc<Edition>>,
-    /// What the newest was made of.
+    /// The states of the files that the newest edition was read from.
     files: FileStates,
-    /// When the files were last looked at, and how long that took.
+    /// When the files were last checked, and how long that took.
     looked: Option<(Instant, Duration)>,
-    /// Whether they are being looked at.
+    /// Whether a check of the files is under way.
     looking: bool,
     /// Why the files could not be read the last time.
     error: Option<String>,
-    /// Targets whose labels were changed here, and whose statistics do not say so yet.
+    /// Targets whose labels were changed here, and whose statistics do not have the change yet.
     labelled: BTreeSet<ModelId>,
     /// Targets whose labels were changed here at any time.
     ever_labelled: BTreeSet<ModelId>,
@@ -68,7 +68,7 @@ impl State {
         self.labels > self.labels_shown
     }
 
-    /// Whether files were looked at only a moment ago.
+    /// Whether the last check of the files was only a moment ago.
     fn is_early(&self) -> bool {
         let Some((at, took)) = self.looked else {
             return false;
@@ -82,24 +82,24 @@ impl State {
     }
 }
 
-/// What there is at a moment.
+/// The state at one moment.
 #[derive(Clone, Debug)]
 pub(super) struct Now {
     /// The newest edition.
     pub(super) edition: Arc<Edition>,
     /// Whether a run goes on.
     pub(super) running: bool,
-    /// Why there is no newer one, although files changed.
+    /// Why there is no newer edition, although files changed.
     pub(super) error: Option<String>,
-    /// Whether labels were changed here that the edition does not show and the next one will.
+    /// Whether labels were changed here that this edition does not show and the next one will.
     pub(super) pending: bool,
 }
 
 impl Follower {
-    /// Of the benchmark `name`. Copies of what a run has finished are made in the folder `temporary`.
+    /// Follows the benchmark `name`. Copies of finished rows of a run are made in the folder `temporary`.
     ///
     /// # Errors
-    /// When it has no valid name.
+    /// When `name` is not a valid name.
     pub(super) fn new(
         layout: &Layout,
         name: &str,
@@ -124,7 +124,7 @@ impl Follower {
         &self.dir
     }
 
-    /// What there is now. Waits for the first edition only: while a later one is made, there is the one before.
+    /// The current state. Waits for the first edition only: while a later one is read, returns the previous one.
     ///
     /// # Errors
     /// When the files could not be read yet.
@@ -153,7 +153,7 @@ impl Follower {
     /// The edition of a version, or the newest one.
     ///
     /// # Errors
-    /// When it is no longer kept, or as [`now`](Self::now).
+    /// When the edition is no longer kept, or as [`now`](Self::now).
     pub(super) async fn edition(
         self: &Arc<Self>,
         version: Option<u64>,
@@ -167,7 +167,7 @@ impl Follower {
         kept.cloned().ok_or(Refusal::Gone)
     }
 
-    /// Looks at the files, unless that was done a moment ago, and reads them if they changed: in a thread of its own.
+    /// Checks the files, unless that was done a moment ago, and reads them if they changed, in a thread of its own.
     fn look(self: &Arc<Self>) {
         {
             let mut state = self.lock();
@@ -177,7 +177,7 @@ impl Follower {
             state.looking = true;
         }
         let follower = Arc::clone(self);
-        // The task ends by itself; that it was aborted means that the viewer ends.
+        // The task ends by itself; it is aborted only when the viewer ends.
         drop(spawn_blocking(move || {
             follower.read();
             follower.looked.notify_waiters();
@@ -195,7 +195,7 @@ impl Follower {
         self.look();
     }
 
-    /// Brings `statistics.json` up to the last labels. Returns whether labels were written here and all of them are in it.
+    /// Brings `statistics.json` up to date with the last labels. Returns whether labels were written here and the file has all of them.
     ///
     /// # Errors
     /// When a file cannot be read or written.
@@ -213,7 +213,7 @@ impl Follower {
         Ok(is_current)
     }
 
-    /// Brings `statistics.json` up to the labels that were written here. A run writes them itself when it ends.
+    /// Brings `statistics.json` up to date with the labels that were written here. A run in progress writes them itself when it ends.
     fn refresh(&self) -> Result<(), RunError> {
         if TreeLock::is_held(&self.dir) {
             return Ok(());
@@ -237,7 +237,7 @@ impl Follower {
         let started = Instant::now();
         let labels = self.lock().labels;
         if let Err(error) = self.refresh() {
-            // What cannot be read is reported below; the labels are written.
+            // Files that cannot be read are reported below; the labels themselves are written.
             tracing::warn!(%error, "statistics.json does not have the labels");
         }
         let files = FileStates::of(&self.layout, &self.dir);

@@ -1,4 +1,4 @@
-//! Labels, read and written.
+//! Reads and writes labels.
 
 use std::sync::Arc;
 
@@ -19,17 +19,17 @@ struct LabelOf {
     labeller: String,
 }
 
-/// A label to be put.
+/// A label to save.
 #[derive(Debug, Deserialize)]
 struct NewLabel {
     #[serde(flatten)]
     of: LabelOf,
-    /// Null is an answer too.
+    /// Null is an answer too, so the key is required.
     #[serde(deserialize_with = "Option::deserialize")]
     passed: Option<bool>,
     #[serde(default)]
     note: Option<String>,
-    /// The transcript that was read, where the page says it.
+    /// The transcript that the labeller read, if the page sends it.
     #[serde(rename = "_transcript", default)]
     transcript: Option<String>,
 }
@@ -46,10 +46,10 @@ pub(super) async fn list(follower: &Arc<Follower>, run: &str) -> Result<Value, R
         .map(|labels| json!(labels))
 }
 
-/// Puts a label; returns all labels of its run.
+/// Saves a label; returns all labels of its run.
 ///
 /// # Errors
-/// When the row is not there, or has changed since it was read, or the label cannot be written.
+/// When the row does not exist, or has changed since it was read, or the label cannot be written.
 pub(super) async fn put(follower: &Arc<Follower>, body: &[u8]) -> Result<Value, Refusal> {
     let new: NewLabel = parse(body)?;
     let target = target(follower, &new.of.run).await?;
@@ -123,7 +123,7 @@ async fn target(follower: &Arc<Follower>, run: &str) -> Result<ModelId, Refusal>
     target.ok_or_else(|| Refusal::Bad(format!("no run {run:?}")))
 }
 
-/// Does `work` beside the thread that answers requests.
+/// Does `work` in a thread other than the one that answers requests.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, RunError> + Send + 'static,
 ) -> Result<T, Refusal> {

@@ -79,7 +79,7 @@ pub fn run(context: &Context, args: &ViewArgs) -> Result<Exit, Failure> {
     let runtime = Context::runtime()?;
     let follower = Arc::new(follower);
     let served = runtime.block_on(serve(context, args, &name, Arc::clone(&follower)));
-    // Files that are being read at this moment are of no use any more; their copies go with the folder.
+    // The results of reads in progress are not needed any more; their copies are removed with the folder.
     runtime.shutdown_timeout(ENDING);
     drop(temporary);
     served?;
@@ -97,7 +97,7 @@ fn benchmark(context: &Context, args: &ViewArgs) -> Result<String, Failure> {
     };
     let chosen = choose(&context.layout, &selection, false)?;
     let name = chosen.names.into_iter().next().unwrap_or_default();
-    // A shipped one that was never run has no files.
+    // A shipped benchmark that was never run has no files.
     if context.layout.benchmark(&name)?.yaml().exists() {
         return Ok(name);
     }

@@ -1,4 +1,4 @@
-//! What a request asks for, and why one is refused.
+//! The routes of requests, and the reasons for refusing one.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ const BODY_CAP: usize = 64 * 1024;
 /// How long a body may take.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
-/// What a request asks for.
+/// The page, data or action that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     /// The page.
     Page,
-    /// Which version of the data there is.
+    /// The current version of the data.
     State,
     /// The index of a version; `None`: the newest one.
     Index(Option<u64>),
-    /// What the overview of a version shows.
+    /// The overview of a version.
     Overview(Option<u64>),
-    /// Conversations of a version.
+    /// A chunk of conversations of a version.
     Chunk(usize, Option<u64>),
     /// The labels of a run.
     Labels(String),
-    /// A label is put.
+    /// Saves a label.
     PutLabel,
-    /// A label is removed.
+    /// Removes a label.
     RemoveLabel,
 }
 
@@ -50,19 +50,19 @@ pub(super) enum Refusal {
     TooLarge,
     #[error("the request took longer than {} seconds", BODY_TIME.as_secs())]
     TooSlow,
-    /// With the reason.
+    /// The request is not valid, with the reason.
     #[error("{0}")]
     Bad(String),
     /// A version that is no longer kept.
     #[error("the results have changed since; reload the page")]
     Gone,
-    /// What a label is of has changed.
+    /// The row of a label has changed.
     #[error("{0}")]
     Conflict(String),
-    /// What is requested is not there.
+    /// The data is not available now.
     #[error("{0}")]
     Unavailable(String),
-    /// Something failed on this side.
+    /// An error of the viewer.
     #[error("{0}")]
     Failed(String),
 }
@@ -88,10 +88,10 @@ impl Refusal {
 }
 
 impl Route {
-    /// What `path`, the part behind the token, and the query ask for. Nothing of them ever becomes a path of a file.
+    /// Parses `path`, the part after the token, and the query. No part of them ever becomes a path of a file.
     ///
     /// # Errors
-    /// When there is no such thing, or it cannot be had by this method.
+    /// When there is no such route, or it does not allow the method.
     pub(super) fn parse(method: &Method, path: &str, query: Option<&str>) -> Result<Self, Refusal> {
         let value = |name: &str| parameter(query.unwrap_or_default(), name);
         if path == "label" {
@@ -139,7 +139,7 @@ fn parameter(query: &str, name: &str) -> Option<String> {
 /// The body of a request that writes.
 ///
 /// # Errors
-/// When it is no JSON by its header, is too large, or does not come in time.
+/// When the header does not declare JSON, or the body is too large or does not come in time.
 pub(super) async fn body<B>(parts: &Parts, body: B) -> Result<Bytes, Refusal>
 where
     B: Body<Data = Bytes>,
@@ -156,7 +156,7 @@ where
     {
         return Err(Refusal::NotJson);
     }
-    // What says that it is too large is not read at all.
+    // A body that declares too large a size is not read at all.
     if body.size_hint().lower() > BODY_CAP as u64 {
         return Err(Refusal::TooLarge);
     }

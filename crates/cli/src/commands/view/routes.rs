@@ -1,4 +1,4 @@
-//! The answers.
+//! The answers to requests.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::{
     request::{self, Refusal, Route},
 };
 
-/// What all connections share.
+/// The data that all connections share.
 #[derive(Debug)]
 pub(super) struct Viewer {
     access: Access,
@@ -34,7 +34,7 @@ type Answer = Response<Full<Bytes>>;
 const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// Of every answer. The address is a secret: it goes into no cache and to no other site.
+/// The headers of every answer. The address is a secret: it must not get into a cache or to another site.
 const HEADERS: [(HeaderName, &str); 7] = [
     (CACHE_CONTROL, "no-store"),
     (REFERRER_POLICY, "no-referrer"),
@@ -52,7 +52,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
 ];
 
 impl Viewer {
-    /// Over the data of `follower`.
+    /// Creates a viewer of the data of `follower`.
     pub(super) fn new(access: Access, follower: Arc<Follower>) -> Self {
         Self { access, follower }
     }

@@ -1,4 +1,4 @@
-//! Accepting connections: how many, and for how long.
+//! Accepts connections, and limits their number and duration.
 
 use std::{convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
 
@@ -17,12 +17,12 @@ use super::routes::Viewer;
 const CONNECTIONS: usize = 64;
 /// How long the head of a request may take, and how long a connection may be idle.
 const HEAD_TIME: Duration = Duration::from_secs(5);
-/// How long a connection may be used, and how long its last answer may take then. A reader that never reads on is not waited for.
+/// How long a connection may be used, and how long its last answer may take after that. A client that stops reading is not waited for.
 const CONNECTION_TIME: Duration = Duration::from_secs(300);
 const LAST_ANSWER: Duration = Duration::from_secs(30);
 /// Bytes of the head of a request, at most.
 const HEAD_CAP: usize = 32 * 1024;
-/// After a connection that could not be accepted: usually there are too many open files.
+/// The pause after a connection that could not be accepted, usually because too many files are open.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers requests until `ended` ends.
@@ -64,7 +64,7 @@ async fn pause(error: &io::Error) {
 }
 
 async fn connection(stream: TcpStream, viewer: Arc<Viewer>) {
-    // Without it small answers may wait; nothing is lost.
+    // If this fails, small answers may wait, and nothing is lost.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let viewer = Arc::clone(&viewer);

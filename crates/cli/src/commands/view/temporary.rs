@@ -1,4 +1,4 @@
-//! The viewer's temporary folder, and those that killed viewers left.
+//! The viewer's temporary folder, and the removal of folders that killed viewers left.
 
 use std::{
     fs::{self, File},
@@ -20,7 +20,7 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// A new folder. Removes those of viewers that have ended without removing theirs: they hold copies of conversations.
+    /// Creates a folder. Removes the folders of viewers that ended without removing them, because they hold copies of conversations.
     ///
     /// # Errors
     /// When there is no room for temporary files.
@@ -39,13 +39,13 @@ impl Temporary {
         })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 }
 
-/// Removes the folders whose lock nobody holds. One that cannot be removed is another user's.
+/// Removes the folders whose lock no process holds. A folder that cannot be removed is another user's.
 fn remove_left(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
