@@ -12,11 +12,11 @@ use crate::export::{
     find::{head, journals_in, names},
 };
 
-/// Runs that got all their replies from the cache and are passed over for an older one, at most.
+/// The most runs with all replies from the cache that are passed over for an older one.
 const PASSED_OVER: usize = 5;
 
 /// The figures of the newest runs that simulated or judged the targets of the benchmark `name`. A run that got every reply from the cache
-/// says nothing of times and costs: an older one of the same target is taken instead, where there is one. `None`: no journal is there.
+/// has no times and costs, so an older run of the same target is used instead, if there is one. `None` if there is no journal.
 ///
 /// # Errors
 /// When the temporary folder cannot be used.
@@ -63,7 +63,7 @@ pub(super) fn of_benchmark<'t>(
     Ok(figures(found))
 }
 
-/// The figures of these runs together; one whose journals are not there is left out.
+/// The combined figures of these runs; a run without journals is left out.
 ///
 /// # Errors
 /// When the temporary folder cannot be used.
@@ -74,7 +74,7 @@ pub(super) fn of_runs(
 ) -> Result<Option<CallFigures>, RunError> {
     let mut found = Vec::new();
     for run in runs {
-        // An id from a file is a name and no path.
+        // An id from a file must be a name and not a path.
         if run.is_empty() || run.starts_with('.') || run.contains(['/', '\\']) {
             continue;
         }
@@ -94,7 +94,7 @@ struct FoundRun {
     totals: CallTotals,
 }
 
-/// The figures together: percentiles are of all calls.
+/// Combines the figures: percentiles are of all calls.
 fn figures(found: Vec<FoundRun>) -> Option<CallFigures> {
     let mut runs: Vec<String> = found.iter().map(|found| found.run.clone()).collect();
     runs.dedup();

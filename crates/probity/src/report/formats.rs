@@ -12,7 +12,7 @@ use store::{Layout, RunError};
 use super::{ReportRequest, not_stated, summary::summary};
 use crate::export::{ExportOptions, export, export_safety};
 
-/// A format beside HTML.
+/// A format other than HTML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportFormat {
     /// Tables and, in a folder beside them, charts.
@@ -23,14 +23,14 @@ pub enum ReportFormat {
     Latex,
 }
 
-/// A report that was written in such a format.
+/// A report that was written in a format other than HTML.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FormattedReport {
     /// The files, the first of them the one to open.
     pub files: Vec<PathBuf>,
     /// What is incomplete, one line each.
     pub problems: Vec<String>,
-    /// How many targets there are of which nothing can be shown.
+    /// The number of targets of which nothing can be shown.
     pub refused: usize,
 }
 
@@ -73,7 +73,7 @@ pub fn write_formatted(
     Ok(done)
 }
 
-/// The text, and its charts in a folder that is named after it.
+/// Writes the text, and its charts in a folder that is named after it.
 fn markdown(summary: &ReportSummary, out: &Path) -> Result<Vec<PathBuf>, ExportError> {
     let stem = out.file_stem().unwrap_or_default().to_string_lossy();
     let folder = format!("{stem}-figures");
@@ -102,7 +102,7 @@ fn write(path: PathBuf, text: &str) -> Result<PathBuf, ExportError> {
     file.keep()
 }
 
-/// Takes what is known of runs, and no rows.
+/// Adds runs and problems to a summary, without rows.
 struct SummaryOnly(ReportSummary);
 
 impl Exporter for &mut SummaryOnly {

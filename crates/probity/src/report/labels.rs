@@ -6,7 +6,7 @@ use store::{Layout, RunError, list_labels, simulated_targets};
 
 use super::ReportRequest;
 
-/// Adds the labels of all targets. Those of a file that cannot be used are left out, and the report says so.
+/// Adds the labels of all targets. A file that cannot be used is left out, and the report says so.
 pub(super) fn add(
     layout: &Layout,
     request: &ReportRequest,
@@ -25,7 +25,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Puts the rows into the order in which people label them, the same as that of the other tools.
+/// Puts the rows into the order in which people label them, which is the same in the other tools.
 pub(super) fn order(report: &mut Report) {
     report.order_labels(LABEL_SEED, |rows| {
         let rows: Vec<RowToLabel<'_>> = rows.iter().map(to_label).collect();

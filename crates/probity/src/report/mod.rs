@@ -17,14 +17,14 @@ use store::{Layout, RunError, imported_targets};
 
 use crate::export::{ExportOptions, ExportReport, Journals, export_safety_with, export_with};
 
-/// What a report is of.
+/// The content of a report.
 #[derive(Clone, Debug, Default)]
 pub struct ReportRequest {
     /// The benchmarks.
     pub names: Vec<String>,
     /// Result files of safety evaluations.
     pub safety: Vec<PathBuf>,
-    /// What stands for the target of safety files that do not name theirs; `None`: `not-stated`.
+    /// The target of safety files that do not name theirs; `None`: `not-stated`.
     pub unnamed: Option<TargetRef>,
     /// Only these targets; empty: all.
     pub targets: Vec<ModelId>,
@@ -34,25 +34,25 @@ pub struct ReportRequest {
     pub gate: ReportGate,
     /// Which rows it holds.
     pub rows: RowsKept,
-    /// What the report says first, one line each.
+    /// Notes at the top of the report, one line each.
     pub notes: Vec<String>,
-    /// Journals that were read for an earlier report: of these only what was appended is read.
+    /// Journals that were read for an earlier report: only data appended since then is read.
     pub journals: Journals,
 }
 
 /// The gate whose answers a report shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ReportGate {
-    /// None.
+    /// No gate.
     #[default]
     None,
-    /// Rules: a `gate.yaml`, held against all that the report is of.
+    /// The rules of a `gate.yaml`, evaluated on everything in the report.
     Rules(PathBuf),
-    /// What a gate has answered, by its benchmark.
+    /// Existing answers of a gate, by benchmark.
     Answers(Vec<GateReport>),
 }
 
-/// Where a report is written.
+/// The destination of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportPlace {
     /// One file.
@@ -66,13 +66,13 @@ pub enum ReportPlace {
 pub struct WrittenReport {
     /// The page.
     pub path: PathBuf,
-    /// Rows that it holds.
+    /// The number of rows in the report.
     pub rows: usize,
-    /// Rows of the runs.
+    /// The number of rows of the runs.
     pub total_rows: u64,
-    /// What is not whole in the runs, one line each: also the reasons of targets of which nothing can be shown.
+    /// What is incomplete in the runs, one line each, with the reasons why nothing can be shown of a target.
     pub problems: Vec<String>,
-    /// How many targets nothing can be shown of.
+    /// The number of targets of which nothing can be shown.
     pub refused: usize,
 }
 
@@ -101,7 +101,7 @@ pub fn write_report(
     })
 }
 
-/// The report of the runs as far as they go, and what is missing of them.
+/// Reads the report of the runs as far as they got, with a list of what is missing.
 ///
 /// # Errors
 /// When there is nothing to show, or a file cannot be read.
@@ -117,7 +117,7 @@ pub fn read_report(
     let mut done = ExportReport::default();
     labels::add(layout, request, &mut report)?;
     for name in &request.names {
-        // A record that cannot be read only decides which command is suggested.
+        // The record only decides which command is suggested, so an unreadable one is ignored.
         for target in imported_targets(layout, name).unwrap_or_default() {
             report.add_imported(name, &target.id);
         }
@@ -172,10 +172,10 @@ fn new_report(layout: &Layout, request: &ReportRequest) -> Result<HtmlReport, Ru
     Ok(report)
 }
 
-/// How many benchmarks a title names.
+/// The most benchmarks that a title names.
 const MOST_NAMED: usize = 3;
 
-/// The benchmarks, and the file of a safety evaluation. Of many, how many there are.
+/// The title: the names of the benchmarks and of the safety file, or their number if there are many.
 fn title(request: &ReportRequest) -> String {
     let mut titles = match &*request.names {
         names if names.len() > MOST_NAMED => vec![format!("{} benchmarks", names.len())],
@@ -196,7 +196,7 @@ fn unreadable(error: io::Error) -> RunError {
     RunError::output(format!("temporary files: {error}")).with_source(error)
 }
 
-/// Adds what `other` exported.
+/// Adds the counts and problems of `other`.
 fn add(all: &mut ExportReport, other: ExportReport) {
     all.targets += other.targets;
     all.conversations += other.conversations;

@@ -1,4 +1,4 @@
-//! What the overview of a report shows beside the rows: from the files of benchmarks and of safety evaluations, and from journals.
+//! The data of a report's overview besides the rows: from the files of benchmarks and of safety evaluations, and from journals.
 
 use std::{collections::HashSet, path::Path};
 
@@ -19,11 +19,11 @@ use crate::{
     verdicts::target_verdicts,
 };
 
-/// The summary of what `request` is of. A file that is missing or cannot be read is left out: what that means for the rows is reported
-/// where these are read.
+/// The summary of `request`. A file that is missing or cannot be read is left out: the code that reads the rows reports what that
+/// means for them.
 ///
 /// # Errors
-/// When a benchmark is not there, or a safety file cannot be read.
+/// When a benchmark does not exist, or a safety file cannot be read.
 pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<ReportSummary, RunError> {
     let mut summary = ReportSummary {
         program: layout.command(),
@@ -61,7 +61,7 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
     Ok(summary)
 }
 
-/// Adds what the rules find in each part.
+/// Adds the answers of the rules to each part.
 fn add_gates(
     layout: &Layout,
     request: &ReportRequest,
@@ -90,7 +90,7 @@ fn add_gates(
     Ok(())
 }
 
-/// A baseline that no benchmark has is a mistake of its name.
+/// Refuses a baseline that no benchmark has, because its name must be wrong.
 fn check_baseline(summary: &ReportSummary) -> Result<(), RunError> {
     let Some(baseline) = &summary.baseline else {
         return Ok(());
@@ -147,7 +147,7 @@ fn benchmark(
     Ok(part)
 }
 
-/// `statistics.json`. Older trees have none: then the rates come with the rows, and the comparisons from the scores.
+/// Reads `statistics.json`. Older trees have none: then the rates come with the rows, and the comparisons from the scores.
 fn statistics(layout: &Layout, dir: &BenchmarkDir) -> Option<Statistics> {
     if let Ok(written) = read_statistics(&dir.statistics()) {
         return Some(written);
@@ -166,7 +166,7 @@ fn statistics(layout: &Layout, dir: &BenchmarkDir) -> Option<Statistics> {
     })
 }
 
-/// What the results in the tree cost.
+/// Adds the cost of the results in the tree.
 fn costs(dir: &BenchmarkDir, request: &ReportRequest, part: &mut PartSummary) {
     part.shared_costs = phases(&read_costs(&dir.cost()));
     let targets = store::simulated_targets(dir).unwrap_or_default();
@@ -228,7 +228,7 @@ fn safety(
     Ok(())
 }
 
-/// The id of a file's target on the page: with a number, where another file of the same kind has it.
+/// The id of a file's target on the page, with a number if another file of the same kind has the same id.
 fn numbered(target: &ModelId, files: &[SafetyFileSummary]) -> Result<ModelId, RunError> {
     let is_free = |id: &ModelId| files.iter().all(|file| file.target != *id);
     let mut id = target.clone();
@@ -241,7 +241,7 @@ fn numbered(target: &ModelId, files: &[SafetyFileSummary]) -> Result<ModelId, Ru
     Ok(id)
 }
 
-/// What the conversations of a file cost; nothing where it does not say.
+/// Adds the cost of a file's conversations; nothing if the file does not state it.
 fn safety_costs(target: &ModelId, details: &Details, part: &mut PartSummary) {
     let used = details.conversations.iter().map(|row| &row.usage);
     let used = used.chain(details.errors.iter().map(|row| &row.usage));

@@ -1,4 +1,4 @@
-//! Targets that have scores and no conversations: there are rates to show, and no rows.
+//! Targets with scores and without conversations: the report shows their rates, and no rows.
 
 use ::report::html::HtmlReport;
 use interop::{Exporter, Run};
@@ -8,8 +8,8 @@ use store::{BenchmarkDir, Layout, RunError, read_benchmark, scored_targets, simu
 
 use super::ReportRequest;
 
-/// Adds such targets to the report. Returns the benchmarks that have conversations, or nothing at all: those are left to be exported, or
-/// refused.
+/// Adds these targets to the report. Returns the benchmarks that have conversations, or nothing at all: the caller exports or refuses
+/// them.
 pub(super) fn add(
     layout: &Layout,
     request: &ReportRequest,
