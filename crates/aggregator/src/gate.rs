@@ -1,8 +1,8 @@
 //! The answers of a gate: whether numbers support a rule, contradict it, or do not decide.
 //!
-//! A rule on a rate passes where the bound that it names meets the limit, and fails where the other bound contradicts it: where even the
-//! best that the rows allow does not meet the limit. In between, the rows do not decide. Missing verdicts never help a rule: above
-//! [`GateRules::max_missing`](schema::gate::GateRules) the bounds over everything that they could have been take the interval's place.
+//! A rule on a rate passes if the bound that it names meets the limit. It fails if the other bound, which is the best that the rows allow,
+//! does not meet the limit either. Otherwise the rows do not decide. Missing verdicts never help a rule: above
+//! [`GateRules::max_missing`](schema::gate::GateRules), the bounds over all possible values of the missing verdicts replace the interval.
 
 use schema::{
     PhaseCost,
@@ -13,18 +13,18 @@ use schema::{
 
 use crate::statistics::{AlikeBy, DIFFER, float};
 
-/// What a rule is held against, for one target and scope.
+/// The numbers that a rule is evaluated on, for one target and scope.
 #[derive(Clone, Copy, Debug)]
 pub struct GateEvidence<'a> {
     /// The rate.
     pub rate: &'a RateStatistics,
-    /// What its rows are alike by.
+    /// What makes its rows alike.
     pub alike: AlikeBy,
     /// Rows that were never made; `rate` counts them as missing.
     pub not_run: u64,
     /// The comparison with the baseline.
     pub baseline: BaselineEvidence<'a>,
-    /// Dollars, where they are known.
+    /// The cost in dollars, if known.
     pub cost: Option<PhaseCost>,
 }
 
@@ -33,11 +33,11 @@ pub struct GateEvidence<'a> {
 pub enum BaselineEvidence<'a> {
     /// There is no baseline of the target.
     NoTarget,
-    /// The difference, where a scenario has a verdict on both sides, and how many scenarios and metrics have one in the baseline alone.
+    /// The difference, if a scenario has a verdict on both sides, and how many scenarios and metrics have one in the baseline alone.
     Compared(Option<&'a DifferenceStatistics>, u64),
 }
 
-/// Whether `require` holds, and why.
+/// Returns whether `require` holds, and the reason.
 #[must_use]
 pub fn gate_answer(
     require: GateRequirement,
@@ -99,7 +99,7 @@ fn without_verdicts(rows: u64, not_run: u64) -> String {
     }
 }
 
-/// What an interval says of a limit.
+/// Compares an interval with a limit.
 fn bounds_answer(
     require: GateRequirement,
     lower: f64,
@@ -171,23 +171,23 @@ fn difference_answer(
     compared_answer(require, found)
 }
 
-/// What the interval of a difference and its p-value say of a limit.
+/// Compares the interval of a difference, and its p-value, with a limit.
 fn compared_answer(require: GateRequirement, found: &DifferenceStatistics) -> (GateAnswer, String) {
     let GateRequirement { side, limit, .. } = require;
     let shown = |value| number(value, limit);
     let (lower, upper) = (found.lower, found.upper);
     let is_high = side == GateSide::AtLeast;
-    // The ends that support the rule and contradict it.
+    // Whether the interval supports the rule, and whether it contradicts it.
     let (holds, misses) = match is_high {
         true => (lower >= limit, upper < limit),
         false => (upper <= limit, lower > limit),
     };
-    // A limit of what is allowed to get worse, and not of what has to get better.
+    // Whether the limit says how much worse the target may get, or how much better it has to get.
     let allows_worse = if is_high { limit < 0.0 } else { limit > 0.0 };
     let asks_better = if is_high { limit > 0.0 } else { limit < 0.0 };
     let at_least = format!("the difference is {} or more", shown(lower));
     let at_most = format!("the difference is {} at most", shown(upper));
-    // What says that the two differ needs the corrected p-value too.
+    // An answer that says that the two differ also needs the corrected p-value.
     let differ = found.p_holm <= DIFFER;
     let p = format!("p {:.3} after Holm's correction", found.p_holm);
     if holds && (allows_worse || differ) {
@@ -220,8 +220,8 @@ fn compared_answer(require: GateRequirement, found: &DifferenceStatistics) -> (G
     }
 }
 
-/// The rows that the bounds take for missing: those without a verdict, and passed ones of negative metrics whose reply is
-/// empty or cut off. `missing <= N` counts only the first, so each has words of its own.
+/// The rows that the bounds count as missing: rows without a verdict, and passed rows of negative metrics whose reply is
+/// empty or cut off. `missing <= N` counts only the former, so each kind has its own words.
 fn missing_words(missing: MissingRows) -> String {
     let unscored = |n| counted(n, "missing verdict", "missing verdicts");
     let incomplete = |n| counted(n, "empty or cut-off reply", "empty or cut-off replies");
@@ -277,7 +277,7 @@ fn cost_answer(limit: f64, evidence: &GateEvidence<'_>) -> (GateAnswer, String) 
     }
 }
 
-/// A number with three decimals, or as many more as it takes to stand on the same side of `limit`.
+/// A number with three decimals, or as many more as it needs to stay on the same side of `limit`.
 fn number(value: f64, limit: f64) -> String {
     let texts = (3..16).map(|decimals| format!("{value:.decimals$}"));
     let keeps_its_side = |text: &String| {
