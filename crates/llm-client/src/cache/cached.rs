@@ -19,19 +19,19 @@ use crate::{
     wire::{self, Blocks, Body, Form},
 };
 
-/// Answers from a [`Cache`] what was asked before, and stores what was not. Failed calls are not stored, and
+/// Answers repeated requests from a [`Cache`], and stores the replies to new ones. Failed calls are not stored, and
 /// [`Purpose::Probe`] never is.
 ///
-/// Calls for the same key at the same time are made once. A stored reply costs what the model costs now. One with wire text is
-/// parsed like a fetched one, and its exchange shows the request as the settings make it now, with the parts that an endpoint
-/// refused. Replies of `ChatModel`s without OpenAI's wire form are stored too, and come back as they were, without an exchange.
+/// Calls for the same key at the same time are made once. A stored reply costs what the model costs now. A reply with wire text is
+/// parsed like a fetched one, and its exchange shows the request as the settings build it now, with the parts that an endpoint
+/// refused. Replies of `ChatModel`s without OpenAI's wire form are stored too, and are returned as they were, without an exchange.
 #[derive(Debug)]
 pub struct Cached<M> {
     inner: M,
     cache: Cache,
     keys: KeyMaker,
     settings: ModelSettings,
-    /// The endpoint's address as it is stored.
+    /// The endpoint's address, as stored.
     endpoint: String,
     /// The form of requests as the settings ask for it.
     form: Form,
@@ -54,7 +54,7 @@ impl<M: ChatModel> Cached<M> {
         }
     }
 
-    /// The stored reply as a reply; `None` when neither its wire text nor its body can be used.
+    /// Converts a stored reply; `None` when neither its wire text nor its body can be used.
     fn replay(&self, request: &ChatRequest, stored: StoredReply) -> Option<ChatReply> {
         let price = self.settings.price;
         let priced = |usage: Option<Usage>| Some(price?.cost(usage.as_ref()?));
@@ -85,7 +85,7 @@ impl<M: ChatModel> Cached<M> {
         })
     }
 
-    /// The reply in `wire` as today's settings read it; `None` where it is no chat completion.
+    /// Parses the reply in `wire` by today's settings; `None` if it is not a chat completion.
     fn parsed(&self, request: &ChatRequest, wire: JsonText) -> Option<(ReplyBody, Exchange)> {
         let blocks = Blocks::of(request.context.purpose, self.settings.reasoning_opening);
         let parsed = wire::parse(wire.get(), blocks).ok()?;
@@ -105,7 +105,7 @@ impl<M: ChatModel> Cached<M> {
         Some((body, exchange))
     }
 
-    /// The body of `request`, as the settings have it.
+    /// The body of `request`, as the settings build it.
     fn sent(&self, request: &ChatRequest) -> Option<JsonText> {
         let body = Body {
             settings: &self.settings,
@@ -141,7 +141,7 @@ impl<M: ChatModel> ChatModel for Cached<M> {
             return self.inner.chat(request).await;
         }
         let key = self.keys.key(request);
-        // Entered before the look-up: a call that waited for another one finds its reply.
+        // Entered before the look-up, so that a call that waited for another one finds its reply.
         let _flight = self.cache.enter(&key).await;
         let found = match self.cache.get(&key, &request.context).await {
             Ok(None) => None,
@@ -161,7 +161,7 @@ impl<M: ChatModel> ChatModel for Cached<M> {
         counters.misses.fetch_add(1, Relaxed);
         let reply = self.inner.chat(request).await?;
         if damaged {
-            // Counted once the call is made: a look-up of a forecast makes none.
+            // Counted after the call, because the look-ups of a forecast make no calls.
             counters.damaged.fetch_add(1, Relaxed);
         }
         self.cache.put(&key, &self.stored(&reply)).await;
@@ -169,10 +169,10 @@ impl<M: ChatModel> ChatModel for Cached<M> {
     }
 }
 
-/// What failed attempts cost at today's price.
+/// The cost of failed attempts at today's price.
 ///
-/// A stored sum does not tell why an attempt has no price. Where all have none and there are tokens, the model's price was
-/// not known then; where only some have none, those came without usage and stay without a price.
+/// A stored sum does not show why an attempt has no price. If no attempt has one and there are tokens, the model's price was
+/// not known then. If only some have none, those attempts had no usage and stay without a price.
 pub(super) fn repriced(mut spend: Spend, price: Option<&Price>) -> Spend {
     let Some(price) = price else {
         spend.priced_cost = 0.0;

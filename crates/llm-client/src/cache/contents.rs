@@ -1,4 +1,4 @@
-//! What a cache file holds.
+//! The contents of a cache file.
 
 use std::{
     collections::BTreeMap,
@@ -8,14 +8,14 @@ use std::{
 
 use super::{CacheError, SqliteStore, file, repair, row};
 
-/// What a cache file holds. Reading it changes nothing.
+/// The contents of a cache file. Reading them changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheContents {
     /// Bytes on the disk, the write-ahead log included.
     pub file_bytes: u64,
     /// Intact replies.
     pub replies: u64,
-    /// Rows that are damaged or cannot be read. The next call that needs one is made again.
+    /// Rows that are damaged or cannot be read. A call that needs such a row is made again.
     pub damaged: u64,
     /// The intact replies by endpoint and model.
     pub groups: Vec<CacheGroup>,
@@ -26,9 +26,9 @@ pub struct CacheContents {
 pub struct CacheGroup {
     /// The endpoint's address; `None` for replies that an earlier version stored.
     pub endpoint: Option<String>,
-    /// The model's name on the wire; `None` likewise.
+    /// The model's name on the wire; `None` for replies that an earlier version stored.
     pub model: Option<String>,
-    /// How many replies there are.
+    /// The number of replies.
     pub replies: u64,
     /// Bytes of their texts.
     pub bytes: u64,
@@ -53,7 +53,7 @@ impl CacheContents {
 }
 
 impl SqliteStore {
-    /// What the file at `path` holds. Reads every reply, and compares it with its checksum.
+    /// The contents of the file at `path`. Reads every reply, and compares it with its checksum.
     ///
     /// # Errors
     /// When the file does not exist, cannot be read, belongs to another program, or was written by a newer version of Probity.

@@ -17,7 +17,7 @@ use super::{
     row::{COLUMNS, CREATE, Row},
 };
 
-/// The columns of the table, as far as versions differ in them.
+/// The columns of the table that differ between versions.
 pub(super) struct Layout {
     /// From format 3 on.
     pub(super) has_checksum: bool,
@@ -40,7 +40,7 @@ impl Layout {
         Ok(usual.into_iter().all(has).then_some(layout))
     }
 
-    /// [`COLUMNS`], with NULL for those that the table does not have.
+    /// [`COLUMNS`], with NULL for columns that the table does not have.
     pub(super) fn columns(&self) -> String {
         let without = |columns: String, missing: &str, has: bool| match has {
             true => columns,
@@ -55,8 +55,8 @@ impl Layout {
     }
 }
 
-/// Adds to the table the columns of this version. The number of the format does not decide alone: it may be damaged, and replies
-/// that are dropped cost again.
+/// Adds the columns of this version to the table. The number of the format does not decide alone: it may be damaged, and dropped
+/// replies cost again.
 pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     let Some(layout) = Layout::of(connection)? else {
         connection.execute_batch("DROP TABLE IF EXISTS replies")?;
@@ -75,7 +75,7 @@ pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Sets the checksum of every row, by what is in it now. A row that makes no sense keeps one that does not fit.
+/// Sets the checksum of every row by its current content. A row that makes no sense keeps a checksum that does not match.
 fn add_checksums(connection: &Connection) -> rusqlite::Result<()> {
     let mut sums = Vec::new();
     repair::walk(connection, |number, row| {
@@ -91,21 +91,21 @@ fn add_checksums(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Between the database's name and the number of a tail. Up to format 3 the newest replies of a process were in such files, a
-/// line each, and a process that was killed left them there.
+/// The part of a tail's file name between the database's name and the tail's number. Up to format 3, the newest replies of a process
+/// were in such files, a line each, and a killed process left them behind.
 const TAIL: &str = "-tail1-";
-/// Longer lines are no lines of a tail.
+/// A longer line is not a line of a tail.
 const LONGEST_LINE: u64 = 256 << 20;
 
 /// A line of a tail without its check.
 #[derive(Deserialize)]
 struct Line<'a> {
-    /// How often the file was written from its start before. Lines of an older round than the first are left over.
+    /// How often the file was written from its start before. Lines of another round than the first line's are leftovers.
     round: u64,
     #[serde(borrow)]
     key: Cow<'a, str>,
     created: i64,
-    /// The reply replaces only one that was stored before this.
+    /// The reply replaces only a reply that was stored before this time.
     oldest: i64,
     run_time_us: i64,
     #[serde(default)]
@@ -114,7 +114,7 @@ struct Line<'a> {
     response: &'a RawValue,
 }
 
-/// Stores the replies of tails that were left behind, and removes these.
+/// Stores the replies of tails that were left behind, and removes the tails.
 pub(super) fn take_in_tails(connection: &mut Connection, path: &Path) -> Result<(), CacheError> {
     let failed = |source| CacheError::Tail {
         path: path.to_owned(),
@@ -129,7 +129,7 @@ pub(super) fn take_in_tails(connection: &mut Connection, path: &Path) -> Result<
             line.clear();
             let mut limited = (&mut reader).take(LONGEST_LINE);
             limited.read_until(b'\n', &mut line).map_err(failed)?;
-            // The end, a line of an older round, or one that a kill has torn.
+            // This is the end, a line of an older round, or a line that a kill has torn.
             let Some(whole) =
                 whole(&line).filter(|line| *round.get_or_insert(line.round) == line.round)
             else {
@@ -143,7 +143,7 @@ pub(super) fn take_in_tails(connection: &mut Connection, path: &Path) -> Result<
     Ok(())
 }
 
-/// The tails beside `database` that no process holds: each is locked by its process as long as that lives.
+/// The tails beside `database` that no process holds. A process locks its tail as long as it lives.
 fn tails(database: &Path) -> io::Result<Vec<(File, PathBuf)>> {
     let mut prefix = database.file_name().unwrap_or_default().to_owned();
     prefix.push(TAIL);
@@ -164,7 +164,7 @@ fn tails(database: &Path) -> io::Result<Vec<(File, PathBuf)>> {
         match File::options().read(true).write(true).open(entry.path()) {
             Ok(file) if file.try_lock().is_ok() => tails.push((file, entry.path())),
             Ok(_) => {}
-            // Its process has just ended in order.
+            // The process of this tail has just ended in order.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -172,7 +172,7 @@ fn tails(database: &Path) -> io::Result<Vec<(File, PathBuf)>> {
     Ok(tails)
 }
 
-/// The line in `bytes`, which begin with the CRC-32 of the rest in eight hexadecimal digits. `None`: it is not whole.
+/// Parses the line in `bytes`, which begin with the CRC-32 of the rest in eight hexadecimal digits. `None` if the line is not whole.
 fn whole(bytes: &[u8]) -> Option<Line<'_>> {
     let (check, text) = bytes.strip_suffix(b"\n")?.split_at_checked(8)?;
     if check != format!("{:08x}", crc32fast::hash(text)).as_bytes() {
@@ -182,7 +182,7 @@ fn whole(bytes: &[u8]) -> Option<Line<'_>> {
 }
 
 impl Line<'_> {
-    /// Stores the reply, unless one that came later has taken its place.
+    /// Stores the reply, unless a later one has taken its place.
     fn insert(&self, connection: &Connection) -> rusqlite::Result<()> {
         let Some(key) = CacheKey::from_hex(&self.key) else {
             return Ok(());

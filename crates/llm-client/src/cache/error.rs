@@ -1,4 +1,4 @@
-//! What can be wrong with the file.
+//! The errors of the cache file.
 
 use std::{
     io,
@@ -39,13 +39,13 @@ pub enum CacheError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The thread that writes is gone.
+    /// The thread that writes has ended.
     #[error("the response cache {} cannot take a reply: its thread stopped by a fault in the program", path.display())]
     WriterStopped {
         /// The file.
         path: PathBuf,
     },
-    /// A file that an earlier version left beside it cannot be read or removed.
+    /// A file that an earlier version left beside the cache file cannot be read or removed.
     #[error("the response cache {} cannot use the files beside it whose names begin with its own and `-tail`: {source}", path.display())]
     Tail {
         /// The file.
@@ -92,18 +92,18 @@ impl CacheError {
         }
     }
 
-    /// Whether SQLite has found pages that make no sense.
+    /// Whether SQLite found damaged pages.
     pub(super) fn is_damage(&self) -> bool {
         matches!(self, Self::Sqlite { source, .. } if is_damage(source))
     }
 }
 
-/// Whether SQLite has found pages that make no sense.
+/// Whether SQLite found damaged pages.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
 }
 
-/// What is wrong, and what to do about it.
+/// The problem, with advice.
 fn sqlite_problem(error: &rusqlite::Error) -> String {
     let advice = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {

@@ -13,7 +13,7 @@ const APPLICATION: i64 = 0x5072_6243;
 /// How long to wait for another process.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Opens the file for writing, and creates it where it does not exist. A file of an earlier version is migrated, and a damaged
+/// Opens the file for writing, and creates it if it does not exist. A file of an earlier version is migrated, and a damaged
 /// one repaired.
 pub(super) fn open(path: &Path) -> Result<Connection, CacheError> {
     if let Some(folder) = path.parent() {
@@ -24,7 +24,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, CacheError> {
     }
     match prepare(path) {
         Err(error) if error.is_damage() => {
-            // Where it cannot be repaired, the first error says why it cannot be used.
+            // If it cannot be repaired, the first error says why it cannot be used.
             repair_file(path).map_err(|_| error)?;
             prepare(path)
         }
@@ -35,7 +35,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, CacheError> {
 fn prepare(path: &Path) -> Result<Connection, CacheError> {
     let sqlite = |source| CacheError::sqlite(path, source);
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(sqlite)?;
-    // Looked at before anything is changed: the file may belong to another program.
+    // Checked before anything is changed: the file may belong to another program.
     identify(&connection, path)?;
     write_ahead(&connection).map_err(sqlite)?;
     migrate(&mut connection, path)?;
@@ -54,7 +54,7 @@ fn repair_file(path: &Path) -> Result<(), CacheError> {
     }
 }
 
-/// Opens a file of any layout for reading. Not in SQLite's read-only mode: that one cannot read the log of a killed process.
+/// Opens a file of any layout for reading. SQLite's read-only mode is not used, because it cannot read the log of a killed process.
 pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = connect(path, OpenFlags::empty())?;
     connection.pragma_update(None, "query_only", true)?;
@@ -65,18 +65,18 @@ fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    // Damage is noticed where a page is read, before anything is made of it.
+    // Finds damage when a page is read, before its content is used.
     connection.pragma_update(None, "cell_size_check", true)?;
     Ok(connection)
 }
 
-/// Whose the file is.
+/// The owner of the file.
 pub(super) enum Owner {
     Nobody,
     Probity { format: i64 },
 }
 
-/// Whose the file is. Fails where this version cannot use it.
+/// Finds the owner of the file. Fails if this version cannot use it.
 pub(super) fn identify(connection: &Connection, path: &Path) -> Result<Owner, CacheError> {
     let numbers = || -> rusqlite::Result<(i64, i64, i64)> {
         let tables = "SELECT count(*) FROM sqlite_schema";
@@ -99,8 +99,8 @@ pub(super) fn identify(connection: &Connection, path: &Path) -> Result<Owner, Ca
     }
 }
 
-/// WAL keeps every committed reply when the process is killed, without waiting for the disk at each commit. What a power cut
-/// takes with it is called for again.
+/// WAL keeps every committed reply when the process is killed, without waiting for the disk at each commit. Replies that a power
+/// cut destroys are requested again.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     let mut tries = 0;
     loop {
@@ -120,7 +120,7 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
         }
     }
     connection.pragma_update(None, "synchronous", "normal")?;
-    // 16 MiB between two visits of the disk, and no larger log left behind.
+    // 16 MiB of log between two checkpoints, and no larger log left behind.
     let pages = (16 << 20) / pragma(connection, "page_size")?.max(1);
     connection.pragma_update(None, "wal_autocheckpoint", pages)?;
     connection.pragma_update(None, "journal_size_limit", 64 << 20)
@@ -128,7 +128,7 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), CacheError> {
     let sqlite = |source| CacheError::sqlite(path, source);
-    // Another process may be doing the same: the lock is taken first.
+    // Another process may be doing the same, so the lock is taken first.
     let transaction = begin(connection).map_err(sqlite)?;
     if !matches!(identify(&transaction, path)?, Owner::Probity { format } if format == FORMAT) {
         earlier::migrate(&transaction).map_err(sqlite)?;
@@ -143,7 +143,7 @@ pub(super) fn mark(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", FORMAT)
 }
 
-/// Begins to write. The lock is taken now, so that waiting for another process happens here and nowhere else.
+/// Begins a transaction that writes. The lock is taken now, so that waiting for another process happens here and nowhere else.
 pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }

@@ -1,4 +1,4 @@
-//! Under what a reply is stored.
+//! The keys under which replies are stored.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ pub struct KeyMaker {
 }
 
 impl KeyMaker {
-    /// For requests to the model of `settings`.
+    /// Creates a maker of keys for the model of `settings`.
     #[must_use]
     pub fn new(settings: &ModelSettings) -> Self {
         Self {

@@ -1,8 +1,8 @@
-//! The reply cache: every good reply, kept by what was asked.
+//! The reply cache: stores every good reply under a key of its request.
 //!
-//! Runs resume from it. [`Cached`] is the layer around a model, [`Cache`] the rules (ages, single flight, counters), and a
-//! [`ReplyStore`] keeps the replies: [`SqliteStore`], or a store of one's own. A reply is stored before its caller gets it, so
-//! the same call in the next run is answered from here, even when the process is killed.
+//! Runs resume from it. [`Cached`] is the layer around a model, [`Cache`] has the rules (ages, single flight, counters), and a
+//! [`ReplyStore`] keeps the replies: [`SqliteStore`], or your own store. A reply is stored before its caller gets it, so that
+//! the same call in the next run is answered from the cache, even if the process is killed.
 
 mod cached;
 mod contents;
@@ -60,7 +60,7 @@ pub struct Cache {
 struct Shared {
     store: Arc<dyn ReplyStore>,
     settings: CacheSettings,
-    /// When it was opened, in whole microseconds, as stored times are.
+    /// When the cache was opened, in whole microseconds, as stored times are.
     opened: SystemTime,
     flights: Flights,
     counters: Counters,
@@ -77,8 +77,8 @@ struct Counters {
 }
 
 impl Cache {
-    /// A cache in the SQLite file at `path`, which is created with its folder where it does not exist. Several processes may
-    /// have it open at once. The last clone that is dropped closes the file.
+    /// Opens a cache in the SQLite file at `path`. The file and its folder are created if they do not exist. Several processes may
+    /// have the file open at once. Dropping the last clone closes it.
     ///
     /// # Errors
     /// When the file cannot be created, read or written, is damaged, belongs to another program, or was written by a newer
@@ -88,7 +88,7 @@ impl Cache {
         Ok(Self::new(Arc::new(store), settings))
     }
 
-    /// A cache in a store of one's own. `max_bytes` of the settings is the store's to keep, and has no effect here.
+    /// Creates a cache in your own store. `max_bytes` of the settings has no effect here: keeping a limit is up to the store.
     #[must_use]
     pub fn new(store: Arc<dyn ReplyStore>, settings: CacheSettings) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl Cache {
         }
     }
 
-    /// The store's name: of a file, its path.
+    /// The store's name; for a file, its path.
     #[must_use]
     pub fn name(&self) -> String {
         self.shared.store.name()
@@ -117,7 +117,7 @@ impl Cache {
         self.shared.store.count()
     }
 
-    /// What happened since it was opened.
+    /// The counts since the cache was opened.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         let counters = &self.shared.counters;
@@ -130,8 +130,8 @@ impl Cache {
         }
     }
 
-    /// Why a reply could not be stored, the first time that happened: a full disk, for one. The reply was returned all the same;
-    /// the next run calls for it again.
+    /// The reason why a reply could not be stored, of the first such reply: for example, a full disk. The reply was still returned;
+    /// the next run requests it again.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.shared.trouble.get().cloned()
@@ -142,7 +142,7 @@ impl Cache {
         self.shared.flights.enter(key).await
     }
 
-    /// The reply stored under `key`, where the settings allow it to be used.
+    /// The reply stored under `key`, if the settings allow its use.
     async fn get(
         &self,
         key: &CacheKey,
@@ -152,7 +152,7 @@ impl Cache {
         Ok(stored.filter(|stored| self.is_usable(stored, context)))
     }
 
-    /// Stores `reply`. A failure is counted, and reported the first time: it must not cost the caller the reply.
+    /// Stores `reply`. A failure is counted, and logged the first time; the caller still gets the reply.
     async fn put(&self, key: &CacheKey, reply: &StoredReply) {
         let counters = &self.shared.counters;
         let Err(error) = self.shared.store.put(key, reply).await else {
@@ -172,7 +172,7 @@ impl Cache {
     fn is_usable(&self, stored: &StoredReply, context: &CallContext) -> bool {
         let settings = &self.shared.settings;
         let is_ignored = stored.created < self.shared.opened && settings.mode.refreshes(context);
-        // A clock that was set back makes a reply of the future, which is young.
+        // After the clock was set back, a reply may be from the future; it counts as new.
         let age = stored.created.elapsed().unwrap_or_default();
         !is_ignored && settings.max_age.is_none_or(|most| age <= most)
     }

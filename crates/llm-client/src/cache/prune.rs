@@ -1,4 +1,4 @@
-//! Removing replies from a cache file.
+//! Removes replies from a cache file.
 
 use std::{path::Path, time::SystemTime};
 
@@ -12,7 +12,7 @@ use super::{
     row::{Row, micros},
 };
 
-/// Which rows are removed: those that match all parts that are set. Without any, none.
+/// The rows to remove: rows that match all parts that are set. If no part is set, no row matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PruneFilter {
     /// Replies that were stored before this.
@@ -23,12 +23,12 @@ pub struct PruneFilter {
     pub damaged: bool,
 }
 
-/// What was removed.
+/// The result of removing rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pruned {
     /// Rows that were removed, or would be.
     pub rows: u64,
-    /// Bytes of their texts; of damaged rows 0.
+    /// Bytes of their texts; 0 for damaged rows.
     pub bytes: u64,
     /// Bytes of the file and its write-ahead log before.
     pub file_before: u64,
@@ -41,14 +41,14 @@ pub struct Pruned {
 /// Why a file keeps its size after rows were removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unshrunk {
-    /// The disk has too little room for a copy of what is kept.
+    /// The disk has too little room for a copy of the remaining content.
     NoRoom {
         /// Bytes that are free.
         free: u64,
         /// Bytes that are needed.
         needed: u64,
     },
-    /// SQLite failed to.
+    /// SQLite failed, with its reason.
     Failed(String),
 }
 
@@ -67,7 +67,7 @@ impl PruneFilter {
 impl SqliteStore {
     /// Removes the rows that `filter` matches from the file at `path`, and makes the file smaller; with `dry_run` it only counts
     /// them, and changes nothing. Other processes may use the file meanwhile: writing waits for their commits, 30 seconds at
-    /// most, and they call again for what was removed.
+    /// most, and they request removed replies again.
     ///
     /// # Errors
     /// When the file cannot be read or written.
@@ -89,7 +89,7 @@ impl SqliteStore {
         }
         let mut connection = file::open(path)?;
         let (rows, bytes) = match remove(&mut connection, filter) {
-            // A row in a page that cannot be read: the repair leaves it out.
+            // A row is in a page that cannot be read; the repair leaves it out.
             Err(error) if is_damage(&error) => {
                 let (rows, bytes) = matching(&connection, filter).map_err(sqlite)?;
                 repair::repair(&mut connection, path).map_err(sqlite)?;
@@ -136,7 +136,7 @@ fn remove(connection: &mut Connection, filter: &PruneFilter) -> rusqlite::Result
     Ok((rows, bytes))
 }
 
-/// Rewrites the file without the free space in it. SQLite writes a copy of what is kept into the folder for temporary files,
+/// Rewrites the file without the free space in it. SQLite writes a copy of the content into the folder for temporary files,
 /// and then into the write-ahead log beside the file.
 fn shrink(connection: &Connection, path: &Path) -> Result<(), Unshrunk> {
     let failed = |error: rusqlite::Error| Unshrunk::Failed(error.to_string());
@@ -147,7 +147,7 @@ fn shrink(connection: &Connection, path: &Path) -> Result<(), Unshrunk> {
         return Err(Unshrunk::NoRoom { free, needed });
     }
     connection.execute_batch("VACUUM").map_err(failed)?;
-    // Where another process reads, the log is emptied by the last process that closes the file.
+    // If another process reads, the last process that closes the file empties the log.
     let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     emptied.map_err(failed)
 }

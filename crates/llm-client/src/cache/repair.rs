@@ -1,4 +1,4 @@
-//! Saving what can be read of a damaged file.
+//! Saves the readable part of a damaged file.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ use super::{
 const KEY: usize = 32;
 
 /// Builds a new table of all rows that can be read and are intact. Other processes may have the file open meanwhile. Lost
-/// replies are called for again when they are needed.
+/// replies are requested again when they are needed.
 pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     let transaction = file::begin(connection)?;
-    // It reads the state before this transaction, and an error that it meets does not end the transaction.
+    // This connection reads the state before the transaction, and its errors do not end the transaction.
     let damaged = file::open_reader(path)?;
-    // The damaged table may not even be possible to drop: it is forgotten, and its pages are given back below.
+    // Dropping the damaged table may fail, so it is removed from the schema, and `VACUUM` frees its pages below.
     transaction.pragma_update(None, "writable_schema", true)?;
     let forgotten = transaction.execute_batch(
         "DELETE FROM sqlite_schema WHERE tbl_name = 'replies'; PRAGMA writable_schema = RESET",
@@ -49,13 +49,13 @@ pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Resu
         path.display(),
         counted(kept, "reply", "replies"),
     );
-    // Where there is no room for it, or others hold the file, it only stays larger than it need be.
+    // If there is no room for it, or another process holds the file, the file only stays larger than necessary.
     let _ = connection.execute_batch("VACUUM");
     Ok(())
 }
 
-/// Passes each row with its number to `each`, `None` for one that is damaged or cannot be read. Each row is read by itself: those
-/// beside one that cannot be read may be intact.
+/// Passes each row with its number to `each`, `None` for a row that is damaged or cannot be read. Each row is read by itself, because
+/// the neighbours of an unreadable row may be intact.
 pub(super) fn walk(
     connection: &Connection,
     mut each: impl FnMut(i64, Option<Row<'_>>) -> rusqlite::Result<()>,
@@ -107,7 +107,7 @@ fn last_row(connection: &Connection) -> i64 {
     last.unwrap_or(i64::MAX - 1)
 }
 
-/// No more rows than this fit into the file.
+/// The most rows that fit into the file.
 fn most_rows(connection: &Connection) -> rusqlite::Result<i64> {
     let pages = file::pragma(connection, "page_count")?;
     let bytes = pages.saturating_mul(file::pragma(connection, "page_size")?);

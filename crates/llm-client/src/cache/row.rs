@@ -26,7 +26,7 @@ pub(super) const CREATE: &str = "
 pub(super) const COLUMNS: &str =
     "key, created, run_time_us, failed, response, body, model, endpoint, checksum";
 
-/// Stores a row. One that is there is replaced when it was stored before `?10`, in microseconds since 1970.
+/// Stores a row. An existing row is replaced if it was stored before `?10`, in microseconds since 1970.
 const INSERT: &str = "
     INSERT INTO replies (key, created, run_time_us, failed, response, body, model, endpoint, checksum)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -41,18 +41,18 @@ pub(super) struct Row<'a> {
     pub(super) key: &'a [u8],
     pub(super) created: i64,
     pub(super) run_time_us: i64,
-    /// JSON of what failed attempts cost, where there were any.
+    /// JSON of the cost of failed attempts, if there were any.
     pub(super) failed: Option<&'a str>,
-    /// The wire text; empty where the model has none.
+    /// The wire text; empty if the model has none.
     pub(super) response: &'a str,
-    /// JSON of the reply in Probity's own form. Like the next two `None` in rows of earlier versions.
+    /// JSON of the reply in Probity's own form. This field and the next two are `None` in rows of earlier versions.
     pub(super) body: Option<&'a str>,
     pub(super) model: Option<&'a str>,
     pub(super) endpoint: Option<&'a str>,
 }
 
 impl<'a> Row<'a> {
-    /// The row in the first eight of [`COLUMNS`]. `None`: a column holds a value of another type.
+    /// Reads the row from the first eight of [`COLUMNS`]. `None`: a column holds a value of another type.
     pub(super) fn read(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<Option<Self>> {
         let (key, response) = (row.get_ref(0)?.as_blob(), row.get_ref(4)?.as_str());
         let (created, run_time_us) = (row.get_ref(1)?.as_i64(), row.get_ref(2)?.as_i64());
@@ -73,7 +73,7 @@ impl<'a> Row<'a> {
         Ok(read())
     }
 
-    /// The row in all of [`COLUMNS`], where its checksum fits it; `None` where it is damaged.
+    /// Reads the row from all of [`COLUMNS`], and compares its checksum; `None` if the row is damaged.
     pub(super) fn read_intact(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<Option<Self>> {
         let checksum = row.get_ref(8)?.as_i64().ok();
         Ok(Self::read(row)?.filter(|row| checksum == Some(row.checksum())))
@@ -98,7 +98,7 @@ impl<'a> Row<'a> {
         i64::from(sum.finalize())
     }
 
-    /// Stores the row with its checksum, in place of one that was stored before `oldest`.
+    /// Stores the row with its checksum, in place of a row that was stored before `oldest`.
     pub(super) fn insert(&self, connection: &Connection, oldest: i64) -> rusqlite::Result<()> {
         let mut insert = connection.prepare_cached(INSERT)?;
         insert.execute(params![
@@ -116,7 +116,7 @@ impl<'a> Row<'a> {
         Ok(())
     }
 
-    /// The reply in it. `None` when it does not hold what it should.
+    /// The reply in the row; `None` if a column does not hold what it should.
     pub(super) fn into_reply(self) -> Option<StoredReply> {
         let failed_attempts = match self.failed {
             None => Spend::default(),

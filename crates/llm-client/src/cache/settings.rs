@@ -1,10 +1,10 @@
-//! How the cache is used.
+//! The settings and counts of the cache.
 
 use std::{sync::Arc, time::Duration};
 
 use schema::CallContext;
 
-/// How the cache is used.
+/// The settings of the cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheSettings {
     /// Whether stored replies are used.
@@ -24,7 +24,7 @@ pub enum CacheMode {
     Use,
     /// Everything is requested again, once: replies stored before the cache was opened are ignored and replaced.
     Refresh,
-    /// As [`Refresh`](Self::Refresh) for calls of these rows; for all others stored replies are used.
+    /// Like [`Refresh`](Self::Refresh) for calls of these rows; for all others stored replies are used.
     RefreshRows(Arc<[CachedRow]>),
 }
 
@@ -57,7 +57,7 @@ impl CachedRow {
     }
 }
 
-/// What happened since a cache was opened.
+/// Counts since a cache was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
     /// Calls that were answered from the cache.

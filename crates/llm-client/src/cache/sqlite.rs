@@ -18,11 +18,11 @@ use super::{
 ///
 /// One thread writes; a commit takes all replies that wait for one, and `put` returns after the commit. Several processes may
 /// have the file open at once, each sees what the others stored, and the reply that was stored last under a key is kept.
-/// Every row has a checksum: a damaged reply is never returned. Where SQLite finds a page damaged, the file is repaired.
+/// Every row has a checksum: a damaged reply is never returned. If SQLite finds a page damaged, the file is repaired.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
-    /// Idle connections for reading. There are never more than threads that read at once.
+    /// Idle connections for reading, at most as many as threads that read at once.
     readers: Mutex<Vec<Connection>>,
     writer: Writer,
 }
@@ -31,10 +31,10 @@ impl SqliteStore {
     /// The version of the file's layout.
     pub const FORMAT: i64 = file::FORMAT;
 
-    /// Opens the file at `path`, which is created with its folder where it does not exist. It grows no larger than `max_bytes`.
+    /// Opens the file at `path`. The file and its folder are created if they do not exist. It grows no larger than `max_bytes`.
     ///
     /// # Errors
-    /// As [`Cache::open`](crate::Cache::open).
+    /// Like [`Cache::open`](crate::Cache::open).
     pub fn open(path: impl AsRef<Path>, max_bytes: Option<u64>) -> Result<Self, CacheError> {
         let path = path.as_ref();
         let writing = file::open(path)?;
@@ -116,7 +116,7 @@ impl ReplyStore for SqliteStore {
     }
 }
 
-/// Whether SQLite has found pages that make no sense.
+/// Whether SQLite found damaged pages.
 fn is_damage(error: &StoreError) -> bool {
     let StoreError::Failed(error) = error else {
         return false;

@@ -1,4 +1,4 @@
-//! Where replies are kept: the extension point, and what is stored.
+//! The store of replies: the extension point, and the stored data.
 
 use std::{
     error::Error,
@@ -12,26 +12,26 @@ use serde::{Deserialize, Serialize};
 
 use super::{CacheKey, error::CacheError};
 
-/// Keeps replies by key. An extension point: implement it to keep replies elsewhere than in a file, and give it to
-/// [`Cache::new`](crate::Cache::new). `examples/reply_store.rs` is one in memory.
+/// Stores replies by key. An extension point: implement it to keep replies elsewhere than in a file, and pass the store to
+/// [`Cache::new`](crate::Cache::new). `examples/reply_store.rs` is a store in memory.
 ///
 /// A call to a model waits for `get` before it is made and for `put` after it. Calls for different keys come at the same time;
-/// two for the same key do not, within one process.
+/// within one process, two calls for the same key do not.
 #[async_trait]
 pub trait ReplyStore: fmt::Debug + Send + Sync {
-    /// The reply stored under `key`; `None` where there is none.
+    /// The reply stored under `key`; `None` if there is none.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] makes the call go to the model, whose reply is then stored; [`StoreError::Failed`] fails the call.
     async fn get(&self, key: &CacheKey) -> Result<Option<StoredReply>, StoreError>;
 
-    /// Stores `reply` under `key`, in place of the one that is there. When it returns, the reply outlives the process.
+    /// Stores `reply` under `key`, in place of an existing one. When it returns, the reply outlives the process.
     ///
     /// # Errors
-    /// When the reply could not be stored. The caller gets the reply all the same, and the run reports the first failure.
+    /// When the reply could not be stored. The caller gets the reply anyway, and the run reports the first failure.
     async fn put(&self, key: &CacheKey, reply: &StoredReply) -> Result<(), StoreError>;
 
-    /// How many replies it holds, for messages and journals. A store that cannot count says 0.
+    /// The number of stored replies, for messages and journals. A store that cannot count returns 0.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -45,7 +45,7 @@ pub trait ReplyStore: fmt::Debug + Send + Sync {
     }
 }
 
-/// Why a store could not do its work.
+/// The errors of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// There is a reply under the key, and it is damaged.
@@ -73,8 +73,8 @@ pub struct StoredReply {
     pub failed_attempts: Spend,
     /// The reply in Probity's own form. `None`: stored by a version that kept only the wire text.
     pub body: Option<ReplyBody>,
-    /// The response body as it came over the wire, where the model has one. It is read again by today's settings, and `body`
-    /// stands in where that fails.
+    /// The response body as it came over the wire, if the model has one. It is parsed again by today's settings, and `body` is used
+    /// if that fails.
     pub wire: Option<JsonText>,
     /// The model's name on the wire. `None`: stored by an earlier version.
     pub model: Option<String>,
@@ -87,7 +87,7 @@ pub struct StoredReply {
 pub struct ReplyBody {
     /// As in [`ChatReply`], like all fields.
     pub content: String,
-    /// Reasoning, where there is some.
+    /// The reasoning, if there is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
     /// The tools that the model calls.

@@ -13,30 +13,30 @@ use super::{
     row::{Row, micros},
 };
 
-/// Most bytes of replies that wait, those included that are being committed.
+/// The most bytes of waiting replies, including replies that are being committed.
 const MOST: usize = 6 << 20;
-/// What a reply takes beside its texts.
+/// Bytes of a reply besides its texts.
 const BESIDE: usize = 300;
 /// Most replies of one commit.
 const GROUP: usize = 1024;
 
-/// Takes replies and commits them. A commit takes all that wait, so it costs little for each where many come at once. Dropping it
+/// Commits replies. A commit takes all waiting replies, so that it costs little for each when many come at once. Dropping the writer
 /// waits until all are committed.
 #[derive(Debug)]
 pub(super) struct Writer {
     path: PathBuf,
-    /// `None` only while it is dropped.
+    /// `None` only while the writer is dropped.
     jobs: Option<mpsc::UnboundedSender<Job>>,
     /// A permit for each byte that may wait.
     room: Arc<Semaphore>,
-    /// `None` only while it is dropped.
+    /// `None` only while the writer is dropped.
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
 enum Job {
     Put(Put),
-    /// A page cannot be read.
+    /// Repairs the file: a page cannot be read.
     Repair(oneshot::Sender<()>),
 }
 
@@ -53,7 +53,7 @@ struct Put {
     endpoint: Option<String>,
     /// Gets the result of the commit.
     done: oneshot::Sender<Result<(), CacheError>>,
-    /// Given back when the reply is committed or refused.
+    /// Released when the reply is committed or refused.
     _room: OwnedSemaphorePermit,
 }
 
@@ -77,7 +77,7 @@ impl Writer {
         })
     }
 
-    /// Stores `reply`, and returns when it is committed. Waits first where the replies that wait take too much memory.
+    /// Stores `reply`, and returns when it is committed. Waits first if the waiting replies take too much memory.
     pub(super) async fn put(&self, key: &CacheKey, reply: &StoredReply) -> Result<(), CacheError> {
         let stopped = || CacheError::WriterStopped {
             path: self.path.clone(),
@@ -116,7 +116,7 @@ impl Writer {
 
     fn send(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
-            // Where the thread is gone the job is dropped, and its waiter wakes.
+            // If the thread has ended, the job is dropped, and its waiter wakes.
             let _ = jobs.send(job);
         }
     }
@@ -166,7 +166,7 @@ fn run(mut connection: Connection, path: &Path, mut receiver: mpsc::UnboundedRec
         let mut committed = commit(&mut connection, &puts);
         let damaged = committed.as_ref().is_err_and(is_damage) || !repairs.is_empty();
         if damaged && may_repair {
-            // Once: a file that is damaged again at once lies on a disk that fails.
+            // Only once: a file that is damaged again at once is on a failing disk.
             may_repair = false;
             if let Err(error) = repair::repair(&mut connection, path) {
                 tracing::debug!(
@@ -182,7 +182,7 @@ fn run(mut connection: Connection, path: &Path, mut receiver: mpsc::UnboundedRec
         for put in puts {
             let result = match &committed {
                 Ok(()) => Ok(()),
-                // One that is too large must not take the others with it.
+                // A reply that is too large must not take the others with it.
                 Err(_) => commit(&mut connection, std::slice::from_ref(&put)),
             };
             // A caller that has gone away needs no answer.
@@ -193,14 +193,14 @@ fn run(mut connection: Connection, path: &Path, mut receiver: mpsc::UnboundedRec
     }
 }
 
-/// Writes a group in one transaction. All of it is in the file, or nothing.
+/// Writes a group in one transaction: all of it or nothing.
 fn commit(connection: &mut Connection, puts: &[Put]) -> rusqlite::Result<()> {
     if puts.is_empty() {
         return Ok(());
     }
     let transaction = file::begin(connection)?;
     for put in puts {
-        // In place of any row that is there.
+        // Replaces an existing row.
         put.row().insert(&transaction, i64::MAX)?;
     }
     transaction.commit()
