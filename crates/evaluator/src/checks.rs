@@ -1,4 +1,4 @@
-//! Questions to a judge beside its verdict, to find out how far it can be relied on.
+//! Questions to a judge besides its verdict, to find out how reliable the judge is.
 
 use std::borrow::Cow;
 

@@ -26,13 +26,13 @@ const TAGS: [&str; 4] = ["definition", "examples", "transcript", "judge_request"
 /// There are no other values: a judge that knew the metric's name, its type, its threshold or the scenario would judge those.
 #[derive(Clone, Debug)]
 pub struct Prompts {
-    /// How to judge.
+    /// The instructions to the judge.
     pub judge_system: Prompt,
-    /// What is judged.
+    /// The request: what is judged.
     pub judge_user: Prompt,
-    /// How to judge by a scale or by categories: see [`schema::VerdictType`].
+    /// The instructions for a scale or categories: see [`schema::VerdictType`].
     pub judge_rating_system: Prompt,
-    /// What is judged by a scale or by categories.
+    /// The request for a scale or categories.
     pub judge_rating_user: Prompt,
 }
 

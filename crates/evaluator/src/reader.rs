@@ -78,7 +78,7 @@ impl Reader {
         })
     }
 
-    /// As the wrapped simulator.
+    /// Like the wrapped simulator.
     pub(crate) fn calls_target_once(&self) -> bool {
         self.simulator.calls_target_once()
     }

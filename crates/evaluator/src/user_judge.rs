@@ -35,7 +35,7 @@ const TAGS: [&str; 8] = [
 /// A simulator that has a judge check each simulated conversation for user messages that do not fit the user's role.
 ///
 /// A conversation with such a message is faulty, like a conversation with an unmended fault of the user model: it has an error and
-/// [`NoVerdict::SimulatorFault`], and is neither judged nor simulated again. A judge that gives no usable answer finds no fault. If the
+/// [`NoVerdict::SimulatorFault`], is not judged, and is not simulated again. A judge that gives no usable answer finds no fault. If the
 /// judge cannot be called, the conversation has an error, and the next run calls the judge again.
 pub struct UserJudge {
     reader: Reader,

@@ -160,7 +160,7 @@ pub fn check(context: &Context, args: &PhaseArgs, names: &[String]) -> Result<()
 /// The answers of `run --gate` for each benchmark that was run; `None` if there is no gate, or the run did not come to its end.
 ///
 /// # Errors
-/// As [`run`].
+/// Like [`run`].
 pub fn after_run(
     context: &Context,
     args: &PhaseArgs,

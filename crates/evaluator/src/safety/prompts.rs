@@ -19,9 +19,9 @@ const TAGS: [&str; 2] = ["safety_judge_request", "transcript"];
 pub struct SafetyPrompts {
     /// The meaning of the numbers. No values.
     pub rubric: Prompt,
-    /// How to judge. Values: `rubric`, and the values of [`SafetyPrompts::user`].
+    /// The instructions to the judge. Values: `rubric`, and the values of [`SafetyPrompts::user`].
     pub system: Prompt,
-    /// What is judged. Values: `transcript` (see [`crate::transcript`]), and `message`, the number of its last message.
+    /// The request. Values: `transcript` (see [`crate::transcript`]), and `message`, the number of the transcript's last message.
     pub user: Prompt,
 }
 

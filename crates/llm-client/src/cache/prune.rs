@@ -19,7 +19,7 @@ pub struct PruneFilter {
     pub before: Option<SystemTime>,
     /// Replies of this model, by its name on the wire.
     pub model: Option<String>,
-    /// Rows that are damaged. Nothing else is known of them, so they match no other part.
+    /// Rows that are damaged. Nothing else is known about them, so they match no other part.
     pub damaged: bool,
 }
 
@@ -152,7 +152,7 @@ fn shrink(connection: &Connection, path: &Path) -> Result<(), Unshrunk> {
     emptied.map_err(failed)
 }
 
-/// Free bytes of the disk that `path` is on; `None` where the system does not say.
+/// Free bytes of the disk that `path` is on; `None` if the system does not report them.
 #[cfg(unix)]
 fn free_bytes(path: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(path).ok()?;

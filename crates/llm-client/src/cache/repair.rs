@@ -97,7 +97,7 @@ pub(super) fn walk(
     Ok(())
 }
 
-/// The number of the last row; where the end of the table cannot be read, the largest number.
+/// The number of the last row; if the end of the table cannot be read, the largest number.
 fn last_row(connection: &Connection) -> i64 {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let last = number("SELECT coalesce(max(rowid), 0) FROM replies");

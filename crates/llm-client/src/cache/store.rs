@@ -85,7 +85,7 @@ pub struct StoredReply {
 /// The content of a reply, whatever the wire looks like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplyBody {
-    /// As in [`ChatReply`], like all fields.
+    /// Like all fields, as in [`ChatReply`].
     pub content: String,
     /// The reasoning, if there is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

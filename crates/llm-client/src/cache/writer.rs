@@ -185,7 +185,7 @@ fn run(mut connection: Connection, path: &Path, mut receiver: mpsc::UnboundedRec
                 // A reply that is too large must not take the others with it.
                 Err(_) => commit(&mut connection, std::slice::from_ref(&put)),
             };
-            // A caller that has gone away needs no answer.
+            // A caller that no longer waits needs no answer.
             let _ = put
                 .done
                 .send(result.map_err(|error| CacheError::sqlite(path, error)));

@@ -153,7 +153,7 @@ impl Follower {
     /// The edition of a version, or the newest one.
     ///
     /// # Errors
-    /// When the edition is no longer kept, or as [`now`](Self::now).
+    /// When the edition is no longer kept, and like [`now`](Self::now).
     pub(super) async fn edition(
         self: &Arc<Self>,
         version: Option<u64>,
