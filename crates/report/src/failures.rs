@@ -6,7 +6,7 @@ use crate::text::{clean, excerpt, wrapped};
 
 /// The most examples kept of a reason.
 const EXAMPLES: usize = 3;
-/// The most reasons that are told apart.
+/// The most reasons that are distinguished.
 const REASONS: usize = 200;
 /// The most reasons that are shown.
 const SHOWN: usize = 20;
