@@ -7,7 +7,7 @@ use schema::{CostSum, ModelId, PhaseCost, statistics::TargetStatistics, text::co
 
 use super::{Block, Section, SectionPart};
 use crate::{
-    html::summary::{ReportSummary, RunFacts},
+    html::summary::{PartSummary, ReportSummary, RunFacts},
     judges::judges_that_never_vary,
     results::{cost_text, missing_notes},
     sheet::{Cell, Column, Sheet},
@@ -236,7 +236,8 @@ pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
     let mut lines: Vec<String> = summary.problems.iter().map(|line| clean(line)).collect();
     for part in &summary.parts {
         let targets = &part.statistics.targets;
-        let mut notes = missing_notes(targets);
+        let mut notes = scripted(part);
+        notes.extend(missing_notes(targets));
         notes.extend(targets.iter().filter_map(incomplete));
         notes.extend(
             judges_that_never_vary(&part.statistics)
@@ -259,6 +260,20 @@ pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
         },
         blocks: vec![Block::Warnings(lines)],
     })
+}
+
+/// A warning on targets that are scripted: a report that is passed on must not be taken for a measurement.
+fn scripted(part: &PartSummary) -> Vec<String> {
+    let is_scripted = |run: &&RunFacts| run.source.as_deref() == Some("scripted");
+    let scripted = part.runs.iter().filter(is_scripted);
+    let targets: Vec<String> = scripted.map(|run| clean(&run.target)).collect();
+    match targets.is_empty() {
+        true => Vec::new(),
+        false => vec![format!(
+            "{}: scripted, so the results follow fixed rules and say nothing about a real model.",
+            targets.join(", ")
+        )],
+    }
 }
 
 /// A warning on negative metrics that passed with an empty or cut-off reply, which cannot show the behaviour.
