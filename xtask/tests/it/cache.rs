@@ -107,6 +107,10 @@ fn one_row_is_called_for_again_and_the_others_come_from_the_cache() {
         "{}",
         misspelt.err
     );
+    let misspelt = "m01_s001_v1__scripted-careful";
+    let dry = project.run(&["run", "sycophancy", "--dry-run", "--force-row", misspelt]);
+    assert_eq!(dry.code, 2, "{}", dry.out);
+    assert!(dry.err.contains("did you mean"), "{}", dry.err);
     let sample = project.run(&["run", "sycophancy", "--force-row", "nothing of the sort"]);
     assert!(sample.err.contains("samples 0 to 0"), "{}", sample.err);
 }

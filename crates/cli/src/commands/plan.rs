@@ -46,6 +46,13 @@ pub fn show(
     phases: &[Phase],
 ) -> Result<Exit, Failure> {
     let imported = Imported::of(&context.layout, &args.selection, phases)?;
+    if !args.force_rows.is_empty() {
+        // A forecast that cannot be made is left out; an unknown row is an error.
+        let parts =
+            ModelRoles::and_imported(&config.settings, phases, &args.targets, imported.clone())?;
+        let chosen = choose(&context.layout, &args.selection, false)?;
+        force_rows::find(context, config, &parts.targets, &chosen, &args.force_rows)?;
+    }
     let found = cached(context, config, args, phases, &imported);
     let Planned {
         mut rows,
