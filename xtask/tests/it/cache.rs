@@ -144,7 +144,8 @@ fn replies_are_pruned_by_age() {
 #[test]
 fn a_cache_of_an_earlier_version_is_shown_as_it_is() {
     let project = Project::new();
-    let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/frozen/cache.sqlite");
+    let frozen = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../fixtures/frozen/single-judge/state/cache.sqlite");
     fs::create_dir(project.path(".probity")).unwrap();
     fs::copy(&frozen, project.path(FILE)).unwrap();
     let stats = printed(&project, &["cache", "stats", "--json"]);

@@ -553,7 +553,7 @@ fn files_of_other_programs_and_of_earlier_versions_have_reports() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
     for (folder, name) in [
         ("impactbench", "second-thoughts"),
-        ("frozen/benchmarks", "pressure"),
+        ("frozen/single-judge/benchmarks", "pressure"),
     ] {
         for (file, bytes) in crate::exports::content(&fixtures.join(folder)) {
             project.write(

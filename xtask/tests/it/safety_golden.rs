@@ -14,7 +14,7 @@ use common::Project;
 use schema::safety::results::{SafetyFile, SafetyResults};
 
 /// What tells one run from another and is no result.
-fn without_run(text: &str) -> Vec<u8> {
+pub fn without_run(text: &str) -> Vec<u8> {
     let mut file = SafetyFile::read("x", text).unwrap();
     // What is read is written again as it was.
     assert_eq!(file.to_json().unwrap(), text);
