@@ -70,27 +70,54 @@ fn halve(right_of_it: impl Fn(f64) -> bool) -> f64 {
     }
 }
 
-/// I(x; a, b), for `a` and `b` above 0 and 0 < `x` < 1. `x` and `y` sum to 1; both are given, so that neither loses
-/// digits.
-fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
-    let front = density(a, b, x, y);
-    if x < (a + 1.0) / (a + b + 2.0) {
-        front * fraction(a, b, x)
-    } else {
-        1.0 - front * a * fraction(b, a, y) / b
+/// The distribution Beta(a, b). What depends on `a` and `b` alone is computed once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beta {
+    a: f64,
+    b: f64,
+    /// What Stirling's approximation leaves of `ln(1 / (a B(a, b)))`.
+    stirling: f64,
+    scale: f64,
+}
+
+impl Beta {
+    /// `a` and `b` are above 0.
+    pub(crate) fn new(a: f64, b: f64) -> Self {
+        let n = a + b;
+        Self {
+            a,
+            b,
+            stirling: stirling_error(n) - stirling_error(a) - stirling_error(b),
+            scale: (n / (2.0 * PI * a * b)).sqrt() * b / n,
+        }
+    }
+
+    /// `x^a y^b / (a B(a, b))`, computed from the probability of `a` successes in `a + b` trials.
+    fn density(&self, x: f64, y: f64) -> f64 {
+        let (a, b) = (self.a, self.b);
+        let n = a + b;
+        (self.stirling - deviance(a, n * x) - deviance(b, n * y)).exp() * self.scale
+    }
+
+    /// The probabilities of less than `x` and of more, and the density times `x y`. 0 < `x` < 1. `x` and `y` sum to 1; both
+    /// are given, so that neither loses digits.
+    pub(crate) fn tails(&self, x: f64, y: f64) -> (f64, f64, f64) {
+        let (a, b) = (self.a, self.b);
+        let front = self.density(x, y);
+        if x < (a + 1.0) / (a + b + 2.0) {
+            let lower = front * fraction(a, b, x);
+            (lower, 1.0 - lower, front * a)
+        } else {
+            let upper = front * a * fraction(b, a, y) / b;
+            (1.0 - upper, upper, front * a)
+        }
     }
 }
 
-/// `x^a y^b / (a B(a, b))`, computed from the probability of `a` successes in `a + b` trials.
-fn density(a: f64, b: f64, x: f64, y: f64) -> f64 {
-    let n = a + b;
-    let exponent = stirling_error(n)
-        - stirling_error(a)
-        - stirling_error(b)
-        - deviance(a, n * x)
-        - deviance(b, n * y);
-    let chance = exponent.exp() * (n / (2.0 * PI * a * b)).sqrt();
-    chance * b / n
+/// I(x; a, b), for `a` and `b` above 0 and 0 < `x` < 1. `x` and `y` sum to 1; both are given, so that neither loses
+/// digits.
+pub(crate) fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
+    Beta::new(a, b).tails(x, y).0
 }
 
 /// `ln n!` minus Stirling's approximation `ln(sqrt(2 pi n) (n/e)^n)`, for an `n` above 0 that may be fractional.

@@ -39,6 +39,7 @@ mod label_order;
 mod missing;
 mod of_target;
 mod plan;
+pub mod power;
 mod rate_of_units;
 mod realism;
 mod reliability;
