@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use probity::PromptChoice;
 
 use crate::config::Flag;
 
@@ -24,6 +25,8 @@ pub struct PhaseArgs {
     pub gate: Option<PathBuf>,
     /// `--force-row`: conversations for which the models are called again.
     pub force_rows: Vec<String>,
+    /// `--prompts`: whether benchmarks move on to the newest prompts and rules.
+    pub prompts: PromptChoice,
 }
 
 /// The settings of the command line, which override the configuration.
@@ -157,6 +160,30 @@ pub struct Samples {
     num_samples: Option<u32>,
 }
 
+/// Which versions of the shipped prompts and rules are used.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PromptVersion {
+    Latest,
+}
+
+/// The versions of the shipped prompts and rules.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = OVER)]
+pub struct PromptArgs {
+    /// Move a benchmark on to the newest judge prompts and fault rules; without it, it keeps those that it began with
+    #[arg(long, value_name = "VERSION", value_enum, hide_possible_values = true)]
+    prompts: Option<PromptVersion>,
+}
+
+impl From<PromptArgs> for PromptChoice {
+    fn from(args: PromptArgs) -> Self {
+        match args.prompts {
+            Some(PromptVersion::Latest) => Self::Latest,
+            None => Self::Kept,
+        }
+    }
+}
+
 /// Flags of `run` and `simulate`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlayArgs {
@@ -178,6 +205,8 @@ pub struct PlayArgs {
     /// Call the models again for this conversation alone, by its conv_id; can be repeated
     #[arg(long = "force-row", value_name = "CONV_ID", help_heading = OVER, conflicts_with = "force")]
     force_rows: Vec<String>,
+    #[command(flatten)]
+    prompts: PromptArgs,
     #[command(flatten)]
     verbose: Verbose,
 }
@@ -229,6 +258,8 @@ pub struct JudgeArgs {
     #[command(flatten)]
     concurrency: Concurrency,
     #[command(flatten)]
+    prompts: PromptArgs,
+    #[command(flatten)]
     verbose: Verbose,
 }
 
@@ -252,6 +283,8 @@ pub struct PlanArgs {
     samples: Samples,
     #[command(flatten)]
     turns: Turns,
+    #[command(flatten)]
+    prompts: PromptArgs,
     /// The most dollars that the run may spend
     #[arg(long, value_name = "DOLLARS", value_parser = dollars, allow_negative_numbers = true, help_heading = OVER)]
     max_cost: Option<f64>,
@@ -304,6 +337,7 @@ impl From<PlayArgs> for PhaseArgs {
             add: false,
             gate: None,
             force_rows: args.force_rows,
+            prompts: args.prompts.into(),
             want_difference: None,
         }
     }
@@ -344,6 +378,7 @@ impl From<JudgeArgs> for PhaseArgs {
             add: false,
             gate: None,
             force_rows: Vec::new(),
+            prompts: args.prompts.into(),
             want_difference: None,
         }
     }
@@ -384,6 +419,7 @@ impl From<PlanArgs> for PhaseArgs {
             add: false,
             gate: None,
             force_rows: Vec::new(),
+            prompts: args.prompts.into(),
             want_difference: args.want_difference,
         }
     }

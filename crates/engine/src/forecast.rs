@@ -13,7 +13,10 @@ use schema::{
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{benchmark::RunOptions, phases::BenchmarkContext, phases::Phases};
+use crate::{
+    benchmark::{RunOptions, versions},
+    phases::{BenchmarkContext, Phases},
+};
 use store::{
     BenchmarkDir, Layout, RunError, fill_from_metrics,
     provenance::{
@@ -67,6 +70,7 @@ pub async fn forecast(
         name: name.to_owned(),
         prompts: dir.prompts(),
         benchmark,
+        versions: versions::of(&dir, options)?,
     };
     let mut found = Vec::new();
     for target in &phases.targets {

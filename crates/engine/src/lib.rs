@@ -30,7 +30,7 @@ pub mod safety;
 mod session;
 mod wanted;
 
-pub use benchmark::{Concurrency, Pipeline, RunOptions};
+pub use benchmark::{Concurrency, Pipeline, PromptChoice, RunOptions};
 pub use forecast::{Forecast, forecast};
 pub use journals::{JournalEnd, JournalSet};
 pub use phases::{AggregatorFactory, BenchmarkContext, PhaseFactory, Phases, SimulatorFactory};

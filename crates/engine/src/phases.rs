@@ -3,8 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use schema::{
-    Aggregator, Benchmark, Evaluator, MetricGenerator, ModelId, ScenarioGenerator, Simulator,
-    TargetRef,
+    Aggregator, Benchmark, Evaluator, MetricGenerator, ModelId, PromptVersions, ScenarioGenerator,
+    Simulator, TargetRef,
 };
 
 use store::RunError;
@@ -19,6 +19,8 @@ pub struct BenchmarkContext {
     pub prompts: PathBuf,
     /// The content of `benchmark.yaml`.
     pub benchmark: Benchmark,
+    /// The versions of the shipped prompts and rules that the benchmark keeps.
+    pub versions: PromptVersions,
 }
 
 /// Creates the phase `T` for a benchmark.

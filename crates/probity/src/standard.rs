@@ -184,6 +184,7 @@ impl Standard {
         self.replace(loaded, "target_system", &mut prompts.target_system)?;
         let settings = SimulatorSettings {
             user_context: loaded.benchmark.scenario.user_context.clone(),
+            fault_rules: loaded.versions.fault_rules,
             ..self.settings.simulator.clone()
         };
         let model = self

@@ -67,6 +67,7 @@ fn grades() -> Grades {
     Grades {
         format: "1.0.0".to_owned(),
         benchmark: BenchmarkRef::default(),
+        prompts: None,
         standards: Some(StandardsRef {
             file: "standards.json".to_owned(),
             reference_benchmark: "honesty".to_owned(),

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BenchmarkScore, Hazard};
+use crate::{BenchmarkScore, Hazard, PromptVersions};
 
 /// The content of `grades.json`: one file per benchmark, beside `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,6 +12,9 @@ pub struct Grades {
     pub format: String,
     /// The benchmark.
     pub benchmark: BenchmarkRef,
+    /// The versions of the shipped prompts and rules that the benchmark keeps. Absent for the first ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<PromptVersions>,
     /// The standards that the grades compare with; null without standards, in which case nothing is
     /// graded.
     pub standards: Option<StandardsRef>,
@@ -21,7 +24,7 @@ pub struct Grades {
 
 impl Grades {
     /// The version of the format that Probity writes.
-    pub const FORMAT: &str = "1.1.0";
+    pub const FORMAT: &str = "1.2.0";
 }
 
 /// The scored benchmark.

@@ -23,6 +23,7 @@
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
 //! - [`reply`]: strict parsing of a model's JSON reply, and retries with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
+//! - [`PromptVersions`]: the versions of the shipped prompts and rules that a benchmark is measured with.
 //! - [`json_rows`]: the rows of a large JSON list, one at a time. [`json_locate`]: the locations of values in a JSON text; [`json_pointer`]:
 //!   their names.
 //! - [`nearest`]: the known word that a misspelled one probably means.
@@ -74,6 +75,7 @@ pub mod panel;
 mod phase;
 pub mod prompt;
 mod prompt_tags;
+mod prompt_versions;
 mod realism;
 pub mod reasoning;
 mod record;
@@ -126,6 +128,7 @@ pub use open_files::{is_out_of_files, out_of_files};
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
 };
+pub use prompt_versions::{PromptVersions, UnknownPromptVersion};
 pub use realism::{Realism, RealismVerdict};
 pub use record::{Record, RecordCode, RecordMetadata, RecordRun};
 pub use replies::{IncompleteReplies, ReasoningReplies};

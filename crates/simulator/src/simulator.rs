@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, Conversation, Fingerprint, Item, PhaseError, PhaseErrorKind, Scenario, Simulator,
-    TargetRef, text::is_blank,
+    ChatModel, Conversation, Fingerprint, Item, PhaseError, PhaseErrorKind, PromptVersions,
+    Scenario, Simulator, TargetRef, text::is_blank,
 };
 use serde_json::json;
 
@@ -31,10 +31,12 @@ pub struct SimulatorSettings {
     /// The most rounds of tool calls of the target in one turn. After them it is instructed to answer in words; if it calls tools all the
     /// same, the conversation ends. 0 counts as 1. It has no effect without tools.
     pub max_tool_steps: u32,
+    /// The version of the [rules](crate::faults) that find faults in the user's messages: see [`PromptVersions::fault_rules`].
+    pub fault_rules: u32,
 }
 
 impl Default for SimulatorSettings {
-    /// Five turns with landmarks, no typos, seed 0, three tries, ten rounds of tool calls.
+    /// Five turns with landmarks, no typos, seed 0, three tries, ten rounds of tool calls, the newest fault rules.
     fn default() -> Self {
         Self {
             turns: 5,
@@ -44,6 +46,7 @@ impl Default for SimulatorSettings {
             user_context: None,
             tries: 3,
             max_tool_steps: 10,
+            fault_rules: PromptVersions::LATEST.fault_rules,
         }
     }
 }
@@ -165,6 +168,10 @@ impl Simulator for ChatSimulator {
                 "max_tool_steps".to_owned(),
                 settings.max_tool_steps.max(1).into(),
             );
+        }
+        // Records of the first version have no key, and stay equal.
+        if settings.fault_rules != PromptVersions::FIRST.fault_rules {
+            shown["fault_rules"] = settings.fault_rules.into();
         }
         Fingerprint {
             name: "ChatSimulator",

@@ -14,7 +14,9 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     BenchmarkDir, RunError,
-    provenance::{Settings, TargetProvenance, change_in_words, changes},
+    provenance::{
+        FAULT_RULES, PROMPT_VERSION, Settings, TargetProvenance, change_in_words, changes,
+    },
     write_atomically,
 };
 
@@ -141,7 +143,12 @@ fn beside(settings: &Settings, others: &Settings) -> Settings {
     let is_of_a_model =
         |key: &str| key.starts_with("evaluator_model.") || key.starts_with("judge_models.");
     let mut all = settings.clone();
-    for key in others.keys().filter(|key| !is_of_a_model(key)) {
+    // A missing version is the first.
+    let is_version = |key: &str| [PROMPT_VERSION, FAULT_RULES].contains(&key);
+    let added = others
+        .keys()
+        .filter(|key| !is_of_a_model(key) && !is_version(key));
+    for key in added {
         all.entry(key.clone()).or_insert(Value::Null);
     }
     all

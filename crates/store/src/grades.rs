@@ -7,11 +7,12 @@ use std::{
 
 use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and, statistics::support_grades};
 use schema::{
-    Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, Standards, statistics::Statistics,
+    Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, PromptVersions, Standards,
+    statistics::Statistics,
 };
 
 use super::{LoadedStandards, write_json};
-use crate::{BenchmarkDir, RunError, TargetDir, summaries::scores_error};
+use crate::{BenchmarkDir, RunError, TargetDir, provenance::Provenance, summaries::scores_error};
 
 /// The benchmark's description in grades and records.
 pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> BenchmarkRef {
@@ -41,6 +42,9 @@ pub fn write_grades(
     let grades = Grades {
         format: Grades::FORMAT.to_owned(),
         benchmark: benchmark_ref(dir, benchmark),
+        prompts: Provenance::read(dir)
+            .prompts
+            .filter(|versions| *versions != PromptVersions::FIRST),
         standards: standards.map(LoadedStandards::as_ref),
         scores,
     };

@@ -4,8 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use llm_client::{Cache, Cached, ModelSettings};
-use probity::{Forecast, Models, PhaseSettings, Phases, RunOptions, forecast};
-use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, TargetRef};
+use probity::{Forecast, Models, Phase, PhaseSettings, Phases, PromptChoice, RunOptions, forecast};
+use schema::{
+    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, PromptVersions,
+    TargetRef,
+};
+use store::provenance::begun_with;
 
 use super::{Context, models::ModelRoles};
 use crate::{
@@ -31,6 +35,65 @@ pub async fn look(
     for name in names {
         let rows = forecast(&context.layout, name, &phases, options).await;
         found.extend(rows.unwrap_or_default());
+    }
+    found
+}
+
+/// The versions of prompts and rules of which `cache` answers the most rows, for each benchmark whose files do not show which versions it
+/// began with; in a tie the newest. Benchmarks of which the cache answers nothing are left out: they begin with the newest.
+///
+/// Without this, a benchmark of which only the cache was kept would be paid for again after each change of the shipped prompts.
+pub async fn cached_versions(
+    context: &Context,
+    config: &Config,
+    parts: &ModelRoles<'_>,
+    settings: PhaseSettings,
+    options: &RunOptions,
+    names: &[String],
+    cache: &Cache,
+) -> BTreeMap<String, PromptVersions> {
+    let mut found = BTreeMap::new();
+    let choice = options.prompts == PromptChoice::Kept && PromptVersions::RELEASED.len() > 1;
+    if !choice || cache.count().unwrap_or_default() == 0 {
+        return found;
+    }
+    // Imported conversations are only judged. Elsewhere the judge's replies decide most, also before a command that only simulates.
+    let targets: Vec<String> = parts
+        .targets
+        .iter()
+        .map(|entry| entry.id.to_string())
+        .collect();
+    let whole = match parts.imported.is_empty() {
+        true => ModelRoles::of(&config.settings, &Phase::ALL, &targets).ok(),
+        false => None,
+    };
+    let looked_up: &[Phase] = match whole {
+        Some(_) => &[Phase::Simulate, Phase::Evaluate],
+        None => &[Phase::Evaluate],
+    };
+    let roles = whole.as_ref().unwrap_or(parts);
+    let Ok(phases) = phases(context, config, roles, settings, cache) else {
+        return found;
+    };
+    for name in names {
+        let dir = context.layout.benchmark(name);
+        if !dir.is_ok_and(|dir| matches!(begun_with(&dir), Ok(None))) {
+            continue;
+        }
+        let mut most = 0;
+        for versions in PromptVersions::RELEASED {
+            let options = RunOptions {
+                phases: looked_up.iter().copied().collect(),
+                found_versions: [(name.clone(), *versions)].into(),
+                ..options.clone()
+            };
+            let rows = forecast(&context.layout, name, &phases, &options).await;
+            let cached = rows.unwrap_or_default().iter().map(|row| row.cached).sum();
+            if cached > most {
+                most = cached;
+                found.insert(name.clone(), *versions);
+            }
+        }
     }
     found
 }

@@ -125,12 +125,17 @@ fn cached(
         let refreshed =
             force_rows::find(context, config, &parts.targets, &chosen, &args.force_rows).ok()?;
         let cache = open_cache(&config.settings, &path, &refreshed).ok()?;
-        let options = RunOptions {
+        let mut options = RunOptions {
+            prompts: args.prompts,
             force_rows: !refreshed.is_empty(),
             ..config.run_options(phases).ok()?
         };
         let runtime = Context::runtime().ok()?;
         let names = &chosen.names;
+        let versions = settings.clone();
+        let versions =
+            forecast::cached_versions(context, config, &parts, versions, &options, names, &cache);
+        options.found_versions = runtime.block_on(versions);
         let look = forecast::look(context, config, &parts, settings, &options, names, &cache);
         Some(runtime.block_on(look))
     };

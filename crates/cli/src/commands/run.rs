@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use llm_client::{CachedRow, Tally};
-use probity::{Layout, Phase, PhaseSettings, Pipeline, RunOptions, RunReport, Session};
+use probity::{
+    Layout, Phase, PhaseSettings, Pipeline, PromptChoice, RunOptions, RunReport, Session,
+};
 use serde_json::json;
 use store::read_benchmark;
 
@@ -83,6 +85,8 @@ struct Job<'a> {
     add: bool,
     /// The rows that are called for again although their replies are in the cache.
     refreshed: Vec<CachedRow>,
+    /// Whether the benchmarks move on to the newest prompts and rules.
+    prompts: PromptChoice,
 }
 
 /// Checks configuration, keys and benchmarks; reports all problems at once.
@@ -135,6 +139,7 @@ fn check<'a>(
             chosen,
             add: args.add,
             refreshed,
+            prompts: args.prompts,
         }),
         _ => Err(problems.into_failure()),
     }
@@ -200,12 +205,14 @@ impl Job<'_> {
         let models = build(&self.parts, resolved, &session)?;
         let mut phases = context.phases(models, self.settings.clone())?;
         phases.targets.extend(self.parts.imported.iter().cloned());
-        let options = RunOptions {
+        let mut options = RunOptions {
+            prompts: self.prompts,
             add_scenarios: self.add,
             force_rows: !self.refreshed.is_empty(),
             git: git::state(),
             ..config.run_options(self.phases)?
         };
+        self.find_versions(&mut options, &session).await;
         self.tell_forecast(&options, &session).await;
         let pipeline = Pipeline::new(
             Arc::clone(&session),
@@ -226,6 +233,23 @@ impl Job<'_> {
 }
 
 impl Job<'_> {
+    /// Adds the versions of prompts that the cache answers, for benchmarks whose files do not show which they began with.
+    async fn find_versions(&self, options: &mut RunOptions, session: &Session) {
+        if let Some(cache) = session.cache() {
+            let (names, settings) = (&self.chosen.names, self.settings.clone());
+            let found = forecast::cached_versions(
+                self.context,
+                self.config,
+                &self.parts,
+                settings,
+                options,
+                names,
+                cache,
+            );
+            options.found_versions = found.await;
+        }
+    }
+
     /// Prints which calls come from the cache, which are new, and why: before the first call, and only if there is something to report.
     async fn tell_forecast(&self, options: &RunOptions, session: &Session) {
         let Some(cache) = session.cache().filter(|_| !self.parts.called().is_empty()) else {

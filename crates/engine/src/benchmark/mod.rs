@@ -10,6 +10,7 @@ mod run;
 mod run_log;
 mod summarise;
 mod target;
+pub(crate) mod versions;
 mod write;
 
 use std::{
@@ -19,10 +20,11 @@ use std::{
 };
 
 use jiff::Timestamp;
-use schema::{Extra, ModelId, Phase};
+use schema::{Extra, ModelId, Phase, PromptVersions};
 use serde_json::{Value, json};
 
 use run::{BenchmarkEnd, BenchmarkRun};
+pub use versions::PromptChoice;
 
 use crate::{
     journals::JournalEnd,
@@ -74,6 +76,10 @@ pub struct RunOptions {
     /// What grades compare with: a standards file for all benchmarks, or a folder that holds `<uid>.json` for each. `None`, or a folder
     /// without that file: the benchmark's own `standards.json`, if it exists.
     pub standards: Option<PathBuf>,
+    /// Which versions of the shipped prompts and rules the benchmarks are measured with.
+    pub prompts: PromptChoice,
+    /// The versions of benchmarks that have no record, as the caller found them in the response cache: see [`begun_with`](store::provenance::begun_with).
+    pub found_versions: BTreeMap<String, PromptVersions>,
     /// The settings that scenarios are compared with.
     pub expected: Expected,
     /// The resolved configuration without secrets, for the manifest.
@@ -93,6 +99,8 @@ impl Default for RunOptions {
             samples: 1,
             concurrency: Concurrency::default(),
             standards: None,
+            prompts: PromptChoice::default(),
+            found_versions: BTreeMap::new(),
             expected: Expected::default(),
             config: Value::Null,
             git: Value::Null,
@@ -274,6 +282,7 @@ fn add_to_manifest(manifest: &mut Manifest, name: &str, end: &BenchmarkEnd) {
         json!({
             "fingerprints": end.fingerprints,
             "metrics": end.metrics,
+            "prompt_versions": end.versions,
             "counts": counts,
             "costs": costs,
             "failures": report.failures,

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, fs};
 
-use super::{Pipeline, run::BenchmarkRun};
+use super::{Pipeline, run::BenchmarkRun, versions};
 use crate::{phases::BenchmarkContext, progress::Progress};
 use schema::Phase;
 use store::{
@@ -96,6 +96,7 @@ impl Pipeline {
             name: name.to_owned(),
             prompts: dir.prompts(),
             benchmark,
+            versions: versions::of(&dir, &self.options)?,
         };
         self.check_phases(&loaded)?;
         self.check_input(&loaded, &dir, scenarios.is_empty())?;

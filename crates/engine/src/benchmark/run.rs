@@ -10,7 +10,7 @@ use std::{
 
 use futures::future::join_all;
 use journal::RunId;
-use schema::{Conversation, Phase, Summary};
+use schema::{Conversation, Phase, PromptVersions, Summary};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -52,6 +52,7 @@ pub(super) struct BenchmarkEnd {
     pub(super) report: crate::report::BenchmarkReport,
     pub(super) fingerprints: BTreeMap<String, Value>,
     pub(super) metrics: usize,
+    pub(super) versions: PromptVersions,
 }
 
 /// Conversations of one metric that are on disk.
@@ -91,6 +92,7 @@ impl<'p> BenchmarkRun<'p> {
             report: results.report,
             fingerprints: results.fingerprints,
             metrics: self.loaded.benchmark.metrics.len(),
+            versions: self.loaded.versions,
         }
     }
 
@@ -120,6 +122,7 @@ impl<'p> BenchmarkRun<'p> {
             report,
             fingerprints,
             metrics: self.loaded.benchmark.metrics.len(),
+            versions: self.loaded.versions,
         }
     }
 
@@ -143,6 +146,9 @@ impl<'p> BenchmarkRun<'p> {
 
     async fn phases(&mut self, run_id: &RunId, results: &mut Results) -> Result<(), RunError> {
         let pipeline = self.pipeline;
+        if pipeline.runs(Phase::Simulate) || pipeline.runs(Phase::Evaluate) {
+            self.record_versions()?;
+        }
         let force = pipeline.replaces();
         if pipeline.runs(Phase::GenMetrics) {
             let metrics = Generation::new(self, results).metrics(force).await;

@@ -7,6 +7,7 @@ mod compare;
 mod manifests;
 mod replaced;
 mod settings;
+mod versions;
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +16,7 @@ use std::{
     path::Path,
 };
 
-use schema::{Metric, ModelId, Scenario, text::hex};
+use schema::{Metric, ModelId, PromptVersions, Scenario, text::hex};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -24,11 +25,12 @@ pub use compare::{Difference, SettingGroup, TableProvenance, compare};
 pub use manifests::earlier_runs;
 pub use replaced::KeptCopy;
 pub use replaced::{ReplaceReason, ReplacedFile};
-pub use settings::{Settings, changes, label};
+pub use settings::{FAULT_RULES, PROMPT_VERSION, Settings, changes, label};
 pub use settings::{
     change_in_words, evaluator_settings, flatten as flatten_settings, judge_settings,
     safety_judge_settings, simulator_settings, target_settings,
 };
+pub use versions::begun_with;
 
 use crate::{BenchmarkDir, Layout, RunError, write_json};
 
@@ -38,6 +40,9 @@ pub struct Provenance {
     /// Version of this format.
     #[serde(default)]
     pub format_version: String,
+    /// The versions of the shipped prompts and rules that the benchmark keeps. Absent in the record of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<PromptVersions>,
     /// The metrics of the latest generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<GeneratedMetrics>,
@@ -100,7 +105,7 @@ pub struct FileProvenance {
 
 impl Provenance {
     /// Version of this format.
-    pub const FORMAT_VERSION: &str = "1.1.0";
+    pub const FORMAT_VERSION: &str = "1.2.0";
 
     /// The record of a benchmark. Empty if it is missing or cannot be read.
     #[must_use]

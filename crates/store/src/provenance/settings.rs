@@ -1,6 +1,9 @@
 //! The settings that a file was created with, one by one, and their names in messages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use schema::text::hex;
 use serde_json::{Value, json};
@@ -19,6 +22,12 @@ const INDIFFERENT: [&str; 7] = [
     "token_limit",
     "price",
 ];
+
+/// The setting that has the version of the judge's prompts. Absent for version 1, and where a user's own prompts replace them.
+pub const PROMPT_VERSION: &str = "prompt_version";
+
+/// The setting that has the version of the fault rules. Absent for version 1.
+pub const FAULT_RULES: &str = "fault_rules";
 
 /// The settings of the simulation. `config` is the public configuration, `scenarios` has a hash for each metric.
 pub fn simulator_settings(
@@ -208,6 +217,9 @@ pub(super) fn value<'s>(settings: &'s Settings, key: &str) -> Option<&'s Value> 
     if let Some(value) = settings.get(key) {
         return Some(value);
     }
+    if [PROMPT_VERSION, FAULT_RULES].contains(&key) && !settings.is_empty() {
+        return Some(first_version());
+    }
     let group = key
         .split_inclusive('.')
         .next()
@@ -216,7 +228,12 @@ pub(super) fn value<'s>(settings: &'s Settings, key: &str) -> Option<&'s Value> 
     others.then_some(&Value::Null)
 }
 
-/// A model is identified by its configured name and by its id; if both differ, only one is reported.
+fn first_version() -> &'static Value {
+    static FIRST: LazyLock<Value> = LazyLock::new(|| json!(1));
+    &FIRST
+}
+
+/// A version of prompts says which prompts differ. A model is identified by its configured name and by its id; if both differ, only one is reported.
 pub(super) fn without_repetition(mut keys: Vec<String>) -> Vec<String> {
     for (id, name) in [
         ("user", "user_model.model"),
@@ -225,6 +242,9 @@ pub(super) fn without_repetition(mut keys: Vec<String>) -> Vec<String> {
         if keys.iter().any(|key| key == name) {
             keys.retain(|key| key != id);
         }
+    }
+    if keys.iter().any(|key| key == PROMPT_VERSION) {
+        keys.retain(|key| key != "prompts" && !key.starts_with("prompts."));
     }
     keys
 }
@@ -248,6 +268,8 @@ pub fn label(key: &str) -> String {
             "judges" => "the judges".to_owned(),
             "tools" => "the tools".to_owned(),
             "prompts" => "the prompts".to_owned(),
+            PROMPT_VERSION => "the version of the judge prompts".to_owned(),
+            FAULT_RULES => "the version of the fault rules".to_owned(),
             other => other.to_owned(),
         },
     }
