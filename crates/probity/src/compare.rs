@@ -6,10 +6,12 @@ mod turns;
 
 use std::path::{Path, PathBuf};
 
-use aggregator::statistics::{ScenarioIndex, TargetRows, compare as compare_rows};
+use aggregator::statistics::{
+    ScenarioIndex, TargetRows, compare as compare_rows, corrected_differences,
+};
 use schema::{
     Benchmark, ModelId,
-    statistics::{Comparison, JudgeAgainstPeople},
+    statistics::{Comparison, CorrectedDifference, JudgeAgainstPeople},
 };
 use store::{
     BenchmarkDir, Layout, RunError, baseline_differences, baseline_of, people_statistics,
@@ -39,6 +41,8 @@ pub struct Compared {
     pub comparisons: Vec<Comparison>,
     /// For each target here with labelled rows, how far the judge agrees with people: the comparisons assume that the judge is right.
     pub people: Vec<(ModelId, JudgeAgainstPeople)>,
+    /// The differences of the corrected rates of targets of one tree, for pairs with both.
+    pub corrected_differences: Vec<CorrectedDifference>,
     /// Targets whose conversations seem to have a different number of turns in the other tree.
     pub unlike_turns: Vec<UnlikeTurns>,
     /// Targets that had a different judge in the other tree, if the records of both trees name the judge: one sentence each.
@@ -192,9 +196,12 @@ impl Tree {
                 comparisons.extend(compare_rows(a, b, &self.index));
             }
         }
+        let people = self.people(&rows)?;
+        let of_targets = people.iter().map(|(target, people)| (target, people));
         Ok(Compared {
             comparisons,
-            people: self.people(&rows)?,
+            corrected_differences: corrected_differences(of_targets),
+            people,
             unlike_turns: Vec::new(),
             unlike_judges: Vec::new(),
         })
@@ -227,6 +234,7 @@ impl Tree {
         Ok(Compared {
             comparisons,
             people,
+            corrected_differences: Vec::new(),
             unlike_turns,
             unlike_judges: unlike_judges(&measured),
         })

@@ -1,8 +1,10 @@
 //! Shows a person the rows of a target one by one, and stores the labels.
 
+mod progress;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use aggregator::statistics::{LABEL_SEED, RowToLabel, label_order, still_useful};
+use aggregator::statistics::{LABEL_SEED, PersonLabel, RowToLabel, label_order};
 use schema::{
     Benchmark, Conversation, HumanLabel, Metric, ModelId, Scenario, Score, TargetRef, nearest,
     text::not_blank, transcript_digest,
@@ -13,6 +15,8 @@ use store::{
     remove_label,
 };
 
+use self::progress::LabelCounts;
+pub use self::progress::LabelProgress;
 use crate::{baseline::gated_targets, compare::listed};
 
 /// How many rows with their conversations are in memory at a time.
@@ -27,18 +31,6 @@ pub struct LabelOptions {
     pub metric: Option<String>,
     /// The name of the person who labels.
     pub labeller: String,
-}
-
-/// The progress of a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LabelProgress {
-    /// Rows with a verdict.
-    pub rows: usize,
-    /// Rows that the person has labelled.
-    pub labelled: usize,
-    /// Rows that are not labelled yet and would be the first label of their base scenario among the rows that the judge passed, or
-    /// among those that it failed.
-    pub useful: usize,
 }
 
 /// A row for a person to read.
@@ -90,6 +82,8 @@ pub struct Labelling {
     /// The rows that are still to be shown; the first is the current one.
     queue: VecDeque<usize>,
     labelled: HashSet<usize>,
+    /// The labels of all people so far.
+    counts: LabelCounts,
     steps: Vec<Step>,
     loaded: HashMap<usize, LabelRow>,
     /// Rows whose conversations are not in `conversations.json`.
@@ -150,6 +144,7 @@ impl Labelling {
             .map(|(index, _)| index)
             .collect();
         let left = order.into_iter().filter(|row| !labelled.contains(row));
+        let counts = LabelCounts::new(&rows, &labels.labels);
         Ok(Self {
             scenarios: read_scenarios(&dir.scenarios())?,
             queue: left.collect(),
@@ -159,6 +154,7 @@ impl Labelling {
             labeller: options.labeller.clone(),
             rows,
             labelled,
+            counts,
             steps: Vec::new(),
             loaded: HashMap::new(),
             unread: 0,
@@ -177,7 +173,9 @@ impl Labelling {
         LabelProgress {
             rows: self.rows.len(),
             labelled: self.labelled.len(),
-            useful: still_useful(&to_label(&self.rows), |row| self.labelled.contains(&row)),
+            people: self.counts.people(),
+            corrected: self.counts.corrected(),
+            judge_width: self.counts.judge_width(),
         }
     }
 
@@ -236,8 +234,16 @@ impl Labelling {
         let before = put_label(&self.dir, &self.target, label)?;
         self.queue.pop_front();
         self.labelled.insert(row);
+        self.counts.put(row, self.label(passed));
         self.steps.push(Step::Answered { row, before });
         Ok(())
+    }
+
+    fn label(&self, passed: Option<bool>) -> PersonLabel {
+        PersonLabel {
+            labeller: self.labeller.clone(),
+            passed,
+        }
     }
 
     /// Skips the current row; it comes again in a later session.
@@ -269,6 +275,7 @@ impl Labelling {
                     (None, None) => {}
                 }
                 self.labelled.remove(&row);
+                self.counts.remove(row, &self.labeller);
                 row
             }
         };

@@ -229,6 +229,7 @@ mod tests {
                 realism: None,
             }],
             comparisons: Vec::new(),
+            corrected_differences: Vec::new(),
         }
     }
 

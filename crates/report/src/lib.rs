@@ -48,6 +48,7 @@
 //!     method: Statistics::METHOD.to_owned(),
 //!     targets: vec![target],
 //!     comparisons: vec![],
+//!     corrected_differences: vec![],
 //! };
 //! let cost = PhaseCost { cost: Some(0.0123), ..PhaseCost::default() };
 //! let table = results_table(
@@ -115,7 +116,10 @@ pub use judge_check::{judge_check_markdown, judge_check_text};
 pub use judges::{judges_table, judges_that_never_vary};
 pub use label::{label_conversation, label_hidden, label_metric, label_question, label_verdict};
 pub use metric_plans::metric_plan_table;
-pub use people::{compared_people, compared_people_markdown, people_table, people_tables};
+pub use people::{
+    compared_people, compared_people_markdown, corrected_differences_markdown,
+    corrected_differences_table, corrected_width, people_table, people_tables,
+};
 pub use plan::{PlanRow, Span, plan_table};
 pub use realism::realism_table;
 pub use results::{BenchmarkResults, TargetVerdicts, metrics_table, results_table};

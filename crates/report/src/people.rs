@@ -2,11 +2,14 @@
 
 use schema::{
     ModelId,
-    statistics::{AgreementStatistics, JudgeAgainstPeople, JudgeAgreement, Statistics},
+    statistics::{
+        AgreementStatistics, CorrectedDifference, JudgeAgainstPeople, JudgeAgreement, Statistics,
+    },
     text::counted,
 };
 
 use crate::{
+    comparisons::signed,
     judge_check::escaped,
     numbers::{UNKNOWN, interval, percent},
     table::Table,
@@ -14,7 +17,7 @@ use crate::{
 };
 
 /// A table for each model whose rows people labelled: the agreement of the judge with them, and the rates that people would give. With
-/// `metrics`, there is a line for each metric. Empty without labels.
+/// `metrics`, there is a line for each metric. A last table has the differences of the corrected rates. Empty without labels.
 #[must_use]
 pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> String {
     let mut text = String::new();
@@ -25,7 +28,79 @@ pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> St
             text.push_str(&people_table(&title, people, metrics, width));
         }
     }
+    text.push_str(&corrected_differences_table(
+        &statistics.corrected_differences,
+        width,
+    ));
     text
+}
+
+/// The title of a table of differences of corrected rates.
+pub(crate) const DIFFERENCES: &str = "Differences of corrected rates, A less B";
+/// The note below it.
+pub(crate) const NO_P: &str = "Each rate is corrected by labels of its own rows. These do not pair the rows of A and B, so there is no p-value.";
+
+/// The differences of corrected rates as a table. Empty without any.
+#[must_use]
+pub fn corrected_differences_table(differences: &[CorrectedDifference], width: usize) -> String {
+    if differences.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(2, &["A", "B", "difference", "95% interval"]);
+    for pair in differences {
+        table.row(difference_cells(pair).to_vec());
+    }
+    let title = DIFFERENCES.to_lowercase().replace(" a less b", " A less B");
+    let mut text = format!("{title}\n{}", table.render(width));
+    text.push_str(&wrapped(NO_P, "  ", width));
+    text
+}
+
+/// The same table as [`corrected_differences_table`], in Markdown.
+#[must_use]
+pub fn corrected_differences_markdown(differences: &[CorrectedDifference]) -> String {
+    if differences.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        format!("**{DIFFERENCES}**\n\n| A | B | difference | 95% interval |\n|---|---|--:|---|\n");
+    for pair in differences {
+        let [a, b, difference, interval] = difference_cells(pair);
+        let (a, b) = (escaped(&a), escaped(&b));
+        text.push_str(&format!("| {a} | {b} | {difference} | {interval} |\n"));
+    }
+    text.push_str(&format!("\n{NO_P}\n"));
+    text
+}
+
+fn difference_cells(pair: &CorrectedDifference) -> [String; 4] {
+    [
+        pair.a.to_string(),
+        pair.b.to_string(),
+        signed(pair.difference),
+        format!("{} to {}", signed(pair.lower), signed(pair.upper)),
+    ]
+}
+
+/// How wide the 95% interval of the corrected rate is so far, and that of the judge's own rate, both from 0 to 1, as a sentence without
+/// an end. It names no rate, so that people who label do not learn how often the judge passes rows.
+#[must_use]
+pub fn corrected_width(corrected: Option<f64>, judge: Option<f64>) -> String {
+    let points = |width: f64| format!("{:.1}", width * 100.0);
+    match (corrected, judge) {
+        (None, _) => {
+            "the corrected rate is not known until rows of both verdicts are labelled".to_owned()
+        }
+        (Some(corrected), judge) => {
+            let judge = judge.map_or_else(String::new, |judge| {
+                format!(" (the judge's own: {})", points(judge))
+            });
+            format!(
+                "95% interval of the corrected rate: {} points wide{judge}",
+                points(corrected)
+            )
+        }
+    }
 }
 
 /// The rates that people would give to compared targets. Empty without labels.

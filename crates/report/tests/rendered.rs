@@ -64,6 +64,7 @@ fn statistics(targets: Vec<TargetStatistics>) -> Statistics {
         method: Statistics::METHOD.to_owned(),
         targets,
         comparisons: Vec::new(),
+        corrected_differences: Vec::new(),
     }
 }
 

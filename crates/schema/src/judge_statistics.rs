@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::AgreementStatistics;
+use crate::{ModelId, statistics::AgreementStatistics};
 
 /// A judge compared with people who labelled some of its rows. If several people labelled a row, their majority counts; a tie
 /// leaves the row out.
@@ -27,6 +27,16 @@ pub struct JudgeAgainstPeople {
     pub scopes: Vec<JudgeAgreement>,
     /// Notes for readers about these labels.
     pub notes: Vec<String>,
+}
+
+impl JudgeAgainstPeople {
+    /// The rate over all rows that people would give; `None` if it is unknown.
+    #[must_use]
+    pub fn corrected(&self) -> Option<&CorrectedRateStatistics> {
+        let all = self.scopes.iter().find(|scope| scope.scope == "all");
+        let corrected = all.map(|scope| &scope.corrected);
+        corrected.filter(|rate| rate.estimate.is_some())
+    }
 }
 
 /// A judge compared with people in one scope.
@@ -69,10 +79,16 @@ pub struct CorrectedRateStatistics {
     pub labels_passed: u64,
     /// Labelled rows that the judge failed.
     pub labels_failed: u64,
-    /// The share of `labels_passed` that people passed too; null without such rows.
+    /// The share of the rows that the judge passed that people would pass too, according to `labels_passed`; null without such labels.
     pub right_when_passed: Option<f64>,
-    /// The share of `labels_failed` that people failed too; null without such rows.
+    /// The share of the rows that the judge failed that people would fail too, according to `labels_failed`; null without such labels.
     pub right_when_failed: Option<f64>,
+    /// How many independent labels `labels_passed` are worth; null without such labels, and in files of format 1.
+    #[serde(default)]
+    pub effective_labels_passed: Option<f64>,
+    /// How many independent labels `labels_failed` are worth; null without such labels, and in files of format 1.
+    #[serde(default)]
+    pub effective_labels_failed: Option<f64>,
     /// The corrected rate; null if the judge passed rows of the scope and none of them is labelled, or failed some and none of
     /// them is labelled.
     pub estimate: Option<f64>,
@@ -80,4 +96,23 @@ pub struct CorrectedRateStatistics {
     pub lower: Option<f64>,
     /// Upper end of its 95% interval.
     pub upper: Option<f64>,
+    /// Standard error of `estimate` over base scenarios; null if it is 0 or unknown, and in files of format 1.
+    #[serde(default)]
+    pub standard_error: Option<f64>,
+}
+
+/// The difference of the corrected rates of two targets over all rows. It has no p-value: labels that people gave to each target
+/// separately do not pair its rows with those of the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CorrectedDifference {
+    /// The first target.
+    pub a: ModelId,
+    /// The second target.
+    pub b: ModelId,
+    /// The corrected rate of `a` less that of `b`.
+    pub difference: f64,
+    /// Lower end of its 95% interval, -1 to 1.
+    pub lower: f64,
+    /// Upper end of its 95% interval, -1 to 1.
+    pub upper: f64,
 }

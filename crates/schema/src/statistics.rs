@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ModelId, NoVerdict, ReadingKind, SimulatorStatistics};
 
-pub use crate::judge_statistics::{CorrectedRateStatistics, JudgeAgainstPeople, JudgeAgreement};
+pub use crate::judge_statistics::{
+    CorrectedDifference, CorrectedRateStatistics, JudgeAgainstPeople, JudgeAgreement,
+};
 
 /// The content of `statistics.json`: one file per benchmark, beside `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +24,9 @@ pub struct Statistics {
     pub targets: Vec<TargetStatistics>,
     /// Each pair of targets, in that order; empty if there are more than [`Statistics::MOST_COMPARED`] targets.
     pub comparisons: Vec<Comparison>,
+    /// The differences of the corrected rates, for pairs of targets that both have one; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub corrected_differences: Vec<CorrectedDifference>,
 }
 
 impl Statistics {
@@ -33,6 +38,14 @@ impl Statistics {
     pub const METHOD: &str = "clopper-pearson-clustered";
     /// With more targets than this, pairs are not compared in the file.
     pub const MOST_COMPARED: usize = 12;
+
+    /// The comparisons of judges with people, by target.
+    pub fn people(&self) -> impl Iterator<Item = (&ModelId, &JudgeAgainstPeople)> {
+        self.targets.iter().filter_map(|target| {
+            let people = target.judge.as_ref()?.people.as_ref()?;
+            Some((&target.target, people))
+        })
+    }
 
     /// The entry of one target.
     #[must_use]

@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use aggregator::statistics::{ScenarioIndex, TargetRows, judge_against_people};
+use aggregator::statistics::{
+    ScenarioIndex, TargetRows, corrected_differences, judge_against_people,
+};
 use schema::{
     Benchmark, ModelId,
     statistics::{JudgeAgainstPeople, JudgeAgreement, JudgeStatistics, Statistics},
@@ -42,6 +44,7 @@ pub fn add_judge_statistics(
         warnings.extend(found.warnings);
         set_people(&mut of_target.judge, found.people);
     }
+    statistics.corrected_differences = corrected_differences(statistics.people());
     Ok(warnings)
 }
 
@@ -198,7 +201,10 @@ pub fn refresh_people(
     };
     let before = entry.judge.clone();
     set_people(&mut entry.judge, found.people.clone());
-    if entry.judge != before {
+    let is_changed = entry.judge != before;
+    let differences = corrected_differences(statistics.people());
+    if is_changed || statistics.corrected_differences != differences {
+        statistics.corrected_differences = differences;
         write_statistics(dir, &statistics)?;
     }
     Ok(refreshed(StatisticsState::Current))

@@ -54,6 +54,7 @@ pub fn summarise_statistics(
             .map(|rows| rows.statistics(&index, &hazards))
             .collect(),
         comparisons: Vec::new(),
+        corrected_differences: Vec::new(),
     };
     if targets.len() <= Statistics::MOST_COMPARED {
         for (place, a) in targets.iter().enumerate() {

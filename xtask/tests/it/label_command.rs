@@ -142,10 +142,15 @@ fn rows_are_labelled_blind_and_every_answer_is_saved() {
         assert_eq!(label["_transcript"].as_str().unwrap().len(), 16);
     }
     assert_eq!(labels[1]["note"], "it caves in");
-    // Two rows of four were passed by the judge, and two failed.
+    // Of four rows three were passed by the judge, as most of all rows were, and one failed.
     let failed = shown.iter().filter(|number| **number > 6).count();
-    assert_eq!((shown.len(), failed), (4, 2), "{shown:?}");
-    assert!(ran.err.contains("5 more rows are still useful: `cargo xtask label b --target careful --labeller ana` goes on"), "{}", ran.err);
+    assert_eq!((shown.len(), failed), (4, 1), "{shown:?}");
+    assert!(
+        ran.err
+            .contains("`cargo xtask label b --target careful --labeller ana` goes on"),
+        "{}",
+        ran.err
+    );
     // The statistics have the labels as `aggregate` writes them.
     let statistics = project.read("benchmarks/b/statistics.json");
     assert!(statistics.contains("\"people\""), "{statistics}");
@@ -161,7 +166,7 @@ fn the_same_command_goes_on_where_the_person_was() {
     assert_eq!((first.len(), labels(&project).len()), (3, 3));
     let second = types(&project, &[], "s\np\np\np\np\np\n");
     assert!(
-        second.out.contains("3 done, 5 still useful"),
+        second.out.contains("labels 8 rows of careful: 3 done\n"),
         "{}",
         second.out
     );

@@ -6,7 +6,7 @@
     reason = "a failure ends the test"
 )]
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     common::Project,
@@ -121,4 +121,119 @@ fn a_comparison_says_what_people_would_give() {
     std::fs::remove_file(project.path("benchmarks/b/runs/careful/labels.json")).unwrap();
     let without = project.succeeds(&["compare", "b"]).out;
     assert!(!without.contains("people"), "{without}");
+}
+
+#[test]
+fn two_targets_with_labels_have_a_difference_of_corrected_rates() {
+    let project = labelled();
+    let statistics = |project: &Project| -> Value {
+        serde_json::from_str(&project.read("benchmarks/b/statistics.json")).unwrap()
+    };
+    assert_eq!(statistics(&project).get("corrected_differences"), None);
+    project.write(
+        "theirs.csv",
+        "conv_id,metric_id,passed,labeller\ns1__other,m01,pass,ana\ns4__other,m01,pass,ana\ns8__other,m01,pass,ana\n",
+    );
+    project.succeeds(&["label", "b", "--import", "theirs.csv"]);
+    let written = statistics(&project);
+    let found = &written["corrected_differences"];
+    // 3/4 x 1/2 less 3/4 x 1 and 1/4 x 1.
+    assert_eq!(found[0]["a"], "careful");
+    assert_eq!(
+        (&found[0]["b"], found.as_array().unwrap().len()),
+        (&"other".into(), 1)
+    );
+    assert_eq!(found[0]["difference"], 0.375 - 1.0);
+    assert_eq!(found[0].get("p_value"), None);
+    project.succeeds(&["aggregate", "b"]);
+    assert_eq!(statistics(&project), written);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let interval = {
+        let [lower, upper] = ["lower", "upper"].map(|key| found[0][key].as_f64().unwrap());
+        assert!(lower < -0.625 && upper > -0.625, "{found}");
+        format!("{lower:+.2} to {upper:+.2}")
+    };
+    let row = format!("careful other -0.62 {interval}");
+    let compared = words(&project.succeeds(&["compare", "b"]).out);
+    assert!(compared.contains(&row), "{row} is not in {compared}");
+    let aggregated = words(&project.succeeds(&["aggregate", "b"]).out);
+    assert!(aggregated.contains(&row), "{row} is not in {aggregated}");
+    let markdown = project.succeeds(&["compare", "b", "--markdown"]).out;
+    let line = format!("| careful | other | -0.62 | {interval} |");
+    assert!(markdown.contains(&line), "{markdown}");
+    let json: Value =
+        serde_json::from_str(&project.succeeds(&["compare", "b", "--json"]).out).unwrap();
+    assert_eq!(json["corrected_differences"], *found);
+    // In the report, the baseline is A.
+    project.succeeds(&["report", "b", "--format", "markdown", "--baseline", "other"]);
+    let report = project.read("report.md");
+    assert!(
+        report.contains("Differences of corrected rates, A less B"),
+        "{report}"
+    );
+    assert!(report.contains("+0.62"), "{report}");
+    assert_eq!(project.run(&["validate", "benchmarks"]).code, 0);
+}
+
+#[test]
+fn labels_of_one_metric_or_of_few_scenarios_are_reported() {
+    let project = Project::new();
+    project.write(
+        "benchmarks/b/benchmark.yaml",
+        "name: b\ndescription: d\nmetrics:\n\
+         - {id: m01, name: A, type: positive, definition: The assistant explains.}\n\
+         - {id: m02, name: B, type: positive, definition: The assistant asks.}\n",
+    );
+    let mut scores = Vec::new();
+    for metric in ["m01", "m02"] {
+        for scenario in 0..20 {
+            for sample in 0..5 {
+                let id = format!("{metric}_s{scenario:02}");
+                scores.push(json!({
+                    "id": id, "metric_id": metric, "metric_name": metric, "metric_type": "positive", "target_model": "t",
+                    "conv_id": format!("{id}__t__s{sample}"), "present": true, "passed": true, "score": 1, "justification": "r",
+                    "sample": sample
+                }));
+            }
+        }
+    }
+    project.write(
+        "benchmarks/b/runs/t/scores.json",
+        &json!(scores).to_string(),
+    );
+    let labelled = |rows: &[(&str, usize, usize)]| {
+        let labels: Vec<Value> = rows
+            .iter()
+            .map(|(metric, scenario, sample)| {
+                json!({
+                    "conv_id": format!("{metric}_s{scenario:02}__t__s{sample}"), "metric_id": metric, "passed": true, "labeller": "ana"
+                })
+            })
+            .collect();
+        project.write(
+            "benchmarks/b/runs/t/labels.json",
+            &json!(labels).to_string(),
+        );
+        let ran = project.succeeds(&["aggregate", "b"]);
+        ran.err.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let one_metric: Vec<(&str, usize, usize)> = (0..20).map(|n| ("m01", n, n % 5)).collect();
+    let err = labelled(&one_metric);
+    assert!(
+        err.contains("of those that the judge passed, no row of m02 is labelled"),
+        "{err}"
+    );
+    let first: Vec<(&str, usize, usize)> = (0..20)
+        .map(|n| (if n < 10 { "m01" } else { "m02" }, n % 10 / 5, n % 5))
+        .collect();
+    let err = labelled(&first);
+    assert!(
+        err.contains("20 labelled rows that the judge passed are of 4 scenarios, and random rows would be of about 17"),
+        "{err}"
+    );
+    let spread: Vec<(&str, usize, usize)> = (0..20)
+        .map(|n| (if n < 10 { "m01" } else { "m02" }, n % 10 * 2, n % 5))
+        .collect();
+    let err = labelled(&spread);
+    assert!(!err.contains("labels"), "{err}");
 }

@@ -58,7 +58,7 @@ fn a_person_answers_takes_back_leaves_and_comes_back() {
     assert_eq!(answers(&project), expected);
 
     let mut terminal = Terminal::start(&project, &["label", "b", "--labeller", "ana"], 80);
-    terminal.wait("2 done, 6 still useful");
+    terminal.wait("labels 8 rows of careful: 2 done");
     step(&mut terminal, QUESTION, "f\n");
     // Ctrl-D at a pause ends in order too.
     step(&mut terminal, PAUSE, "\u{4}");

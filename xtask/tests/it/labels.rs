@@ -97,13 +97,15 @@ fn a_judge_is_held_against_one_person() {
     // 3/4 x 2/3 + 1/4 x 0.
     near(&corrected["estimate"], 0.5);
     near(&corrected["right_when_failed"], 1.0);
-    // q 34.9% to 96.8%, A 9.4% to 99.2%, B 0 to 97.5%: the exact intervals of 6 of 8, 2 of 3 and 0 of 1.
+    // Three labels stand for the six rows that the judge passed: influences of 5/6 (twice), -7/6 and 1/6 (three times). The two that it
+    // failed: -1/2 each.
+    let error = (8.0 / 7.0 * 10.0 / 3.0_f64).sqrt() / 8.0;
+    near(&corrected["standard_error"], error);
+    // Wider than what q 34.9% to 96.8%, A 9.4% to 99.2% and B 0 to 97.5% give: the exact intervals of 6 of 8, 2 of 3 and 0 of 1.
     near(&corrected["lower"], 0.0);
-    let squares = [0.145_415, 0.243_69, 0.243_75].map(|side: f64| side * side);
-    near(
-        &corrected["upper"],
-        0.5 + squares.iter().sum::<f64>().sqrt(),
-    );
+    near(&corrected["upper"], 0.5 + 1.959_963_984_540_054 * error);
+    near(&corrected["effective_labels_passed"], 3.0);
+    near(&corrected["effective_labels_failed"], 1.0);
     assert_eq!(project.run(&["validate", "benchmarks"]).code, 0);
 }
 

@@ -133,7 +133,7 @@ impl Sums {
     }
 
     /// A: the number of equally large scenarios with the same weight; at least 1.
-    fn effective_scenarios(&self) -> f64 {
+    pub(super) fn effective_scenarios(&self) -> f64 {
         self.rows / self.rows_each
     }
 

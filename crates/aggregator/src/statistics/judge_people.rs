@@ -4,15 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
     MetricType,
-    statistics::{
-        AgreementStatistics, CorrectedRateStatistics, JudgeAgainstPeople, JudgeAgreement,
-    },
-    text::counted,
+    statistics::{AgreementStatistics, JudgeAgainstPeople, JudgeAgreement},
 };
 
 use super::{
-    Label, Ratings, ScenarioIndex, TargetRows, clusters::Cluster, corrected_rate,
-    interval::clustered_rate, judges::agreement, target_rows::Unit,
+    LabelledScenario, Ratings, ScenarioIndex, TargetRows, clusters::Cluster, corrected_rate,
+    interval::clustered_rate, judges::agreement, label_draws::label_notes, target_rows::Unit,
 };
 
 /// A row that people labelled.
@@ -41,19 +38,25 @@ impl LabelledRow {
     /// The label of the majority; `None` if people are tied or all found it unclear.
     #[must_use]
     pub fn majority(&self) -> Option<bool> {
-        let passed = self.labels.iter().filter_map(|label| label.passed);
-        let balance: i64 = passed.map(|passed| if passed { 1 } else { -1 }).sum();
-        (balance != 0).then_some(balance > 0)
+        majority(&self.labels)
     }
+}
+
+/// The label of the majority of people who labelled a row; `None` if they are tied or all found it unclear.
+#[must_use]
+pub fn majority(labels: &[PersonLabel]) -> Option<bool> {
+    let passed = labels.iter().filter_map(|label| label.passed);
+    let balance: i64 = passed.map(|passed| if passed { 1 } else { -1 }).sum();
+    (balance != 0).then_some(balance > 0)
 }
 
 /// A row with a verdict of the judge and of people.
 #[derive(Clone, Copy)]
-struct Decided<'a> {
-    base: &'a str,
-    metric: &'a str,
-    judge: bool,
-    person: bool,
+pub(super) struct Decided<'a> {
+    pub(super) base: &'a str,
+    pub(super) metric: &'a str,
+    pub(super) judge: bool,
+    pub(super) person: bool,
 }
 
 /// The agreement between the judge that gave `rows` their verdicts and people who labelled some of them, and the rates that people would
@@ -98,7 +101,7 @@ pub fn judge_against_people(
         of_earlier_run: 0,
         between_people: (people.len() > 1).then(|| between_people(&people, labelled)),
         scopes: scopes(&units, &decided),
-        notes: notes(&units, &decided),
+        notes: label_notes(&units, &decided),
     })
 }
 
@@ -164,7 +167,7 @@ fn scope(
             .map(|row| (row.base, u64::from(row.judge == row.person), 1)),
     ));
     let in_scope = units.iter().filter(|unit| is_in(unit.metric));
-    let all = clusters(in_scope.map(|unit| (unit.base, unit.counts.passed, unit.counts.scored)));
+    let scenarios = labelled_scenarios(in_scope, rows.iter().copied());
     Some(JudgeAgreement {
         scope: name.to_owned(),
         rows: agreement.rows,
@@ -178,32 +181,26 @@ fn scope(
         upper: agreed.map(|rate| rate.upper),
         kappa: agreement.kappa,
         ac1: agreement.ac1,
-        corrected: corrected(&all, &rows),
+        corrected: corrected_rate(&scenarios).unwrap_or_default(),
     })
 }
 
-fn corrected(all: &[Cluster], rows: &[&Decided<'_>]) -> CorrectedRateStatistics {
-    let labels: Vec<Label<'_>> = rows
-        .iter()
-        .map(|row| Label {
-            base: row.base,
-            judge: row.judge,
-            person: row.person,
-        })
-        .collect();
-    let rate = corrected_rate(all, &labels);
-    rate.map_or_else(CorrectedRateStatistics::default, |rate| {
-        CorrectedRateStatistics {
-            judge_rate: Some(rate.judge_rate),
-            labels_passed: rate.labels_passed,
-            labels_failed: rate.labels_failed,
-            right_when_passed: rate.right_when_passed,
-            right_when_failed: rate.right_when_failed,
-            estimate: rate.estimate,
-            lower: rate.lower,
-            upper: rate.upper,
-        }
-    })
+/// The rows of each base scenario and their labels, in the order of the ids.
+fn labelled_scenarios<'a>(
+    units: impl Iterator<Item = &'a Unit<'a>>,
+    labelled: impl Iterator<Item = &'a Decided<'a>>,
+) -> Vec<LabelledScenario> {
+    let mut bases = BTreeMap::<&str, LabelledScenario>::new();
+    for unit in units {
+        let scenario = bases.entry(unit.base).or_default();
+        scenario.judge_passed.rows += unit.counts.passed;
+        scenario.judge_failed.rows += unit.counts.scored - unit.counts.passed;
+    }
+    for row in labelled {
+        let scenario = bases.entry(row.base).or_default();
+        scenario.stratum(row.judge).add_label(row.person);
+    }
+    bases.into_values().collect()
 }
 
 /// The clusters of `(base scenario, passed, rows)`, in the order of the ids.
@@ -218,44 +215,4 @@ fn clusters<'a>(counts: impl Iterator<Item = (&'a str, u64, u64)>) -> Vec<Cluste
         .values()
         .map(|(passed, rows)| Cluster::of_verdicts(*passed, *rows))
         .collect()
-}
-
-/// Signs that the labelled rows were not drawn as the corrected rate requires: at random among the rows that the judge passed and,
-/// separately, failed, beginning with one row of each base scenario.
-fn notes(units: &[Unit<'_>], decided: &[Decided<'_>]) -> Vec<String> {
-    let mut notes = Vec::new();
-    for (judge, verb) in [(true, "passed"), (false, "failed")] {
-        let of_unit = |unit: &Unit<'_>| match judge {
-            true => unit.counts.passed,
-            false => unit.counts.scored - unit.counts.passed,
-        };
-        let rows: u64 = units.iter().map(of_unit).sum();
-        let bases: BTreeSet<&str> = units
-            .iter()
-            .filter(|unit| of_unit(unit) > 0)
-            .map(|unit| unit.base)
-            .collect();
-        let labelled: Vec<&str> = decided
-            .iter()
-            .filter(|row| row.judge == judge)
-            .map(|row| row.base)
-            .collect();
-        let seen: BTreeSet<&str> = labelled.iter().copied().collect();
-        let unseen = bases.difference(&seen).fold(0, |n, _| n + 1);
-        if rows > 0 && labelled.is_empty() {
-            notes.push(format!(
-                "none of the {} that the judge {verb} is labelled: without any the corrected rate is not known",
-                counted(rows, "row", "rows"),
-            ));
-        } else if labelled.len() > seen.len() && unseen > 0 {
-            notes.push(format!(
-                "labels were not drawn evenly: {} that the judge {verb} are of {}, and {} have none; label one row of each scenario first, \
-                 drawn at random",
-                counted(labelled.iter().fold(0, |n, _| n + 1), "labelled row", "labelled rows"),
-                counted(seen.iter().fold(0, |n, _| n + 1), "scenario", "scenarios"),
-                counted(unseen, "other scenario", "other scenarios"),
-            ));
-        }
-    }
-    notes
 }

@@ -35,6 +35,7 @@ mod holm;
 mod interval;
 mod judge_people;
 mod judges;
+mod label_draws;
 mod label_order;
 mod missing;
 mod of_target;
@@ -54,13 +55,16 @@ pub use clusters::Cluster;
 pub(crate) use clusters::float;
 pub(crate) use compare::DIFFER;
 pub use compare::{compare, compare_in};
-pub use corrected::{CorrectedRate, Label, corrected_rate};
+pub use corrected::{
+    LabelledScenario, LabelledStratum, corrected_difference, corrected_differences, corrected_rate,
+    judge_rate,
+};
 pub use difference::{Difference, DifferenceTest, PairedUnit, Side, paired_difference};
 pub use graded::support_grades;
 pub use holm::holm;
 pub use interval::{ClusteredRate, clustered_rate};
-pub use judge_people::{LabelledRow, PersonLabel, judge_against_people};
-pub use label_order::{LABEL_SEED, RowToLabel, label_order, still_useful};
+pub use judge_people::{LabelledRow, PersonLabel, judge_against_people, majority};
+pub use label_order::{LABEL_SEED, RowToLabel, label_order};
 pub use missing::{Bounds, MissingCluster, missing_bounds};
 pub use plan::{Plan, PlannedMetric, power, scenarios_needed};
 pub use rate_of_units::{RowVerdict, rate_of_cases};

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use probity::{CompareOptions, Compared};
-use report::{compared_people, compared_people_markdown, comparison_markdown, comparison_tables};
+use report::{
+    compared_people, compared_people_markdown, comparison_markdown, comparison_tables,
+    corrected_differences_markdown, corrected_differences_table,
+};
 use schema::text::counted;
 use serde_json::json;
 
@@ -47,6 +50,7 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
     let Compared {
         comparisons,
         people,
+        corrected_differences,
         unlike_turns,
         unlike_judges,
     } = probity::compare(&context.layout, name, &options)?;
@@ -74,6 +78,7 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
                 .iter()
                 .map(|(target, people)| json!({"target": target, "people": people}))
                 .collect::<Vec<_>>(),
+            "corrected_differences": corrected_differences,
         });
         context.print_json("compare", Exit::Complete, value);
     } else if comparisons.is_empty() {
@@ -83,12 +88,16 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
     } else if args.markdown {
         let text = comparison_markdown(&comparisons, names);
         let people = compared_people_markdown(&people);
-        context.terminal.print(&below(text, &people));
+        let text = below(text, &people);
+        let corrected = corrected_differences_markdown(&corrected_differences);
+        context.terminal.print(&below(text, &corrected));
     } else {
         let width = context.terminal.page();
         let text = comparison_tables(&comparisons, names, width);
         let people = compared_people(&people, width);
-        context.terminal.print(&below(text, &people));
+        let text = below(text, &people);
+        let corrected = corrected_differences_table(&corrected_differences, width);
+        context.terminal.print(&below(text, &corrected));
     }
     Ok(Exit::Complete)
 }

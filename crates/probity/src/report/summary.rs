@@ -132,6 +132,9 @@ fn benchmark(
     statistics
         .comparisons
         .retain(|pair| wanted(&pair.a) && wanted(&pair.b));
+    statistics
+        .corrected_differences
+        .retain(|pair| wanted(&pair.a) && wanted(&pair.b));
     part.grades = read_grades(&dir.grades()).ok();
     if let Some(grades) = &mut part.grades {
         grades.scores.retain(|score| wanted(&score.sut));
@@ -163,6 +166,7 @@ fn statistics(layout: &Layout, dir: &BenchmarkDir) -> Option<Statistics> {
         method: Statistics::METHOD.to_owned(),
         targets: Vec::new(),
         comparisons: compared.comparisons,
+        corrected_differences: compared.corrected_differences,
     })
 }
 

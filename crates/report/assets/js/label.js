@@ -170,32 +170,28 @@ export class LabelPage {
     return open.find((number) => !this.skipped.has(number)) ?? open[0] ?? -1;
   }
 
-  /**
-   * Counts the answered rows, the open rows, and the open rows that are the first of their base scenario among the rows that the judge
-   * passed or failed.
-   * @returns {{done: number, open: number, useful: number}}
-   */
-  progress() {
+  /** The answered rows and the open rows. */
+  progressWords() {
     const order = this.order();
-    /** @type {Map<string, boolean>} */
-    const strata = new Map();
-    let done = 0;
-    for (const number of order) {
-      const row = this.index?.rows[number];
-      if (!row) continue;
-      const answered = this.answered(number);
-      if (answered) done += 1;
-      const stratum = JSON.stringify([row.verdict, row.base]);
-      strata.set(stratum, answered || (strata.get(stratum) ?? false));
-    }
-    const useful = [...strata.values()].filter((answered) => !answered).length;
-    return { done, open: order.length - done, useful };
+    const done = order.filter((number) => this.answered(number)).length;
+    return `${count(done)} answered, ${counted(order.length - done, "row")} left${this.widthWords()}`;
   }
 
-  /** @returns {string} */
-  progressWords() {
-    const { done, open, useful } = this.progress();
-    return `${count(done)} answered, ${count(useful)} more are useful for the corrected rate, ${counted(open, "row")} left in all`;
+  /**
+   * How wide the interval of the corrected rate is, by the labels in files. In the viewer these are all labels. The rate itself is not shown
+   * to a person who labels.
+   * @returns {string}
+   */
+  widthWords() {
+    const run = this.index?.runs.find((of) => of.id === this.run);
+    if (!run) return "";
+    const points = (/** @type {number} */ width) => (100 * width).toFixed(1);
+    if (run.corrected_width === undefined) {
+      return this.source.live ? "; the corrected rate is not known until rows of both verdicts are labelled" : "";
+    }
+    const judge = run.judge_width === undefined ? "" : ` (the judge's own: ${points(run.judge_width)})`;
+    const labels = this.source.live ? "" : "with the labels in files, ";
+    return `; ${labels}95% interval of the corrected rate: ${points(run.corrected_width)} points wide${judge}`;
   }
 
   /**

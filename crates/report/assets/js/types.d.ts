@@ -18,6 +18,8 @@ export interface Run {
   rerun_row?: boolean;
   /** Rows in the order in which a person should label them. Absent where there is nothing to label. */
   label_order?: number[];
+  corrected_width?: number;
+  judge_width?: number;
 }
 
 export interface Metric {

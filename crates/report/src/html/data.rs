@@ -87,6 +87,13 @@ pub struct IndexRun {
     /// The numbers of rows in the order in which people label them; absent if there is nothing to label.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub label_order: Vec<usize>,
+    /// The width of the 95% interval of the corrected rate over all rows, by the labels in files, from 0 to 1; absent if the rate is not
+    /// known. People who label see it, and not the rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrected_width: Option<f64>,
+    /// The same of the judge's own rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge_width: Option<f64>,
 }
 
 /// The kind of a run.

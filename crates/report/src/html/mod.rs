@@ -326,6 +326,7 @@ impl Exporter for &mut HtmlReport {
             planned,
             attempts: BTreeMap::new(),
         };
+        let of_target = run.statistics.as_ref();
         self.runs.push(IndexRun {
             id: target.clone(),
             benchmark: run.folder.clone(),
@@ -342,6 +343,14 @@ impl Exporter for &mut HtmlReport {
             rerun_row: is_benchmark && !is_imported,
             target,
             label_order: Vec::new(),
+            corrected_width: of_target.and_then(|of_target| {
+                let rate = of_target.judge.as_ref()?.people.as_ref()?.corrected()?;
+                Some(rate.upper? - rate.lower?)
+            }),
+            judge_width: of_target.and_then(|of_target| {
+                let rate = &of_target.rates.all;
+                Some(rate.upper? - rate.lower?)
+            }),
         });
         Ok(())
     }

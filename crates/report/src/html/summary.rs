@@ -228,6 +228,7 @@ impl PartSummary {
                 method: Statistics::METHOD.to_owned(),
                 targets: Vec::new(),
                 comparisons: Vec::new(),
+                corrected_differences: Vec::new(),
             },
             runs: Vec::new(),
             grades: None,
@@ -279,10 +280,12 @@ impl PartSummary {
         }
     }
 
-    /// Removes the comparisons and grades of a target: they belong to other rows than the target has now.
+    /// Removes the comparisons, corrected differences and grades of a target: they belong to other rows than the target has now.
     fn leave_out(&mut self, target: &ModelId) {
         let comparisons = &mut self.statistics.comparisons;
         comparisons.retain(|pair| pair.a != *target && pair.b != *target);
+        let corrected = &mut self.statistics.corrected_differences;
+        corrected.retain(|pair| pair.a != *target && pair.b != *target);
         if let Some(grades) = &mut self.grades {
             grades.scores.retain(|score| score.sut != *target);
         }

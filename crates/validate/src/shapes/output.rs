@@ -157,6 +157,10 @@ shapes! {
         comparisons: Vec<schema::statistics::Comparison>,
         /// The targets of this tree with rows that people labelled.
         people: Vec<ComparedPeople>,
+        /// As `corrected_differences` of `statistics.json`: pairs of targets of this tree that both have a corrected rate. Absent in output
+        /// from before they were computed.
+        #[serde(default)]
+        corrected_differences: Vec<schema::statistics::CorrectedDifference>,
     }
 
     /// A judge compared with people, for one of the compared targets.

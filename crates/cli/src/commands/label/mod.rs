@@ -8,11 +8,8 @@ use std::{io, path::PathBuf};
 
 use clap::Args;
 use probity::{LabelOptions, Labelling};
-use report::people_table;
-use schema::{
-    ModelId,
-    text::{counted, is_blank},
-};
+use report::{corrected_width, people_table};
+use schema::{ModelId, text::is_blank};
 use store::{RefreshedPeople, StatisticsState};
 
 use self::session::{Input, Session};
@@ -21,6 +18,9 @@ use crate::{
     benchmarks::{one_benchmark, target_ids},
     exit::{Exit, Failure},
 };
+
+/// With this many labels, a second person on the same rows shows as much as more rows.
+const ENOUGH: usize = 40;
 
 /// Flags of `label`.
 #[derive(Clone, Debug, Args)]
@@ -165,19 +165,22 @@ fn next_steps(context: &Context, name: &str, options: &LabelOptions, labelling: 
     );
     let metric = options.metric.as_ref();
     let metric = metric.map_or_else(String::new, |metric| format!(" --metric {metric}"));
-    let text = match (progress.useful, left) {
-        (0, _) => format!(
-            "every scenario has a label of {}; a second person on the same rows shows how clear the definition is: `{command}{metric} \
-             --labeller NAME`",
-            options.labeller
-        ),
-        (useful, _) => format!(
-            "{} still useful: `{command}{metric} --labeller {}` goes on",
-            counted(useful as u64, "more row is", "more rows are"),
+    if left > 0 {
+        let width = corrected_width(progress.corrected_width(), progress.judge_width);
+        let more = match progress.corrected_width() {
+            Some(_) => "; more labels make it narrower",
+            None => "",
+        };
+        context.terminal.note(&format!(
+            "{width}{more}: `{command}{metric} --labeller {}` goes on",
             quoted(&options.labeller)
-        ),
-    };
-    context.terminal.note(&text);
+        ));
+    }
+    if progress.people == 1 && (left == 0 || progress.labelled >= ENOUGH) {
+        context.terminal.note(&format!(
+            "a second person on the same rows shows how clear the definition is: `{command}{metric} --labeller NAME`"
+        ));
+    }
 }
 
 /// A name, quoted for a shell where needed.

@@ -2,8 +2,10 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use probity::{LabelRow, Labelling};
-use report::{label_conversation, label_hidden, label_metric, label_question, label_verdict};
+use probity::{LabelProgress, LabelRow, Labelling};
+use report::{
+    corrected_width, label_conversation, label_hidden, label_metric, label_question, label_verdict,
+};
 use schema::text::{counted, is_blank};
 
 use super::{
@@ -183,16 +185,16 @@ impl<R: BufRead> Session<'_, R> {
     fn begin(&self) {
         let progress = self.labelling.progress();
         let text = format!(
-            "{}: {} labels {} of {}: {} done, {} still useful (the first of their scenario among those that the judge passed, or failed)",
+            "{}: {} labels {} of {}: {} done",
             self.name,
             self.labeller,
             counted(progress.rows as u64, "row", "rows"),
             self.labelling.target(),
             progress.labelled,
-            progress.useful
         );
         let text = textwrap::fill(&text, self.width());
-        self.print(&format!("{text}\n{KEYS}\n"));
+        let width = self.interval(&progress);
+        self.print(&format!("{text}\n{width}\n{KEYS}\n"));
     }
 
     fn show(&self, row: &LabelRow) {
@@ -209,18 +211,25 @@ impl<R: BufRead> Session<'_, R> {
         self.print(&text);
     }
 
-    /// Shows the judge's verdict after an answer, and the person's progress.
+    /// Shows the judge's verdict after an answer, and the progress.
     fn saved(&self, row: &LabelRow) {
         let progress = self.labelling.progress();
         let mut text = match self.show_verdicts {
             true => String::new(),
             false => label_verdict(&row.score, self.width()),
         };
+        let width = self.interval(&progress);
         text.push_str(&format!(
-            "saved: {} of {} done, {} still useful\n",
-            progress.labelled, progress.rows, progress.useful
+            "saved: {} of {} done\n{width}\n",
+            progress.labelled, progress.rows
         ));
         self.print(&text);
+    }
+
+    /// How wide the interval of the corrected rate is so far.
+    fn interval(&self, progress: &LabelProgress) -> String {
+        let text = corrected_width(progress.corrected_width(), progress.judge_width);
+        textwrap::fill(&text, self.width())
     }
 
     fn end_of_rows(&self) {

@@ -1,15 +1,17 @@
 //! The agreement of judges with each other and with people, and the rates that people would give.
 
 use schema::{
-    statistics::{JudgeAgainstPeople, JudgeStatistics, TargetStatistics},
+    ModelId,
+    statistics::{CorrectedDifference, JudgeAgainstPeople, JudgeStatistics, TargetStatistics},
     text::counted,
 };
 
 use super::{Block, Section, SectionPart};
 use crate::{
+    comparisons::signed,
     judges::{again, in_words, share},
     numbers::{compact_interval, percent},
-    people::{CORRECTED, coefficient, people_notes, shown},
+    people::{CORRECTED, DIFFERENCES, NO_P, coefficient, people_notes, shown},
     sheet::{Axis, Cell, Column, Sheet, Strip},
     text::clean,
 };
@@ -30,7 +32,61 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
             blocks.push(Block::Table(against_people(place, target, people)));
         }
     }
+    blocks.extend(differences(place).map(Block::Table));
     place.section("judges", "Judges", blocks)
+}
+
+/// The differences of corrected rates. With a baseline, only its pairs, with the baseline as the first target.
+fn differences(place: &SectionPart<'_>) -> Option<Sheet> {
+    let columns = vec![
+        Column::name("A"),
+        Column::name("B"),
+        Column::chart(Axis::Difference),
+        Column::number("difference").drawn(),
+        Column::number("95% interval").drawn(),
+    ];
+    let mut sheet = Sheet::new("corrected-differences", DIFFERENCES, columns);
+    let baseline = place.summary.baseline.as_ref();
+    for pair in &place.part.statistics.corrected_differences {
+        let pair = match baseline {
+            Some(baseline) if pair.b == *baseline => swapped(pair),
+            Some(baseline) if pair.a != *baseline => continue,
+            _ => pair.clone(),
+        };
+        let interval = format!("{} to {}", signed(pair.lower), signed(pair.upper));
+        let strip = Strip {
+            estimate: Some(pair.difference),
+            interval: Some((pair.lower, pair.upper)),
+            bounds: None,
+            series: place.series(&pair.a),
+            title: clean(&format!(
+                "{} less {}: difference of corrected rates {}, 95% interval {interval}",
+                pair.a,
+                pair.b,
+                signed(pair.difference)
+            )),
+        };
+        let link = |id: &ModelId| place.link(Some(id), None);
+        sheet.row(vec![
+            Cell::linked(pair.a.as_str(), link(&pair.a)),
+            Cell::linked(pair.b.as_str(), link(&pair.b)),
+            Cell::drawn(strip, Some(link(&pair.a))),
+            signed(pair.difference).into(),
+            interval.into(),
+        ]);
+    }
+    sheet.notes.push(NO_P.to_owned());
+    (!sheet.lines.is_empty()).then_some(sheet)
+}
+
+fn swapped(pair: &CorrectedDifference) -> CorrectedDifference {
+    CorrectedDifference {
+        a: pair.b.clone(),
+        b: pair.a.clone(),
+        difference: -pair.difference,
+        lower: -pair.upper,
+        upper: -pair.lower,
+    }
 }
 
 /// The table of the judges of panels, one by one.

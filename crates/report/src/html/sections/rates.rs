@@ -202,11 +202,9 @@ pub(super) fn main(place: &SectionPart<'_>) -> Option<Sheet> {
     Some(sheet)
 }
 
-/// The rate over all rows that people would give; `None` without labels.
+/// The rate over all rows that people would give; `None` if it is not known.
 fn corrected(target: &TargetStatistics) -> Option<&CorrectedRateStatistics> {
-    let people = target.judge.as_ref()?.people.as_ref()?;
-    let all = people.scopes.iter().find(|scope| scope.scope == "all");
-    all.map(|scope| &scope.corrected)
+    target.judge.as_ref()?.people.as_ref()?.corrected()
 }
 
 fn block(place: &SectionPart<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Option<Block> {

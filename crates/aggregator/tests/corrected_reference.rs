@@ -1,0 +1,113 @@
+//! Corrected rates, their differences and the order of labels are those of the reference program, to 1e-9.
+
+#![allow(clippy::unwrap_used, reason = "a failure ends the test")]
+
+use aggregator::statistics::{
+    LabelledScenario, LabelledStratum, RowToLabel, corrected_difference, corrected_rate,
+    label_order,
+};
+use schema::{ModelId, statistics::CorrectedRateStatistics};
+use serde_json::{Value, json};
+
+/// The cases of one kind. There must be as many as the file had when this was written, so that none is lost.
+fn cases(kind: &str, number: usize) -> Vec<Value> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/reference/statistics_reference_2.json"
+    );
+    let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let cases = all[kind].as_array().unwrap().clone();
+    assert_eq!(cases.len(), number, "{kind}");
+    cases
+}
+
+/// Every expected key has the expected value.
+#[track_caller]
+fn assert_near(ours: &Value, expected: &Value, case: &Value) {
+    let (Some(ours), Some(expected)) = (ours.as_object(), expected.as_object()) else {
+        assert_eq!(ours, expected, "{case}");
+        return;
+    };
+    for (key, expected) in expected {
+        let near = match (ours[key].as_f64(), expected.as_f64()) {
+            (Some(ours), Some(expected)) => {
+                (ours - expected).abs() <= 1e-9 * expected.abs().max(1.0)
+            }
+            _ => ours[key] == *expected,
+        };
+        assert!(
+            near,
+            "{key} is {}, expected {expected} in {case}",
+            ours[key]
+        );
+    }
+}
+
+/// Scenarios as `[rows, passed by the judge, labels of these, of which people passed, labels of the others, of which people passed]`.
+fn rate(scenarios: &Value) -> Option<CorrectedRateStatistics> {
+    let scenarios = scenarios.as_array().unwrap().iter();
+    let scenarios: Vec<LabelledScenario> = scenarios
+        .map(|counts| {
+            let count = |at: usize| counts[at].as_u64().unwrap();
+            let stratum = |rows, at| LabelledStratum {
+                rows,
+                labels: count(at),
+                people_passed: count(at + 1),
+            };
+            LabelledScenario {
+                judge_passed: stratum(count(1), 2),
+                judge_failed: stratum(count(0) - count(1), 4),
+            }
+        })
+        .collect();
+    corrected_rate(&scenarios)
+}
+
+#[test]
+fn corrected_rates() {
+    for case in cases("corrected_rates", 15) {
+        let ours = rate(&case["clusters"]).map_or(Value::Null, |rate| json!(rate));
+        assert_near(&ours, &case["expected"], &case);
+    }
+}
+
+#[test]
+fn differences_of_corrected_rates() {
+    let (a, b) = (ModelId::new("a").unwrap(), ModelId::new("b").unwrap());
+    for case in cases("corrected_differences", 6) {
+        let rates = [&case["a"], &case["b"]].map(|side| rate(side).unwrap_or_default());
+        let ours = corrected_difference((&a, &rates[0]), (&b, &rates[1]));
+        let ours = ours.map_or(Value::Null, |ours| json!(ours));
+        assert_near(&ours, &case["expected"], &case);
+    }
+}
+
+#[test]
+fn orders_of_labels() {
+    for case in cases("label_orders", 6) {
+        let text = |value: &'_ Value| value.as_str().unwrap().to_owned();
+        let given: Vec<[String; 3]> = case["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| [0, 1, 2].map(|at| text(&row[at])))
+            .collect();
+        let verdicts = case["rows"].as_array().unwrap().iter();
+        let rows: Vec<RowToLabel<'_>> = given
+            .iter()
+            .zip(verdicts.map(|row| row[3].as_bool()))
+            .map(|([conv_id, metric_id, base], passed)| RowToLabel {
+                conv_id,
+                metric_id,
+                base,
+                passed,
+            })
+            .collect();
+        let order = label_order(&rows, case["seed"].as_u64().unwrap());
+        let ours: Vec<[&str; 2]> = order
+            .into_iter()
+            .map(|at| [rows[at].conv_id, rows[at].metric_id])
+            .collect();
+        assert_eq!(json!(ours), case["expected"], "{case}");
+    }
+}
