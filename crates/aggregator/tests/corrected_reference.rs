@@ -1,6 +1,8 @@
 //! Corrected rates, their differences and the order of labels are those of the reference program, to 1e-9.
 
-#![allow(clippy::unwrap_used, reason = "a failure ends the test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
+
+mod vectors;
 
 use aggregator::statistics::{
     LabelledScenario, LabelledStratum, RowToLabel, corrected_difference, corrected_rate,
@@ -9,39 +11,7 @@ use aggregator::statistics::{
 use schema::{ModelId, statistics::CorrectedRateStatistics};
 use serde_json::{Value, json};
 
-/// The cases of one kind. There must be as many as the file had when this was written, so that none is lost.
-fn cases(kind: &str, number: usize) -> Vec<Value> {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../fixtures/reference/statistics_reference_2.json"
-    );
-    let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    let cases = all[kind].as_array().unwrap().clone();
-    assert_eq!(cases.len(), number, "{kind}");
-    cases
-}
-
-/// Every expected key has the expected value.
-#[track_caller]
-fn assert_near(ours: &Value, expected: &Value, case: &Value) {
-    let (Some(ours), Some(expected)) = (ours.as_object(), expected.as_object()) else {
-        assert_eq!(ours, expected, "{case}");
-        return;
-    };
-    for (key, expected) in expected {
-        let near = match (ours[key].as_f64(), expected.as_f64()) {
-            (Some(ours), Some(expected)) => {
-                (ours - expected).abs() <= 1e-9 * expected.abs().max(1.0)
-            }
-            _ => ours[key] == *expected,
-        };
-        assert!(
-            near,
-            "{key} is {}, expected {expected} in {case}",
-            ours[key]
-        );
-    }
-}
+use vectors::{assert_near, cases};
 
 /// Scenarios as `[rows, passed by the judge, labels of these, of which people passed, labels of the others, of which people passed]`.
 fn rate(scenarios: &Value) -> Option<CorrectedRateStatistics> {

@@ -116,3 +116,20 @@ pub struct CorrectedDifference {
     /// Upper end of its 95% interval, -1 to 1.
     pub upper: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corrected_rates_of_the_first_format_are_read() {
+        let text = r#"{"judge_rate": 0.75, "labels_passed": 3, "labels_failed": 1, "right_when_passed": 0.5, "right_when_failed": null,
+            "estimate": 0.5, "lower": 0.0, "upper": 0.9}"#;
+        let rate: CorrectedRateStatistics = serde_json::from_str(text).unwrap();
+        assert_eq!((rate.labels_passed, rate.upper), (3, Some(0.9)));
+        assert_eq!(
+            (rate.standard_error, rate.effective_labels_failed),
+            (None, None)
+        );
+    }
+}

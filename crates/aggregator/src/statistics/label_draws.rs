@@ -87,8 +87,8 @@ impl<'a> Drawn<'a> {
         let seen = labelled.fold(0, |n, _| n + 1);
         self.reaches_too_few(seen).then(|| {
             format!(
-                "labels were not drawn at random: {} that the judge {verb} are of {}, and random rows would be of about {:.0}; label rows \
-                 in the order of `label`",
+                "labels were not drawn at random: {} that the judge {verb} are of {}, and random rows would be of about {:.0}; draw \
+                 further rows at random, as `label` does",
                 counted(self.labels, "labelled row", "labelled rows"),
                 counted(seen, "scenario", "scenarios"),
                 self.expected(),

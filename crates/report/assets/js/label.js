@@ -170,7 +170,10 @@ export class LabelPage {
     return open.find((number) => !this.skipped.has(number)) ?? open[0] ?? -1;
   }
 
-  /** The answered rows and the open rows. */
+  /**
+   * The answered rows, the open rows, and how wide the interval of the corrected rate is.
+   * @returns {string}
+   */
   progressWords() {
     const order = this.order();
     const done = order.filter((number) => this.answered(number)).length;
