@@ -1,5 +1,7 @@
 //! `cargo xtask`: the command `probity` from a clone, and the developers' tools.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 use std::{fmt::Display, process::ExitCode};
 
 use clap::{ArgMatches, Args, FromArgMatches};

@@ -28,7 +28,7 @@ pub fn run(args: &SchemasArgs) -> Result<ExitCode, String> {
         // The configuration's schema is defined by the command.
         let schema = schema(kind).unwrap_or_else(probity_cli::config_schema);
         let text = schema_text(&schema);
-        let there = fs::read_to_string(&path).unwrap_or_default();
+        let there = files::read_text(&path).unwrap_or_default();
         if there != text {
             stale.push(path.display().to_string());
             if !args.check {

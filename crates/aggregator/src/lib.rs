@@ -36,6 +36,8 @@
 //! - One row may be at most 256 MiB long. Text in keys that are not needed is skipped without checking that it is UTF-8.
 //! - The summary itself grows with the number of distinct scenarios: about 90 bytes each.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod beta;
 mod error;
 mod gate;

@@ -17,6 +17,8 @@
 //! - `plan` counts the calls of the shipped phases, not those of custom ones.
 //! - Safety evaluations do not support custom phases here: use `probity::safety::SafetyRun`.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod benchmarks;
 mod cli;
 mod commands;

@@ -18,6 +18,8 @@
 //! - Scenarios that a failed call left out are requested again by the next run, as long as nobody changes `scenarios.json` in
 //!   between.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod benchmark;
 mod forecast;
 mod item_guard;

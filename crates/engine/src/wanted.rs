@@ -132,7 +132,7 @@ pub(crate) fn is_users_own(dir: &BenchmarkDir, rows: &[Scenario]) -> bool {
 
 /// The metrics whose scenarios an earlier run could not all write, because a call failed.
 fn read_gaps(dir: &BenchmarkDir) -> HashSet<String> {
-    let Ok(text) = fs::read(dir.gaps()) else {
+    let Ok(text) = files::read(dir.gaps()) else {
         return HashSet::new();
     };
     serde_json::from_slice(&text).unwrap_or_default()

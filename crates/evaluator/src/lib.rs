@@ -55,6 +55,8 @@
 //!   it. The prompt states that messages are data; how well a judge follows that differs from model to model.
 //! - A reply with text beside the JSON object is refused, even if a person could guess its meaning.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod checks;
 mod cited;
 mod evaluator;

@@ -98,27 +98,6 @@ impl ExportError {
     }
 }
 
-/// The prefix and the suffix of the names of unfinished files.
-const PREFIX: &str = ".export-";
-const SUFFIX: &str = ".part";
-
-/// Removes the unfinished files of killed exports in `folder`. A running export holds a lock on its files.
-fn remove_unfinished(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with(PREFIX)
-            && name.ends_with(SUFFIX)
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
-            && let Ok(file) = fs::File::open(entry.path())
-            && file.try_lock().is_ok()
-        {
-            // A file that cannot be removed does no harm.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
 /// A file that gets its name when it is complete. If it is dropped before [`OutFile::keep`], it is removed.
 #[derive(Debug)]
 pub struct OutFile {
@@ -146,15 +125,8 @@ impl OutFile {
                 .filter(|folder| !folder.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new("."));
             fs::create_dir_all(folder)?;
-            remove_unfinished(folder);
-            let mut made = tempfile::Builder::new();
-            made.prefix(PREFIX).suffix(SUFFIX);
-            #[cfg(unix)]
-            made.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
             // The error of the library names the unfinished file, which is none of the user's.
-            let file = made.tempfile_in(folder).map_err(|error| error.kind())?;
-            // If the file system has no locks, no file is treated as a killed export's.
-            let _ = file.as_file().try_lock();
+            let file = files::create_unfinished(folder).map_err(|error| error.kind())?;
             Ok(file)
         };
         match make() {

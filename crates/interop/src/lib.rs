@@ -34,6 +34,8 @@
 //! - A file is written completely or not at all, but the files of one export do not appear together: after a crash some of them may
 //!   exist.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod apart;
 mod attribution;
 pub mod csv;

@@ -48,6 +48,8 @@
 //! - A line may be at most 256 MiB long when it is read.
 //! - Nothing after the damage in a damaged zstd frame is read, even if whole frames follow.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod appender;
 mod blank;
 pub mod check;

@@ -6,8 +6,6 @@ use std::{
     path::Path,
 };
 
-use schema::unreadable_special;
-
 use crate::{
     Entry, JournalSource, Line, Tear,
     error::{ReadError, ReadFault},
@@ -128,11 +126,7 @@ pub struct JournalPosition {
 }
 
 fn open_file(path: &Path) -> Result<File, ReadFault> {
-    let there = std::fs::metadata(path).map_err(ReadFault::Open)?;
-    if let Some(reason) = unreadable_special(path, &there) {
-        return Err(ReadFault::Open(io::Error::other(reason)));
-    }
-    let file = File::open(path).map_err(ReadFault::Open)?;
+    let file = files::open(path).map_err(ReadFault::Open)?;
     match file.metadata().map_err(ReadFault::Open)?.is_dir() {
         true => Err(ReadFault::Folder),
         false => Ok(file),

@@ -70,12 +70,15 @@
 //! - Proxies come from the system's settings: HTTP, HTTPS or SOCKS. Other kinds are ignored.
 //! - List prices age, and do not include discounts, surcharges for long prompts, or hosts with prices of their own; see [`PriceTable`].
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod adaptive;
 mod budget;
 mod budgeted;
 mod cache;
 mod causes;
 mod circuit;
+mod encoding;
 mod endpoint;
 mod failure;
 mod files;
@@ -122,10 +125,11 @@ pub use openai::OpenAi;
 pub use price_table::{PriceError, PriceRow, PriceTable};
 pub use provider_preset::{ProviderPreset, UnknownProvider, wire_name};
 pub use retried::{Retried, RetryPolicy};
+pub use schema::{HIDDEN, is_key_for_a_name, looks_like_key};
 pub use scrub::{is_secretive, masked};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use settings::{ModelSettings, Price, StructuredSupport, TokenLimitName};
 pub use settings_error::SettingsError;
-pub use shown::{HIDDEN, is_key_for_a_name, looks_like_key, shown_url};
+pub use shown::shown_url;
 pub use stop::Stop;
 pub use wire::Canonical;

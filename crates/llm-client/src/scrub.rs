@@ -5,15 +5,12 @@ mod forms;
 use std::{borrow::Cow, fmt};
 
 use percent_encoding::percent_decode_str;
-use schema::{Extra, JsonText};
+use schema::{Extra, HIDDEN, JsonText, looks_like_key};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
 use self::forms::Needle;
-use crate::{
-    settings::ModelSettings,
-    shown::{HIDDEN, looks_like_key},
-};
+use crate::settings::ModelSettings;
 
 /// Shorter secrets are not removed from error texts: words would be lost.
 const SHORTEST: usize = 4;

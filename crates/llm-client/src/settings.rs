@@ -2,16 +2,12 @@
 
 use std::{fmt, time::Duration};
 
-use schema::{Extra, ModelId, Usage, reasoning::ReasoningOpening};
+use schema::{Extra, HIDDEN, ModelId, Usage, reasoning::ReasoningOpening};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    scrub::masked,
-    shown::{HIDDEN, shown_url},
-    wire::Form,
-};
+use crate::{scrub::masked, shown::shown_url, wire::Form};
 
 /// Everything that decides how a model is called. `Debug` shows neither keys nor header values.
 #[derive(Clone)]

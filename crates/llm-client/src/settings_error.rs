@@ -1,6 +1,6 @@
 //! The error of settings that do not allow any call.
 
-use schema::ModelId;
+use schema::{ModelId, shown_name};
 
 use crate::settings::ModelSettings;
 
@@ -52,7 +52,7 @@ impl SettingsError {
 
     /// The header called `name` is not `not`.
     pub(crate) fn header(settings: &ModelSettings, name: &str, not: &'static str) -> Self {
-        let name = name.to_owned();
+        let name = shown_name(name).to_owned();
         Self::new(settings, Problem::Header { name, not })
     }
 

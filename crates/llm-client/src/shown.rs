@@ -1,10 +1,6 @@
-//! Hides secrets in addresses, and recognises texts that look like keys.
+//! Hides secrets in addresses.
 
-/// The text that replaces a secret.
-pub const HIDDEN: &str = "***";
-
-/// Shorter words are names, versions and similar.
-const SHORTEST_KEY: usize = 12;
+use schema::{HIDDEN, looks_like_key};
 
 /// `url` without the parts that may contain a password or a key: user name, password, query, fragment, and words of the path that look
 /// like keys. The host is left out too if it cannot be distinguished from a password.
@@ -54,67 +50,6 @@ fn is_host(text: &str) -> bool {
     let port = port.strip_prefix(':').unwrap_or(port);
     port.bytes().all(|byte| byte.is_ascii_digit())
         || (port.starts_with("${") && port.ends_with('}'))
-}
-
-/// Whether `word` looks like a key: it has a common prefix of keys, contains a word for one, or mixes letters and digits randomly. Words
-/// of fewer than twelve characters and the names of variables never do.
-///
-/// ```
-/// use llm_client::looks_like_key;
-///
-/// assert!(looks_like_key("sk-live-abcdef"));
-/// assert!(looks_like_key("9f8e7d6c5b4a3210"));
-/// assert!(!looks_like_key("gpt-4o-mini-2024-07-18"));
-/// assert!(!looks_like_key("${MY_API_TOKEN}"));
-/// ```
-#[must_use]
-pub fn looks_like_key(word: &str) -> bool {
-    if word.len() < SHORTEST_KEY || word.starts_with("${") {
-        return false;
-    }
-    let says_so = words(word).any(|word| {
-        ["key", "apikey", "secret", "token", "password"]
-            .iter()
-            .any(|name| word.eq_ignore_ascii_case(name))
-    });
-    says_so || is_random(word)
-}
-
-/// Whether `name`, given as the name of a variable, is probably the key itself.
-///
-/// ```
-/// use llm_client::is_key_for_a_name;
-///
-/// assert!(is_key_for_a_name("gsk_abcdefghijkl"));
-/// assert!(!is_key_for_a_name("OPENAI_API_KEY_2"));
-/// ```
-#[must_use]
-pub fn is_key_for_a_name(name: &str) -> bool {
-    name.len() >= SHORTEST_KEY && is_random(name)
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|char: char| !char.is_ascii_alphanumeric())
-}
-
-/// Whether `word` has a common prefix of keys, or a part in which letters and digits are mixed randomly.
-fn is_random(word: &str) -> bool {
-    let begins_so = [
-        "sk-", "sk_", "pk-", "pk_", "hf_", "gsk_", "xai-", "AIza", "ghp_", "AKIA", "eyJ",
-    ]
-    .iter()
-    .any(|start| word.starts_with(start));
-    begins_so || words(word).any(is_jumble)
-}
-
-/// Whether letters and digits alternate in `word` more than in a name.
-fn is_jumble(word: &str) -> bool {
-    let turns = word
-        .as_bytes()
-        .windows(2)
-        .filter(|pair| matches!(pair, [a, b] if a.is_ascii_digit() != b.is_ascii_digit()))
-        .count();
-    word.len() >= SHORTEST_KEY && turns >= 3
 }
 
 #[cfg(test)]

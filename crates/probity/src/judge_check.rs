@@ -1,6 +1,6 @@
 //! Compares a judge with people whose labels are in no benchmark.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use aggregator::{
     ScoreRow,
@@ -10,7 +10,7 @@ use interop::labels::{
     LabelColumns, LabelFileError, LabelFileRow, LabelWords, is_like_labels_json, read_labels,
 };
 use schema::{MetricType, ModelId, statistics::JudgeAgainstPeople};
-use store::{RunError, check_readable};
+use store::RunError;
 
 /// Reads the verdicts of people, and optionally of a judge, from a CSV, JSONL or JSON file. Without columns of labels the file must have
 /// the form of `labels.json`, with the judge's verdict under `judge` unless `columns` sets another key.
@@ -22,10 +22,8 @@ pub fn read_label_file(
     columns: &LabelColumns,
     words: &LabelWords,
 ) -> Result<Vec<LabelFileRow>, RunError> {
-    check_readable(path)?;
-    let bytes = fs::read(path).map_err(|error| RunError::read(path, error))?;
-    let text =
-        std::str::from_utf8(&bytes).map_err(|error| RunError::not_utf8(path, &bytes, error))?;
+    let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
+    let text = text.as_str();
     let name = path.display().to_string();
     let columns = match columns.labels.is_empty() {
         false => columns.clone(),

@@ -2,13 +2,13 @@
 
 mod mistakes;
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use interop::labels::{LabelLine, LabelWords, read_label_lines};
 use schema::{HumanLabel, ModelId};
 use store::{
     BenchmarkDir, LabelChanges, LabelFault, Layout, RefreshedPeople, RunError, ScoredRows,
-    check_readable, put_labels, read_benchmark, refresh_people,
+    put_labels, read_benchmark, refresh_people,
 };
 
 use self::mistakes::Mistakes;
@@ -46,16 +46,13 @@ pub fn import_labels(
     target: Option<&ModelId>,
     words: &LabelWords,
 ) -> Result<LabelImport, RunError> {
-    check_readable(file)?;
-    let bytes = fs::read(file).map_err(|error| RunError::read(file, error))?;
-    let text =
-        std::str::from_utf8(&bytes).map_err(|error| RunError::not_utf8(file, &bytes, error))?;
+    let text = files::read_text(file).map_err(|error| RunError::read(file, error))?;
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let chosen: Vec<ModelId> = target.into_iter().cloned().collect();
     let trees = trees(&dir, &gated_targets(&dir, &chosen)?)?;
     let shown = file.display().to_string();
-    let lines = read_label_lines(&shown, text, words)
+    let lines = read_label_lines(&shown, &text, words)
         .map_err(|errors| Mistakes::of_file(&shown, &errors).into_error())?;
     let mut mistakes = Mistakes::new(&shown);
     mistakes.add_all("cells and rows that cannot be read", &lines.unreadable);

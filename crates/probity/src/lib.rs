@@ -31,6 +31,8 @@
 //! - The limits of each part are documented with that part: [`engine`], [`store`], [`llm_client`] and the phases.
 //! - An import keeps the id of every sample and some numbers for every conversation in memory, not the conversations.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod baseline;
 mod calibrate;
 mod compare;

@@ -1,9 +1,6 @@
 //! Opens result files of safety evaluations for a gate or a baseline.
 
-use std::{
-    fs,
-    path::{Component, Path, PathBuf},
-};
+use std::path::{Component, Path, PathBuf};
 
 use schema::{
     ModelId,
@@ -11,7 +8,7 @@ use schema::{
     safety::results::{Details, RunParameters, SafetyFile, SafetyResults},
 };
 use serde_json::Value;
-use store::{Layout, Manifest, RunError, check_readable, safety_rates, safety_uid};
+use store::{Layout, Manifest, RunError, safety_rates, safety_uid};
 
 /// Results of one target, and their file.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +31,7 @@ pub fn safety_baseline_file(uid: &str) -> PathBuf {
 /// # Errors
 /// When it cannot be read, or is not such a file.
 pub fn read_safety_file(path: &Path) -> Result<SafetyFile, RunError> {
-    check_readable(path)?;
-    let text = fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
+    let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
     let read = SafetyFile::read(&path.display().to_string(), &text);
     read.map_err(|error| RunError::input(crate::export::explained(&error)))
 }

@@ -19,7 +19,7 @@ use simulator::{
 };
 
 use engine::{BenchmarkContext, Phases};
-use store::{PROMPT_NAMES, RunError, check_readable};
+use store::{PROMPT_NAMES, RunError};
 
 /// The models of a run.
 #[derive(Clone)]
@@ -286,8 +286,7 @@ impl Standard {
 }
 
 fn read_prompt(path: &Path) -> Result<Prompt, RunError> {
-    check_readable(path)?;
-    let text = std::fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
+    let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
     Prompt::new(path.display().to_string(), text).map_err(broken)
 }
 

@@ -75,7 +75,7 @@ async fn a_benchmark_that_cannot_be_run_is_told_by_file_and_place() {
         .await;
         assert!(
             error.ends_with(&format!(
-                "{file}, line 2: the file is not UTF-8 text. Save it as UTF-8"
+                "{file}, line 2, column 17: the file is not UTF-8 text. Save it as UTF-8"
             )),
             "{error}"
         );

@@ -77,6 +77,8 @@
 //! - A shortened text may be cut between a letter and its accent.
 //! - [`FailureGroups`] distinguishes at most 200 reasons; the rest are counted together.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod checks;
 mod comparisons;
 mod failures;

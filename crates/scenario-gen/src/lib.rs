@@ -60,6 +60,8 @@
 //! - Editing YAML replaces the comments inside the old metrics together with them. It fails, and leaves the file unchanged, if an
 //!   anchor in the old metrics is used elsewhere.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod asking;
 mod base;
 mod collect;

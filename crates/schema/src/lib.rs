@@ -45,6 +45,8 @@
 //! - No IO, no HTTP and no clock: timestamps and files belong to the crates that use these types.
 //! - Text content only. Images and audio in messages are not represented.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod base_scenario;
 mod baseline;
 mod benchmark;
@@ -66,6 +68,7 @@ pub mod json_rows;
 mod json_text;
 mod judge_statistics;
 mod judge_verdict;
+mod key_like;
 mod label;
 mod message;
 mod nearest;
@@ -120,6 +123,7 @@ pub use id::{IdError, ModelId};
 pub use item::Item;
 pub use json_text::JsonText;
 pub use judge_verdict::{JudgeQuote, JudgeReading, JudgeVerdict, ReadingKind};
+pub use key_like::{HIDDEN, is_key_for_a_name, looks_like_key, shown_name};
 pub use label::{HumanLabel, transcript_digest};
 pub use message::Message;
 pub use nearest::nearest;

@@ -70,6 +70,8 @@
 //! - A reply counts as completed when the operating system has accepted its last byte. The server does not know whether the client has
 //!   read it.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod answer;
 mod builder;
 mod fault;

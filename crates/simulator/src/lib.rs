@@ -64,6 +64,8 @@
 //!   They repeat for one version of this crate; another version of the random generator may place them elsewhere.
 //! - The labels `Thought:` and `Message:` are English, whatever language the persona uses.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod faults;
 mod form;
 mod perfunctory;

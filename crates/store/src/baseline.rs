@@ -1,6 +1,6 @@
 //! `baseline.json`.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs, io::Write as _, path::Path};
+use std::{collections::BTreeMap, fmt::Write as _, io::Write as _, path::Path};
 
 use aggregator::statistics::TargetRows;
 use schema::{
@@ -202,7 +202,7 @@ pub fn read_baseline(path: &Path) -> Result<Baseline, RunError> {
     struct Head {
         format: String,
     }
-    let text = fs::read(path).map_err(|error| RunError::read(path, error))?;
+    let text = files::read(path).map_err(|error| RunError::read(path, error))?;
     let bad = |error: serde_json::Error| {
         let line = (error.line() > 0).then_some(error.line() as u64);
         RunError::in_file(path, line, format!("not a baseline: {error}")).with_source(error)
@@ -267,6 +267,8 @@ fn json(value: &impl Serialize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use schema::MetricType;
     use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! `benchmark.yaml`.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
 use schema::{Benchmark, Metric, VerdictType, nearest, text::is_blank, yaml::YamlError};
 
@@ -19,10 +19,8 @@ use crate::{BenchmarkDir, RunError};
 /// and, if known, line and column.
 pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, RunError> {
     let path = dir.yaml();
-    let text = fs::read(&path).map_err(|error| RunError::read(&path, error))?;
-    let text =
-        std::str::from_utf8(&text).map_err(|error| RunError::not_utf8(&path, &text, error))?;
-    let mut benchmark = parse(&path, text)?;
+    let text = files::read_text(&path).map_err(|error| RunError::read(&path, error))?;
+    let mut benchmark = parse(&path, &text)?;
     if benchmark.name.trim().is_empty() {
         dir.name().clone_into(&mut benchmark.name);
     }
@@ -30,7 +28,7 @@ pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, RunError> {
         None => Ok(benchmark),
         Some(broken) => Err(RunError::in_file(
             &path,
-            broken.line(text),
+            broken.line(&text),
             broken.to_string(),
         )),
     }
@@ -128,6 +126,8 @@ fn wrong_id<'m>(metric: &'m Metric, seen: &mut BTreeSet<&'m str>) -> Option<Stri
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

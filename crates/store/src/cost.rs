@@ -1,6 +1,6 @@
 //! `cost.json`.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use indexmap::IndexMap;
 use schema::{Phase, PhaseCost};
@@ -24,7 +24,7 @@ pub struct CostEntry {
 /// Reads a `cost.json`. A missing or unreadable file counts as empty, because it is written again.
 #[must_use]
 pub fn read_costs(path: &Path) -> CostFile {
-    let Ok(text) = fs::read(path) else {
+    let Ok(text) = files::read(path) else {
         return CostFile::new();
     };
     serde_json::from_slice(&text).unwrap_or_else(|error| {

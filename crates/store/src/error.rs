@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use files::Unreadable;
 use schema::{
     is_out_of_files,
     json_rows::{JsonRowsError, JsonRowsFault},
@@ -120,20 +121,25 @@ impl RunError {
 
     /// A file that cannot be read.
     pub fn read(path: &Path, error: io::Error) -> Self {
-        let hint = files_hint(&error);
-        let reason = format!("cannot be read: {error}{hint}");
+        let (mut line, mut column) = (None, None);
+        let reason = match Unreadable::of(&error) {
+            Some(Unreadable::Special(reason)) => format!("{reason}. Put a file in its place"),
+            Some(Unreadable::NotUtf8 { line: l, column: c }) => {
+                (line, column) = (Some(*l), Some(*c));
+                "the file is not UTF-8 text. Save it as UTF-8".to_owned()
+            }
+            Some(Unreadable::TooLarge { .. }) => error.to_string(),
+            None => format!("cannot be read: {error}{}", files_hint(&error)),
+        };
         Self {
+            file: Some(FilePosition {
+                path: path.to_owned(),
+                line,
+                column,
+            }),
             source: Some(error.into()),
-            ..Self::in_file(path, None, reason)
+            ..Self::input(reason)
         }
-    }
-
-    /// `text` is not UTF-8. The error has the line of the first invalid byte.
-    pub fn not_utf8(path: &Path, text: &[u8], error: std::str::Utf8Error) -> Self {
-        let before = text.iter().take(error.valid_up_to());
-        let line = before.filter(|byte| **byte == b'\n').count() as u64 + 1;
-        let reason = "the file is not UTF-8 text. Save it as UTF-8";
-        Self::in_file(path, Some(line), reason)
     }
 
     /// A file that cannot be written.

@@ -1,9 +1,6 @@
 //! `grades.json`, and the scores that it is computed from.
 
-use std::{
-    fs::{self, File},
-    path::Path,
-};
+use std::{fs, path::Path};
 
 use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and, statistics::support_grades};
 use schema::{
@@ -57,7 +54,7 @@ pub fn write_grades(
 /// # Errors
 /// When the file cannot be read, is of another format, or is not a grades file.
 pub fn read_grades(path: &Path) -> Result<Grades, RunError> {
-    let text = fs::read(path).map_err(|error| RunError::read(path, error))?;
+    let text = files::read(path).map_err(|error| RunError::read(path, error))?;
     let bad = |what: String| RunError::input(format!("{}: {what}", path.display()));
     let grades: Grades = serde_json::from_slice(&text)
         .map_err(|error| bad(format!("not a grades file: {error}")).with_source(error))?;
@@ -83,7 +80,7 @@ pub fn score_tree(
     standards: Option<&Standards>,
 ) -> Result<BenchmarkScore, RunError> {
     let path = dir.target(sut)?.scores();
-    let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
+    let file = files::open(&path).map_err(|error| RunError::read(&path, error))?;
     let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
     let push = |row: &ScoreRow<'_>| scorer.push_row(row);
     aggregate_reader_and(sut.clone(), &benchmark.metrics, file, push)

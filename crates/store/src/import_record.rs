@@ -1,6 +1,6 @@
 //! `imported.json`: where an imported benchmark came from.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use schema::TargetRef;
 use schemars::JsonSchema;
@@ -52,7 +52,7 @@ impl ImportRecord {
     /// When the file cannot be read.
     pub fn read(dir: &BenchmarkDir) -> Result<Option<Self>, RunError> {
         let path = dir.root().join(NAME);
-        let text = match fs::read(&path) {
+        let text = match files::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(RunError::read(&path, error)),

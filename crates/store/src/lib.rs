@@ -25,6 +25,8 @@
 //! - The lock on a tree works on one machine only. Two machines that share a folder over a network can collide.
 //! - All scenarios of a benchmark are in memory; conversations and scores are read row by row.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod atomic;
 mod baseline;
 mod benchmark;
@@ -105,7 +107,7 @@ pub use scenarios::{
 };
 pub use score_check::{ScoreFaults, check_scores, find_score_faults};
 pub use snapshot::Snapshot;
-pub use special::{check_readable, check_replaceable, check_tree};
+pub use special::{check_replaceable, check_tree};
 pub use spool::{RowPosition, Spool};
 pub use standards::{LoadedStandards, load_standards, standards_help};
 pub use statistics::{

@@ -54,7 +54,7 @@ impl TreeLock {
     /// Whether a run is working on `dir` at this moment. A run that starts meanwhile is not disturbed.
     #[must_use]
     pub fn is_held(dir: &BenchmarkDir) -> bool {
-        let Ok(file) = File::open(dir.lock()) else {
+        let Ok(file) = files::open(dir.lock()) else {
             return false;
         };
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))

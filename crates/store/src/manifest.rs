@@ -1,6 +1,6 @@
 //! `manifest.json`: the record of a run, so that its numbers can be trusted and reproduced.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use schema::Extra;
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ impl Manifest {
     /// Reads the manifest in the folder of a run. `None` if it is missing or cannot be read.
     #[must_use]
     pub fn read(folder: &Path) -> Option<Self> {
-        let text = fs::read(folder.join(Self::FILE)).ok()?;
+        let text = files::read(folder.join(Self::FILE)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 

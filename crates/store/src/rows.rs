@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::File,
     ops::ControlFlow,
     path::Path,
     sync::Arc,
@@ -196,7 +195,7 @@ pub fn each_json_row(
     path: &Path,
     mut take: impl FnMut(&JsonRow<'_>) -> Result<ControlFlow<()>, JsonRowsError>,
 ) -> Result<(), RunError> {
-    let file = File::open(path).map_err(|error| RunError::read(path, error))?;
+    let file = files::open(path).map_err(|error| RunError::read(path, error))?;
     let mut rows = JsonRows::new(file);
     let mut read = || {
         while let Some(row) = rows.next_row()? {

@@ -2,11 +2,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::{self, File},
+    fs::File,
     io::ErrorKind,
     path::Path,
 };
 
+use files::Unreadable;
 use schema::{
     Benchmark, Scenario,
     json_rows::{JsonRows, JsonRowsError, JsonRowsFault},
@@ -20,7 +21,7 @@ use crate::{BenchmarkDir, BrokenRule, RunError, tools::unknown_tools};
 /// # Errors
 /// When the file is not a JSON list of scenarios, is cut off, or breaks one of the [`ScenarioRules`]. The text has row, line and column.
 pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, RunError> {
-    match File::open(path) {
+    match files::open(path) {
         Ok(file) => read_rows(file).map_err(|error| refused(path, error)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(RunError::read(path, error)),
@@ -42,9 +43,11 @@ fn read_rows(file: File) -> Result<Vec<Scenario>, JsonRowsError> {
 }
 
 fn refused(path: &Path, error: JsonRowsError) -> RunError {
-    let text = fs::read(path).unwrap_or_default();
-    if let Err(error) = std::str::from_utf8(&text) {
-        return RunError::not_utf8(path, &text, error);
+    // Read again as text: an error in the text explains more than an error in a row.
+    if let Err(error) = files::read_text(path)
+        && let Some(Unreadable::NotUtf8 { .. }) = Unreadable::of(&error)
+    {
+        return RunError::read(path, error);
     }
     let is_lost = matches!(
         error.fault,
@@ -216,7 +219,7 @@ pub fn check_scenario_tools(
 /// Why a row cannot be used. The file is read again to find line and column.
 fn in_row(path: &Path, number: u64, broken: &BrokenRule) -> RunError {
     let located = || {
-        let mut rows = JsonRows::new(File::open(path).ok()?);
+        let mut rows = JsonRows::new(files::open(path).ok()?);
         while let Some(row) = rows.next_row().ok()? {
             if row.number == number {
                 return Some(row.error_at(&broken.pointer(), broken.to_string()));

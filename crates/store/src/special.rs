@@ -6,21 +6,9 @@ use std::{
     path::Path,
 };
 
-use schema::{is_own_stream, special_file, unreadable_special};
+use schema::{is_own_stream, special_file};
 
 use crate::{BenchmarkDir, RunError};
-
-/// Checks that `path` does not lead to a pipe, a device or a socket, for which a reader might wait forever. A missing file or a folder is
-/// reported by the reader.
-pub fn check_readable(path: &Path) -> Result<(), RunError> {
-    let reason = fs::metadata(path)
-        .ok()
-        .and_then(|metadata| unreadable_special(path, &metadata));
-    match reason {
-        Some(reason) => Err(refused(path, &reason)),
-        None => Ok(()),
-    }
-}
 
 /// Checks that a file can replace what is at `path`. The names of streams are links, which a file would replace for every program.
 pub fn check_replaceable(path: &Path) -> io::Result<()> {

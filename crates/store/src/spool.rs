@@ -118,7 +118,9 @@ impl Spool {
         let mut guard = self.lock();
         let state = &mut *guard;
         state.file.flush().map_err(failed)?;
-        let mut file = File::open(&self.path).map(BufReader::new).map_err(failed)?;
+        let mut file = files::open(&self.path)
+            .map(BufReader::new)
+            .map_err(failed)?;
         let mut text = Vec::new();
         // Rows are appended, so this is also the order of the file.
         for (_, _, length) in &state.rows {
@@ -165,7 +167,7 @@ impl Spool {
 /// # Errors
 /// When the spool cannot be read, or `out` cannot be written.
 pub(crate) fn copy_spooled(path: &Path, out: &mut impl Write) -> io::Result<u64> {
-    let file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let file = BufReader::with_capacity(1 << 16, files::open(path)?);
     let mut rows = 0;
     for row in Deserializer::from_reader(file).into_iter::<Box<RawValue>>() {
         match row {

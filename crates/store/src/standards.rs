@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +9,6 @@ use aggregator::{StandardsError, check_standards, read_standards, standards_note
 use schema::{Benchmark, Hazard, Standards, StandardsFile, StandardsMetadata, StandardsRef};
 use serde_json::Value;
 
-use super::check_readable;
 use crate::{BenchmarkDir, RunError};
 
 /// Standards that fit the benchmark, and their origin.
@@ -55,8 +53,7 @@ pub fn load_standards(
     let Some(path) = find(dir, &uid, configured)? else {
         return Ok(None);
     };
-    check_readable(&path)?;
-    let text = fs::read(&path).map_err(|error| RunError::read(&path, error))?;
+    let text = files::read(&path).map_err(|error| RunError::read(&path, error))?;
     let bad = |error: StandardsError| {
         let help = standards_help(&error, dir, Some(&path));
         let refused = RunError::in_file(&path, None, error.to_string()).with_source(error);

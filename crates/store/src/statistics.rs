@@ -1,9 +1,6 @@
 //! `statistics.json`.
 
-use std::{
-    fs::{self, File},
-    path::Path,
-};
+use std::path::Path;
 
 use aggregator::statistics::{ScenarioIndex, TargetRows, compare};
 use schema::{
@@ -23,7 +20,7 @@ use crate::{
 /// When the file cannot be read or is not a list of scenarios.
 pub fn read_scenario_index(dir: &BenchmarkDir) -> Result<ScenarioIndex, RunError> {
     let path = dir.scenarios();
-    let file = match File::open(&path) {
+    let file = match files::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Ok(ScenarioIndex::default());
@@ -126,7 +123,7 @@ pub fn write_statistics(dir: &BenchmarkDir, statistics: &Statistics) -> Result<(
 /// # Errors
 /// When the file cannot be read, is of another format, or is not a statistics file.
 pub fn read_statistics(path: &Path) -> Result<Statistics, RunError> {
-    let text = fs::read(path).map_err(|error| RunError::read(path, error))?;
+    let text = files::read(path).map_err(|error| RunError::read(path, error))?;
     let bad = |what: String| RunError::input(format!("{}: {what}", path.display()));
     let statistics: Statistics = serde_json::from_slice(&text)
         .map_err(|error| bad(format!("not a statistics file: {error}")).with_source(error))?;

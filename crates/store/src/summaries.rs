@@ -1,6 +1,6 @@
 //! The summary and the grades of one target from its scores.
 
-use std::{fs::File, path::Path};
+use std::path::Path;
 
 use aggregator::{
     AggregateError, HazardScorer, RateAggregator, ScoreRow, aggregate_reader_and,
@@ -39,7 +39,7 @@ pub fn summarise_target(
     replies: Option<&ReplyTally>,
 ) -> Result<TargetSummary, RunError> {
     let path = dir.target(target)?.scores();
-    let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
+    let file = files::open(&path).map_err(|error| RunError::read(&path, error))?;
     let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
     let mut rows = TargetRows::new(target.clone());
     let mut push = |row: &ScoreRow<'_>| {
@@ -81,7 +81,7 @@ pub fn read_target_rows(
     replies: Option<&ReplyTally>,
 ) -> Result<TargetRows, RunError> {
     let path = dir.target(target)?.scores();
-    let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
+    let file = files::open(&path).map_err(|error| RunError::read(&path, error))?;
     let mut rows = TargetRows::new(target.clone());
     aggregate_reader_and(target.clone(), &benchmark.metrics, file, |row| {
         let incomplete = replies.is_some_and(|replies| replies.is_incomplete(&row.conv_id));

@@ -5,11 +5,7 @@ mod objects;
 mod rows;
 mod texts;
 
-use std::{
-    fs::{self, File},
-    io,
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 use crate::{
     FileReport, Finding, Kind, Options, SourceLocation,
@@ -25,7 +21,7 @@ pub(crate) fn check_file(
     facts: &mut BenchmarkFacts,
 ) -> FileReport {
     let mut report = FileReport::new(path, kind, options.keep);
-    if let Err(error) = is_file(path).and_then(|()| File::open(path)) {
+    if let Err(error) = is_file(path).and_then(|()| files::open(path)) {
         report.push(Finding::problem(
             "",
             format!("the file cannot be read: {error}"),
@@ -62,7 +58,7 @@ fn is_file(path: &Path) -> io::Result<()> {
 
 /// The text of a whole file. An error in reading it is added to the report.
 fn text(path: &Path, report: &mut FileReport) -> Option<String> {
-    let bytes = match fs::read(path) {
+    let bytes = match files::read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
             report.push(Finding::problem(

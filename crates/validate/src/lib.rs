@@ -31,6 +31,8 @@
 //! - The contents of `config` in a manifest, of requests and responses in journals, and of keys that are unknown to Probity are not
 //!   checked.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod checker;
 mod explain;
 mod file;

@@ -44,7 +44,7 @@ pub(crate) fn check_prompt(path: &Path, name: &str, keep: usize) -> Option<FileR
 
 /// Why the file is not a template.
 fn fault(path: &Path) -> Option<Finding> {
-    let reason = match std::fs::read_to_string(path) {
+    let reason = match files::read_text(path) {
         Err(error) => format!("the file cannot be read: {error}"),
         Ok(text) => {
             let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,7 +1,6 @@
 //! Detects the kind of a file from its name and content.
 
 use std::{
-    fs::File,
     io::{BufRead, BufReader, Read},
     path::Path,
 };
@@ -80,7 +79,7 @@ fn by_content(path: &Path, name: &str) -> Option<Kind> {
 }
 
 fn json_file(path: &Path, name: &str) -> Option<Kind> {
-    let mut rows = JsonRows::new(File::open(path).ok()?);
+    let mut rows = JsonRows::new(files::open(path).ok()?);
     match rows.next_row() {
         Ok(Some(row)) => {
             let row = json::parse(row.text).ok()?.0;
@@ -108,7 +107,7 @@ fn json_file(path: &Path, name: &str) -> Option<Kind> {
 }
 
 fn object_file(path: &Path, name: &str) -> Option<Kind> {
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = files::read_text(path).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let value: Value = serde_json::from_str(text).ok()?;
     let has = |key: &str| value.get(key).is_some();
@@ -186,7 +185,7 @@ fn begins_journal(message: &str) -> bool {
 }
 
 fn packed_file(path: &Path) -> Option<Kind> {
-    let source = JournalSource::new(File::open(path).ok()?).ok()?;
+    let source = JournalSource::new(files::open(path).ok()?).ok()?;
     let mut reader = JournalReader::new(source.take(LOOKED_AT), "");
     let first = reader.next_line()?.ok()?;
     begins_journal(&first.message).then_some(Kind::Journal)
@@ -194,7 +193,7 @@ fn packed_file(path: &Path) -> Option<Kind> {
 
 fn line_file(path: &Path) -> Option<Kind> {
     let mut line = Vec::new();
-    let mut input = BufReader::new(File::open(path).ok()?.take(LOOKED_AT));
+    let mut input = BufReader::new(files::open(path).ok()?.take(LOOKED_AT));
     while line.trim_ascii().is_empty() {
         line.clear();
         if input.read_until(b'\n', &mut line).ok()? == 0 {
@@ -220,7 +219,7 @@ fn line_file(path: &Path) -> Option<Kind> {
 }
 
 fn text_file(path: &Path, is_toml: bool) -> Option<Kind> {
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = files::read_text(path).ok()?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let parsed = if is_toml {
         tree::toml(text)
@@ -255,7 +254,7 @@ fn text_file(path: &Path, is_toml: bool) -> Option<Kind> {
 
 fn csv_file(path: &Path) -> Option<Kind> {
     let mut header = String::new();
-    let input = File::open(path).ok()?.take(LOOKED_AT);
+    let input = files::open(path).ok()?.take(LOOKED_AT);
     BufReader::new(input).read_line(&mut header).ok()?;
     let mut columns = header.trim_start_matches('\u{feff}').split(',');
     let known = |name: &str| ["prompt", "intent"].contains(&name.trim().trim_matches('"'));

@@ -1,7 +1,6 @@
 //! Syntax errors of files whose kind cannot be detected because of them.
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::Path,
 };
@@ -40,7 +39,7 @@ pub(crate) fn fault(path: &Path) -> Option<SyntaxFault> {
 
 /// The whole content of a file; `None` if it is too long.
 fn begin(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = File::open(path)?;
+    let file = files::open(path)?;
     if file.metadata()?.len() > LOOKED_AT {
         return Ok(None);
     }

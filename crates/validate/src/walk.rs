@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -273,7 +273,7 @@ fn summary(
     if !checked.is_fine() {
         return None;
     }
-    let file = File::open(path).ok()?;
+    let file = files::open(path).ok()?;
     let metrics = facts.benchmark.as_ref().map(|known| &known.metrics[..]);
     let target = ModelId::new(target).ok()?;
     aggregator::aggregate_reader(target, metrics.unwrap_or_default(), file).ok()

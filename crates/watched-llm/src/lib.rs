@@ -22,6 +22,7 @@
 //! - The first 10,000 requests are kept, and no more.
 //! - A call is one attempt: there are no retries, no cache and no limits around the client.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![allow(
     clippy::unwrap_used,
     clippy::missing_panics_doc,

@@ -24,7 +24,7 @@ pub(super) async fn run(
     calls: usize,
     bodies: &Path,
 ) -> Result<Measure, Box<dyn Error>> {
-    let text = std::fs::read_to_string(bodies)?;
+    let text = files::read_text(bodies)?;
     let bodies: Arc<Vec<Bytes>> = Arc::new(
         text.lines()
             .map(|line| Bytes::copy_from_slice(line.as_bytes()))

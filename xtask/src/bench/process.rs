@@ -1,7 +1,5 @@
 //! The resources that this process used, as counted by the kernel. Memory is available on Linux only, from `/proc`.
 
-use std::fs;
-
 use serde::{Deserialize, Serialize};
 
 /// The resources that a process used so far.
@@ -40,7 +38,7 @@ fn cpu() -> Option<f64> {
 
 /// From `/proc/self/status`, in kB.
 fn memory(key: &str) -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let status = files::read_text("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(key))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)

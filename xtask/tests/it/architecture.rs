@@ -9,6 +9,7 @@ use serde_json::Value;
 /// Who may know whom, besides itself. The command may know all.
 const ARROWS: &[(&str, &[&str])] = &[
     ("probity-schema", &[]),
+    ("probity-files", &["probity-schema"]),
     ("probity-scripted-llm", &[]),
     (
         "probity-watched-llm",
@@ -23,17 +24,23 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("probity-simulator", &["probity-schema"]),
     ("probity-evaluator", &["probity-schema"]),
     ("probity-aggregator", &["probity-schema"]),
-    ("probity-journal", &["probity-schema"]),
-    ("probity-interop", &["probity-schema"]),
+    ("probity-journal", &["probity-schema", "probity-files"]),
+    ("probity-interop", &["probity-schema", "probity-files"]),
     ("probity-report", &["probity-schema", "probity-interop"]),
     (
         "probity-store",
-        &["probity-schema", "probity-journal", "probity-aggregator"],
+        &[
+            "probity-schema",
+            "probity-files",
+            "probity-journal",
+            "probity-aggregator",
+        ],
     ),
     (
         "probity-validate",
         &[
             "probity-schema",
+            "probity-files",
             "probity-aggregator",
             "probity-journal",
             "probity-interop",
@@ -45,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "probity-engine",
         &[
             "probity-schema",
+            "probity-files",
             "probity-journal",
             "probity-llm-client",
             "probity-store",
@@ -54,6 +62,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "probity",
         &[
             "probity-schema",
+            "probity-files",
             "probity-llm-client",
             "probity-scenario-gen",
             "probity-simulator",
@@ -139,6 +148,38 @@ fn arrows_point_one_way() {
             dependencies.contains_key(*package),
             "{package} is not in the workspace"
         );
+    }
+}
+
+/// `clippy.toml` names what only `probity-files` may call; tests, examples and benches may.
+#[test]
+fn every_crate_reads_files_from_outside_in_one_way() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let crates = fs::read_dir(folder.join("crates")).unwrap();
+    let crates = crates.map(|entry| entry.unwrap().path());
+    let mut roots = Vec::new();
+    for package in crates.chain([folder.join("xtask")]) {
+        let sources = package.join("src");
+        let programs = fs::read_dir(sources.join("bin"));
+        let programs = programs.into_iter().flatten();
+        roots.extend(programs.map(|entry| entry.unwrap().path()));
+        roots.extend(["lib.rs", "main.rs"].map(|name| sources.join(name)));
+    }
+    roots.retain(|root| root.exists());
+    assert!(roots.len() > 18, "{roots:?}");
+    for root in roots {
+        let text = fs::read_to_string(&root).unwrap();
+        let warns = "\n#![cfg_attr(not(test), warn(clippy::disallowed_methods))]\n";
+        assert!(text.contains(warns), "{}: add{warns}", root.display());
+    }
+    let forbidden = fs::read_to_string(folder.join("clippy.toml")).unwrap();
+    for name in [
+        "std::fs::read",
+        "std::fs::read_to_string",
+        "std::fs::File::open",
+        "tokio::fs::read",
+    ] {
+        assert!(forbidden.contains(&format!("\"{name}\"")), "{name}");
     }
 }
 

@@ -115,7 +115,7 @@ fn a_killed_export_keeps_the_next_one_from_nothing() {
         &project,
         &["export", "csv", "b", "--out", "exported"],
         "exported",
-        ".export-",
+        ".probity-",
     );
 }
 
@@ -131,4 +131,45 @@ fn a_killed_import_keeps_the_next_one_from_nothing() {
     }
     project.succeeds(&["import", "tree", "b", "--as", "others"]);
     assert_eq!(named(&project, ".import-"), Vec::<PathBuf>::new());
+}
+
+/// What a kill between creating a file and naming it leaves, wherever a command writes.
+#[test]
+fn files_that_killed_commands_left_are_removed_by_the_next_one_there() {
+    let project = project();
+    let left = [
+        "benchmarks/b/runs/scripted-careful/.probity-k1ll3d.tmp",
+        "benchmarks/b/.export-k1ll3d.part",
+        "kept/.probity-k1ll3d.tmp",
+    ];
+    let leave = || {
+        for path in left {
+            project.write(path, "unfinished");
+        }
+    };
+    leave();
+    let held = std::fs::File::open(project.path(left[0])).unwrap();
+    held.lock().unwrap();
+    project.succeeds(&["baseline", "b", "--out", "kept/baseline.json"]);
+    project.succeeds(&["run", "b", "--scripted"]);
+    let here = |path: &&str| project.path(path).exists();
+    let still: Vec<_> = left.into_iter().filter(here).collect();
+    assert_eq!(still, [left[0]], "a program still writes it");
+    drop(held);
+    project.write(
+        "labels.csv",
+        &format!(
+            "target,conv_id,metric_id,labeller,passed\nscripted-careful,{},m01,ann,yes\n",
+            first_conversation(&project)
+        ),
+    );
+    project.succeeds(&["label", "b", "--import", "labels.csv"]);
+    assert!(!project.path(left[0]).exists());
+}
+
+fn first_conversation(project: &Project) -> String {
+    let path = project.path("benchmarks/b/runs/scripted-careful/scores.json");
+    let rows = std::fs::read_to_string(path).unwrap();
+    let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();
+    rows[0]["conv_id"].as_str().unwrap().to_owned()
 }

@@ -24,7 +24,7 @@ fn pipe(project: &Project, name: &str) {
 }
 
 /// Runs a command that must not wait.
-fn promptly(project: &Project, args: &[&str]) -> Ran {
+pub(crate) fn promptly(project: &Project, args: &[&str]) -> Ran {
     let mut child = project
         .command(args)
         .stdout(std::process::Stdio::piped())
@@ -239,6 +239,41 @@ fn a_link_to_a_device_is_no_place_for_a_result() {
         "{}",
         ran.err
     );
+}
+
+/// A device without end would be read until memory is full.
+#[test]
+fn files_of_a_gate_are_no_devices_and_no_pipes() {
+    let project = Project::new();
+    project.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+    project.succeeds(&["run", "b", "--scripted"]);
+    project.write("gate.yaml", "rules:\n- {require: missing <= 0.05}\n");
+    pipe(&project, "pipe");
+    for (path, what) in [("/dev/zero", "a device"), ("pipe", "a pipe")] {
+        for args in [
+            &["gate", "b", "--rules", path][..],
+            &["gate", "b", "--rules", "gate.yaml", "--baseline", path],
+            &["report", "b", "--gate", path],
+            &["label", "b", "--import", path],
+        ] {
+            let ran = promptly(&project, args);
+            assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
+            let told = format!("{path}: not a file, but {what}");
+            assert!(ran.err.contains(&told), "{args:?}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn a_gate_that_is_not_text_is_refused_with_the_place() {
+    let project = Project::new();
+    project.write("benchmarks/b/benchmark.yaml", BENCHMARK);
+    project.succeeds(&["run", "b", "--scripted"]);
+    std::fs::write(project.path("gate.yaml"), b"rules:\n  - m\xfcll\n").unwrap();
+    let ran = promptly(&project, &["gate", "b", "--rules", "gate.yaml"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    let told = "gate.yaml, line 2, column 6: the file is not UTF-8 text";
+    assert!(ran.err.contains(told), "{}", ran.err);
 }
 
 #[cfg(target_os = "linux")]

@@ -234,7 +234,7 @@ fn append_to_job(context: &Context, report: &ExportReport) -> Result<(), Failure
             .create(true)
             .open(&page)?;
         for path in &report.exported.files {
-            file.write_all(&std::fs::read(path)?)?;
+            file.write_all(&files::read(path)?)?;
         }
         Ok(())
     };

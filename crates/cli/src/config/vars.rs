@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, io::ErrorKind, path::Path};
 
+use files::Unreadable;
 use probity::config::{ConfigError, Vars};
-use schema::unreadable_special;
 
 /// The process's variables and those of `.env` in `folder`, if that file exists; the process's own take precedence. Variables that are
 /// not UTF-8 are left out.
@@ -20,14 +20,16 @@ pub fn load(folder: &Path) -> Result<Vars, ConfigError> {
 
 /// The variables of the file; empty if there is no such file.
 fn read_dotenv(file: &Path) -> Result<BTreeMap<String, String>, ConfigError> {
-    let there = std::fs::metadata(file).ok();
-    if let Some(reason) = there.and_then(|there| unreadable_special(file, &there)) {
-        return Err(ConfigError::new(format!(".env: {reason}")));
-    }
-    let text = match std::fs::read_to_string(file) {
+    let text = match files::read_text(file) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(ConfigError::new(format!(".env cannot be read: {error}"))),
+        Err(error) => {
+            let reason = match Unreadable::of(&error) {
+                Some(unreadable) => format!(".env: {unreadable}"),
+                None => format!(".env cannot be read: {error}"),
+            };
+            return Err(ConfigError::new(reason));
+        }
     };
     let mut by_name = BTreeMap::new();
     for pair in dotenvy::from_read_iter(text.as_bytes()) {

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::File,
     hash::{DefaultHasher, Hasher},
     io::{BufReader, Read},
     ops::ControlFlow,
@@ -240,7 +239,7 @@ fn any<T: serde::de::DeserializeOwned>(path: &Path, good: impl Fn(T) -> bool) ->
 
 /// A hash of the file's content; `None` where it cannot be read.
 fn content(path: &Path) -> Option<u64> {
-    let mut file = BufReader::with_capacity(1 << 16, File::open(path).ok()?);
+    let mut file = BufReader::with_capacity(1 << 16, files::open(path).ok()?);
     let (mut hasher, mut buffer) = (DefaultHasher::new(), [0; 4096]);
     loop {
         match file.read(&mut buffer).ok()? {

@@ -331,7 +331,7 @@ impl<'p> BenchmarkRun<'p> {
     /// read from `results.json`; without that file there is no note.
     fn note_fewer_samples(&self) {
         let samples = u64::from(self.pipeline.options.samples);
-        let summaries: Vec<Summary> = fs::read(self.dir.results())
+        let summaries: Vec<Summary> = files::read(self.dir.results())
             .ok()
             .and_then(|text| serde_json::from_slice(&text).ok())
             .unwrap_or_default();

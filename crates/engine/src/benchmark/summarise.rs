@@ -1,7 +1,5 @@
 //! `results.json` and `grades.json` from all the scores of the tree, and the record of the run.
 
-use std::fs;
-
 use journal::RunId;
 use schema::{
     BenchmarkScore, Grades, IncompleteReplies, ModelId, Phase, ReasoningReplies, Summary,
@@ -93,7 +91,7 @@ impl SummaryWriter<'_> {
         let Ok((summaries, rows)) = self.summaries_now() else {
             return;
         };
-        if let Ok(there) = fs::read(self.run.dir.results()) {
+        if let Ok(there) = files::read(self.run.dir.results()) {
             // Compare the parsed content, not the bytes: another version may have laid out the same content differently.
             let there = serde_json::from_slice::<Vec<Summary>>(&there);
             if !there.is_ok_and(|there| there == summaries) {

@@ -1,8 +1,7 @@
 //! Finds the files to import, and their format.
 
 use std::{
-    fmt,
-    fs::{self, File},
+    fmt, fs,
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
 };
@@ -133,7 +132,7 @@ impl Format {
             return Ok(Some(Self::Inspect));
         }
         let mut begin = Vec::new();
-        let mut reader = BufReader::new(File::open(path).map_err(read)?.take(1 << 20));
+        let mut reader = BufReader::new(files::open(path).map_err(read)?.take(1 << 20));
         reader.read_until(b'\n', &mut begin).map_err(read)?;
         if begin.starts_with(b"PK") {
             return Ok(Some(Self::Inspect));

@@ -101,5 +101,5 @@ fn records(layout: &Layout) -> impl Iterator<Item = Record> {
             let name = name.to_string_lossy();
             name.starts_with("record") && name.ends_with(".json")
         })
-        .filter_map(|file| serde_json::from_slice(&fs::read(file.path()).ok()?).ok())
+        .filter_map(|file| serde_json::from_slice(&files::read(file.path()).ok()?).ok())
 }

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
 };
@@ -164,7 +163,7 @@ fn each_line<T: DeserializeOwned>(
     path: &Path,
     mut take: impl FnMut(T) -> Result<(), String>,
 ) -> Result<(), RunError> {
-    let file = File::open(path).map_err(|error| RunError::read(path, error))?;
+    let file = files::open(path).map_err(|error| RunError::read(path, error))?;
     for (number, line) in (1_u64..).zip(BufReader::new(file).lines()) {
         let line = line.map_err(|error| RunError::read(path, error))?;
         if line.trim().is_empty() {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use schema::unreadable_special;
+use files::Unreadable;
 
 use super::{
     Config,
@@ -108,26 +108,16 @@ impl Layers {
 
 fn text_of(path: &Path) -> Result<String, ConfigError> {
     let name = path.display().to_string();
-    let there = std::fs::metadata(path).ok();
-    if let Some(reason) = there.and_then(|there| unreadable_special(path, &there)) {
-        let problem = ConfigProblem::in_origin(Origin::new(&name), reason);
-        return Err(ConfigError::new(problem));
-    }
-    let bytes = std::fs::read(path).map_err(|error| {
-        let reason = format!("the configuration cannot be read: {error}");
-        ConfigError::new(ConfigProblem::in_origin(Origin::new(&name), reason))
-    })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let before = error
-            .as_bytes()
-            .iter()
-            .take(error.utf8_error().valid_up_to());
-        let line = before.filter(|byte| **byte == b'\n').count() as u64 + 1;
-        let origin = Origin::new(&name).at_line(Some(line));
-        ConfigError::new(ConfigProblem::in_origin(
-            origin,
-            "the file is not UTF-8 text",
-        ))
+    files::read_text(path).map_err(|error| {
+        let (line, reason) = match Unreadable::of(&error) {
+            Some(Unreadable::NotUtf8 { line, .. }) => {
+                (Some(*line), "the file is not UTF-8 text".to_owned())
+            }
+            Some(unreadable) => (None, unreadable.to_string()),
+            None => (None, format!("the configuration cannot be read: {error}")),
+        };
+        let origin = Origin::new(&name).at_line(line);
+        ConfigError::new(ConfigProblem::in_origin(origin, reason))
     })
 }
 

@@ -1,6 +1,6 @@
 //! The scores of a target, by the conversation that they belong to.
 
-use std::{fs::File, ops::ControlFlow, path::Path};
+use std::{ops::ControlFlow, path::Path};
 
 use schema::{Conversation, Extra, Metric, ModelId, Score};
 use serde_json::Value;
@@ -40,7 +40,7 @@ impl Scores {
                 cut: None,
             });
         }
-        File::open(path).map_err(|error| RunError::read(path, error))?;
+        files::open(path).map_err(|error| RunError::read(path, error))?;
         let mut fault = None;
         let read = each_json_row(path, |row| {
             fault = match row.parse::<Score>() {

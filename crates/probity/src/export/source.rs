@@ -1,11 +1,6 @@
 //! Data that applies to a whole run of a target, from its journal and its manifest.
 
-use std::{
-    fs::{self, File},
-    io,
-    path::Path,
-    time::SystemTime,
-};
+use std::{fs, io, path::Path, time::SystemTime};
 
 use interop::{Judge, KnownSource, Run};
 use jiff::Timestamp;
@@ -94,7 +89,7 @@ pub(super) fn content(
     }
     let mut hash = Sha256::new();
     for path in [files.conversations(), files.scores()] {
-        let copied = File::open(&path).and_then(|mut file| io::copy(&mut file, &mut hash));
+        let copied = files::open(&path).and_then(|mut file| io::copy(&mut file, &mut hash));
         match copied {
             Ok(length) => hash.update(length.to_le_bytes()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

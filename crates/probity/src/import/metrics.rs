@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -12,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::tasks::check_one_task;
-use store::{RunError, check_metrics, check_readable};
+use store::{RunError, check_metrics};
 
 /// A metric as people write it. Without an id it gets a numbered one.
 #[derive(Deserialize)]
@@ -39,8 +38,7 @@ struct File {
 /// # Errors
 /// When the file cannot be read, is not YAML or JSON, has no metric, or has one that cannot be used.
 pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, RunError> {
-    check_readable(path)?;
-    let text = fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
+    let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
     let given =
         parse(&text).map_err(|error| RunError::in_yaml(path, &YamlError::new(&error, &text)))?;
     if given.is_empty() {

@@ -29,7 +29,7 @@ impl Renamed {
 
     /// Copies the file `name` and replaces the old name with the new one. A file that is not JSON is not copied: returns the reason.
     pub(super) fn copy(&self, from: &Path, to: &Path) -> Result<Option<String>, RunError> {
-        let text = fs::read(from).map_err(|error| RunError::read(from, error))?;
+        let text = files::read(from).map_err(|error| RunError::read(from, error))?;
         let mut file: Value = match serde_json::from_slice(&text) {
             Ok(file) => file,
             Err(error) => return Ok(Some(error.to_string())),

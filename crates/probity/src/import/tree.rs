@@ -422,7 +422,7 @@ fn make(folder: &Path) -> Result<(), RunError> {
 
 /// Copies the content of a file without its permissions.
 fn copy(from: &Path, to: &Path) -> Result<(), RunError> {
-    let mut source = fs::File::open(from).map_err(|error| RunError::read(from, error))?;
+    let mut source = files::open(from).map_err(|error| RunError::read(from, error))?;
     let written =
         fs::File::create(to).and_then(|mut target| std::io::copy(&mut source, &mut target));
     written

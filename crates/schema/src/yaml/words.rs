@@ -2,7 +2,7 @@
 
 use serde_saphyr::Error;
 
-use crate::nearest;
+use crate::{nearest, shown_name};
 
 /// The error itself, without the excerpt of its location and the alias that led to it.
 pub(super) fn original(error: &Error) -> &Error {
@@ -23,10 +23,14 @@ pub(super) fn reason(error: &Error) -> String {
         Error::SerdeMissingField { field, .. } => format!("`{field}` is missing"),
         Error::SerdeUnknownField {
             field, expected, ..
-        } => match nearest(field, expected.iter().copied()) {
-            Some(near) => format!("unknown key `{field}`; did you mean `{near}`?"),
-            None => format!("unknown key `{field}`; known keys: {}", expected.join(", ")),
-        },
+        } => {
+            let known = expected.iter().copied();
+            let shown = shown_name(field);
+            match nearest(field, known) {
+                Some(near) => format!("unknown key `{shown}`; did you mean `{near}`?"),
+                None => format!("unknown key `{shown}`; known keys: {}", expected.join(", ")),
+            }
+        }
         Error::SerdeUnknownVariant {
             variant, expected, ..
         } => unknown_word(variant, expected),
@@ -54,7 +58,7 @@ pub(super) fn reason(error: &Error) -> String {
 fn syntax(error: &Error) -> String {
     match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("duplicate key `{key}`")
+            format!("duplicate key `{}`", shown_name(key))
         }
         Error::DuplicateMappingKey { .. } => "duplicate key".to_owned(),
         Error::MultipleDocuments { .. } => "`---` begins a second document; remove one".to_owned(),

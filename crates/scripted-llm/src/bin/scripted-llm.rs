@@ -1,5 +1,7 @@
 //! The scripted server as a separate process, for benchmarks and for trying a client by hand.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 use std::{error::Error, io::Read, time::Duration};
 
 use clap::Parser;

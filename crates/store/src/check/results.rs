@@ -31,7 +31,7 @@ pub(super) fn rule(
     if suts.is_empty() {
         return (rule.not_applicable("the run made no scores"), None);
     }
-    let Ok(text) = fs::read(dir.results()) else {
+    let Ok(text) = files::read(dir.results()) else {
         return (rule.not_applicable("there is no results.json"), None);
     };
     let summaries: Vec<Summary> = match serde_json::from_slice(&text) {

@@ -2,7 +2,7 @@
 
 mod scope;
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use schema::{
     Benchmark, IdError, ModelId, SourceLocation,
@@ -66,10 +66,8 @@ pub struct GateMistake {
 /// # Errors
 /// When the file cannot be read, or contains mistakes: all of them are listed, each with its line.
 pub fn read_gate_rules(path: &Path, names: GateNames<'_>) -> Result<GateRules, RunError> {
-    let text = fs::read(path).map_err(|error| RunError::read(path, error))?;
-    let text =
-        std::str::from_utf8(&text).map_err(|error| RunError::not_utf8(path, &text, error))?;
-    let root = Node::parse(text).map_err(|error| RunError::in_yaml(path, &error))?;
+    let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
+    let root = Node::parse(&text).map_err(|error| RunError::in_yaml(path, &error))?;
     gate_rules(&root, names).map_err(|mistakes| {
         let lines = mistakes.iter().map(|mistake| {
             let (line, key) = (mistake.location.line, &mistake.key);

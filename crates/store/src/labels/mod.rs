@@ -7,5 +7,4 @@ mod write;
 
 pub use read::{TargetLabels, list_labels, read_labels};
 pub use rules::{LabelFault, LabelRules, ScoredRowId, ScoredRows};
-pub(crate) use write::LabelLock;
 pub use write::{LabelChanges, put_label, put_labels, remove_label, write_labels};

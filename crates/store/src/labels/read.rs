@@ -1,6 +1,6 @@
 //! Reads a `labels.json`.
 
-use std::{collections::HashSet, fs::File, path::Path};
+use std::{collections::HashSet, path::Path};
 
 use aggregator::statistics::{LabelledRow, PersonLabel};
 use schema::{HumanLabel, ModelId, json_rows::JsonRows};
@@ -77,7 +77,7 @@ fn check(
 
 /// The labels of a file, each with its line.
 fn label_lines(path: &Path) -> Result<Vec<(u64, HumanLabel)>, RunError> {
-    let file = File::open(path).map_err(|error| RunError::read(path, error))?;
+    let file = files::open(path).map_err(|error| RunError::read(path, error))?;
     let mut rows = JsonRows::new(file);
     let mut labels = Vec::new();
     let mut read = || {

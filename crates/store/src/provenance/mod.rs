@@ -9,12 +9,7 @@ mod replaced;
 mod settings;
 mod versions;
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-    io::Read,
-    path::Path,
-};
+use std::{collections::BTreeMap, io::Read, path::Path};
 
 use schema::{Metric, ModelId, PromptVersions, Scenario, text::hex};
 use serde::{Deserialize, Serialize};
@@ -110,7 +105,7 @@ impl Provenance {
     /// The record of a benchmark. Empty if it is missing or cannot be read.
     #[must_use]
     pub fn read(dir: &BenchmarkDir) -> Self {
-        let text = fs::read(dir.provenance()).unwrap_or_default();
+        let text = files::read(dir.provenance()).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
@@ -253,7 +248,7 @@ pub fn hash_of_scenarios<'a>(rows: impl IntoIterator<Item = &'a Scenario>) -> St
 
 /// The SHA-256 of a file; `None` where it cannot be read.
 pub fn hash_of_file(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
+    let mut file = files::open(path).ok()?;
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     loop {
         match file.read(&mut buffer).ok()? {

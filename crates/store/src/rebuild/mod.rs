@@ -9,7 +9,7 @@ mod unfinished;
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -245,7 +245,7 @@ impl<'o> State<'o> {
     fn write_results(&mut self, scored: Vec<(ModelId, PathBuf)>) -> Result<(), RunError> {
         let mut summaries = std::mem::take(&mut self.kept);
         for (sut, path) in scored {
-            let file = File::open(&path).map_err(|error| RunError::read(&path, error))?;
+            let file = files::open(&path).map_err(|error| RunError::read(&path, error))?;
             let summary = aggregate_reader(sut, &[], file).map_err(|error| {
                 RunError::input(format!("{}: {error}", path.display())).with_source(error)
             })?;

@@ -105,7 +105,7 @@ impl<'o> Unfinished<'o> {
 
 /// Locks the folder for one rebuild. The system frees the lock when the process ends, however it ends. `None` if folders cannot be locked.
 fn lock(path: &Path) -> Result<Option<File>, RunError> {
-    let Ok(folder) = File::open(path) else {
+    let Ok(folder) = files::open(path) else {
         return Ok(None);
     };
     match folder.try_lock() {
@@ -126,7 +126,7 @@ fn clear(out: &Path) -> io::Result<()> {
         if !is_left || !entry.file_type()?.is_dir() {
             continue;
         }
-        let list = fs::read(entry.path().join(MOVING)).unwrap_or_default();
+        let list = files::read(entry.path().join(MOVING)).unwrap_or_default();
         let names: Vec<PathBuf> = serde_json::from_slice(&list).unwrap_or_default();
         let is_inside = |name: &&PathBuf| {
             let mut parts = name.components();

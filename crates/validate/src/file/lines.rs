@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
     io::{BufRead, BufReader, Read},
     path::Path,
 };
@@ -96,7 +95,7 @@ fn object(entry: Entry) -> Value {
 
 /// An export.
 pub(super) fn json_lines(path: &Path, kind: Kind, report: &mut FileReport) {
-    let Ok(file) = File::open(path) else {
+    let Ok(file) = files::open(path) else {
         return;
     };
     let input = BufReader::with_capacity(1 << 16, file);

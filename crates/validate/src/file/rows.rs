@@ -1,6 +1,6 @@
 //! Files that are a JSON list of rows, read one row at a time.
 
-use std::{collections::HashSet, fs::File, path::Path};
+use std::{collections::HashSet, path::Path};
 
 use schema::json_rows::{JsonRow, JsonRows, JsonRowsError, JsonRowsFault};
 use serde::de::DeserializeOwned;
@@ -67,7 +67,7 @@ fn is_whole(row: &Value) -> bool {
 
 /// Checks the file row by row.
 pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut BenchmarkFacts) {
-    let Ok(file) = File::open(path) else {
+    let Ok(file) = files::open(path) else {
         return;
     };
     let checker = Checker::new(kind);

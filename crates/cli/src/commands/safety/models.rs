@@ -2,7 +2,8 @@
 
 use std::{path::Path, sync::Arc};
 
-use schema::{nearest, text::is_blank, unreadable_special};
+use files::Unreadable;
+use schema::{nearest, text::is_blank};
 
 use super::args::SafetyArgs;
 use crate::{
@@ -182,12 +183,11 @@ fn some_text(text: &str) -> Option<Arc<str>> {
 
 fn read(path: &Path) -> Result<Arc<str>, Failure> {
     let name = path.display();
-    let there = std::fs::metadata(path).ok();
-    if let Some(reason) = there.and_then(|there| unreadable_special(path, &there)) {
-        return Err(Failure::usage(format!("{name}: {reason}")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!("{name}: the system prompt cannot be read: {error}"))
+    let text = files::read_text(path).map_err(|error| {
+        Failure::usage(match Unreadable::of(&error) {
+            Some(unreadable) => format!("{name}: {unreadable}"),
+            None => format!("{name}: the system prompt cannot be read: {error}"),
+        })
     })?;
     match text.trim_end() {
         "" => Err(Failure::usage(format!(

@@ -1,12 +1,12 @@
 //! Selects the test cases.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
+use files::Unreadable;
 use schema::safety::{
     CaseKind, TestCaseGroup,
     pack::{self, PackError, PackFormat, PackOptions, TestCasePack},
 };
-use schema::unreadable_special;
 
 use super::args::SafetyArgs;
 use crate::{
@@ -112,17 +112,14 @@ fn read(path: &Path, options: &PackOptions) -> Result<TestCasePack, Failure> {
             "{name}: unknown pack format: the name must end in .yaml, .yml, .jsonl, .ndjson or .csv"
         )));
     };
-    let there = fs::metadata(path).ok();
-    if let Some(reason) = there.and_then(|there| unreadable_special(path, &there)) {
-        return Err(Failure::usage(format!("{name}: {reason}")));
-    }
-    let bytes = fs::read(path)
-        .map_err(|error| Failure::usage(format!("{name}: the pack cannot be read: {error}")))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let before = error.as_bytes().iter().take(valid);
-        let line = before.filter(|byte| **byte == b'\n').count() + 1;
-        Failure::usage(format!("{name}, line {line}: the pack is not UTF-8 text"))
+    let text = files::read_text(path).map_err(|error| {
+        Failure::usage(match Unreadable::of(&error) {
+            Some(Unreadable::NotUtf8 { line, .. }) => {
+                format!("{name}, line {line}: the pack is not UTF-8 text")
+            }
+            Some(unreadable) => format!("{name}: {unreadable}"),
+            None => format!("{name}: the pack cannot be read: {error}"),
+        })
     })?;
     pack::parse(&name, &text, format, options).map_err(unusable)
 }

@@ -53,7 +53,7 @@ fn remove_left(parent: &Path) {
         if !is_folder || !name.to_str().is_some_and(|name| name.starts_with(PREFIX)) {
             continue;
         }
-        let lock = File::open(entry.path().join(LOCK));
+        let lock = files::open(entry.path().join(LOCK));
         if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
             let _ = fs::remove_dir_all(entry.path());
         }

@@ -1,6 +1,6 @@
 //! `gen-metrics`: metrics into `benchmark.yaml`.
 
-use std::{fs, io::Write};
+use std::io::Write;
 
 use schema::{
     Metric, Phase,
@@ -81,7 +81,7 @@ impl Generation<'_> {
             None => None,
         };
 
-        let text = fs::read_to_string(&path).map_err(|error| RunError::read(&path, error))?;
+        let text = files::read_text(&path).map_err(|error| RunError::read(&path, error))?;
         let text = store::yaml_edit::with_metrics(&text, metrics).map_err(|error| {
             RunError::input(format!("{}: {error}", path.display())).with_source(error)
         })?;

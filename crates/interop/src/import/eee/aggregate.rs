@@ -1,7 +1,6 @@
 //! The aggregate file beside an instance file.
 
 use std::{
-    fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
 };
@@ -71,7 +70,7 @@ struct Detailed {
 impl Aggregate {
     /// Reads the aggregate at `path`.
     pub(super) fn read(path: &Path) -> Result<Self, ImportError> {
-        let file = fs::File::open(path).map_err(|error| ImportError::read(path, error))?;
+        let file = files::open(path).map_err(|error| ImportError::read(path, error))?;
         let size = file
             .metadata()
             .map_err(|error| ImportError::read(path, error))?
@@ -177,7 +176,7 @@ impl EvaluationResult {
 
 /// The number of rows of a file, and the SHA-256 of its bytes.
 fn measured(path: &Path) -> std::io::Result<(u64, String)> {
-    let mut reader = BufReader::with_capacity(1 << 16, fs::File::open(path)?);
+    let mut reader = BufReader::with_capacity(1 << 16, files::open(path)?);
     let (mut rows, mut hash, mut blank) = (0, Sha256::new(), true);
     loop {
         let chunk = reader.fill_buf()?;

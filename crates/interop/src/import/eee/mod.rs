@@ -203,7 +203,7 @@ struct Lines {
 
 impl Lines {
     fn open(path: &Path) -> Result<Self, ImportError> {
-        let file = File::open(path).map_err(|error| ImportError::read(path, error))?;
+        let file = files::open(path).map_err(|error| ImportError::read(path, error))?;
         Ok(Self {
             place: path.display().to_string(),
             reader: BufReader::with_capacity(1 << 16, file),

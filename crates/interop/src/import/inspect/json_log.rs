@@ -50,7 +50,7 @@ pub(super) fn samples(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportErr
 }
 
 fn open(path: &Path) -> Result<Clean<File>, ImportError> {
-    File::open(path)
+    files::open(path)
         .map(Clean::new)
         .map_err(|error| ImportError::read(path, error))
 }

@@ -6,7 +6,7 @@ mod message;
 mod sample;
 mod zip_log;
 
-use std::{fs::File, io::Read, path::Path};
+use std::{io::Read, path::Path};
 
 pub(super) use sample::split_system;
 use zip_log::ZipLog;
@@ -42,7 +42,7 @@ fn is_zip(path: &Path) -> Result<bool, ImportError> {
         return Ok(true);
     }
     let mut begin = [0; 4];
-    let read = File::open(path).and_then(|mut file| file.read(&mut begin));
+    let read = files::open(path).and_then(|mut file| file.read(&mut begin));
     read.map_err(|error| ImportError::read(path, error))?;
     Ok(begin.starts_with(b"PK"))
 }

@@ -31,7 +31,7 @@ impl ZipLog {
     /// Opens the log at `path` and reads its list of files.
     pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
         let place = path.display().to_string();
-        let file = File::open(path).map_err(|error| ImportError::read(path, error))?;
+        let file = files::open(path).map_err(|error| ImportError::read(path, error))?;
         let length = file
             .metadata()
             .map_err(|error| ImportError::read(path, error))?

@@ -5,7 +5,6 @@ mod run;
 mod statistics;
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -29,7 +28,7 @@ use super::{
     problems::{Expected, Problems},
     source::modified,
 };
-use store::{Layout, RunError, check_readable};
+use store::{Layout, RunError};
 
 /// Exports the result files `files` of safety evaluations with `exporter`: each is a run of its target. A group becomes a metric, passed
 /// by the run's threshold; a conversation becomes a sample, with the judge's rationale for its lowest message.
@@ -87,8 +86,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn file(&mut self, path: &Path, exporter: &mut dyn Exporter) -> Result<(), RunError> {
-        check_readable(path)?;
-        let text = fs::read_to_string(path).map_err(|error| RunError::read(path, error))?;
+        let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
         let file = SafetyFile::read(&path.display().to_string(), &text);
         let file = file.map_err(|error| RunError::input(explained(&error)))?;
         let source = RunSource {
