@@ -28,7 +28,7 @@ fn a_file_that_is_no_cache_is_refused_and_left_alone() {
     let path = folder.path().join("notes.txt");
     let notes = "These are my notes. ".repeat(100);
     fs::write(&path, &notes).unwrap();
-    assert!(refused(&path).contains("delete it, or name another file"));
+    assert!(refused(&path).contains("move it away, or name another file"));
     assert_eq!(fs::read_to_string(&path).unwrap(), notes);
 
     let path = folder.path().join("other.sqlite");

@@ -195,3 +195,36 @@ fn what_cannot_be_done_is_said() {
     );
     assert_eq!(project.read(FILE), "These are my notes.");
 }
+
+/// Its pages are not where the table says, so that a search for the next row finds an earlier one.
+#[cfg(unix)]
+#[test]
+fn commands_end_on_a_damaged_cache_and_a_run_repairs_it() {
+    use crate::special_files::promptly;
+    let project = Project::new();
+    project.succeeds(&["run", "--scripted"]);
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cache/damaged.sqlite");
+    for args in [&["cache", "stats"][..], &["plan"], &["run", "--scripted"]] {
+        for end in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(project.path(&format!("{FILE}{end}")));
+        }
+        fs::copy(&fixture, project.path(FILE)).unwrap();
+        let ran = promptly(&project, args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
+    }
+    let repaired = "was damaged and has been repaired";
+    let prune = ["cache", "prune", "--damaged"];
+    fs::copy(&fixture, project.path(FILE)).unwrap();
+    let ran = promptly(&project, &prune);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains(repaired), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("The damaged file is kept as .probity/cache.sqlite.damaged"),
+        "{}",
+        ran.err
+    );
+    assert!(project.path(".probity/cache.sqlite.damaged").exists());
+    let stats = printed(&project, &["cache", "stats", "--json"]);
+    assert_eq!(stats["damaged"], 0);
+}

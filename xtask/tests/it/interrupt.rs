@@ -261,3 +261,56 @@ async fn a_run_whose_terminal_goes_writes_its_tree_and_ends() {
     }
     panic!("the run has not ended");
 }
+
+/// A process whose output nobody takes waits in the middle of a line.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_signal_ends_a_run_whatever_it_waits_for() {
+    let project = Project::new();
+    let mut command = project.command(&["run", "sycophancy", "--scripted", "--log", "trace"]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.stderr.take().unwrap();
+    // Until it waits: its use of the processor stands still.
+    let used = || {
+        let path = format!("/proc/{}/stat", child.id());
+        let stat = std::fs::read_to_string(path).unwrap_or_default();
+        let fields: Vec<&str> = stat.split(' ').collect();
+        (
+            fields.get(13).map(ToString::to_string),
+            fields.get(14).map(ToString::to_string),
+        )
+    };
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(700));
+    pause();
+    let mut before = used();
+    for _ in 0..60 {
+        pause();
+        let now = used();
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    let signal = || {
+        let mut kill = Command::new("kill");
+        kill.args(["-TERM", &child.id().to_string()]);
+        assert!(kill.status().unwrap().success());
+    };
+    signal();
+    pause();
+    signal();
+    for _ in 0..30 {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert_eq!(status.code(), Some(130));
+            drop(output);
+            return;
+        }
+        pause();
+    }
+    child.kill().unwrap();
+    panic!("the second signal did not end it");
+}

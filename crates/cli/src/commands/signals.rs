@@ -1,27 +1,51 @@
 //! Handles Ctrl-C, the request to terminate, and a closed terminal.
 
-use std::io;
+use std::{io, sync::mpsc, thread};
 
 use llm_client::Stop;
 
 use crate::{exit::Exit, terminal::Terminal};
 
-/// The first signal stops the run gracefully, the second ends it at once. Must be called on a runtime.
+/// The first signal stops the run gracefully, the second ends it at once, whatever the process waits for: signals are handled in a
+/// thread of their own until the process ends.
 pub fn listen(terminal: Terminal, stop: Stop) {
-    let mut signals = match Signals::new() {
-        Ok(signals) => signals,
-        Err(error) => {
-            tracing::warn!(%error, "Ctrl-C cannot be handled; it ends the program at once");
-            return;
-        }
+    let (ready, handled) = mpsc::channel();
+    let handler = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build();
+        // Nobody waits for the answer only if this process has panicked.
+        let runtime = match runtime {
+            Ok(runtime) => runtime,
+            Err(error) => return drop(ready.send(Err(error))),
+        };
+        runtime.block_on(async move {
+            match Signals::new() {
+                Ok(signals) => {
+                    drop(ready.send(Ok(())));
+                    handle(signals, terminal, &stop).await;
+                }
+                Err(error) => drop(ready.send(Err(error))),
+            }
+        });
     };
-    tokio::spawn(async move {
-        signals.next().await;
-        stop.stop();
+    let thread = thread::Builder::new().name("signals".to_owned());
+    let started = thread.spawn(handler);
+    let handled = started.and_then(|_| handled.recv().unwrap_or(Ok(())));
+    if let Err(error) = handled {
+        tracing::warn!(%error, "Ctrl-C cannot be handled; it ends the program at once");
+    }
+}
+
+async fn handle(mut signals: Signals, terminal: Terminal, stop: &Stop) {
+    signals.next().await;
+    stop.stop();
+    // In another thread: the reader of a pipe may have stopped reading, and then this waits.
+    thread::spawn(move || {
         terminal.line("stopping: waiting for calls in flight, then writing the files; press Ctrl-C again to quit at once");
-        signals.next().await;
-        std::process::exit(i32::from(Exit::Interrupted.code()));
     });
+    signals.next().await;
+    std::process::exit(i32::from(Exit::Interrupted.code()));
 }
 
 /// Returns a future that ends with the first signal from now on. Must be called on a runtime.
@@ -72,7 +96,7 @@ fn hangup_is_ignored() -> bool {
     use std::io::IsTerminal as _;
     /// The lowest bit is signal 1, the hangup signal.
     const HANGUP: u64 = 1;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = files::read_text("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     match ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) {
         Some(mask) => mask & HANGUP != 0,

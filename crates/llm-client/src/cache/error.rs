@@ -98,18 +98,29 @@ impl CacheError {
     }
 }
 
-/// Whether SQLite found damaged pages.
+/// Whether SQLite found damaged pages, or was interrupted because they lead in circles. Nothing else interrupts it.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::OperationInterrupted)
+    )
+}
+
+/// Whether a row claims a length that no row has.
+pub(super) fn is_too_long(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::TooBig)
 }
 
 /// The problem, with advice.
 fn sqlite_problem(error: &rusqlite::Error) -> String {
     let advice = match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+        Some(
+            ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::OperationInterrupted,
+        ) => {
             return format!(
-                "is damaged or no cache at all ({error}): delete it, or name another file; deleting it only means that \
-                 calls are made, and cost, again"
+                "is damaged and cannot be repaired, or is no cache at all ({error}): move it away, or name another file; without \
+                 it, calls are made, and cost, again"
             );
         }
         Some(ErrorCode::CannotOpen) => "check that its folder is there and may be written to",

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use super::{earlier, error::CacheError, repair};
+use super::{bounds, earlier, error::CacheError, repair};
 
 /// The layout's version. A newer file is refused; an older one is migrated when it is opened for writing.
 pub(super) const FORMAT: i64 = 4;
@@ -38,7 +38,7 @@ fn prepare(path: &Path) -> Result<Connection, CacheError> {
     // Checked before anything is changed: the file may belong to another program.
     identify(&connection, path)?;
     write_ahead(&connection).map_err(sqlite)?;
-    migrate(&mut connection, path)?;
+    bounds::within(&mut connection, |connection| migrate(connection, path)).map_err(sqlite)??;
     earlier::take_in_tails(&mut connection, path)?;
     Ok(connection)
 }
@@ -63,11 +63,20 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
 
 fn connect(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     // Finds damage when a page is read, before its content is used.
     connection.pragma_update(None, "cell_size_check", true)?;
+    bounds::limit_lengths(&connection)?;
+    // Reads the schema, whose pages may lead in circles, too.
+    bounds::within(&mut connection, |connection| table_count(connection))??;
     Ok(connection)
+}
+
+/// The number of tables and indices; large numbers are not counted to the end.
+fn table_count(connection: &Connection) -> rusqlite::Result<i64> {
+    let tables = "SELECT count(*) FROM (SELECT 1 FROM sqlite_schema LIMIT 100)";
+    connection.query_row(tables, [], |row| row.get(0))
 }
 
 /// The owner of the file.
@@ -79,11 +88,10 @@ pub(super) enum Owner {
 /// Finds the owner of the file. Fails if this version cannot use it.
 pub(super) fn identify(connection: &Connection, path: &Path) -> Result<Owner, CacheError> {
     let numbers = || -> rusqlite::Result<(i64, i64, i64)> {
-        let tables = "SELECT count(*) FROM sqlite_schema";
         Ok((
             pragma(connection, "application_id")?,
             pragma(connection, "user_version")?,
-            connection.query_row(tables, [], |row| row.get(0))?,
+            table_count(connection)?,
         ))
     };
     let path = || path.to_owned();

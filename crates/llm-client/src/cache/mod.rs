@@ -4,6 +4,7 @@
 //! [`ReplyStore`] keeps the replies: [`SqliteStore`], or your own store. A reply is stored before its caller gets it, so that
 //! the same call in the next run is answered from the cache, even if the process is killed.
 
+mod bounds;
 mod cached;
 mod contents;
 mod earlier;

@@ -8,7 +8,8 @@ use super::{
     CacheError, SqliteStore,
     contents::file_bytes,
     error::is_damage,
-    file, repair,
+    file,
+    repair::{self, Walked},
     row::{Row, micros},
 };
 
@@ -84,23 +85,28 @@ impl SqliteStore {
         if dry_run {
             let connection = file::open_reader(path).map_err(sqlite)?;
             file::identify(&connection, path)?;
-            let (rows, bytes) = matching(&connection, filter).map_err(sqlite)?;
-            return Ok(counted(rows, bytes));
+            let matching = matching(&connection, filter).map_err(sqlite)?;
+            return Ok(counted(matching.rows, matching.bytes));
         }
         let mut connection = file::open(path)?;
-        let (rows, bytes) = match remove(&mut connection, filter) {
+        let removed = remove(&mut connection, filter);
+        let is_damaged = match &removed {
+            Ok(matching) => matching.walked != Walked::Whole,
+            Err(error) => is_damage(error),
+        };
+        let Matching { rows, bytes, .. } = match is_damaged {
             // A row is in a page that cannot be read; the repair leaves it out.
-            Err(error) if is_damage(&error) => {
-                let (rows, bytes) = matching(&connection, filter).map_err(sqlite)?;
+            true => {
+                let found = removed.or_else(|_| matching(&connection, filter));
                 repair::repair(&mut connection, path).map_err(sqlite)?;
                 remove(&mut connection, filter).map_err(sqlite)?;
-                (rows, bytes)
+                found.map_err(sqlite)?
             }
-            result => result.map_err(sqlite)?,
+            false => removed.map_err(sqlite)?,
         };
         let unshrunk = match rows.is_empty() {
             true => None,
-            false => shrink(&connection, path).err(),
+            false => shrink(&mut connection, path).err(),
         };
         Ok(Pruned {
             unshrunk,
@@ -110,43 +116,56 @@ impl SqliteStore {
     }
 }
 
-/// The numbers of the rows that match, and the bytes of their texts.
-fn matching(connection: &Connection, filter: &PruneFilter) -> rusqlite::Result<(Vec<i64>, u64)> {
+/// The rows that match.
+struct Matching {
+    /// Their numbers.
+    rows: Vec<i64>,
+    /// Bytes of their texts.
+    bytes: u64,
+    walked: Walked,
+}
+
+fn matching(connection: &Connection, filter: &PruneFilter) -> rusqlite::Result<Matching> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
-    repair::walk(connection, |number, row| {
+    let walked = repair::walk(connection, |number, row| {
         if filter.matches(row.as_ref()) {
             rows.push(number);
             bytes += row.map_or(0, |row| row.bytes());
         }
         Ok(())
     })?;
-    Ok((rows, bytes))
+    Ok(Matching {
+        rows,
+        bytes,
+        walked,
+    })
 }
 
 /// Removes the rows that match, all or none.
-fn remove(connection: &mut Connection, filter: &PruneFilter) -> rusqlite::Result<(Vec<i64>, u64)> {
+fn remove(connection: &mut Connection, filter: &PruneFilter) -> rusqlite::Result<Matching> {
     let transaction = file::begin(connection)?;
-    let (rows, bytes) = matching(&transaction, filter)?;
+    let matching = matching(&transaction, filter)?;
     let mut delete = transaction.prepare("DELETE FROM replies WHERE rowid = ?1")?;
-    for row in &rows {
+    for row in &matching.rows {
         delete.execute([row])?;
     }
     drop(delete);
     transaction.commit()?;
-    Ok((rows, bytes))
+    Ok(matching)
 }
 
 /// Rewrites the file without the free space in it. SQLite writes a copy of the content into the folder for temporary files,
 /// and then into the write-ahead log beside the file.
-fn shrink(connection: &Connection, path: &Path) -> Result<(), Unshrunk> {
+fn shrink(connection: &mut Connection, path: &Path) -> Result<(), Unshrunk> {
     let failed = |error: rusqlite::Error| Unshrunk::Failed(error.to_string());
     let number = |name| file::pragma(connection, name).map_err(failed);
-    let pages = number("page_count")? - number("freelist_count")?;
-    let needed = u64::try_from(pages * number("page_size")?).unwrap_or(0);
+    let pages = number("page_count")?.saturating_sub(number("freelist_count")?);
+    let needed = pages.saturating_mul(number("page_size")?);
+    let needed = u64::try_from(needed).unwrap_or(0);
     if let Some(free) = free_bytes(path).filter(|free| *free < needed) {
         return Err(Unshrunk::NoRoom { free, needed });
     }
-    connection.execute_batch("VACUUM").map_err(failed)?;
+    repair::vacuum(connection).map_err(failed)?;
     // If another process reads, the last process that closes the file empties the log.
     let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     emptied.map_err(failed)

@@ -1,22 +1,27 @@
 //! Saves the readable part of a damaged file.
 
-use std::path::Path;
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, backup::Backup};
 use schema::text::counted;
 
 use super::{
+    bounds::{self, KEY},
     earlier::Layout,
-    error::is_damage,
+    error::{is_damage, is_too_long},
     file,
     row::{CREATE, Row},
 };
 
-/// Bytes of a key.
-const KEY: usize = 32;
+/// The most copies of damaged files that are left beside a cache.
+const MOST_COPIES: u32 = 9;
 
 /// Builds a new table of all rows that can be read and are intact. Other processes may have the file open meanwhile. Lost
-/// replies are requested again when they are needed.
+/// replies are requested again when they are needed. If any are lost, a copy of the damaged file is left beside it.
 pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
     let transaction = file::begin(connection)?;
     // This connection reads the state before the transaction, and its errors do not end the transaction.
@@ -30,7 +35,7 @@ pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Resu
     forgotten?;
     transaction.execute_batch(CREATE)?;
     let (mut kept, mut lost) = (0, 0);
-    walk(&damaged, |_, row| match row {
+    let walked = walk(&damaged, |_, row| match row {
         // Of two rows under one key the first is kept.
         Some(row) => {
             kept += 1;
@@ -41,17 +46,74 @@ pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Resu
             Ok(())
         }
     })?;
+    let copied = match lost > 0 || walked != Walked::Whole {
+        true => copy_beside(&damaged, path),
+        false => None,
+    };
     file::mark(&transaction)?;
     transaction.commit()?;
     drop(damaged);
+    let unread = match walked {
+        Walked::GaveUp => "; the rest could not be read in time",
+        Walked::Whole | Walked::Damaged => "",
+    };
+    let copy = match copied {
+        Some(copy) => format!(". The damaged file is kept as {}", copy.display()),
+        None => String::new(),
+    };
     tracing::warn!(
-        "the response cache {} was damaged and has been repaired: kept {}, lost {lost}. A run that needs a lost reply calls the model again",
+        "the response cache {} was damaged and has been repaired: kept {}, lost {lost}{unread}. A run that needs a lost reply calls \
+         the model again{copy}",
         path.display(),
         counted(kept, "reply", "replies"),
     );
     // If there is no room for it, or another process holds the file, the file only stays larger than necessary.
-    let _ = connection.execute_batch("VACUUM");
+    let _ = vacuum(connection);
     Ok(())
+}
+
+/// Rewrites the file without the free space in it.
+pub(super) fn vacuum(connection: &mut Connection) -> rusqlite::Result<()> {
+    bounds::within(connection, |connection| connection.execute_batch("VACUUM"))?
+}
+
+/// Copies the file of `damaged`, with what its write-ahead log holds, to a new file beside `path`. `None` if there is no room for it,
+/// or enough copies are there: the repair is worth more than the copy.
+fn copy_beside(damaged: &Connection, path: &Path) -> Option<PathBuf> {
+    let name = |number| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".damaged");
+        if number > 1 {
+            name.push(format!("-{number}"));
+        }
+        PathBuf::from(name)
+    };
+    let copy = (1..=MOST_COPIES).map(name).find(|name| !name.exists())?;
+    let copied = || {
+        let mut connection = Connection::open(&copy)?;
+        // Copies pages as they are, whatever is in them.
+        let backup = Backup::new(damaged, &mut connection)?;
+        backup.run_to_completion(1 << 10, Duration::ZERO, None)
+    };
+    match copied() {
+        Ok(()) => Some(copy),
+        Err(error) => {
+            tracing::debug!(%error, "the damaged response cache is not copied");
+            let _ = std::fs::remove_file(copy);
+            None
+        }
+    }
+}
+
+/// How far [`walk`] came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walked {
+    /// Every page could be read.
+    Whole,
+    /// Some pages could not be read, or are not where they belong.
+    Damaged,
+    /// So much could not be read that the time was over.
+    GaveUp,
 }
 
 /// Passes each row with its number to `each`, `None` for a row that is damaged or cannot be read. Each row is read by itself, because
@@ -59,57 +121,100 @@ pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Resu
 pub(super) fn walk(
     connection: &Connection,
     mut each: impl FnMut(i64, Option<Row<'_>>) -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<Walked> {
     let Some(layout) = Layout::of(connection)? else {
-        return Ok(());
+        return Ok(Walked::Whole);
     };
     let find = format!("SELECT {} FROM replies WHERE rowid = ?1", layout.columns());
     let mut select = connection.prepare(&find)?;
     let mut next = connection.prepare("SELECT min(rowid) FROM replies WHERE rowid > ?1")?;
     let last = last_row(connection);
-    // No more rows than this can be lost.
-    let mut unreadable_left = most_rows(connection)?;
+    // No more rows than this can be there, or be lost.
+    let most = bounds::most_rows(connection)?;
+    let (mut rows_left, mut unreadable_left) = (most, most);
+    let until = Instant::now() + bounds::most_time(connection)?;
+    let mut unreadable = Unreadable::default();
+    let mut walked = Walked::Whole;
     let mut number = 1;
-    while number <= last && unreadable_left > 0 {
+    while number <= last.unwrap_or(i64::MAX - 1) && unreadable_left > 0 && rows_left > 0 {
+        if Instant::now() > until {
+            return Ok(Walked::GaveUp);
+        }
         let passed = select.query_row([number], |row| {
             let row = match layout.has_checksum {
                 true => Row::read_intact(row),
                 false => Row::read(row),
             };
-            Ok(each(number, row?.filter(|row| row.key.len() == KEY)))
+            let row = row?.filter(|row| row.key.len() == KEY);
+            Ok(unreadable.pass(&mut each).and_then(|()| each(number, row)))
         });
         let following = match passed.optional() {
-            Ok(Some(passed)) => passed.map(|()| Some(number + 1)),
+            Ok(Some(passed)) => {
+                passed?;
+                rows_left -= 1;
+                Ok(Some(number + 1))
+            }
             Ok(None) => next.query_row([number], |row| row.get(0)),
             Err(error) => Err(error),
         };
         number = match following {
-            Ok(Some(following)) => following,
-            Ok(None) => return Ok(()),
-            Err(error) if is_damage(&error) => {
+            Ok(Some(following)) if following > number => following,
+            Ok(None) => break,
+            Err(error) if !is_damage(&error) && !is_too_long(&error) => return Err(error),
+            // A page that leads back to an earlier row is as damaged as one that cannot be read.
+            Ok(Some(_)) | Err(_) => {
+                walked = Walked::Damaged;
                 unreadable_left -= 1;
-                each(number, None)?;
+                unreadable.add(number, &mut each)?;
                 number + 1
             }
-            Err(error) => return Err(error),
         };
     }
-    Ok(())
+    // If the end of the table is not known, nobody knows how many of these were rows.
+    if last.is_some() {
+        unreadable.pass(&mut each)?;
+    }
+    Ok(walked)
 }
 
-/// The number of the last row; if the end of the table cannot be read, the largest number.
-fn last_row(connection: &Connection) -> i64 {
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-    let last = number("SELECT coalesce(max(rowid), 0) FROM replies");
-    let last = last.or_else(|_| {
-        number("SELECT coalesce(max(rowid), 0) FROM replies INDEXED BY sqlite_autoindex_replies_1")
-    });
-    last.unwrap_or(i64::MAX - 1)
+/// Numbers of rows that cannot be read, since the last row that can be.
+#[derive(Debug, Default)]
+struct Unreadable(Range<i64>);
+
+impl Unreadable {
+    fn add(
+        &mut self,
+        number: i64,
+        each: &mut impl FnMut(i64, Option<Row<'_>>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        if self.0.end != number {
+            self.pass(each)?;
+            self.0 = number..number;
+        }
+        self.0.end = number + 1;
+        Ok(())
+    }
+
+    /// Passes them on, and forgets them.
+    fn pass(
+        &mut self,
+        each: &mut impl FnMut(i64, Option<Row<'_>>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        std::mem::take(&mut self.0).try_for_each(|number| each(number, None))
+    }
 }
 
-/// The most rows that fit into the file.
-fn most_rows(connection: &Connection) -> rusqlite::Result<i64> {
-    let pages = file::pragma(connection, "page_count")?;
-    let bytes = pages.saturating_mul(file::pragma(connection, "page_size")?);
-    Ok(bytes / KEY as i64)
+/// The number of the last row; `None` if the end of the table cannot be read.
+fn last_row(connection: &Connection) -> Option<i64> {
+    let largest = "SELECT coalesce(max(rowid), 0) FROM replies";
+    let largest = connection.query_row(largest, [], |row| row.get(0));
+    // The index knows the numbers of all rows. With a limit, because damaged pages may lead in circles.
+    let in_index = || {
+        let limit = i64::try_from(bounds::most_rows(connection).ok()?).ok()?;
+        let largest = "SELECT coalesce(max(rowid), 0) FROM \
+            (SELECT rowid FROM replies INDEXED BY sqlite_autoindex_replies_1 LIMIT ?1)";
+        let largest = connection.query_row(largest, [limit], |row| row.get(0));
+        largest.ok()
+    };
+    largest.ok().or_else(in_index)
 }

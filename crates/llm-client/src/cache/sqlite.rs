@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 
 use super::{
-    CacheError, CacheKey, ReplyStore, StoreError, StoredReply, file,
+    CacheError, CacheKey, ReplyStore, StoreError, StoredReply, bounds,
+    error::is_too_long,
+    file,
     row::{COLUMNS, Row},
     writer::Writer,
 };
@@ -71,8 +73,14 @@ impl SqliteStore {
             let find = format!("SELECT {COLUMNS} FROM replies WHERE key = ?1");
             let mut select = connection.prepare_cached(&find)?;
             let mut rows = select.query([key.as_bytes()])?;
-            let Some(row) = rows.next()? else {
-                return Ok(None);
+            let row = match rows.next() {
+                Ok(Some(row)) => row,
+                Ok(None) => return Ok(None),
+                // The next reply takes its place.
+                Err(error) if is_too_long(&error) => {
+                    return Ok(Some(None));
+                }
+                Err(error) => return Err(error),
             };
             // A damaged index may lead to the row of another key.
             let row = Row::read_intact(row)?.filter(|row| row.key == key.as_bytes());
@@ -105,10 +113,14 @@ impl ReplyStore for SqliteStore {
     }
 
     fn count(&self) -> Result<u64, StoreError> {
-        let count = "SELECT count(*) FROM replies";
-        let count: i64 =
-            self.read(|connection| connection.query_row(count, [], |row| row.get(0)))?;
-        Ok(u64::try_from(count).unwrap_or(0))
+        // With a limit, because damaged pages may lead in circles.
+        let count = "SELECT count(*) FROM (SELECT 1 FROM replies LIMIT ?1)";
+        Ok(self.read(|connection| {
+            let most = bounds::most_rows(connection)?;
+            let limit = i64::try_from(most).unwrap_or(i64::MAX);
+            let count: i64 = connection.query_row(count, [limit], |row| row.get(0))?;
+            Ok(u64::try_from(count).unwrap_or(0))
+        })?)
     }
 
     fn name(&self) -> String {
