@@ -170,3 +170,31 @@ fn requests_that_are_none_or_never_end_do_not_keep_others_waiting() {
     let _ = slow[0].read_to_end(&mut rest);
     assert!(rest.len() < 1000);
 }
+
+/// As many as there are places. Each asks for more than the system keeps for it, and takes nothing.
+#[test]
+fn clients_that_do_not_read_lose_their_places() {
+    let (_project, viewer) = viewer();
+    let request = format!(
+        "GET {}index?v=1 HTTP/1.1\r\n{}\r\n\r\n",
+        viewer.path,
+        viewer.host_header()
+    );
+    let size = viewer.get("index?v=1").body.len().max(1);
+    let requests = request.repeat((16 << 20) / size);
+    let held: Vec<TcpStream> = (0..64)
+        .map(|_| {
+            let stream = TcpStream::connect(&viewer.host).unwrap();
+            stream
+                .set_write_timeout(Some(Duration::from_millis(200)))
+                .unwrap();
+            // The viewer stops reading requests when its answers wait.
+            let _ = (&stream).write_all(requests.as_bytes());
+            stream
+        })
+        .collect();
+    let start = Instant::now();
+    assert_eq!(viewer.get("").status, 200);
+    assert!(start.elapsed() < Duration::from_secs(50));
+    drop(held);
+}

@@ -10,6 +10,7 @@ mod request;
 mod routes;
 mod server;
 mod temporary;
+mod write_limit;
 
 use std::{io, net::Ipv4Addr, sync::Arc, time::Duration};
 

@@ -11,15 +11,17 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::routes::Viewer;
+use super::{routes::Viewer, write_limit::WriteLimit};
 
 /// Connections at once. A browser opens six to one server.
 const CONNECTIONS: usize = 64;
 /// How long the head of a request may take, and how long a connection may be idle.
 const HEAD_TIME: Duration = Duration::from_secs(5);
-/// How long a connection may be used, and how long its last answer may take after that. A client that stops reading is not waited for.
+/// How long a connection may be used, and how long its last answer may take after that.
 const CONNECTION_TIME: Duration = Duration::from_secs(300);
 const LAST_ANSWER: Duration = Duration::from_secs(30);
+/// How long a client may take nothing of an answer.
+const NO_READING: Duration = Duration::from_secs(10);
 /// Bytes of the head of a request, at most.
 const HEAD_CAP: usize = 32 * 1024;
 /// The pause after a connection that could not be accepted, usually because too many files are open.
@@ -74,7 +76,7 @@ async fn connection(stream: TcpStream, viewer: Arc<Viewer>) {
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .max_buf_size(HEAD_CAP)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(WriteLimit::new(stream, NO_READING)), service);
     let mut connection = pin!(connection);
     let served = match timeout(CONNECTION_TIME, connection.as_mut()).await {
         Ok(served) => served,
