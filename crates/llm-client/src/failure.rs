@@ -168,7 +168,10 @@ impl Reporter {
                     self.timeout.as_secs_f64()
                 ),
             ),
-            Unreached::Connect(_) | Unreached::ConnectTimeout(_) | Unreached::NotTls => (
+            Unreached::Connect(_)
+            | Unreached::ConnectTimeout(_)
+            | Unreached::NotTls
+            | Unreached::NotHttp => (
                 ModelErrorKind::Transient,
                 format!(
                     "{who} cannot be reached: {}. Is it running, and is base_url right?",
@@ -188,6 +191,13 @@ impl Reporter {
             Unreached::TooLarge(limit) => (
                 ModelErrorKind::Malformed,
                 format!("{who} answered with more than {} MiB", limit >> 20),
+            ),
+            Unreached::Encoding(name) => (
+                ModelErrorKind::Malformed,
+                format!(
+                    "{who} answered with `content-encoding: {name}`, which was not asked for and cannot be read. Let the server, or the proxy \
+                     before it, answer without"
+                ),
             ),
             Unreached::NoRoom(limit) => (
                 ModelErrorKind::Transient,

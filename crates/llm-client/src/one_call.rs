@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     causes::full_text,
+    encoding,
     files::are_out,
     http::{HttpClient, Route},
     room::{Taken, Waited},
@@ -122,6 +123,8 @@ impl OneCall {
         let status = response.status();
         let headers = mem::take(response.headers_mut());
         let (body, room) = self.read(response).await?;
+        let (body, room) =
+            encoding::decoded(&headers, body, room, self.http.room(), &self.waited).await?;
         let mut reply = HttpReply {
             status,
             headers,

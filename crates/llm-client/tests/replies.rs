@@ -476,3 +476,75 @@ fn settings_that_cannot_work_are_refused_with_the_reason() {
         .insert("stream".to_owned(), true.into());
     assert!(refused(streaming).contains("\"stream\""));
 }
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut out, text).unwrap();
+    out.finish().unwrap()
+}
+
+/// Some proxies compress although nobody asked.
+#[tokio::test]
+async fn a_compressed_reply_is_decoded() {
+    let Act::Answer(status, _, body) = Act::say("Hi there.") else {
+        panic!("an answer")
+    };
+    for (encoding, body) in [
+        ("gzip", gzip(&body)),
+        ("X-GZIP", gzip(&body)),
+        ("gzip, gzip", gzip(&gzip(&body))),
+        ("identity", body.clone()),
+    ] {
+        let act = Act::Answer(status, Vec::new(), body).with("content-encoding", encoding);
+        let server = Server::always(act).await;
+        let reply = ask(&server.model()).await.unwrap();
+        assert_eq!(reply.content, "Hi there.", "{encoding}");
+        let exchange = reply.exchange.unwrap();
+        assert!(exchange.response.get().contains("Hi there."), "{encoding}");
+        assert_eq!(server.requests()[0].header("accept-encoding"), None);
+    }
+    let refusal = gzip(br#"{"error": {"message": "no such model"}}"#);
+    let act = Act::Answer(404, Vec::new(), refusal).with("content-encoding", "gzip");
+    fails(act, ModelErrorKind::Permanent, &["no such model"]).await;
+}
+
+#[tokio::test]
+async fn a_compressed_reply_that_cannot_be_read_says_so() {
+    use ModelErrorKind::{Malformed, Transient};
+    let act = Act::json(200, "x").with("content-encoding", "br");
+    fails(act, Malformed, &["content-encoding: br", "proxy"]).await;
+    let torn = gzip(&[b'x'; 1000])[..12].to_vec();
+    let act = Act::Answer(200, Vec::new(), torn).with("content-encoding", "gzip");
+    fails(act, Transient, &["broke the connection off", "Gzip"]).await;
+}
+
+/// 100 MB of zeros are 100 kB of gzip.
+#[tokio::test]
+async fn a_reply_that_decodes_to_more_than_a_reply_may_have_is_refused() {
+    let bomb = gzip(&vec![b' '; 100 << 20]);
+    assert!(bomb.len() < 1 << 20);
+    let act = Act::Answer(200, Vec::new(), bomb).with("content-encoding", "gzip");
+    fails(act, ModelErrorKind::Malformed, &["more than 8 MiB"]).await;
+}
+
+/// What a server with TLS answers to a request without it: a fatal alert, `unexpected_message`.
+#[tokio::test]
+async fn plain_http_to_a_server_with_tls_says_so() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 1 << 12];
+            let _ = stream.read(&mut request).await;
+            let _ = stream.write_all(&[0x15, 3, 3, 0, 2, 2, 10]).await;
+        }
+    });
+    let settings = ModelSettings::new(ModelId::new("my-model").unwrap(), "wire-model", url);
+    let error = ask(&model(settings)).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("does not speak HTTP"), "{text}");
+    assert!(
+        text.contains("write https:// in front of base_url"),
+        "{text}"
+    );
+}

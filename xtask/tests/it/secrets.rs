@@ -198,3 +198,34 @@ fn a_key_in_the_place_of_a_variables_name_is_not_printed() {
         assert!(text.contains("${OPENAI_API_KEY}"), "{text}");
     }
 }
+
+/// A key that was pasted in the place of a name.
+#[test]
+fn a_key_for_a_name_is_not_shown() {
+    const KEY: &str = "sk-live-abcdefghijkl0123";
+    let model = "source: ollama, model: m";
+    for config in [
+        format!("{KEY}: x\n"),
+        format!("run: {{{KEY}: 3}}\n"),
+        format!("run: {{concurrency: {KEY}}}\n"),
+        format!("user_model: {{{model}, {KEY}: x}}\n"),
+        format!("user_model: {{{model}, extra_headers: {{{KEY}: x}}}}\n"),
+        format!("user_model: {{{model}, extra_headers: {{\"Bearer {KEY}\": x}}}}\n"),
+        format!("user_model: {{{model}, extra_body: {{{KEY}: [x}}}}\n"),
+        format!("run:\n  {KEY}: 1\n  {KEY}: 2\n"),
+        format!("prices: {{{KEY}: {{input: x}}}}\n"),
+        format!("targets: [{{id: t, {model}, source: {KEY}}}]\n"),
+    ] {
+        let project = Project::new();
+        project.write("config.yaml", &config);
+        for args in [
+            &["plan"][..],
+            &["plan", "--json"],
+            &["validate", "config.yaml"],
+        ] {
+            let Ran { out, err, .. } = project.run(args);
+            assert!(!out.contains(KEY), "{args:?} {config}: {out}");
+            assert!(!err.contains(KEY), "{args:?} {config}: {err}");
+        }
+    }
+}

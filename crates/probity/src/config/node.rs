@@ -5,7 +5,7 @@
 
 use std::{cell::RefCell, collections::BTreeSet};
 
-use schema::nearest;
+use schema::{nearest, shown_name};
 use serde::{
     Deserializer, de,
     de::{
@@ -63,6 +63,8 @@ impl<'a> Node<'a> {
     }
 
     fn child(&self, value: &'a Value, key: &str) -> Self {
+        // The path is for messages.
+        let key = shown_name(key);
         Self {
             value,
             key: match self.key.as_str() {
@@ -124,6 +126,7 @@ impl<'a> Node<'a> {
             "judge" if known.contains(&"evaluator_model") => Some("evaluator_model"),
             _ => nearest(key, known.iter().copied().filter(|known| *known != PLACE)),
         };
+        let key = shown_name(key);
         let reason = match meant {
             Some(meant) => format!("unknown key `{key}`; did you mean `{meant}`?"),
             None => format!("unknown key `{key}` is ignored"),

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeSet, fmt};
 
-use schema::nearest;
+use schema::{nearest, shown_name};
 use serde::{
     Deserialize,
     de::{Error, Expected, Unexpected},
@@ -144,7 +144,7 @@ impl Error for ReadError {
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         let found = match found {
             Unexpected::Str(text) => {
-                let shown: String = text.chars().take(SHOWN).collect();
+                let shown: String = shown_name(text).chars().take(SHOWN).collect();
                 format!("`{shown}`")
             }
             Unexpected::Seq => "a list".to_owned(),

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use llm_client::{ProviderPreset, StructuredSupport, TokenLimitName, masked, wire_name};
-use schema::{Extra, IdError, ModelId, nearest, reasoning::ReasoningOpening};
+use schema::{Extra, IdError, ModelId, is_key_for_a_name, nearest, reasoning::ReasoningOpening};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -111,7 +111,9 @@ impl FromText for HeaderName {
 
     fn from_text(name: &str) -> Option<Self> {
         let fits = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
-        (!name.is_empty() && name.chars().all(fits)).then(|| Self(name.to_owned()))
+        // A name is shown and written to files, as a header's value is not.
+        let is_name = !name.is_empty() && name.chars().all(fits) && !is_key_for_a_name(name);
+        is_name.then(|| Self(name.to_owned()))
     }
 }
 
