@@ -1,11 +1,12 @@
 //! `cargo xtask bench`: whole pipelines against the scripted server in a second process, compared with a minimal client; the cost
-//! of journaling; and exports of a large tree.
+//! of journaling; what a kill costs; and exports of a large tree.
 //!
 //! Every figure comes from a separate process, so that CPU time and memory belong only to the measured part.
 
 mod export;
 mod floor;
 mod journal;
+mod kill;
 mod ours;
 mod process;
 mod server;
@@ -38,6 +39,10 @@ pub(crate) struct BenchArgs {
     /// number of requests in flight.
     #[arg(long, value_name = "PAIRS", conflicts_with = "export")]
     journal: Option<u32>,
+    /// Measure what a kill costs, and nothing else: so many runs are killed, for each number of requests in flight, and the replies that
+    /// had arrived and are not in the cache are counted.
+    #[arg(long, value_name = "KILLS", conflicts_with_all = ["export", "journal"])]
+    kill: Option<u32>,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
@@ -101,6 +106,7 @@ impl BenchArgs {
             ("--rounds", self.rounds == 0),
             ("--export", self.export == Some(0)),
             ("--journal", self.journal == Some(0)),
+            ("--kill", self.kill == Some(0)),
         ];
         match none.iter().find(|(_, is_none)| *is_none) {
             Some((flag, _)) => Err(format!("{flag} must be at least 1, not 0")),
@@ -190,6 +196,9 @@ async fn measure_all(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
     }
     if let Some(pairs) = args.journal {
         return journal::measure(args, pairs).await;
+    }
+    if let Some(kills) = args.kill {
+        return kill::measure(args, kills).await;
     }
     let mut figures = Vec::new();
     for &in_flight in &args.in_flight {
