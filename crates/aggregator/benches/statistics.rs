@@ -48,13 +48,15 @@ fn push_rows(target: &str, ids: &[String]) -> Option<TargetRows> {
         for sample in 0..SAMPLES {
             // Rows of one scenario are alike, and targets differ a little.
             let hash = (scenario * 7 + sample / 3 + target.len()) % 10;
+            let metric_type = match metric % 2 {
+                0 => MetricType::Negative,
+                _ => MetricType::Positive,
+            };
             let row = ScoreRow {
                 id: id.as_str().into(),
                 metric_id: metric_id.into(),
-                metric_type: match metric % 2 {
-                    0 => MetricType::Negative,
-                    _ => MetricType::Positive,
-                },
+                metric_type,
+                recorded_type: metric_type,
                 passed: Some(hash < 7),
                 failed: false,
                 no_verdict: None,

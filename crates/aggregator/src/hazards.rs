@@ -198,6 +198,7 @@ mod tests {
                     id: "s".into(),
                     metric_id: (*metric).into(),
                     metric_type: MetricType::Negative,
+                    recorded_type: MetricType::Negative,
                     passed: *passed,
                     failed: false,
                     no_verdict: None,

@@ -10,6 +10,7 @@ use crate::ScoreRow;
 
 /// Pass rates by type, by metric and by scenario: the summary of `results.json`.
 ///
+/// Rows count as positive or negative by the type that they record, as ImpactBench counts them: see [`ScoreRow::recorded_type`].
 /// `n_positive`, `n_negative` and `n_total` count all rows. Rates, and `n_total` inside `by_metric` and `by_scenario`,
 /// count only the rows with a verdict; without such rows the rate is null, but the entry exists.
 #[derive(Clone, Debug)]
@@ -79,7 +80,7 @@ impl RateAggregator {
 
     /// Counts one row. The same as [`Aggregator::push`], but without a complete [`Score`].
     pub fn push_row(&mut self, row: &ScoreRow<'_>) {
-        match row.metric_type {
+        match row.recorded_type {
             MetricType::Positive => self.positive.add(row.passed),
             MetricType::Negative => self.negative.add(row.passed),
         }

@@ -18,8 +18,11 @@ pub struct ScoreRow<'a> {
     pub id: Cow<'a, str>,
     /// The metric's id.
     pub metric_id: Cow<'a, str>,
-    /// The metric's type.
+    /// The metric's type, by which the row counts.
     pub metric_type: MetricType,
+    /// The type in the row itself, or else the metric's. They differ in rows of ImpactBench of June 2026, whose type is that of the
+    /// scenario's metric; see [`MetricType::settled`].
+    pub recorded_type: MetricType,
     /// Whether the row passed; `None` without a verdict.
     pub passed: Option<bool>,
     /// Whether a call or the conversation failed.
@@ -96,6 +99,7 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
             id: Cow::Borrowed(&score.id),
             metric_id: Cow::Borrowed(&score.metric_id),
             metric_type: score.metric_type,
+            recorded_type: score.metric_type,
             passed: score.passed,
             failed: score.error.is_some(),
             no_verdict: score.no_verdict,
@@ -140,19 +144,21 @@ pub(crate) fn score_row<'a>(
     known: Known<'_>,
 ) -> Result<ScoreRow<'a>, JsonRowsError> {
     let light: LightRow<'a> = row.parse()?;
-    let of_metric = || {
-        let mut metrics = known.metrics.iter();
-        let metric = metrics.find(|metric| metric.id == light.metric_id)?;
-        Some(metric.metric_type)
-    };
-    let metric_type = light.metric_type.or_else(of_metric).ok_or_else(|| {
+    let mut metrics = known.metrics.iter();
+    let metric = metrics.find(|metric| metric.id == light.metric_id);
+    let of_metric = metric.map(|metric| metric.metric_type);
+    let recorded_type = light.metric_type.or(of_metric).ok_or_else(|| {
         let missing = MetricType::missing(&light.metric_id);
         row.error(&serde_json::Error::custom(missing))
     })?;
+    let metric_type = of_metric.map_or(recorded_type, |of_metric| {
+        of_metric.settled(recorded_type, light.present, light.passed)
+    });
     Ok(ScoreRow {
         id: light.id,
         metric_id: light.metric_id,
         metric_type,
+        recorded_type,
         passed: light.passed,
         failed: light.error.is_some(),
         no_verdict: light.no_verdict,
@@ -165,10 +171,13 @@ pub(crate) fn score_row<'a>(
 /// Parses a complete row, and fills in what it leaves out.
 pub(crate) fn score(row: &JsonRow<'_>, known: Known<'_>) -> Result<Score, JsonRowsError> {
     match row.parse::<Score>() {
-        Ok(score) if score.is_whole() => Ok(score),
+        Ok(score) if score.is_whole() => Ok(Score {
+            metric_type: score.settled_type(known.metrics),
+            ..score
+        }),
         read => match row.parse() {
             Ok(object) => {
-                let joined = Score::joined(object, known.metrics, known.model);
+                let joined = Score::counted(object, known.metrics, known.model);
                 joined.map_err(|error| row.error(&error))
             }
             Err(error) => Err(read.err().unwrap_or(error)),

@@ -84,6 +84,7 @@ pub fn check_judge(rows: &[LabelFileRow]) -> Option<JudgeAgainstPeople> {
                 id: row.scenario.as_str().into(),
                 metric_id: metric.into(),
                 metric_type: MetricType::Positive,
+                recorded_type: MetricType::Positive,
                 passed: row.judge,
                 present: row.judge,
                 no_verdict: None,

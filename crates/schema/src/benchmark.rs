@@ -196,6 +196,19 @@ impl MetricType {
         }
     }
 
+    /// The type by which a score row counts that has the type `recorded` and the verdict `present` and `passed`, where its metric in
+    /// `benchmark.yaml` has the type `self`: that of the metric, unless only the recorded one explains `passed`. ImpactBench wrote rows
+    /// of one conversation judged on all metrics, each with the type of the scenario's own metric (June 2026).
+    #[must_use]
+    pub fn settled(self, recorded: Self, present: Option<bool>, passed: Option<bool>) -> Self {
+        match (present, passed) {
+            _ if self == recorded => self,
+            (_, None) => self,
+            (Some(present), Some(passed)) if self.passed(present) == passed => self,
+            (_, Some(_)) => recorded,
+        }
+    }
+
     /// The error for a score row without its metric's type, if the metric `id` is unknown too.
     #[must_use]
     pub fn missing(id: &str) -> String {

@@ -112,6 +112,32 @@ impl Score {
         Ok(score)
     }
 
+    /// The type by which the row counts; see [`MetricType::settled`]. The row's own if `metrics` do not have its metric.
+    #[must_use]
+    pub fn settled_type(&self, metrics: &[Metric]) -> MetricType {
+        let metric = metrics.iter().find(|metric| metric.id == self.metric_id);
+        metric.map_or(self.metric_type, |metric| {
+            let recorded = self.metric_type;
+            metric
+                .metric_type
+                .settled(recorded, self.present, self.passed)
+        })
+    }
+
+    /// Like [`Score::joined`], with the type by which the row counts; see [`Score::settled_type`].
+    ///
+    /// # Errors
+    /// As [`Score::joined`].
+    pub fn counted(
+        row: Extra,
+        metrics: &[Metric],
+        target: &ModelId,
+    ) -> Result<Self, serde_json::Error> {
+        let mut score = Self::joined(row, metrics, target)?;
+        score.metric_type = score.settled_type(metrics);
+        Ok(score)
+    }
+
     /// Whether the row lacks no field that would be filled in; see [`Score::joined`].
     #[must_use]
     pub fn is_whole(&self) -> bool {

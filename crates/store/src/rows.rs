@@ -76,7 +76,7 @@ pub fn find_scores(
     each_json_row(path, |row| {
         let id = row.parse::<ConversationRow>()?.conversation(target);
         if ids.contains(id.as_str()) {
-            let score = Score::joined(row.parse()?, &benchmark.metrics, target);
+            let score = Score::counted(row.parse()?, &benchmark.metrics, target);
             found.push(score.map_err(|error| row.error(&error))?);
         }
         Ok(ControlFlow::Continue(()))

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     ops::ControlFlow,
+    path::Path,
 };
 
 use schema::{Benchmark, Conversation, Metric, MetricType, ModelId, Verdict, text::counted};
@@ -18,6 +19,18 @@ pub struct ScoreFaults {
     pub contradiction: Option<RunError>,
     /// A warning for each kind of rows that do not belong. These rows count like the others until somebody removes them.
     pub unrecognised: Vec<String>,
+    /// A warning if rows record another type than their metric has in `benchmark.yaml`, which decides; see [`MetricType::settled`].
+    pub other_type: Option<String>,
+}
+
+impl ScoreFaults {
+    /// All warnings.
+    pub fn warnings(self) -> Vec<String> {
+        self.unrecognised
+            .into_iter()
+            .chain(self.other_type)
+            .collect()
+    }
 }
 
 /// Like [`find_score_faults`], but returns the warnings.
@@ -32,7 +45,7 @@ pub fn check_scores(
     let faults = find_score_faults(dir, benchmark, target)?;
     match faults.contradiction {
         Some(contradiction) => Err(contradiction),
-        None => Ok(faults.unrecognised),
+        None => Ok(faults.warnings()),
     }
 }
 
@@ -54,6 +67,7 @@ pub fn find_score_faults(
         seen: HashSet::new(),
         row: 0,
         unrecognised: BTreeMap::new(),
+        other_type: None,
         contradiction: None,
     };
     each_row(&path, |row: Row| {
@@ -83,7 +97,20 @@ pub fn find_score_faults(
     Ok(ScoreFaults {
         contradiction,
         unrecognised: check.unrecognised.into_iter().map(warning).collect(),
+        other_type: check.other_type.map(|rows| other_type(&path, &rows)),
     })
+}
+
+/// The warning for rows that record another type than their metric has in `benchmark.yaml`.
+fn other_type(path: &Path, rows: &Rows) -> String {
+    format!(
+        "{}: {} another `metric_type` than the metric of benchmark.yaml (row {}: {}), which decides: the verdicts fit it. Only \
+         `positive_pass_rate` and `negative_pass_rate` of results.json count the rows by their own type, as ImpactBench does",
+        path.display(),
+        counted(rows.count, "row has", "rows have"),
+        rows.first,
+        rows.example
+    )
 }
 
 /// The ids of the target's conversations in the tree, with their scenarios; `None` if the file is missing.
@@ -159,6 +186,16 @@ struct Row {
     score: Option<Option<f64>>,
 }
 
+impl Row {
+    /// The type by which the row counts, where its metric has the type `of_metric` in `benchmark.yaml`.
+    fn settled_type(&self, of_metric: Option<MetricType>) -> Option<MetricType> {
+        let (Some(recorded), Some(of_metric)) = (self.metric_type, of_metric) else {
+            return self.metric_type.or(of_metric);
+        };
+        Some(of_metric.settled(recorded, self.present.flatten(), self.passed.flatten()))
+    }
+}
+
 fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
@@ -210,6 +247,7 @@ struct Check<'c> {
     /// The number of the current row, from 1.
     row: u64,
     unrecognised: BTreeMap<Unrecognised, Rows>,
+    other_type: Option<Rows>,
     contradiction: Option<String>,
 }
 
@@ -217,7 +255,8 @@ impl Check<'_> {
     fn take(&mut self, row: &Row) {
         let metric = self.benchmark.metric(&row.metric_id);
         let known_type = metric.map(|metric| metric.metric_type);
-        let what = contradiction(row, row.metric_type.or(known_type));
+        let counts_as = row.settled_type(known_type);
+        let what = contradiction(row, counts_as);
         if let Some(what) = what.or_else(|| off_threshold(row, metric?)) {
             let text = format!("{}, metric {}: {what}", row.id, row.metric_id);
             self.contradiction = Some(text);
@@ -227,6 +266,14 @@ impl Check<'_> {
             // If the benchmark has no metrics yet, none can be missing.
             (None, _) if self.benchmark.metrics.is_empty() => {}
             (None, _) => self.add(Unrecognised::Metric(row.metric_id.clone()), row),
+            (Some(_), Some(then)) if counts_as != Some(then) => {
+                let rows = self.other_type.get_or_insert_with(|| Rows {
+                    count: 0,
+                    first: self.row,
+                    example: format!("{}, metric {}", row.id, row.metric_id),
+                });
+                rows.count += 1;
+            }
             (Some(now), Some(then)) if now != then => {
                 self.add(Unrecognised::MetricType(row.metric_id.clone()), row);
             }
@@ -437,6 +484,12 @@ mod tests {
                 "m02",
                 json!({"present": false, "passed": true, "metric_type": "negative"}),
             ),
+            // The type of another metric, where the verdict is right by the metric's own.
+            row(
+                "s3",
+                "m02",
+                json!({"present": true, "passed": true, "metric_type": "negative", "_sample": 1}),
+            ),
         ];
         let warnings = checked(&rows).unwrap();
         let found = |words: &str| {
@@ -445,7 +498,10 @@ mod tests {
                 "{words}: {warnings:?}"
             )
         };
-        assert_eq!(warnings.len(), 5, "{warnings:?}");
+        assert_eq!(warnings.len(), 6, "{warnings:?}");
+        found(
+            "1 row has another `metric_type` than the metric of benchmark.yaml (row 6: s3, metric m02), which decides",
+        );
         found("1 row is of the metric m07, which benchmark.yaml does not have (row 3: s2)");
         found("1 row is judged under another type of m02 than benchmark.yaml has now (row 5: s2)");
         found("1 row is of the target z, in the folder of another (row 4: s1)");

@@ -21,7 +21,9 @@ fn all_fixtures_are_fine() {
     for (folder, files) in [
         ("benchmarks", 2),
         ("golden", 10),
-        ("impactbench", 6),
+        ("impactbench/second-thoughts", 6),
+        ("impactbench/2026-07-09", 8),
+        ("impactbench/2026-07-15", 8),
         ("golden-safety", 4),
         ("safety", 10),
         ("test-cases", 6),

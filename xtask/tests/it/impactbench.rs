@@ -27,9 +27,9 @@ const RUN: &str = "benchmarks/second-thoughts/runs/scripted-careful";
 /// The tree of the other program, in a folder of its own.
 fn project() -> Project {
     let project = Project::new();
-    for (name, text) in content(Path::new(FIXTURE)) {
+    for (name, text) in content(&Path::new(FIXTURE).join("second-thoughts")) {
         let text = std::str::from_utf8(&text).unwrap();
-        project.write(&format!("benchmarks/{name}"), text);
+        project.write(&format!("benchmarks/second-thoughts/{name}"), text);
     }
     project
 }

@@ -39,6 +39,7 @@ mod golden;
 mod hints;
 mod hints_of_the_library;
 mod impactbench;
+mod impactbench_generations;
 mod import;
 mod import_bad_input;
 mod import_inspect;

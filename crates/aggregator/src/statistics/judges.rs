@@ -207,6 +207,7 @@ mod tests {
             id: "s".into(),
             metric_id: metric.to_owned().into(),
             metric_type: MetricType::Negative,
+            recorded_type: MetricType::Negative,
             passed: None,
             failed: false,
             no_verdict: None,

@@ -153,6 +153,7 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
         .problems
         .iter()
         .chain(&report.refused)
+        .chain(&report.warnings)
         .chain(&report.exported.notes)
     {
         context.terminal.warning(line);
@@ -267,6 +268,7 @@ fn value(args: &ExportArgs, report: &ExportReport) -> serde_json::Value {
         "files": report.exported.files,
         "problems": report.problems,
         "refused": report.refused,
+        "warnings": report.warnings,
         "notes": report.exported.notes,
     })
 }

@@ -15,7 +15,7 @@ use schema::{
 };
 
 use store::{
-    BenchmarkDir, Layout, RunError, TreeLock, check_replaceable, check_scores,
+    BenchmarkDir, Layout, RunError, TreeLock, check_replaceable, find_score_faults,
     provenance::Provenance, read_benchmark, score_tree, scored_targets, standards_help, write_json,
 };
 
@@ -76,12 +76,17 @@ pub fn calibrate(
     let _lock = TreeLock::take(&dir)?;
     check_references(&dir, &benchmark, &options.references)?;
     let hazards = benchmark.scored_hazards();
+    let mut odd = Vec::new();
     for sut in &options.references {
-        let odd = check_scores(&dir, &benchmark, sut)?;
+        let faults = find_score_faults(&dir, &benchmark, sut)?;
+        if let Some(contradiction) = faults.contradiction {
+            return Err(contradiction);
+        }
         // All later grades depend on these scores, so they must be correct.
-        if let Some(first) = odd.into_iter().next() {
+        if let Some(first) = faults.unrecognised.into_iter().next() {
             return Err(RunError::input(first));
         }
+        odd.extend(faults.other_type);
     }
     let scores = options
         .references
@@ -118,8 +123,9 @@ pub fn calibrate(
         extra: Extra::new(),
     };
     write_json(&path, &file)?;
+    odd.extend(warnings(&file.standards, &hazards, &scores));
     Ok(Calibration {
-        warnings: warnings(&file.standards, &hazards, &scores),
+        warnings: odd,
         path,
         file,
         scores,

@@ -56,6 +56,8 @@ pub struct ExportReport {
     pub exported: Exported,
     /// Incomplete parts, which were exported as far as they go: one line each.
     pub problems: Vec<String>,
+    /// What to know of rows that are complete: one line each.
+    pub warnings: Vec<String>,
     /// Targets without anything to export, with the reason.
     pub refused: Vec<String>,
     /// Whether scores could not be read to their end: existing verdicts are then missing in the export.
@@ -140,6 +142,7 @@ fn once_or_twice(
     }
     let mut report = work(&mut *exporter)?;
     let lines = report.problems.iter().chain(&report.refused);
+    let lines = lines.chain(&report.warnings);
     let lines: Vec<&str> = lines.map(String::as_str).collect();
     if report.targets == 0 {
         return Err(RunError::input(match lines.is_empty() {
@@ -262,6 +265,8 @@ impl Work<'_> {
             return Ok(());
         }
         self.report.add_problems(&place, faults.unrecognised);
+        let warning = |line| format!("{place}: {line}");
+        self.report.warnings.extend(faults.other_type.map(warning));
         // Both tasks read large files.
         let (content, statistics, scores) = thread::scope(|scope| {
             let content = scope.spawn(|| source::content(index, &id, &files));

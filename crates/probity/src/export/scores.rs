@@ -44,14 +44,16 @@ impl Scores {
         let mut fault = None;
         let read = each_json_row(path, |row| {
             fault = match row.parse::<Score>() {
-                Ok(score) if score.is_whole() => {
+                Ok(score)
+                    if score.is_whole() && score.settled_type(metrics) == score.metric_type =>
+                {
                     rows.put_text(hash_key(score.conv_id.as_str()), row.text)
                 }
                 _ => {
                     let object: Extra = row.parse()?;
                     let named = object.get("conv_id").and_then(Value::as_str);
                     let named = named.filter(|id| !id.is_empty()).map(hash_key);
-                    let score = Score::joined(object, metrics, target)
+                    let score = Score::counted(object, metrics, target)
                         .map_err(|error| row.error(&error))?;
                     let of = named.unwrap_or_else(|| unnamed(&score.id, score.sample));
                     rows.put(of, &score)

@@ -201,6 +201,7 @@ fn add(all: &mut ExportReport, other: ExportReport) {
     all.targets += other.targets;
     all.conversations += other.conversations;
     all.problems.extend(other.problems);
+    all.warnings.extend(other.warnings);
     all.refused.extend(other.refused);
     all.scores_cut |= other.scores_cut;
 }

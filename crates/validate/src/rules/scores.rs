@@ -77,17 +77,24 @@ impl<'f> ScoreRules<'f> {
         ))
     }
 
-    /// The metric's type, from the row or the benchmark.
+    /// The type by which the row counts, from the row or the benchmark.
     fn kind(&self, row: &Value) -> Option<MetricType> {
-        match row.get("metric_type").and_then(Value::as_str) {
+        let recorded = match row.get("metric_type").and_then(Value::as_str) {
             Some("positive") => Some(MetricType::Positive),
             Some("negative") => Some(MetricType::Negative),
-            Some(_) => None,
-            None => {
-                let id = row.get("metric_id")?.as_str()?;
-                let benchmark = self.facts.benchmark.as_ref()?;
-                Some(benchmark.metric(id)?.metric_type)
+            Some(_) => return None,
+            None => None,
+        };
+        let benchmark = self.facts.benchmark.as_ref();
+        let metric = row.get("metric_id").and_then(Value::as_str);
+        let metric = benchmark.and_then(|benchmark| benchmark.metric(metric?));
+        let of_metric = metric.map(|metric| metric.metric_type);
+        let flag = |key: &str| row.get(key).and_then(Value::as_bool);
+        match (recorded, of_metric) {
+            (Some(recorded), Some(of_metric)) => {
+                Some(of_metric.settled(recorded, flag("present"), flag("passed")))
             }
+            (recorded, of_metric) => recorded.or(of_metric),
         }
     }
 

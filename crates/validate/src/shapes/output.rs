@@ -243,6 +243,8 @@ shapes! {
         problems: Vec<String>,
         /// Why results were not exported at all.
         refused: Vec<String>,
+        /// What to know of rows that are complete.
+        warnings: Vec<String>,
         /// Notes for the reader.
         notes: Vec<String>,
     }
