@@ -44,6 +44,7 @@ mod import;
 mod import_bad_input;
 mod import_inspect;
 mod import_odd_input;
+mod import_roles;
 mod import_samples;
 mod import_tree;
 mod imports;

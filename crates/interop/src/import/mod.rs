@@ -32,8 +32,8 @@
 //! # Limits
 //! - Memory holds one conversation, at most 512 MiB of an Inspect zip, and for Every Eval Ever a hash of each row.
 //! - Text only. An image or another part that is not text becomes a note such as `[image]`, and reasoning is kept beside the message.
-//! - Inspect: the messages of a sample are read, but not its events; tools are read if Probity wrote the log. Samples stored in chunks are
-//!   refused.
+//! - Inspect: the messages of a sample are read; its events only in logs with model roles, where the calls of the role `target` are the
+//!   conversation. Tools are read if Probity wrote the log. Samples stored in chunks are refused.
 //! - Every Eval Ever: a file holds one model. Arguments of calls are texts and remain texts. Several answers to one question become one
 //!   message.
 //! - `NaN` and infinities become null, and lone halves of surrogate pairs U+FFFD: JSON and UTF-8 cannot represent them.

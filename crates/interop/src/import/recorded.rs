@@ -60,6 +60,8 @@ pub struct Recorded {
     pub reference: Value,
     /// Usage and cost of the sample's calls, if Probity wrote the file.
     pub usage: Option<PhaseCost>,
+    /// Replies of the target that are not in the transcript, because the conversation was begun again, or went on from an earlier message.
+    pub taken_back: u64,
     /// Parts of messages that are not text, by kind, each replaced by a note in brackets: `[image]`.
     pub not_text: Vec<&'static str>,
 }

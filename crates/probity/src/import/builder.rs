@@ -35,6 +35,8 @@ pub(super) struct Builder<'a> {
     next: HashMap<(usize, u32), u32>,
     left_out: BTreeMap<String, (u64, Vec<String>)>,
     not_text: BTreeMap<&'static str, u64>,
+    /// Conversations of which replies were taken back, and those replies.
+    taken_back: (u64, u64),
 }
 
 /// The result of the builder.
@@ -43,6 +45,8 @@ pub(super) struct Built {
     pub(super) scenarios: u64,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) not_text: BTreeMap<&'static str, u64>,
+    /// Conversations of which replies were taken back, and those replies.
+    pub(super) taken_back: (u64, u64),
 }
 
 /// The state of one file while it is read.
@@ -73,6 +77,7 @@ impl<'a> Builder<'a> {
             next: HashMap::new(),
             left_out: BTreeMap::new(),
             not_text: BTreeMap::new(),
+            taken_back: (0, 0),
         })
     }
 
@@ -175,6 +180,8 @@ impl<'a> Builder<'a> {
         for kind in &recorded.not_text {
             *self.not_text.entry(kind).or_default() += 1;
         }
+        self.taken_back.0 += u64::from(recorded.taken_back > 0);
+        self.taken_back.1 += recorded.taken_back;
         let failed = recorded.error.is_some();
         let draft = Draft::new(self.from, &reading.source, recorded);
         for (at, metric) in metrics {
@@ -230,6 +237,7 @@ impl<'a> Builder<'a> {
                 })
                 .collect(),
             not_text: self.not_text,
+            taken_back: self.taken_back,
         })
     }
 }

@@ -21,7 +21,7 @@ use std::{
 };
 
 use interop::import::{Format, ImportError, SourceFile};
-use schema::{Benchmark, Metric};
+use schema::{Benchmark, Metric, text::counted};
 
 use self::{
     builder::Builder, metrics::Wanted, names::safe_name, tools::Offered, unfinished::Unfinished,
@@ -197,6 +197,13 @@ fn recorded(
     for (kind, count) in &built.not_text {
         notes.push(format!(
             "{count} parts that are not text are shown as `[{kind}]` in the transcripts"
+        ));
+    }
+    if let (of @ 1.., replies) = built.taken_back {
+        notes.push(format!(
+            "{} of the target in {} are not imported: the conversation was begun again, or went on from an earlier message",
+            counted(replies, "reply", "replies"),
+            counted(of, "conversation", "conversations"),
         ));
     }
     if replaced > 0 {

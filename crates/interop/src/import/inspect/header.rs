@@ -1,13 +1,18 @@
 //! The header of a log: the facts about the whole evaluation.
 
-use schema::{Metric, MetricType, Tool};
+use schema::{Extra, Metric, MetricType, Tool};
 use serde::Deserialize;
 use serde_json::Value;
+
+use super::roles::{Speaker, TARGET};
 
 use crate::import::{ImportError, SourceFile};
 
 /// The supported version of the log format.
 const VERSION: u64 = 2;
+
+/// The name of no model, in logs of evaluations whose models all have roles.
+const NO_MODEL: &str = "none/none";
 
 /// The fields of a header that the import needs: from `header.json` of a zip, from `_journal/start.json` of an unfinished one, or
 /// from a JSON log without its samples.
@@ -33,6 +38,8 @@ struct Eval {
     task_description: Option<String>,
     #[serde(default)]
     model: Option<String>,
+    #[serde(default)]
+    model_roles: Option<Extra>,
     #[serde(default)]
     dataset: Option<Dataset>,
     #[serde(default)]
@@ -66,20 +73,73 @@ pub(super) fn id_text(id: &Value) -> Option<String> {
     }
 }
 
+impl Eval {
+    /// Whether Probity wrote the log.
+    fn is_ours(&self) -> bool {
+        let packages = self.packages.as_ref();
+        packages.is_some_and(|packages| packages.get("probity").is_some())
+            || self.scorers.iter().flatten().any(|of| metric(of).is_some())
+    }
+
+    /// The log's models by role.
+    fn roles(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let roles = self.model_roles.iter().flatten();
+        roles.map(|(role, model)| (role.as_str(), model))
+    }
+
+    fn speaker(&self) -> Speaker {
+        let mut roles = self.roles().map(|(role, _)| role);
+        match roles.next() {
+            _ if self.is_ours() => Speaker::Model,
+            None => Speaker::Model,
+            Some(first) if first == TARGET || roles.any(|role| role == TARGET) => Speaker::Target,
+            Some(_) => Speaker::ModelAmongRoles,
+        }
+    }
+
+    /// The model under test.
+    fn model(&self) -> Result<String, String> {
+        let own = self
+            .model
+            .as_deref()
+            .filter(|model| !model.trim().is_empty());
+        let named: Vec<&str> = self.roles().map(|(role, _)| role).collect();
+        match (self.speaker(), own) {
+            (Speaker::Target, _) => {
+                let mut roles = self.roles();
+                let model = roles.find(|(role, _)| *role == TARGET);
+                let model = model.and_then(|(_, model)| model.get("model")?.as_str());
+                let model = model.map(str::to_owned);
+                model.ok_or_else(|| {
+                    format!("the role `{TARGET}` is not one model (eval.model_roles.{TARGET})")
+                })
+            }
+            (_, None) => Err("no model (eval.model)".to_owned()),
+            (Speaker::ModelAmongRoles, Some(NO_MODEL)) => Err(format!(
+                "its roles are {}, and none is called `{TARGET}`: which model is under test is unclear",
+                named.join(", ")
+            )),
+            (_, Some(model)) => Ok(model.to_owned()),
+        }
+    }
+}
+
 impl Header {
+    /// Where the conversations of the log are.
+    pub(super) fn speaker(&self) -> Speaker {
+        self.eval.as_ref().map_or(Speaker::Model, Eval::speaker)
+    }
+
     /// The facts about the log at `place` as a whole.
     pub(super) fn source(self, place: &str, file: &str) -> Result<SourceFile, ImportError> {
         self.check_version(place)?;
         let eval = self
             .eval
             .ok_or_else(|| ImportError::unusable(place, "no `eval`: not an Inspect log"))?;
-        let model = eval.model.filter(|model| !model.trim().is_empty());
-        let model = model.ok_or_else(|| ImportError::unusable(place, "no model (eval.model)"))?;
-        let ours = eval
-            .packages
-            .as_ref()
-            .is_some_and(|packages| packages.get("probity").is_some())
-            || eval.scorers.iter().flatten().any(|of| metric(of).is_some());
+        let model = eval.model();
+        let model = model.map_err(|what| ImportError::unusable(place, what))?;
+        let ours = eval.is_ours();
+        let speaker = eval.speaker();
         let target = eval
             .metadata
             .as_ref()
@@ -99,6 +159,13 @@ impl Header {
             .map(str::to_owned);
         let sample_ids = eval.dataset.and_then(|dataset| dataset.sample_ids);
         let mut notes = Vec::new();
+        if speaker == Speaker::Target {
+            notes.push(format!(
+                "{file}: the conversations are those of its role `{TARGET}` ({model}), from the calls in its events"
+            ));
+        } else if model == NO_MODEL {
+            notes.push(format!("{file}: the log names no model ({NO_MODEL})"));
+        }
         let tools = told("tools").map(|tools| read_tools(tools, file, &mut notes));
         match self.status.as_deref() {
             Some("success") => {}

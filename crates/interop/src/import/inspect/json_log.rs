@@ -4,14 +4,15 @@ use std::{
     fmt,
     fs::File,
     io::{BufReader, Read},
+    marker::PhantomData,
     ops::ControlFlow,
     path::Path,
 };
 
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{header::Header, sample::EvalSample};
-use crate::import::{Found, ImportError, Take, clean::Clean};
+use super::{header::Header, roles::Speaker, sample::ReadSample};
+use crate::import::{ImportError, Take, clean::Clean, file_name};
 
 /// The header of the log at `path`. Skips its samples.
 pub(super) fn header(path: &Path) -> Result<Header, ImportError> {
@@ -25,12 +26,19 @@ pub(super) fn header(path: &Path) -> Result<Header, ImportError> {
     Ok(header)
 }
 
-/// Passes the samples of the log at `path` to `take`, one at a time. Returns the number of replaced halves of surrogate
+/// Passes the samples of the log at `path`, read as `S`, to `take`, one at a time. Returns the number of replaced halves of surrogate
 /// pairs.
-pub(super) fn samples(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
+pub(super) fn samples<S: ReadSample>(
+    path: &Path,
+    speaker: Speaker,
+    take: &mut Take<'_>,
+) -> Result<u64, ImportError> {
     let mut clean = open(path)?;
     let mut reader = serde_json::Deserializer::from_reader(BufReader::new(&mut clean));
     let mut log = Log {
+        place: file_name(path),
+        speaker,
+        sample: PhantomData::<S>,
         take,
         stopped: false,
         number: 0,
@@ -56,7 +64,7 @@ fn open(path: &Path) -> Result<Clean<File>, ImportError> {
 }
 
 /// Parses the JSON text of one sample.
-pub(super) fn one_sample(reader: impl Read) -> Result<(EvalSample, u64), serde_json::Error> {
+pub(super) fn one_sample<S: ReadSample>(reader: impl Read) -> Result<(S, u64), serde_json::Error> {
     let mut clean = Clean::new(reader);
     let mut json = serde_json::Deserializer::from_reader(BufReader::new(&mut clean));
     let sample = serde::Deserialize::deserialize(&mut json)?;
@@ -65,13 +73,16 @@ pub(super) fn one_sample(reader: impl Read) -> Result<(EvalSample, u64), serde_j
     Ok((sample, clean.replaced()))
 }
 
-struct Log<'a, 't> {
+struct Log<'a, 't, S> {
+    place: String,
+    speaker: Speaker,
+    sample: PhantomData<S>,
     take: &'a mut Take<'t>,
     stopped: bool,
     number: u64,
 }
 
-impl<'de> Visitor<'de> for &mut Log<'_, '_> {
+impl<'de, S: ReadSample> Visitor<'de> for &mut Log<'_, '_, S> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,9 +101,9 @@ impl<'de> Visitor<'de> for &mut Log<'_, '_> {
     }
 }
 
-struct Samples<'l, 'a, 't>(&'l mut Log<'a, 't>);
+struct Samples<'l, 'a, 't, S>(&'l mut Log<'a, 't, S>);
 
-impl<'de> DeserializeSeed<'de> for Samples<'_, '_, '_> {
+impl<'de, S: ReadSample> DeserializeSeed<'de> for Samples<'_, '_, '_, S> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(self, samples: D) -> Result<(), D::Error> {
@@ -100,7 +111,7 @@ impl<'de> DeserializeSeed<'de> for Samples<'_, '_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Samples<'_, '_, '_> {
+impl<'de, S: ReadSample> Visitor<'de> for Samples<'_, '_, '_, S> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,10 +123,11 @@ impl<'de> Visitor<'de> for Samples<'_, '_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut samples: A) -> Result<(), A::Error> {
-        while let Some(sample) = samples.next_element::<EvalSample>()? {
-            let recorded = sample.recorded().map_err(A::Error::custom)?;
+        while let Some(sample) = samples.next_element::<S>()? {
+            let found = sample.found(&self.0.place, self.0.speaker);
+            let found = found.map_err(A::Error::custom)?;
             self.0.number += 1;
-            if let ControlFlow::Break(()) = (self.0.take)(Found::Conversation(Box::new(recorded))) {
+            if let ControlFlow::Break(()) = (self.0.take)(found) {
                 self.0.stopped = true;
                 return Err(A::Error::custom("stopped"));
             }

@@ -12,8 +12,10 @@ use crate::import::text::json_text;
 const ATTACHMENT: &str = "attachment://";
 
 /// One chat message.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(super) struct ChatMessage {
+    #[serde(default)]
+    pub(super) id: Option<String>,
     role: String,
     #[serde(default)]
     content: Value,

@@ -3,12 +3,15 @@
 mod header;
 mod json_log;
 mod message;
+mod roles;
 mod sample;
 mod zip_log;
 
 use std::{io::Read, path::Path};
 
+use roles::Speaker;
 pub(super) use sample::split_system;
+use sample::{PlainSample, SampleWithCalls};
 use zip_log::ZipLog;
 
 use super::{ImportError, SourceFile, Take, file_name};
@@ -27,9 +30,16 @@ pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
 /// pairs.
 pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
     if is_zip(path)? {
-        ZipLog::open(path)?.samples(take)
+        let mut log = ZipLog::open(path)?;
+        match log.header()?.speaker() {
+            Speaker::Model => log.samples::<PlainSample>(Speaker::Model, take),
+            speaker => log.samples::<SampleWithCalls>(speaker, take),
+        }
     } else {
-        json_log::samples(path, take)
+        match json_log::header(path)?.speaker() {
+            Speaker::Model => json_log::samples::<PlainSample>(path, Speaker::Model, take),
+            speaker => json_log::samples::<SampleWithCalls>(path, speaker, take),
+        }
     }
 }
 

@@ -3,21 +3,37 @@
 use std::{collections::HashMap, sync::Arc};
 
 use schema::{Extra, FinishReason, PhaseCost, Role, Scenario, Turn};
-use serde::Deserialize;
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::Value;
 
 use super::{
     header::id_text,
     message::{ChatMessage, Messages},
+    roles::{Calls, EventsData, Speaker, TARGET},
 };
 use crate::{
     apart,
-    import::{Recorded, calls, text::known},
+    import::{Found, Recorded, calls, text::known},
 };
 
-/// A sample. Its events are not read: the messages contain the conversation.
+/// A sample as it is read, by who speaks in the log.
+pub(super) trait ReadSample: DeserializeOwned {
+    /// The sample's conversation, or why it is left out.
+    fn found(self, place: &str, speaker: Speaker) -> Result<Found, String>;
+}
+
+/// A sample whose messages are the conversation. Its events are not read.
+pub(super) type PlainSample = EvalSample<IgnoredAny, IgnoredAny>;
+
+/// A sample whose events say who speaks.
+pub(super) type SampleWithCalls = EvalSample<Calls, EventsData>;
+
+/// A sample.
 #[derive(Debug, Deserialize)]
-pub(super) struct EvalSample {
+pub(super) struct EvalSample<E, D> {
     id: Value,
     #[serde(default)]
     uuid: Option<Value>,
@@ -39,10 +55,15 @@ pub(super) struct EvalSample {
     error: Option<Value>,
     #[serde(default)]
     attachments: Option<HashMap<String, String>>,
+    #[serde(default)]
+    events: Option<E>,
+    #[serde(default)]
+    events_data: Option<D>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Output {
+/// The output of a model.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Output {
     #[serde(default)]
     choices: Option<Vec<Choice>>,
 }
@@ -50,12 +71,73 @@ struct Output {
 #[derive(Debug, Deserialize)]
 struct Choice {
     #[serde(default)]
+    message: Option<ChatMessage>,
+    #[serde(default)]
     stop_reason: Option<String>,
 }
 
-impl EvalSample {
-    /// The conversation.
-    pub(super) fn recorded(self) -> Result<Recorded, String> {
+impl Output {
+    /// The reply. Of several, the first one is in the conversation.
+    pub(super) fn message(&self) -> Option<&ChatMessage> {
+        self.choices.as_ref()?.first()?.message.as_ref()
+    }
+}
+
+impl ReadSample for PlainSample {
+    fn found(self, _: &str, _: Speaker) -> Result<Found, String> {
+        Ok(Found::Conversation(Box::new(self.recorded()?)))
+    }
+}
+
+impl ReadSample for SampleWithCalls {
+    fn found(mut self, place: &str, speaker: Speaker) -> Result<Found, String> {
+        let left_out = |why: String| {
+            let id = id_text(&self.id).unwrap_or_default();
+            Ok(Found::LeftOut {
+                what: format!("{place}: sample {id:?}"),
+                why,
+            })
+        };
+        let calls = self.events.take().unwrap_or_default();
+        if speaker == Speaker::ModelAmongRoles {
+            return match calls.role_in(self.messages.as_deref().unwrap_or_default()) {
+                None => Ok(Found::Conversation(Box::new(self.recorded()?))),
+                Some(role) => left_out(format!(
+                    "its messages are those of the role `{role}`, and no role is called `{TARGET}`, so whose conversation they are is unclear"
+                )),
+            };
+        }
+        let failed = self.error.as_ref().is_some_and(|error| !error.is_null());
+        let conversation = calls.target(&self.events_data.take().unwrap_or_default())?;
+        let taken_back = match conversation {
+            Some(conversation) => {
+                self.messages = Some(conversation.messages);
+                self.output = Some(conversation.output);
+                conversation.taken_back
+            }
+            // It ended before the target's first reply.
+            None if failed => {
+                self.messages = None;
+                self.output = None;
+                0
+            }
+            None => {
+                return left_out(format!(
+                    "no reply of the role `{TARGET}` in its events, so whose conversation its messages are is unclear"
+                ));
+            }
+        };
+        let recorded = self.recorded()?;
+        Ok(Found::Conversation(Box::new(Recorded {
+            taken_back,
+            ..recorded
+        })))
+    }
+}
+
+impl<E, D> EvalSample<E, D> {
+    /// The conversation in its messages.
+    fn recorded(self) -> Result<Recorded, String> {
         let sample_id = id_text(&self.id)
             .filter(|id| !id.is_empty())
             .ok_or_else(|| format!("a sample's id is {}; expected text or a number", self.id))?;

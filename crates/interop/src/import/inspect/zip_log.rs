@@ -9,8 +9,8 @@ use std::{
 
 use zip::{ZipArchive, result::ZipError};
 
-use super::{header::Header, json_log::one_sample};
-use crate::import::{Found, ImportError, Take, clean::Clean};
+use super::{header::Header, json_log::one_sample, roles::Speaker, sample::ReadSample};
+use crate::import::{ImportError, Take, clean::Clean, file_name};
 
 /// The largest unpacked size of one file in the zip, in bytes.
 const LARGEST: u64 = 512 << 20;
@@ -100,9 +100,14 @@ impl ZipLog {
         ))
     }
 
-    /// Passes the samples to `take`, one at a time. Returns the number of replaced halves of surrogate
+    /// Passes the samples, read as `S`, to `take`, one at a time. Returns the number of replaced halves of surrogate
     /// pairs.
-    pub(super) fn samples(mut self, take: &mut Take<'_>) -> Result<u64, ImportError> {
+    pub(super) fn samples<S: ReadSample>(
+        mut self,
+        speaker: Speaker,
+        take: &mut Take<'_>,
+    ) -> Result<u64, ImportError> {
+        let file = file_name(Path::new(&self.place));
         let mut replaced = 0;
         for at in std::mem::take(&mut self.samples) {
             let entry = self
@@ -112,13 +117,12 @@ impl ZipLog {
             let name = String::from_utf8_lossy(entry.name_raw());
             let place = format!("{}: {}", self.place, name.escape_debug());
             // The list of files may state a wrong size.
-            let (sample, of_sample) = one_sample(Bounded::new(entry, LARGEST))
+            let (sample, of_sample) = one_sample::<S>(Bounded::new(entry, LARGEST))
                 .map_err(|error| ImportError::json(&place, &error))?;
             replaced += of_sample;
-            let recorded = sample
-                .recorded()
-                .map_err(|what| ImportError::unusable(&place, what))?;
-            if let ControlFlow::Break(()) = take(Found::Conversation(Box::new(recorded))) {
+            let found = sample.found(&file, speaker);
+            let found = found.map_err(|what| ImportError::unusable(&place, what))?;
+            if let ControlFlow::Break(()) = take(found) {
                 break;
             }
         }
@@ -169,11 +173,12 @@ fn broken(place: &str, error: &ZipError) -> ImportError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::inspect::sample::PlainSample;
 
     #[test]
     fn what_unpacks_without_end_is_stopped() {
         let mut bounded = Bounded::new(std::io::repeat(b' '), 1 << 20);
-        let error = one_sample(&mut bounded).unwrap_err();
+        let error = one_sample::<PlainSample>(&mut bounded).unwrap_err();
         assert!(
             error.to_string().contains("more than a sample may hold"),
             "{error}"
