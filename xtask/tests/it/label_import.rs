@@ -202,6 +202,38 @@ fn all_mistakes_of_a_file_are_listed_and_nothing_is_written() {
         "give a file that ends in .csv, .jsonl or .json",
     );
     refused("a.json", "{}", "expected a list of rows");
+    // What a parser would take for something else.
+    refused(
+        "a.csv",
+        "# mine\nconv_id,metric_id,passed,labeller,note\ns1__careful,m01,1,ana,\"says no\ns7__careful,m01,1,ana,\ns8__careful,m01,1,ana,\n",
+        "line 3: a double quote opens a field here, and none closes it help: close the field",
+    );
+    refused(
+        "a.csv",
+        "conv_id,metric_id,passed,labeller,note\ns1__careful,m01,1,ana,\"says no\ns7__careful,m01,1,ana,\"yes\"\n",
+        "line 2: a double quote opens a field here, and text follows the quote that closes it in line 3",
+    );
+    refused(
+        "a.csv",
+        "conv_id,metric_id,passed,labeller,passed\ns1__careful,m01,1,ana,0\n",
+        "line 1: duplicate column `passed` help: keep one column",
+    );
+    refused(
+        "a.jsonl",
+        "{\"conv_id\": \"s1__careful\", \"metric_id\": \"m01\", \"passed\": true, \"labeller\": \"ana\", \"passed\": false}\n",
+        "line 1: not a JSON object: duplicate key `passed`",
+    );
+    refused(
+        "a.json",
+        "[{\"conv_id\": \"s1__careful\", \"conv_id\": \"s7__careful\", \"metric_id\": \"m01\", \"passed\": true, \"labeller\": \"ana\"}]",
+        "row 1, line 1: not a JSON object: duplicate key `conv_id`",
+    );
+    let long = "x".repeat(20 << 20);
+    refused(
+        "a.csv",
+        &format!("conv_id,metric_id,passed,labeller,note\ns1__careful,m01,1,ana,{long}\n"),
+        "line 2: `note` has 20971520 characters; at most 10000 are a note",
+    );
     assert!(
         !project
             .path("benchmarks/b/runs/careful/labels.json")

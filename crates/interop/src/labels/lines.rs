@@ -18,6 +18,9 @@ const OTHER_NAMES: [&[&str]; 4] = [
     &["pass", "label", "verdict", "human"],
     &["annotator", "rater", "person", "user", "name"],
 ];
+/// The longest note, in characters: it is what a person says of one row.
+const LONGEST_NOTE: usize = 10_000;
+
 /// Optional columns.
 const OPTIONAL: [&str; 2] = ["note", "_transcript"];
 
@@ -63,6 +66,9 @@ pub fn read_label_lines(
     words: &LabelWords,
 ) -> Result<LabelLines, Vec<LabelFileError>> {
     let table = Table::read_rows(name, text).map_err(|error| vec![error])?;
+    if table.columns.is_empty() && !table.broken.is_empty() {
+        return Err(table.broken);
+    }
     check_columns(name, &table)?;
     let is_known = |column: &&String| NEEDED.iter().chain(&OPTIONAL).any(|known| known == column);
     let mut lines = LabelLines {
@@ -156,8 +162,15 @@ fn label(
             None
         }),
     };
+    let note = record.optional("note");
+    let length = note.map_or(0, |note| note.chars().count());
+    if length > LONGEST_NOTE {
+        let reason = format!("`note` has {length} characters; at most {LONGEST_NOTE} are a note");
+        let help = "shorten it; in a CSV, a double quote that is not closed takes what follows into the note";
+        unreadable.push(fault(reason).with_help(help));
+    }
     HumanLabel {
-        note: record.optional("note").map(str::to_owned),
+        note: note.map(str::to_owned),
         transcript: record.optional("_transcript").map(str::to_owned),
         ..HumanLabel::new(conv_id, metric_id, labeller, passed)
     }

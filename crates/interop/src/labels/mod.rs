@@ -19,6 +19,7 @@
 
 mod error;
 mod lines;
+mod quotes;
 mod table;
 mod words;
 

@@ -1,13 +1,19 @@
 //! The rows of a CSV, JSONL or JSON text, with the line of each.
 
+use std::fmt;
+
 use csv::{ReaderBuilder, Trim};
 use schema::{
     json_rows::{JsonRows, JsonRowsError},
     text::{counted, is_blank},
 };
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, MapAccess, Visitor},
+};
 use serde_json::{Map, Value};
 
-use super::{LabelFileError, LinePlace};
+use super::{LabelFileError, LinePlace, quotes};
 
 /// A table of texts.
 #[derive(Default)]
@@ -105,6 +111,11 @@ fn csv(name: &str, text: &str) -> Result<Table, LabelFileError> {
         .map(str::to_owned)
         .collect();
     check_separator(name, body, &columns)?;
+    let fault = header_fault(name, &columns).or_else(|| quote_fault(name, body));
+    if let Some((line, fault)) = fault {
+        let line = line + skipped;
+        return Err(fault.at(LinePlace { line, row: None }));
+    }
     let mut table = Table {
         columns,
         ..Table::default()
@@ -136,6 +147,24 @@ fn csv(name: &str, text: &str) -> Result<Table, LabelFileError> {
     Ok(table)
 }
 
+/// A column that is in the header twice, with the line of the header.
+fn header_fault(name: &str, columns: &[String]) -> Option<(u64, LabelFileError)> {
+    let (_, column) = columns.iter().enumerate().find(|(at, column)| {
+        !column.is_empty() && columns.iter().take(*at).any(|of| of == *column)
+    })?;
+    let fault = LabelFileError::new(name, format!("duplicate column `{column}`"));
+    let help = "keep one column of each name, and rename or remove the others";
+    Some((1, fault.with_help(help)))
+}
+
+/// A double quote that opens a field and is not closed, with its line.
+fn quote_fault(name: &str, body: &str) -> Option<(u64, LabelFileError)> {
+    let fault = quotes::fault(body)?;
+    let help = "close the field with a double quote before its comma, and write a double quote inside of it as two";
+    let error = LabelFileError::new(name, fault.reason()).with_help(help);
+    Some((fault.opened, error))
+}
+
 /// Refuses a table whose columns are separated by something other than commas, as written by spreadsheets in some languages.
 fn check_separator(name: &str, body: &str, columns: &[String]) -> Result<(), LabelFileError> {
     let [column] = columns else {
@@ -156,6 +185,36 @@ fn check_separator(name: &str, body: &str, columns: &[String]) -> Result<(), Lab
     )
 }
 
+/// A JSON object without duplicate keys: it is unclear which of two counts.
+struct UniqueKeys(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for UniqueKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+
+        impl<'de> Visitor<'de> for Keys {
+            type Value = UniqueKeys;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UniqueKeys, A::Error> {
+                let mut object = Map::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    if object.contains_key(&key) {
+                        return Err(A::Error::custom(format!("duplicate key `{key}`")));
+                    }
+                    object.insert(key, map.next_value()?);
+                }
+                Ok(UniqueKeys(object))
+            }
+        }
+
+        deserializer.deserialize_map(Keys)
+    }
+}
+
 fn json_lines(name: &str, text: &str) -> Result<Table, LabelFileError> {
     let mut table = Table::default();
     for (line, content) in (1..).zip(text.lines()) {
@@ -163,8 +222,8 @@ fn json_lines(name: &str, text: &str) -> Result<Table, LabelFileError> {
             continue;
         }
         let place = LinePlace { line, row: None };
-        match serde_json::from_str::<Map<String, Value>>(content) {
-            Ok(object) => table.records.push(record(place, object)),
+        match serde_json::from_str::<UniqueKeys>(content) {
+            Ok(UniqueKeys(object)) => table.records.push(record(place, object)),
             Err(error) => {
                 let reason = format!("not a JSON object: {error}");
                 table
@@ -185,8 +244,8 @@ fn json_list(name: &str, text: &str) -> Result<Table, LabelFileError> {
             line: row.location.line,
             row: Some(row.number),
         };
-        match row.parse::<Map<String, Value>>() {
-            Ok(object) => table.records.push(record(place, object)),
+        match row.parse::<UniqueKeys>() {
+            Ok(UniqueKeys(object)) => table.records.push(record(place, object)),
             Err(error) => {
                 let reason = format!("not a JSON object: {}", error.fault);
                 table
