@@ -397,13 +397,16 @@ fn several_logs_of_one_model_are_more_samples_and_a_copy_is_none() {
     project.write("logs/notes.json", "{\"version\": \"of something else\"}");
     let mut args = vec!["import", "logs", "--json"];
     args.extend(FLATTERY);
-    let report = json_of(&project.succeeds(&args));
+    let ran = project.run(&args);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let report = json_of(&ran);
     assert_eq!(report["targets"].as_array().unwrap().len(), 2, "{report}");
+    assert_eq!(
+        report["left_out"],
+        json!([{"reason": "the same evaluation as a.json", "count": 1, "examples": ["logs/c.json"]}])
+    );
     assert!(
-        report["notes"][0]
-            .as_str()
-            .unwrap()
-            .contains("c.json: left out, because it holds the same evaluation as a.json"),
+        report["notes"][0].as_str().unwrap().contains("notes.json"),
         "{report}"
     );
     let said: Vec<_> = rows(&project, "t", "lab-m")

@@ -41,7 +41,9 @@ fn what_cannot_be_judged_is_a_row_with_an_error() {
         ])
         .to_string(),
     );
-    let report = imported(&project, &["log.json"]);
+    let ran = import(&project, &["log.json", "--json"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let report = json_of(&ran);
     assert_eq!(report["targets"][0]["failed"], 3);
     let rows = rows_at(&project, "benchmarks/t/runs/m/conversations.json");
     assert_eq!(
@@ -214,7 +216,8 @@ fn a_single_question_is_a_conversation() {
     silent["sample_id"] = json!("s2");
     silent["messages"] = json!([]);
     project.write("rows.jsonl", &lines(&[old, new, silent]));
-    imported(&project, &["rows.jsonl"]);
+    let ran = import(&project, &["rows.jsonl"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
     let rows = rows_at(&project, "benchmarks/e/runs/lab-m/conversations.json");
     assert_eq!(rows[0]["transcript"], hello());
     assert_eq!(rows[0]["target_system_prompt"], "Be kind.");

@@ -41,6 +41,7 @@ mod hints_of_the_library;
 mod impactbench;
 mod impactbench_generations;
 mod import;
+mod import_accounts;
 mod import_bad_input;
 mod import_inspect;
 mod import_odd_input;

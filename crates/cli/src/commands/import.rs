@@ -1,10 +1,10 @@
 //! `import`: creates a benchmark from conversations of other programs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use probity::{ImportFormat, ImportOptions, ImportReport};
-use schema::{Metric, MetricType, text::counted};
+use probity::{ImportFormat, ImportOptions, ImportReport, LeftOut};
+use schema::{Metric, MetricType, nearest, text::counted};
 use serde_json::json;
 
 use super::Context;
@@ -67,23 +67,23 @@ impl From<Polarity> for MetricType {
 pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
     logging::start(&context.global, &context.terminal)?;
     let report = probity::import(&context.layout, &options(args)?)?;
-    let exit = if report.left_out.is_empty() {
+    let exit = if report.left_out.is_empty() && report.failures.is_empty() {
         Exit::Complete
     } else {
         Exit::FailedRows
     };
     for left in &report.left_out {
-        context.terminal.warning(&format!(
-            "left out {}: {} ({}{})",
-            left.count,
-            left.reason,
-            shown(&left.examples.join("; ")),
-            if left.count > left.examples.len() as u64 {
-                "; and more"
-            } else {
-                ""
-            },
-        ));
+        let line = format!("left out {}: {}", left.count, listed(left));
+        context.terminal.warning(&line);
+    }
+    for failed in &report.failures {
+        let conversations = counted(failed.count, "conversation has", "conversations have");
+        let line = format!(
+            "{conversations} an error, and no judge reads {}: {}",
+            if failed.count == 1 { "it" } else { "them" },
+            listed(failed)
+        );
+        context.terminal.warning(&line);
     }
     for note in &report.notes {
         context.terminal.note(&shown(note));
@@ -96,11 +96,45 @@ pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
+/// The reason that some things share, and a few of them.
+fn listed(things: &LeftOut) -> String {
+    let more = match things.count > things.examples.len() as u64 {
+        true => "; and more",
+        false => "",
+    };
+    format!(
+        "{} ({}{more})",
+        shown(&things.reason),
+        shown(&things.examples.join("; "))
+    )
+}
+
+/// The error for a word before the paths that is no format.
+fn unknown_format(word: &str) -> Failure {
+    let names = ImportFormat::ALL.map(ImportFormat::as_str);
+    let meant = nearest(word, names).map(|name| format!("; did you mean `{name}`?"));
+    Failure::usage(format!(
+        "import {word}: unknown format, and no file or folder of this name{}\nhelp: the formats are {}. Without one it is recognised from the files",
+        meant.unwrap_or_default(),
+        names.join(", ")
+    ))
+}
+
+/// Whether an argument is a word and no path.
+fn is_word(argument: &Path) -> bool {
+    let text = argument.to_str().unwrap_or_default();
+    let letters = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !text.is_empty() && text.chars().all(letters) && argument.symlink_metadata().is_err()
+}
+
 fn options(args: &ImportArgs) -> Result<ImportOptions, Failure> {
     let (format, paths) = match args.what.as_slice() {
         [first, rest @ ..] if !rest.is_empty() => {
             match first.to_str().and_then(ImportFormat::parse) {
                 Some(format) => (Some(format), rest),
+                None if is_word(first) => {
+                    return Err(unknown_format(&first.to_string_lossy()));
+                }
                 None => (None, args.what.as_slice()),
             }
         }
@@ -199,6 +233,7 @@ fn value(report: &ImportReport) -> serde_json::Value {
         "conversations": report.conversations(),
         "targets": report.targets,
         "left_out": report.left_out,
+        "failures": report.failures,
         "notes": report.notes,
     })
 }

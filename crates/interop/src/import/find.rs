@@ -19,6 +19,24 @@ pub enum Format {
     EveryEvalEver,
 }
 
+/// The files at a path, by what becomes of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundFiles {
+    /// Those to import, sorted.
+    pub files: Vec<PathBuf>,
+    /// What an import would be expected to read and cannot, each with the reason, sorted.
+    pub left_out: Vec<(PathBuf, String)>,
+    /// Files in a folder that are not of the format, sorted.
+    pub others: Vec<PathBuf>,
+}
+
+/// How deep folders in a folder are searched.
+const DEEPEST: u32 = 32;
+
+/// Why an aggregate of Every Eval Ever is left out.
+const NO_INSTANCES: &str =
+    "an aggregate of Every Eval Ever whose instance file is not beside it: it has no conversations";
+
 /// Checks that `path` is a regular file: it is read more than once, which a pipe does not allow.
 fn check_file(path: &Path) -> Result<(), ImportError> {
     let metadata = fs::metadata(path).map_err(|error| ImportError::read(path, error))?;
@@ -41,19 +59,19 @@ impl Format {
         }
     }
 
-    /// The files of this format at `path`, sorted: the path itself, or all files in the folder and its
-    /// subfolders.
+    /// The files of this format at `path`: the path itself, or all files in the folder and its subfolders. Every file of a folder is in
+    /// one of the lists of the result, except those whose names begin with a dot.
     ///
     /// # Errors
     /// When the path cannot be read, or contains no file of the format.
-    pub fn files(self, path: &Path) -> Result<Vec<PathBuf>, ImportError> {
-        let mut files = Vec::new();
+    pub fn files(self, path: &Path) -> Result<FoundFiles, ImportError> {
+        let mut found = FoundFiles::default();
         if !path.is_dir() {
             check_file(path)?;
             match self {
-                Self::Inspect => files.push(path.to_owned()),
+                Self::Inspect => found.files.push(path.to_owned()),
                 Self::EveryEvalEver => match eee::instances(path)? {
-                    Some(instances) => files.push(instances),
+                    Some(instances) => found.files.push(instances),
                     None => {
                         return Err(ImportError::unusable(
                             path.display(),
@@ -62,24 +80,31 @@ impl Format {
                     }
                 },
             }
-            return Ok(files);
+            return Ok(found);
         }
-        self.walk(path, &mut files, 0)?;
-        files.sort();
-        if files.is_empty() {
+        self.walk(path, &mut found, 0)?;
+        found.files.sort();
+        found.files.dedup();
+        found.left_out.sort();
+        // An instance file with a name of its own is found by its aggregate.
+        found.others.retain(|path| !found.files.contains(path));
+        found.others.sort();
+        if found.files.is_empty() {
             let kind = match self {
                 Self::Inspect => "log of Inspect (.eval or .json)",
                 Self::EveryEvalEver => "instance file of Every Eval Ever (.jsonl)",
             };
+            let why = found.left_out.first();
+            let why = why.map(|(file, reason)| format!("; {}: {reason}", file.display()));
             return Err(ImportError::unusable(
                 path.display(),
-                format!("no {kind} in this folder"),
+                format!("no {kind} in this folder{}", why.unwrap_or_default()),
             ));
         }
-        Ok(files)
+        Ok(found)
     }
 
-    fn walk(self, folder: &Path, files: &mut Vec<PathBuf>, depth: u32) -> Result<(), ImportError> {
+    fn walk(self, folder: &Path, found: &mut FoundFiles, depth: u32) -> Result<(), ImportError> {
         let read = |error| ImportError::read(folder, error);
         for entry in fs::read_dir(folder).map_err(read)? {
             let entry = entry.map_err(read)?;
@@ -88,25 +113,64 @@ impl Format {
             if entry.file_name().to_string_lossy().starts_with('.') {
                 continue;
             }
-            // Links to folders are not followed: they may form a loop.
-            if kind.is_dir() && depth < 32 {
-                self.walk(&path, files, depth + 1)?;
-            } else if path.is_file() && self.takes(&path)? {
-                files.push(path);
-            }
+            let why = match fs::metadata(&path) {
+                Ok(of) if kind.is_dir() && of.is_dir() && depth < DEEPEST => {
+                    self.walk(&path, found, depth + 1)?;
+                    continue;
+                }
+                Ok(_) if kind.is_dir() => {
+                    format!("folders in more than {DEEPEST} folders are not searched")
+                }
+                // It may form a loop.
+                Ok(of) if of.is_dir() => {
+                    "a link to a folder, which is not followed; name that folder".to_owned()
+                }
+                Ok(of) => match schema::special_file(&of) {
+                    Some(what) => format!("not a file, but {what}"),
+                    None => {
+                        self.sort_in(path, found)?;
+                        continue;
+                    }
+                },
+                Err(_) if kind.is_symlink() => "a link to a file that is not there".to_owned(),
+                Err(error) => return Err(ImportError::read(&path, error)),
+            };
+            found.left_out.push((path, why));
         }
         Ok(())
     }
 
-    /// Whether a file in a folder has this format.
-    fn takes(self, path: &Path) -> Result<bool, ImportError> {
+    /// Puts a regular file of a folder into the list that it belongs to.
+    fn sort_in(self, path: PathBuf, found: &mut FoundFiles) -> Result<(), ImportError> {
         let extension = path.extension().and_then(|extension| extension.to_str());
-        Ok(match (self, extension) {
-            (Self::Inspect, Some("eval")) => true,
-            (Self::Inspect, Some("json")) => Self::of(path)? == Some(self),
-            (Self::EveryEvalEver, Some("jsonl")) => true,
-            _ => false,
-        })
+        let is_json = extension == Some("json");
+        match (self, extension) {
+            (Self::Inspect, Some("eval")) | (Self::EveryEvalEver, Some("jsonl")) => {
+                found.files.push(path);
+                return Ok(());
+            }
+            (_, Some("eval" | "json" | "jsonl")) => {}
+            _ => {
+                found.others.push(path);
+                return Ok(());
+            }
+        }
+        match Self::of(&path)? {
+            Some(of) if of != self => {
+                let why = format!("a file of {}; import it by itself", of.name());
+                found.left_out.push((path, why));
+            }
+            Some(Self::EveryEvalEver) => match eee::instances(&path)? {
+                Some(instances) => found.files.push(instances),
+                None => found.left_out.push((path, NO_INSTANCES.to_owned())),
+            },
+            Some(Self::Inspect) => found.files.push(path),
+            None => match is_json.then(|| json_fault(&path)).transpose()?.flatten() {
+                Some(fault) => found.left_out.push((path, fault)),
+                None => found.others.push(path),
+            },
+        }
+        Ok(())
     }
 
     /// The format of a file, from its name and its beginning; of a folder, from the files in it. `None`:
@@ -116,14 +180,7 @@ impl Format {
     /// When it cannot be read.
     pub fn of(path: &Path) -> Result<Option<Self>, ImportError> {
         if path.is_dir() {
-            for format in [Self::Inspect, Self::EveryEvalEver] {
-                let mut files = Vec::new();
-                format.walk(path, &mut files, 0)?;
-                if !files.is_empty() {
-                    return Ok(Some(format));
-                }
-            }
-            return Ok(None);
+            return Self::of_folder(path);
         }
         check_file(path)?;
         let read = |error| ImportError::read(path, error);
@@ -151,6 +208,36 @@ impl Format {
             None
         })
     }
+
+    /// The format of the files in a folder. One without any that can be imported has the format of what is left of them.
+    fn of_folder(path: &Path) -> Result<Option<Self>, ImportError> {
+        let mut remains = None;
+        for format in [Self::Inspect, Self::EveryEvalEver] {
+            let mut found = FoundFiles::default();
+            format.walk(path, &mut found, 0)?;
+            if !found.files.is_empty() {
+                return Ok(Some(format));
+            }
+            if found.left_out.iter().any(|(_, why)| why == NO_INSTANCES) {
+                remains = Some(format);
+            }
+        }
+        Ok(remains)
+    }
+}
+
+/// Why the file is no JSON document; `None` if it is one.
+fn json_fault(path: &Path) -> Result<Option<String>, ImportError> {
+    let file = File::open(path).map_err(|error| ImportError::read(path, error))?;
+    let read = serde_json::from_reader(BufReader::new(Clean::new(file)));
+    Ok(match read {
+        Ok(IgnoredAny) => None,
+        Err(error) if error.is_io() => return Err(ImportError::json(path.display(), &error)),
+        Err(error) if error.is_eof() => {
+            Some(format!("it ends in the middle ({error}); fetch it again"))
+        }
+        Err(error) => Some(format!("not valid JSON: {error}")),
+    })
 }
 
 /// The keys of the object at the start of `text`, as far as the text goes.

@@ -50,7 +50,7 @@ mod text;
 use std::path::Path;
 
 pub use error::ImportError;
-pub use find::Format;
+pub use find::{Format, FoundFiles};
 pub use recorded::{Found, Recorded, SourceFile, Take};
 
 /// The facts about the file at `path` as a whole.

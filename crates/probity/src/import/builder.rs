@@ -17,6 +17,48 @@ use store::{RowPosition, RunError, Spool};
 /// The most examples for each reason to leave something out.
 const EXAMPLES: usize = 3;
 
+/// The most reasons for which conversations failed that are listed, and the longest text of one in characters.
+const REASONS: usize = 20;
+const LONGEST_REASON: usize = 200;
+
+/// Things by the reason that they share.
+#[derive(Default)]
+struct Reasons(BTreeMap<String, (u64, Vec<String>)>);
+
+impl Reasons {
+    fn add(&mut self, what: String, why: String) {
+        let (count, examples) = self.0.entry(why).or_default();
+        *count += 1;
+        if examples.len() < EXAMPLES {
+            examples.push(what);
+        }
+    }
+
+    /// Adds a reason that another program wrote: its first line. Of very many, the last ones are one.
+    fn add_foreign(&mut self, what: String, why: &str) {
+        let line = why.trim().lines().next().unwrap_or_default();
+        let line: String = line.chars().take(LONGEST_REASON).collect();
+        let known = self.0.len() < REASONS || self.0.contains_key(&line);
+        self.add(
+            what,
+            if known {
+                line
+            } else {
+                "other errors".to_owned()
+            },
+        );
+    }
+
+    fn into_list(self) -> Vec<LeftOut> {
+        let each = |(reason, (count, examples))| LeftOut {
+            reason,
+            count,
+            examples,
+        };
+        self.0.into_iter().map(each).collect()
+    }
+}
+
 /// A benchmark during its import. Rows are on disk; memory holds some numbers and a short name for
 /// each.
 pub(super) struct Builder<'a> {
@@ -33,7 +75,8 @@ pub(super) struct Builder<'a> {
     runs: HashSet<(usize, u32, String)>,
     /// The first repetition of later files, by target and the sample's number.
     next: HashMap<(usize, u32), u32>,
-    left_out: BTreeMap<String, (u64, Vec<String>)>,
+    left_out: Reasons,
+    failures: Reasons,
     not_text: BTreeMap<&'static str, u64>,
     /// Conversations of which replies were taken back, and those replies.
     taken_back: (u64, u64),
@@ -44,6 +87,8 @@ pub(super) struct Built {
     pub(super) targets: Vec<ImportedTarget>,
     pub(super) scenarios: u64,
     pub(super) left_out: Vec<LeftOut>,
+    /// The conversations with an error, by the error.
+    pub(super) failures: Vec<LeftOut>,
     pub(super) not_text: BTreeMap<&'static str, u64>,
     /// Conversations of which replies were taken back, and those replies.
     pub(super) taken_back: (u64, u64),
@@ -75,7 +120,8 @@ impl<'a> Builder<'a> {
             seen: HashSet::new(),
             runs: HashSet::new(),
             next: HashMap::new(),
-            left_out: BTreeMap::new(),
+            left_out: Reasons::default(),
+            failures: Reasons::default(),
             not_text: BTreeMap::new(),
             taken_back: (0, 0),
         })
@@ -134,11 +180,7 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn leave_out(&mut self, what: String, why: String) {
-        let (count, examples) = self.left_out.entry(why).or_default();
-        *count += 1;
-        if examples.len() < EXAMPLES {
-            examples.push(what);
-        }
+        self.left_out.add(what, why);
     }
 
     fn conversation(&mut self, reading: &mut Reading, recorded: Recorded) -> Result<(), RunError> {
@@ -182,6 +224,9 @@ impl<'a> Builder<'a> {
         }
         self.taken_back.0 += u64::from(recorded.taken_back > 0);
         self.taken_back.1 += recorded.taken_back;
+        if let Some(error) = &recorded.error {
+            self.failures.add_foreign(told("sample"), error);
+        }
         let failed = recorded.error.is_some();
         let draft = Draft::new(self.from, &reading.source, recorded);
         for (at, metric) in metrics {
@@ -225,17 +270,11 @@ impl<'a> Builder<'a> {
             targets.push(target);
         }
         targets.sort_by(|a, b| a.target.id.cmp(&b.target.id));
-        let left_out = self.left_out.into_iter();
         Ok(Built {
             targets,
             scenarios,
-            left_out: left_out
-                .map(|(reason, (count, examples))| LeftOut {
-                    reason,
-                    count,
-                    examples,
-                })
-                .collect(),
+            left_out: self.left_out.into_list(),
+            failures: self.failures.into_list(),
             not_text: self.not_text,
             taken_back: self.taken_back,
         })

@@ -115,16 +115,30 @@ fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, RunError> {
         .ok_or_else(|| RunError::input("nothing to import: name a file or a folder"))
 }
 
-/// The selected files without duplicates, each with its metadata.
-fn sources(
-    paths: &[PathBuf],
-    format: Format,
-    notes: &mut Vec<String>,
-) -> Result<Vec<(PathBuf, SourceFile)>, RunError> {
+/// What an import reads and what not.
+#[derive(Default)]
+struct Sources {
+    /// The files without duplicates, each with its metadata.
+    found: Vec<(PathBuf, SourceFile)>,
+    /// What is left out, and why.
+    left_out: Vec<(String, String)>,
+    notes: Vec<String>,
+}
+
+/// The files at `paths`.
+fn sources(paths: &[PathBuf], format: Format) -> Result<Sources, RunError> {
     let mut files = BTreeSet::new();
-    let mut found: Vec<(PathBuf, SourceFile)> = Vec::new();
+    let Sources {
+        mut found,
+        mut left_out,
+        mut notes,
+    } = Sources::default();
     for path in paths {
-        for file in format.files(path).map_err(unusable)? {
+        let there = format.files(path).map_err(unusable)?;
+        notes.extend(passed_over(path, &there.others));
+        let named = |(file, why): (PathBuf, String)| (file.display().to_string(), why);
+        left_out.extend(there.left_out.into_iter().map(named));
+        for file in there.files {
             let real = file.canonicalize();
             let real = real.map_err(|error| RunError::read(&file, error))?;
             if !files.insert(real) {
@@ -140,15 +154,41 @@ fn sources(
                 !source.id.is_empty() && of(&other.1) == of(&source)
             };
             match found.iter().find(same) {
-                Some((_, other)) => notes.push(format!(
-                    "{}: left out, because it holds the same evaluation as {}",
-                    source.file, other.file
-                )),
+                Some((_, other)) => {
+                    let why = format!("the same evaluation as {}", other.file);
+                    left_out.push((file.display().to_string(), why));
+                }
                 None => found.push((file, source)),
             }
         }
     }
-    Ok(found)
+    Ok(Sources {
+        found,
+        left_out,
+        notes,
+    })
+}
+
+/// The note on files of other kinds in a folder.
+fn passed_over(folder: &Path, files: &[PathBuf]) -> Option<String> {
+    const SHOWN: usize = 3;
+    let mut names: Vec<String> = files
+        .iter()
+        .take(SHOWN)
+        .map(|file| file.strip_prefix(folder).unwrap_or(file))
+        .map(|file| file.display().to_string())
+        .collect();
+    if let Some(more @ 1..) = files.len().checked_sub(SHOWN) {
+        names.push(format!("and {more} more"));
+    }
+    (!files.is_empty()).then(|| {
+        format!(
+            "{}: {} of other kinds passed over: {}",
+            folder.display(),
+            counted(files.len() as u64, "file was", "files were"),
+            names.join(", ")
+        )
+    })
 }
 
 /// Imports conversations that another program recorded.
@@ -161,8 +201,11 @@ fn recorded(
         Format::Inspect => ImportFormat::Inspect,
         Format::EveryEvalEver => ImportFormat::EveryEvalEver,
     };
-    let mut notes = Vec::new();
-    let mut sources = sources(&options.paths, format, &mut notes)?;
+    let Sources {
+        found: mut sources,
+        left_out,
+        mut notes,
+    } = sources(&options.paths, format)?;
     let offered = tools::offered(&mut sources, &mut notes);
     let wanted = Wanted::of(&options.metrics, &sources)?;
     let heads: Vec<SourceFile> = sources.iter().map(|(_, source)| source.clone()).collect();
@@ -177,6 +220,9 @@ fn recorded(
     };
     let unfinished = Unfinished::begin(layout, layout.benchmark(&name)?, options.force)?;
     let mut builder = Builder::new(&unfinished, kind.as_str(), &wanted)?;
+    for (what, why) in left_out {
+        builder.leave_out(what, why);
+    }
     let mut replaced = 0;
     for (path, source) in &sources {
         replaced += read_file(&mut builder, format, path, source.clone())?;
@@ -237,6 +283,7 @@ fn recorded(
         targets: built.targets,
         judged: false,
         left_out: built.left_out,
+        failures: built.failures,
         notes,
     })
 }

@@ -17,6 +17,9 @@ pub enum ImportFormat {
 }
 
 impl ImportFormat {
+    /// All formats.
+    pub const ALL: [Self; 3] = [Self::Tree, Self::Inspect, Self::EveryEvalEver];
+
     /// `tree`, `inspect` or `eee`, as in commands and files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -30,9 +33,7 @@ impl ImportFormat {
     /// The format with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Tree, Self::Inspect, Self::EveryEvalEver]
-            .into_iter()
-            .find(|format| format.as_str() == name)
+        Self::ALL.into_iter().find(|format| format.as_str() == name)
     }
 }
 
@@ -73,6 +74,9 @@ pub struct ImportReport {
     pub judged: bool,
     /// What was left out, by reason.
     pub left_out: Vec<LeftOut>,
+    /// Conversations of other programs that were imported with an error, by the error: no judge reads them. Empty for a tree, whose rows
+    /// are copied as they are.
+    pub failures: Vec<LeftOut>,
     /// Further notes for people, one line each.
     pub notes: Vec<String>,
 }

@@ -17,7 +17,8 @@ use super::{
 };
 use store::{
     BenchmarkDir, IMPORTED, ImportRecord, Layout, RowPosition, RunError, Spool, check_belongs,
-    each_row, read_benchmark, read_conversations, read_scenarios,
+    check_readable, each_row, provenance::is_kept_copy, read_benchmark, read_conversations,
+    read_scenarios,
 };
 
 /// Files of a benchmark and of a target that are copied if they exist.
@@ -109,6 +110,7 @@ pub(super) fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportR
         targets,
         judged,
         left_out,
+        failures: Vec::new(),
         notes,
     })
 }
@@ -139,6 +141,8 @@ impl Copy<'_> {
         for name in names_in(from)? {
             if names.contains(&name.as_str()) {
                 self.file(&from.join(&name), &to.join(&name), &name)?;
+            } else if is_kept_copy(&name, names) {
+                copy(&from.join(&name), &to.join(&name))?;
             } else if !known(&name) && !name.starts_with('.') {
                 self.left(from.join(&name), "not a file of a benchmark");
             }
@@ -165,6 +169,7 @@ impl Copy<'_> {
     fn prompts(&mut self) -> Result<(), RunError> {
         let prompts = self.from.prompts();
         if !prompts.is_dir() {
+            self.left_unless_missing(prompts, "not a folder of prompts");
             return Ok(());
         }
         let to = self.unfinished.root().join("prompts");
@@ -183,6 +188,7 @@ impl Copy<'_> {
         let runs = self.from.runs();
         let mut targets = Vec::new();
         if !runs.is_dir() {
+            self.left_unless_missing(runs, "not a folder of targets");
             let dir = self.unfinished.dir();
             self.notes.push(format!(
                 "the tree has no conversations; `{} run {}` makes them",
@@ -218,7 +224,7 @@ impl Copy<'_> {
 
     fn files_of_target(&mut self, from: &Path, to: &Path, names: &[&str]) -> Result<(), RunError> {
         for name in names_in(from)? {
-            if names.contains(&name.as_str()) {
+            if names.contains(&name.as_str()) || is_kept_copy(&name, &OF_TARGET) {
                 copy(&from.join(&name), &to.join(&name))?;
             } else if !OF_TARGET.contains(&name.as_str()) && !name.starts_with('.') {
                 self.left(from.join(&name), "not a file of a target");
@@ -312,6 +318,7 @@ impl Copy<'_> {
     fn scores(&mut self, id: &ModelId, path: &Path, to: &Path) -> Result<(), RunError> {
         if !path.is_file() {
             self.judged = false;
+            self.left_unless_missing(path.to_owned(), "not a file");
             return Ok(());
         }
         let mut present = true;
@@ -371,6 +378,13 @@ impl Copy<'_> {
         Ok(())
     }
 
+    /// Reports something that is there and cannot be read: a link without its file, a pipe.
+    fn left_unless_missing(&mut self, path: PathBuf, reason: &str) {
+        if path.symlink_metadata().is_ok() {
+            self.left(path, reason);
+        }
+    }
+
     fn left(&mut self, path: PathBuf, reason: &str) {
         let example = path.display().to_string();
         match self.left_out.iter_mut().find(|left| left.reason == reason) {
@@ -422,6 +436,7 @@ fn make(folder: &Path) -> Result<(), RunError> {
 
 /// Copies the content of a file without its permissions.
 fn copy(from: &Path, to: &Path) -> Result<(), RunError> {
+    check_readable(from)?;
     let mut source = files::open(from).map_err(|error| RunError::read(from, error))?;
     let written =
         fs::File::create(to).and_then(|mut target| std::io::copy(&mut source, &mut target));

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 pub use compare::{Difference, SettingGroup, TableProvenance, compare};
 pub use manifests::earlier_runs;
 pub use replaced::KeptCopy;
-pub use replaced::{ReplaceReason, ReplacedFile};
+pub use replaced::{ReplaceReason, ReplacedFile, is_kept_copy};
 pub use settings::{FAULT_RULES, PROMPT_VERSION, Settings, changes, label};
 pub use settings::{
     change_in_words, evaluator_settings, flatten as flatten_settings, judge_settings,

@@ -10,6 +10,21 @@ use schema::{ModelId, Phase};
 use super::{FileProvenance, Settings, hash_of_file};
 use crate::RunError;
 
+/// Between the name of a file and the digest of its content, in the name of a kept copy.
+const KEPT: &str = ".kept-";
+
+/// Whether `name` is the name of a copy of one of `files` that a run kept.
+pub fn is_kept_copy(name: &str, files: &[&str]) -> bool {
+    files.iter().any(|file| {
+        let (stem, extension) = file.rsplit_once('.').unwrap_or((file, ""));
+        let short = name
+            .strip_prefix(stem)
+            .and_then(|rest| rest.strip_prefix(KEPT))
+            .and_then(|rest| rest.strip_suffix(extension)?.strip_suffix('.'));
+        short.is_some_and(|short| short.chars().all(|c| c.is_ascii_hexdigit()))
+    })
+}
+
 /// A file of the tree that a run replaced after keeping a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacedFile {
@@ -82,7 +97,7 @@ impl KeptCopy {
         let short = hash.get(..8).unwrap_or_default();
         let [stem, extension] = [path.file_stem(), path.extension()]
             .map(|part| part.unwrap_or_default().to_string_lossy());
-        let copy = path.with_file_name(format!("{stem}.kept-{short}.{extension}"));
+        let copy = path.with_file_name(format!("{stem}{KEPT}{short}.{extension}"));
         let new = !copy.exists();
         if new {
             keep(path, &copy).map_err(|error| RunError::write(&copy, error))?;

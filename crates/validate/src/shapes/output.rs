@@ -281,8 +281,10 @@ shapes! {
         conversations: u64,
         /// The result of each system under test.
         targets: Vec<Value>,
-        /// Rows that were left out, by reason.
+        /// Files and rows that were left out, by reason.
         left_out: Vec<Value>,
+        /// Conversations that were imported with an error, by the error.
+        failures: Vec<Value>,
         /// Notes for the reader.
         notes: Vec<String>,
     }
