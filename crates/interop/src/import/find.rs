@@ -228,7 +228,7 @@ impl Format {
 
 /// Why the file is no JSON document; `None` if it is one.
 fn json_fault(path: &Path) -> Result<Option<String>, ImportError> {
-    let file = File::open(path).map_err(|error| ImportError::read(path, error))?;
+    let file = files::open(path).map_err(|error| ImportError::read(path, error))?;
     let read = serde_json::from_reader(BufReader::new(Clean::new(file)));
     Ok(match read {
         Ok(IgnoredAny) => None,

@@ -51,7 +51,7 @@ fn known(dir: &BenchmarkDir, versions: PromptVersions) -> Result<PromptVersions,
 
 /// The released versions whose judge prompts judged the rows of the baseline.
 fn of_baseline(dir: &BenchmarkDir) -> Option<PromptVersions> {
-    let text = fs::read(dir.baseline()).ok()?;
+    let text = files::read(dir.baseline()).ok()?;
     let baseline: Baseline = serde_json::from_slice(&text).ok()?;
     let judge = baseline
         .targets
