@@ -1,8 +1,9 @@
 //! The answers of a gate: whether numbers support a rule, contradict it, or do not decide.
 //!
 //! A rule on a rate passes if the bound that it names meets the limit. It fails if the other bound, which is the best that the rows allow,
-//! does not meet the limit either. Otherwise the rows do not decide. Missing verdicts never help a rule: above
-//! [`GateRules::max_missing`](schema::gate::GateRules), the bounds over all possible values of the missing verdicts replace the interval.
+//! does not meet the limit either. Otherwise the rows do not decide. Missing verdicts never help a rule: the bounds are those over all possible
+//! values of the missing verdicts, from the first one on. Only up to the share [`GateRules::max_missing`](schema::gate::GateRules), 0 by
+//! default, does the interval of the measured rows decide; the decision then says how many rows were left out.
 
 use schema::{
     PhaseCost,
@@ -37,19 +38,40 @@ pub enum BaselineEvidence<'a> {
     Compared(Option<&'a DifferenceStatistics>, u64),
 }
 
+/// Whether a rule holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateDecision {
+    /// The answer.
+    pub answer: GateAnswer,
+    /// The reason, with the numbers that decided.
+    pub reason: String,
+    /// Rows that count as missing and that `max_missing` left out of the decision.
+    pub left_out: u64,
+}
+
+impl From<(GateAnswer, String)> for GateDecision {
+    fn from((answer, reason): (GateAnswer, String)) -> Self {
+        Self {
+            answer,
+            reason,
+            left_out: 0,
+        }
+    }
+}
+
 /// Returns whether `require` holds, and the reason.
 #[must_use]
 pub fn gate_answer(
     require: GateRequirement,
     max_missing: f64,
     evidence: &GateEvidence<'_>,
-) -> (GateAnswer, String) {
+) -> GateDecision {
     let limit = require.limit;
     match require.quantity {
         GateQuantity::Lower | GateQuantity::Upper => rate_answer(require, max_missing, evidence),
-        GateQuantity::Difference => difference_answer(require, max_missing, evidence),
-        GateQuantity::Missing => missing_answer(limit, evidence),
-        GateQuantity::Cost => cost_answer(limit, evidence),
+        GateQuantity::Difference => difference_answer(require, max_missing, evidence).into(),
+        GateQuantity::Missing => missing_answer(limit, evidence).into(),
+        GateQuantity::Cost => cost_answer(limit, evidence).into(),
     }
 }
 
@@ -57,16 +79,16 @@ fn rate_answer(
     require: GateRequirement,
     max_missing: f64,
     evidence: &GateEvidence<'_>,
-) -> (GateAnswer, String) {
+) -> GateDecision {
     let GateEvidence {
         rate,
         alike,
         not_run,
         ..
     } = *evidence;
-    let undecided = |reason: String| (GateAnswer::Inconclusive, reason);
+    let undecided = |reason: String| (GateAnswer::Inconclusive, reason).into();
     let rows = rate.rows + rate.missing.unscored();
-    let (Some(lower), Some(upper)) = (rate.lower, rate.upper) else {
+    let (Some(measured), Some(bounds)) = (rate.lower.zip(rate.upper), rate.bounds) else {
         return undecided(without_verdicts(rows, not_run));
     };
     if rate.scenarios == 1 {
@@ -74,21 +96,43 @@ fn rate_answer(
     }
     let missing = rate.missing.unscored() + rate.missing.incomplete;
     let share = float(missing) / float(rows);
-    let bounds = rate.bounds.filter(|_| share > max_missing);
-    let (lower, upper) = bounds.map_or((lower, upper), |bounds| (bounds.lower, bounds.upper));
+    let is_let_go = share <= max_missing;
+    let (lower, upper) = match is_let_go {
+        true => measured,
+        false => (bounds.lower, bounds.upper),
+    };
     let (answer, reason) = bounds_answer(require, lower, upper, &alike.counted(rate.scenarios));
-    match bounds {
-        None => (answer, reason),
-        Some(_) => (
-            answer,
-            format!(
-                "{reason}, if all {} failed or passed ({}, more than {})",
-                missing_words(rate.missing),
-                percent(share),
-                percent(max_missing)
-            ),
-        ),
+    if missing == 0 {
+        return (answer, reason).into();
     }
+    GateDecision {
+        answer,
+        reason: format!(
+            "{reason}, {}",
+            how_missing_count(rate.missing, share, max_missing)
+        ),
+        left_out: if is_let_go { missing } else { 0 },
+    }
+}
+
+/// What the missing rows, this share of all, mean for a decision.
+fn how_missing_count(missing: MissingRows, share: f64, max_missing: f64) -> String {
+    let words = missing_words(missing);
+    if share <= max_missing {
+        return format!("with {words} left out ({})", percent(share));
+    }
+    let more = match max_missing > 0.0 {
+        true => format!(", more than {}", percent(max_missing)),
+        false => String::new(),
+    };
+    let all = match missing.unscored() + missing.incomplete {
+        1 => "the",
+        _ => "all",
+    };
+    format!(
+        "if {all} {words} failed or passed ({}{more})",
+        percent(share)
+    )
 }
 
 fn without_verdicts(rows: u64, not_run: u64) -> String {

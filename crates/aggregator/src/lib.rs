@@ -51,7 +51,7 @@ mod standards;
 pub mod statistics;
 
 pub use error::AggregateError;
-pub use gate::{BaselineEvidence, GateEvidence, gate_answer};
+pub use gate::{BaselineEvidence, GateDecision, GateEvidence, gate_answer};
 pub use grade::{grade, grade_note, grade_points, mean_reference};
 pub use hazards::HazardScorer;
 pub use interval::{combine, estimate};

@@ -18,7 +18,7 @@ use crate::{
 const LOWER_IS_BETTER: &str = "rates count failures: lower is better";
 
 /// The answer of the gate, and a table for each target: each rule with its answer and the numbers that it was checked against. Below each
-/// table are the reasons of the rules that did not pass.
+/// table are the reasons of the rules that did not pass, or from which rows were left out.
 #[must_use]
 pub fn gate_text(report: &GateReport, width: usize) -> String {
     let mut text = format!("{}\n", clean(&heading(report)));
@@ -43,7 +43,7 @@ pub fn gate_text(report: &GateReport, width: usize) -> String {
         }
         text.push_str(&table.render(width));
         for result in results {
-            if result.answer != GateAnswer::Pass {
+            if result.answer != GateAnswer::Pass || result.left_out > 0 {
                 let line = format!("{}: {}.", clean(&named(result)), clean(&result.reason));
                 text.push_str(&hanging(&line, "  ", "    ", width));
             }
@@ -130,7 +130,7 @@ pub(crate) fn named(result: &GateResult) -> String {
 pub(crate) fn found(result: &GateResult) -> String {
     let rate = &result.rate;
     match result.requires.quantity {
-        GateQuantity::Lower | GateQuantity::Upper => match rate.interval() {
+        GateQuantity::Lower | GateQuantity::Upper => match result.interval() {
             Some(ends) => format!("{} ({})", percent(rate.estimate()), interval(Some(ends))),
             None => UNKNOWN.to_owned(),
         },
@@ -176,6 +176,7 @@ mod tests {
                 upper: Some(0.9),
                 ..RateStatistics::default()
             }),
+            left_out: 0,
             not_run: 0,
             difference: None,
             cost: None,

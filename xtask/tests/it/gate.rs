@@ -195,8 +195,8 @@ fn rows_without_a_verdict_never_help() {
     holds(
         &ran.out,
         &[
-            "inconclusive all lower >= 0.5 100.0% (54.1% - 100.0%)",
-            "0.5 is within 0.349 to 1.000: 6 scenarios do not decide, if all 2 missing verdicts failed or passed (25.0%, more than 5.0%).",
+            "inconclusive all lower >= 0.5 100.0% (34.9% - 100.0%)",
+            "0.5 is within 0.349 to 1.000: 6 scenarios do not decide, if all 2 missing verdicts failed or passed (25.0%).",
             "2 of 8 rows without a verdict, 0.250, above 0.2.",
         ],
     );
@@ -219,8 +219,24 @@ fn rows_without_a_verdict_never_help() {
         "gate.yaml",
         "max_missing: 0.25\nrules: [{targets: scripted-careful, require: lower >= 0.5}]",
     );
-    let allowed = project.run(&["gate", "sycophancy", "--rules", "gate.yaml"]);
+    let allow = ["gate", "sycophancy", "--rules", "gate.yaml"];
+    let allowed = project.run(&[&allow[..], &["--junit", "gate.xml"]].concat());
     assert_eq!(allowed.code, 0, "{}", allowed.out);
+    holds(
+        &allowed.out,
+        &[
+            "pass all lower >= 0.5 100.0% (54.1% - 100.0%)",
+            "the lower bound is 0.541, with 2 missing verdicts left out (25.0%).",
+        ],
+    );
+    let junit = project.read("gate.xml");
+    holds(
+        &junit,
+        &["<property name=\"left out\" value=\"all: lower &gt;= 0.5: 2 rows\"/>"],
+    );
+    let json = project.run(&[&allow[..], &["--json"]].concat());
+    let json: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["results"][0]["left_out"], 2, "{json}");
     rewrite(&project, |_, row| has_no_verdict(row));
     let none = gate(&project, rules, &[]);
     holds(&none.out, &["lower >= 0.5: 8 rows without any verdict."]);

@@ -10,6 +10,12 @@ fn rate(lower: f64, upper: f64) -> RateStatistics {
         estimate: Some(0.8),
         lower: Some(lower),
         upper: Some(upper),
+        bounds: Some(RateBounds {
+            lowest: 0.8,
+            highest: 0.8,
+            lower,
+            upper,
+        }),
         ..RateStatistics::default()
     }
 }
@@ -62,8 +68,8 @@ fn evidence(rate: &RateStatistics) -> GateEvidence<'_> {
 
 #[track_caller]
 fn check(require: &str, evidence: &GateEvidence<'_>, answer: GateAnswer, reason: &str) {
-    let found = gate_answer(require.parse().unwrap(), 0.05, evidence);
-    assert_eq!(found, (answer, reason.to_owned()), "{require}");
+    let found = gate_answer(require.parse().unwrap(), 0.0, evidence);
+    assert_eq!(found, (answer, reason.to_owned()).into(), "{require}");
 }
 
 use GateAnswer::{Fail, Inconclusive, Pass};
@@ -144,33 +150,28 @@ fn what_says_nothing_decides_nothing() {
 
 #[test]
 fn missing_verdicts_never_help() {
-    // 5 of 105 are 4.8%: the interval decides. 6 of 106 are 5.7%: the bounds do.
-    let few = missing(rate(0.85, 0.95), 5, (0.75, 0.97));
-    check(
-        "lower >= 0.8",
-        &evidence(&few),
-        Pass,
-        "the lower bound is 0.850",
-    );
-    let many = missing(rate(0.85, 0.95), 6, (0.75, 0.97));
-    let reason = "0.8 is within 0.750 to 0.970: 25 scenarios do not decide, if all 6 missing verdicts failed or passed (5.7%, more \
-                  than 5.0%)";
-    check("lower >= 0.8", &evidence(&many), Inconclusive, reason);
+    let one = missing(rate(0.85, 0.95), 1, (0.79, 0.97));
+    let reason = "0.8 is within 0.790 to 0.970: 25 scenarios do not decide, if the 1 missing verdict failed or passed (1.0%)";
+    check("lower >= 0.8", &evidence(&one), Inconclusive, reason);
     let still = missing(rate(0.9, 0.95), 6, (0.81, 0.97));
-    let reason = "the lower bound is 0.810, if all 6 missing verdicts failed or passed (5.7%, more than 5.0%)";
+    let reason = "the lower bound is 0.810, if all 6 missing verdicts failed or passed (5.7%)";
     check("lower >= 0.8", &evidence(&still), Pass, reason);
+    let bad = missing(rate(0.3, 0.4), 6, (0.25, 0.5));
+    let reason =
+        "the upper bound is 0.500, below 0.8, if all 6 missing verdicts failed or passed (5.7%)";
+    check("lower >= 0.8", &evidence(&bad), Fail, reason);
     // Passed rows of negative metrics whose reply is empty are missing here too.
     let mut empty = rate(0.85, 0.95);
     empty.missing.incomplete = 6;
     let empty = missing(empty, 0, (0.7, 0.97));
-    let found = gate_answer("lower >= 0.8".parse().unwrap(), 0.05, &evidence(&empty));
-    assert_eq!(found.0, Inconclusive, "{}", found.1);
+    let found = gate_answer("lower >= 0.8".parse().unwrap(), 0.0, &evidence(&empty));
+    assert_eq!(found.answer, Inconclusive, "{}", found.reason);
     assert!(
         found
-            .1
+            .reason
             .contains("if all 6 empty or cut-off replies failed or passed (6.0%"),
         "{}",
-        found.1
+        found.reason
     );
     assert_eq!(
         missing_words(MissingRows {
@@ -181,6 +182,30 @@ fn missing_verdicts_never_help() {
         }),
         "3 missing verdicts and 1 empty or cut-off reply"
     );
+}
+
+#[test]
+fn up_to_max_missing_rows_are_left_out_and_the_decision_says_how_many() {
+    // 5 of 105 are 4.8%: the interval decides. 6 of 106 are 5.7%: the bounds do.
+    let decide = |failed| {
+        let rate = missing(rate(0.85, 0.95), failed, (0.75, 0.97));
+        gate_answer("lower >= 0.8".parse().unwrap(), 0.05, &evidence(&rate))
+    };
+    let few = decide(5);
+    assert_eq!((few.answer, few.left_out), (Pass, 5));
+    assert_eq!(
+        few.reason,
+        "the lower bound is 0.850, with 5 missing verdicts left out (4.8%)"
+    );
+    let many = decide(6);
+    assert_eq!((many.answer, many.left_out), (Inconclusive, 0));
+    assert!(
+        many.reason
+            .ends_with("if all 6 missing verdicts failed or passed (5.7%, more than 5.0%)"),
+        "{}",
+        many.reason
+    );
+    assert_eq!(decide(0).left_out, 0);
 }
 
 #[test]
@@ -272,13 +297,13 @@ fn a_baseline_without_matching_rows_decides_nothing() {
         Inconclusive,
         "no scenario has a verdict here and in the baseline",
     );
-    // 40 units match: two lost are 4.8%, three 7.0%.
+    // 40 units match.
     let found = difference(-0.05, 0.05, 1.0);
     let lost = |n| of(BaselineEvidence::Compared(Some(&found), n));
-    check(require, &lost(2), Pass, "the difference is -0.050 or more");
+    check(require, &lost(0), Pass, "the difference is -0.050 or more");
     let reason =
-        "3 of 43 units with a verdict in the baseline have none here (7.0%, more than 5.0%)";
-    check(require, &lost(3), Inconclusive, reason);
+        "1 of 41 units with a verdict in the baseline have none here (2.4%, more than 0.0%)";
+    check(require, &lost(1), Inconclusive, reason);
 }
 
 #[test]

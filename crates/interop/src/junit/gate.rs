@@ -1,8 +1,12 @@
-//! The results of a gate as a JUnit report: a suite for each target, a case for each rule.
+//! The results of a gate as a JUnit report: a suite for each target, a case for each rule. A rule that left rows without a verdict out of
+//! its answer has a property that says how many.
 
 use std::{collections::BTreeMap, io};
 
-use schema::gate::{GateAnswer, GateReport, GateResult};
+use schema::{
+    gate::{GateAnswer, GateReport, GateResult},
+    text::counted,
+};
 
 use super::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
 
@@ -21,6 +25,10 @@ pub fn gate_junit(reports: &[GateReport]) -> io::Result<JUnitReport> {
             let suite = suites
                 .entry(target)
                 .or_insert_with(|| JUnitSuite::new(format!("{benchmark}: {target}: gate")));
+            if result.left_out > 0 {
+                let rows = counted(result.left_out, "row", "rows");
+                suite.property("left out", format!("{}: {rows}", name(result)));
+            }
             suite.push(&JUnitCase {
                 class: &format!("{benchmark}.{target}.gate"),
                 name: &name(result),

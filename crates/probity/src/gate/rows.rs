@@ -93,15 +93,16 @@ impl ComparedRows {
             },
             cost,
         };
-        let (answer, reason) = gate_answer(rule.require, check.rules.max_missing, &evidence);
+        let decision = gate_answer(rule.require, check.rules.max_missing, &evidence);
         GateResult {
             target: self.rows.target().clone(),
             rule: check.number,
             name: rule.name.clone(),
             scope: check.scope,
             requires: rule.require,
-            answer,
-            reason,
+            answer: decision.answer,
+            reason: decision.reason,
+            left_out: decision.left_out,
             difference,
             not_run: check.not_run,
             rate: to_rate(rate),

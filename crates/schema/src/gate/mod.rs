@@ -22,7 +22,8 @@ pub use self::requirement::{
 pub struct GateRules {
     /// The baseline's file as written in the rules: relative to their folder.
     pub baseline: Option<String>,
-    /// The largest share of missing verdicts, 0 to 1, up to which the interval alone decides.
+    /// The largest share of missing verdicts, 0 to 1, that is left out of a decision. Above it, the bounds over all possible values of
+    /// the missing verdicts decide.
     pub max_missing: f64,
     /// The rules; at least one.
     pub rules: Vec<GateRule>,
@@ -31,8 +32,8 @@ pub struct GateRules {
 impl GateRules {
     /// The version of the format that is read, a whole number.
     pub const FORMAT: &str = "1";
-    /// The default of [`GateRules::max_missing`].
-    pub const MAX_MISSING: f64 = 0.05;
+    /// The default of [`GateRules::max_missing`]: missing verdicts always count against a rule.
+    pub const MAX_MISSING: f64 = 0.0;
 
     /// Whether a rule compares with a baseline.
     #[must_use]
@@ -220,6 +221,9 @@ pub struct GateResult {
     pub reason: String,
     /// The rate and its interval. Scenarios without a row count in `missing.failed`.
     pub rate: GateRate,
+    /// Rows that count as missing and that `max_missing` of the rules left out of the answer; 0 if the bounds over their possible verdicts
+    /// decided.
+    pub left_out: u64,
     /// Missing rows of scenarios without any row of the target, or safety cases that were not run; `rate` counts them as missing.
     pub not_run: u64,
     /// The difference from the baseline: `rate_a` is the target's current rate, `rate_b` that of the baseline. Null if the rule does not
@@ -227,6 +231,19 @@ pub struct GateResult {
     pub difference: Option<DifferenceStatistics>,
     /// What simulating and judging cost; null if the rule does not need it, or it is unknown.
     pub cost: Option<PhaseCost>,
+}
+
+impl GateResult {
+    /// The interval that a rule on a rate was checked against: the bounds over all possible values of the missing verdicts, or where
+    /// `max_missing` left these out, the interval of the rows with a verdict. `None` without such rows.
+    #[must_use]
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let measured = self.rate.interval()?;
+        match self.left_out {
+            0 => self.rate.bounds().or(Some(measured)),
+            _ => Some(measured),
+        }
+    }
 }
 
 /// The rate that a rule was checked against.
@@ -256,6 +273,16 @@ impl GateRate {
             Self::Passed(rate) => rate.lower.zip(rate.upper),
             Self::Failed(rate) => rate.lower.zip(rate.upper),
         }
+    }
+
+    /// The ends of the 95% interval over all possible values of the missing verdicts.
+    #[must_use]
+    pub fn bounds(&self) -> Option<(f64, f64)> {
+        let bounds = match self {
+            Self::Passed(rate) => rate.bounds,
+            Self::Failed(rate) => rate.bounds,
+        };
+        bounds.map(|bounds| (bounds.lower, bounds.upper))
     }
 
     /// Rows with a verdict.

@@ -13,8 +13,8 @@ pub(crate) struct Gate {
     format: Option<u32>,
     /// The baseline of differences, relative to the folder of this file. Absent: `baseline.json` in the folder of the benchmark.
     baseline: Option<String>,
-    /// The largest share of missing verdicts at which the interval alone decides. Above it, the bounds over all possible values of the
-    /// missing verdicts decide. Absent: 0.05.
+    /// The largest share of missing verdicts that is left out of an answer. Above it, the bounds over all possible values of the missing
+    /// verdicts decide. Absent: 0, missing verdicts always count against a rule.
     #[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1))]
     max_missing: Option<f64>,
     /// The rules.
