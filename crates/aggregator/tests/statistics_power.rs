@@ -4,10 +4,14 @@
 
 mod vectors;
 
-use aggregator::statistics::power::{
-    PowerMemo, PowerQuestion, SplitMix64, power, scenarios_needed, smallest_difference,
+use aggregator::statistics::{
+    PlannedMetric,
+    power::{
+        GateQuestion, PowerMemo, PowerQuestion, SplitMix64, gate_chances, power,
+        scenarios_for_pass, scenarios_needed, smallest_difference,
+    },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use vectors::{assert_near, cases};
 
 fn question(case: &Value) -> PowerQuestion {
@@ -42,14 +46,32 @@ fn powers() {
 }
 
 #[test]
-fn smallest_differences() {
+fn plans() {
     let mut memo = PowerMemo::default();
     for case in cases("plans", 14) {
-        let expected = &case["expected"]["smallest_difference"];
-        let ours = smallest_difference(&question(&case));
-        assert_near(&serde_json::json!(ours), expected, &case);
+        let question = question(&case);
+        let rows_each = case["rows"].as_f64().unwrap();
+        let planned = PlannedMetric {
+            scenarios: question.scenarios,
+            rows_each,
+            icc: question.icc,
+            rate: question.rate,
+            correlation: question.correlation,
+            comparisons: question.comparisons,
+        };
+        assert_eq!(planned.power_question(), question);
+        let plan = planned.plan().unwrap();
+        let ours = json!({
+            "rows": question.scenarios * question.rows, "design_effect": plan.design_effect,
+            "effective_rows": plan.effective_rows, "expected_lower": plan.expected_lower,
+            "expected_upper": plan.expected_upper,
+            "upper_if_none_fails": plan.upper_if_none_fails, "smallest_p": plan.smallest_p,
+            "can_differ": plan.can_differ, "smallest_difference": plan.smallest_difference,
+        });
+        assert_near(&ours, &case["expected"], &case);
         for _ in 0..2 {
-            assert_eq!(memo.smallest_difference(&question(&case)), ours);
+            let known = memo.smallest_difference(&question);
+            assert_eq!(known, smallest_difference(&question));
         }
     }
 }
@@ -60,4 +82,43 @@ fn scenarios() {
         let ours = scenarios_needed(&question(&case), case["difference"].as_f64().unwrap());
         assert_eq!(ours, case["expected"].as_u64(), "{case}");
     }
+}
+
+fn gate_question(case: &Value) -> GateQuestion {
+    let compare = match case["quantity"].as_str().unwrap() {
+        "lower" => "lower >=",
+        _ => "upper <=",
+    };
+    let require = format!("{compare} {}", case["limit"]);
+    GateQuestion {
+        scenarios: case["scenarios"].as_u64().unwrap_or(0),
+        rows: case["rows"].as_u64().unwrap(),
+        icc: case["icc"].as_f64().unwrap(),
+        rate: case["rate"].as_f64().unwrap(),
+        require: require.parse().unwrap(),
+    }
+}
+
+#[test]
+fn chances_of_gates() {
+    for case in cases("gate_chances", 10) {
+        let ours = gate_chances(&gate_question(&case)).unwrap();
+        let ours = json!({
+            "pass": ours.pass, "fail": ours.fail, "inconclusive": ours.inconclusive,
+        });
+        assert_near(&ours, &case["expected"], &case);
+    }
+}
+
+#[test]
+fn scenarios_for_gates() {
+    for case in cases("scenarios_for_pass", 4) {
+        let ours = scenarios_for_pass(&gate_question(&case));
+        assert_eq!(ours, case["expected"].as_u64(), "{case}");
+    }
+    let differs = GateQuestion {
+        require: "difference >= -0.1".parse().unwrap(),
+        ..gate_question(&cases("scenarios_for_pass", 4)[0])
+    };
+    assert_eq!(gate_chances(&differs), None);
 }

@@ -5,10 +5,9 @@
 use aggregator::{
     grade,
     statistics::{
-        Agreement, Cluster, ClusteredRate, Difference, MissingCluster, PairedUnit, PlannedMetric,
-        Ratings, Scale, ScenarioCounts, Side, VariantRow, clustered_rate, cohen_kappa,
-        fleiss_kappa, gwet_ac1, holm, krippendorff_alpha, missing_bounds, paired_difference,
-        pass_hat_k, power, variant_effects,
+        Agreement, Cluster, ClusteredRate, Difference, MissingCluster, PairedUnit, Ratings, Scale,
+        ScenarioCounts, Side, VariantRow, clustered_rate, cohen_kappa, fleiss_kappa, gwet_ac1,
+        holm, krippendorff_alpha, missing_bounds, paired_difference, pass_hat_k, variant_effects,
     },
 };
 use schema::base_scenario_id;
@@ -282,38 +281,5 @@ fn agreement() {
         let categories: Vec<u32> = ratings(&case["categories"]).into_iter().flatten().collect();
         let ours = gwet_ac1(&Ratings::of_raters(&raters(&case)), &categories);
         assert_agreement(&ours, "ac1", &case);
-    }
-}
-
-fn planned(case: &Value) -> PlannedMetric {
-    PlannedMetric {
-        scenarios: number(&case["scenarios"]),
-        rows_each: case["rows_each"].as_f64().unwrap(),
-        icc: case["icc"].as_f64().unwrap(),
-        rate: case["rate"].as_f64().unwrap(),
-        correlation: case["correlation"].as_f64().unwrap(),
-        metrics: case["metrics"].as_u64().unwrap_or(1),
-    }
-}
-
-#[test]
-fn plans() {
-    for case in cases("plans", 11) {
-        let rows = case["scenarios"].as_u64().unwrap() * case["rows_each"].as_u64().unwrap();
-        let ours = planned(&case).plan().map_or(Value::Null, |plan| {
-            json!({
-                "rows": rows, "design_effect": plan.design_effect,
-                "effective_rows": plan.effective_rows, "expected_lower": plan.expected_lower,
-                "expected_upper": plan.expected_upper,
-                "upper_if_none_fails": plan.upper_if_none_fails,
-                "smallest_p": plan.smallest_p, "can_differ": plan.can_differ,
-                "smallest_difference": plan.smallest_difference,
-            })
-        });
-        assert_near(&ours, &case["expected"], &case);
-    }
-    for case in cases("power", 4) {
-        let ours = power(&planned(&case), case["difference"].as_f64().unwrap());
-        assert_near(&json!(ours), &case["expected"], &case);
     }
 }

@@ -21,7 +21,7 @@ pub struct PhaseArgs {
     pub want_difference: Option<f64>,
     /// `--add`: also adds rows to a `scenarios.json` that was not generated here.
     pub add: bool,
-    /// `--gate`: the rules that determine the exit code of the run.
+    /// `--gate`: the rules that determine the exit code of a run, and whose chances a plan shows.
     pub gate: Option<PathBuf>,
     /// `--force-row`: conversations for which the models are called again.
     pub force_rows: Vec<String>,
@@ -291,6 +291,9 @@ pub struct PlanArgs {
     /// How many scenarios it takes to show this difference between two targets, such as 0.1
     #[arg(long, value_name = "DIFFERENCE", value_parser = difference, allow_negative_numbers = true)]
     want_difference: Option<f64>,
+    /// How likely these rules of a gate pass, fail or are not decided
+    #[arg(long, value_name = "FILE")]
+    gate: Option<PathBuf>,
 }
 
 impl Calls {
@@ -417,7 +420,7 @@ impl From<PlanArgs> for PhaseArgs {
             selection: args.selection,
             targets: args.targets.targets,
             add: false,
-            gate: None,
+            gate: args.gate,
             force_rows: Vec::new(),
             prompts: args.prompts.into(),
             want_difference: args.want_difference,

@@ -77,7 +77,7 @@ pub use import::{
 pub use judge_check::{check_judge, read_label_file};
 pub use label::{LabelOptions, LabelProgress, LabelRow, Labelling};
 pub use label_import::{ImportedLabels, LabelImport, import_labels};
-pub use metric_plans::plan_metrics;
+pub use metric_plans::{PlanQuestions, plan_metrics};
 pub use safety_results::{SafetySource, read_safety_file, safety_baseline_file};
 pub use schema::Phase;
 pub use standard::{Models, PhaseSettings, standard_phases};

@@ -436,15 +436,17 @@ pub struct DifferenceStatistics {
     pub says: String,
 }
 
-/// What a run could show for one metric, before it costs anything: an entry of `metrics` of `plan --json`.
+/// What a run could show for one metric, or for all together, before it costs anything: an entry of `metrics` of `plan --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricPlan {
     /// The benchmark's folder name.
     pub benchmark: String,
-    /// The metric's id; null if metrics are not generated yet: the entry then applies to each of them.
+    /// The metric's id; `all` for the rows of all metrics together; null if metrics are not generated yet: the entry then applies to each
+    /// of them.
     pub metric: Option<String>,
-    /// Metrics of the benchmark that are compared at the same time: Holm's correction divides by them.
-    pub metrics: u64,
+    /// Comparisons that are corrected together: pairs of targets times metrics; in `all`, pairs. One pair where the plan has one target,
+    /// or more than twelve.
+    pub comparisons: u64,
     /// Base scenarios.
     pub scenarios: u64,
     /// Rows of one target.
@@ -465,11 +467,35 @@ pub struct MetricPlan {
     pub can_differ: bool,
     /// The smallest difference between two targets that would be shown four times in five; null if none can be shown.
     pub smallest_difference: Option<f64>,
-    /// Base scenarios needed to show the difference of `--want-difference`; null without the option, and if a hundred million are not
-    /// enough.
+    /// Base scenarios needed to show the difference of `--want-difference`; null without the option, and if 100,000 are not enough.
     pub scenarios_needed: Option<u64>,
+    /// The chances of the rules of `--gate` that look at these rows. In `all` also of those that look at several metrics.
+    pub gates: Vec<GatePlan>,
     /// What the numbers assume.
     pub assumed: PlanAssumptions,
+}
+
+/// What a rule of a gate on a rate would say, before the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GatePlan {
+    /// The rule's number in its file, from 1.
+    pub rule: usize,
+    /// `all`, `positive`, `negative`, `hazard ID` or `metric ID`.
+    pub scope: String,
+    /// The requirement: `lower >= 0.8`.
+    pub requires: String,
+    /// Base scenarios of the rows.
+    pub scenarios: u64,
+    /// The true rate that the chances assume.
+    pub rate: f64,
+    /// The probability that the rule passes. No missing verdict is assumed.
+    pub pass: f64,
+    /// The probability that it fails.
+    pub fail: f64,
+    /// The probability that the rows do not decide.
+    pub inconclusive: f64,
+    /// The fewest base scenarios, with as many rows of each, with which it passes four times in five; null if 10,000 are not enough.
+    pub scenarios_for_pass: Option<u64>,
 }
 
 /// The assumptions of a plan about a metric.

@@ -256,15 +256,72 @@ fn a_plan_prices_what_is_not_in_the_cache() {
 }
 
 #[test]
+fn a_plan_says_how_likely_a_gate_passes() {
+    let project = Project::new();
+    let rules = "rules:\n- require: lower >= 0.3\n- {scope: each-metric, require: lower >= 0.1}\n\
+                 - {scope: positive, require: upper <= 0.9}\n- require: missing <= 0.1\n\
+                 - {require: lower >= 0.1, targets: nobody}\n";
+    project.write("gate.yaml", rules);
+    // Before there are metrics, a rule on all rows and one on each metric can be answered.
+    let text = project.succeeds(&["plan", "--gate", "gate.yaml"]).out;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "what the rules of the gate would say scope requires rate pass fail neither has/needs",
+        "all lower >= 0.3 80.0% 92.7% <0.1% 7.3% 12/10",
+        // Both of two scenarios pass at a rate of 80% in 64 of 100 runs.
+        "each-metric lower >= 0.1 80.0% 64.0% 0.0% 36.0% 2/4",
+    ] {
+        assert!(words.contains(part), "{part}: {text}");
+    }
+
+    project.succeeds(&["run"]);
+    let json = project.succeeds(&["plan", "sycophancy", "--gate", "gate.yaml", "--json"]);
+    let json: Value = serde_json::from_str(&json.out).unwrap();
+    let plans = json["metrics"].as_array().unwrap();
+    let rules = |plan: &Value| {
+        let gates = plan["gates"].as_array().unwrap().iter();
+        gates
+            .map(|gate| (gate["rule"].clone(), gate["scope"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        rules(&plans[0]),
+        [(json!(1), json!("all")), (json!(3), json!("positive"))]
+    );
+    assert_eq!(rules(&plans[1]), [(json!(2), json!("metric m01"))]);
+    // The rate is that of the run, 4 of 8. It takes 6 passed rows of 8 for a lower bound of 0.3.
+    let all = &plans[0]["gates"][0];
+    assert_eq!(all["rate"], 0.5, "{all}");
+    let six_or_more = (28.0 + 8.0 + 1.0) / 256.0;
+    assert!(
+        (all["pass"].as_f64().unwrap() - six_or_more).abs() < 1e-9,
+        "{all}"
+    );
+    let sum: f64 = ["pass", "fail", "inconclusive"]
+        .iter()
+        .map(|key| all[key].as_f64().unwrap())
+        .sum();
+    assert!((sum - 1.0).abs() < 1e-12, "{all}");
+    assert!(all["scenarios_for_pass"].as_u64().unwrap() > 8, "{all}");
+
+    project.write("gate.yaml", "rules: [{metric: m77, require: lower >= 0.3}]");
+    let ran = project.run(&["plan", "sycophancy", "--gate", "gate.yaml"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+    assert!(ran.err.contains("m77"), "{}", ran.err);
+}
+
+#[test]
 fn a_plan_says_what_the_rows_could_show() {
     let project = Project::new();
     // Nothing is generated yet: the planned scenarios count, and what is assumed is said.
     let text = project.succeeds(&["plan", "--want-difference", "0.1"]).out;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
-        "metric scenarios rows worth 95% interval difference none fail each 2 2 2.0 7.6% - >99.9% none 84.2%",
-        "no difference between two targets can be shown with 2 scenarios and 6 metrics compared at once; it takes 8 or more.",
-        "a difference of 0.1 takes 275 scenarios with as many rows of each (planned: 2).",
+        "metric scenarios rows worth 95% interval difference none fail all 12 12 12.0 48.0% - 96.7% 0.60 26.5% each 2 2 2.0 7.6% - >99.9% none 84.2%",
+        "each: no difference between two targets can be shown with 2 scenarios and 6 comparisons at once; it takes 8 or more.",
+        "all: a difference of 0.1 takes 225 scenarios with as many rows of each (planned: 12).",
+        "each: a difference of 0.1 takes 338 scenarios with as many rows of each (planned: 2).",
+        "differences are corrected over 1 comparison of all metrics together, and over 6 comparisons by metric.",
         "assumed: rate 80.0%, ICC 0.30, correlation 0.30.",
     ] {
         assert!(words.contains(part), "{part}: {text}");
@@ -282,8 +339,16 @@ fn a_plan_says_what_the_rows_could_show() {
     let json: Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(json["want_difference"], Value::Null);
     let plans = json["metrics"].as_array().unwrap();
-    assert_eq!(plans.len(), 4);
-    let m01 = &plans[0];
+    assert_eq!(plans.len(), 5);
+    let (all, m01) = (&plans[0], &plans[1]);
+    assert_eq!(
+        (&all["metric"], &all["scenarios"], &all["rows"]),
+        (&"all".into(), &8.into(), &24.into())
+    );
+    assert_eq!(
+        (&all["comparisons"], &m01["comparisons"]),
+        (&json!(1), &json!(4))
+    );
     assert_eq!(
         (&m01["metric"], &m01["scenarios"], &m01["rows"]),
         (&"m01".into(), &2.into(), &6.into())

@@ -5,7 +5,7 @@ use super::{
     clusters::{Cluster, whole},
 };
 use crate::{
-    beta::{chance_of_at_least, chance_of_at_most},
+    beta::{chance_of_at_least, chance_of_at_most, incomplete_beta},
     interval::rounded,
 };
 
@@ -132,6 +132,11 @@ impl Sums {
         self.rows / self.design_effect
     }
 
+    /// p.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
     /// A: the number of equally large scenarios with the same weight; at least 1.
     pub(super) fn effective_scenarios(&self) -> f64 {
         self.rows / self.rows_each
@@ -175,6 +180,20 @@ pub(super) fn exact_bounds(rate: f64, rows: f64, scenarios: f64) -> (f64, f64) {
         chance_of_at_most(passed, rows, TAIL)
     };
     capped(rate, (lower, upper), (TAIL.ln() / scenarios).exp())
+}
+
+/// Whether the lower bound that [`exact_bounds`] finds is `limit` or more: one look at the distribution, where the bound itself takes
+/// fifty. 0 < `limit` < 1.
+pub(super) fn lower_is_at_least(rate: f64, rows: f64, scenarios: f64, limit: f64) -> bool {
+    let passed = rate * rows;
+    rate >= limit
+        && (TAIL.ln() / scenarios).exp() >= limit
+        && incomplete_beta(passed, (rows - passed).max(0.0) + 1.0, limit, 1.0 - limit) <= TAIL
+}
+
+/// Whether the upper bound that [`exact_bounds`] finds is `limit` or less. 0 < `limit` < 1.
+pub(super) fn upper_is_at_most(rate: f64, rows: f64, scenarios: f64, limit: f64) -> bool {
+    lower_is_at_least(1.0 - rate, rows, scenarios, 1.0 - limit)
 }
 
 /// A failed row never raises the lower bound above `cap`, the bound of the same rows if all had passed.

@@ -66,7 +66,7 @@ pub use interval::{ClusteredRate, clustered_rate};
 pub use judge_people::{LabelledRow, PersonLabel, judge_against_people, majority};
 pub use label_order::{LABEL_SEED, RowToLabel, label_order};
 pub use missing::{Bounds, MissingCluster, missing_bounds};
-pub use plan::{Plan, PlannedMetric, power, scenarios_needed};
+pub use plan::{Plan, PlannedMetric};
 pub use rate_of_units::{RowVerdict, rate_of_cases};
 pub use realism::RealismRows;
 pub use reliability::{Reliability, ScenarioCounts, pass_hat_k};

@@ -1,9 +1,13 @@
 //! What a planned run could show.
 
-use super::{clusters::float, interval::exact_bounds};
-use crate::beta::{student_t_cdf, student_t_quantile};
+use super::{
+    clusters::{float, whole},
+    interval::exact_bounds,
+    power::{PowerQuestion, smallest_difference as smallest_shown, smallest_p},
+};
+use crate::beta::student_t_quantile;
 
-/// The plan for one metric, and its assumptions.
+/// The plan for one metric, or for the rows of several, and its assumptions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlannedMetric {
     /// Base scenarios.
@@ -16,8 +20,8 @@ pub struct PlannedMetric {
     pub rate: f64,
     /// The correlation between two targets over scenarios, 0 to 1.
     pub correlation: f64,
-    /// The number of metrics that are compared at once: Holm's correction depends on it.
-    pub metrics: u64,
+    /// The number of comparisons that are corrected together: pairs of targets times metrics.
+    pub comparisons: u64,
 }
 
 impl Default for PlannedMetric {
@@ -29,7 +33,7 @@ impl Default for PlannedMetric {
             icc: 0.3,
             rate: 0.8,
             correlation: 0.3,
-            metrics: 1,
+            comparisons: 1,
         }
     }
 }
@@ -49,25 +53,13 @@ pub struct Plan {
     pub upper_if_none_fails: f64,
     /// The smallest p-value that a comparison of two targets can reach.
     pub smallest_p: f64,
-    /// Whether any difference can become significant.
+    /// Whether any difference can be shown.
     pub can_differ: bool,
-    /// The difference between two targets that would be shown with a probability of 80%; `None` if there is none.
+    /// The difference between two targets that is shown with a probability of 80%; `None` if there is none.
     pub smallest_difference: Option<f64>,
 }
 
 impl PlannedMetric {
-    fn rows(&self) -> f64 {
-        float(self.scenarios) * self.rows_each
-    }
-
-    fn design_effect(&self) -> f64 {
-        1.0 + (self.rows_each - 1.0) * self.icc
-    }
-
-    fn effective_rows(&self) -> f64 {
-        self.rows() / self.design_effect()
-    }
-
     /// What the run could show; `None` without rows.
     #[must_use]
     pub fn plan(&self) -> Option<Plan> {
@@ -75,24 +67,39 @@ impl PlannedMetric {
             return None;
         }
         let scenarios = float(self.scenarios);
-        let effective_rows = self.effective_rows();
+        let design_effect = 1.0 + (self.rows_each - 1.0) * self.icc;
+        let effective_rows = scenarios * self.rows_each / design_effect;
         let (expected_lower, expected_upper) = exact_bounds(self.rate, effective_rows, scenarios);
-        let smallest_p = (1.0 - scenarios).exp2().min(1.0);
+        let smallest_p = smallest_p(self.scenarios);
         Some(Plan {
-            design_effect: self.design_effect(),
+            design_effect,
             effective_rows,
             expected_lower,
             expected_upper,
             upper_if_none_fails: -(super::TAIL.ln() / scenarios).exp_m1(),
             smallest_p,
-            can_differ: smallest_p * float(self.metrics) <= 0.05,
-            smallest_difference: self.smallest_difference(),
+            can_differ: smallest_p * float(self.comparisons) <= 0.05,
+            smallest_difference: smallest_shown(&self.power_question()),
         })
     }
 
-    fn smallest_difference(&self) -> Option<f64> {
-        let error = error_of_difference(self.rate, self.correlation, self.effective_rows());
-        smallest_difference(self.scenarios, error, self.metrics)
+    /// The comparison of two targets of this size.
+    #[must_use]
+    pub fn power_question(&self) -> PowerQuestion {
+        PowerQuestion {
+            scenarios: self.scenarios,
+            rows: self.whole_rows_each(),
+            icc: self.icc,
+            rate: self.rate,
+            correlation: self.correlation,
+            comparisons: self.comparisons,
+        }
+    }
+
+    /// Mean rows of each scenario, rounded; 1 at least.
+    #[must_use]
+    pub fn whole_rows_each(&self) -> u64 {
+        whole(self.rows_each + 0.5).max(1)
     }
 }
 
@@ -110,93 +117,4 @@ pub(super) fn smallest_difference(scenarios: u64, error: f64, metrics: u64) -> O
     let reach = quantile(1.0 - super::TAIL / float(metrics.max(1))) + quantile(0.8);
     let difference = reach * error;
     (difference <= 1.0).then_some(difference)
-}
-
-/// The probability that a true difference of `difference` between two targets is shown, for a single metric; `None` with
-/// fewer than two scenarios, or without variance.
-#[must_use]
-pub fn power(planned: &PlannedMetric, difference: f64) -> Option<f64> {
-    let rows = planned.effective_rows();
-    let error = error_of_difference(planned.rate, planned.correlation, rows);
-    if planned.scenarios < 2 || error.is_nan() || error <= 0.0 {
-        return None;
-    }
-    let degrees = float(planned.scenarios) - 1.0;
-    let needed = student_t_quantile(1.0 - super::TAIL, degrees);
-    Some(student_t_cdf(difference / error - needed, degrees))
-}
-
-/// The smallest number of base scenarios with which a difference of `difference` is shown with a probability of 80%,
-/// everything else as in `planned`; `None` if a hundred million are not sufficient or `difference` is not above 0.
-#[must_use]
-pub fn scenarios_needed(planned: &PlannedMetric, difference: f64) -> Option<u64> {
-    let enough = |scenarios: u64| {
-        let planned = PlannedMetric {
-            scenarios,
-            ..*planned
-        };
-        planned.plan().is_some_and(|plan| {
-            plan.can_differ
-                && plan
-                    .smallest_difference
-                    .is_some_and(|smallest| smallest <= difference)
-        })
-    };
-    if difference.is_nan() || difference <= 0.0 {
-        return None;
-    }
-    let mut high = 2_u64;
-    while !enough(high) {
-        high = high.checked_mul(2).filter(|high| *high <= 100_000_000)?;
-    }
-    let mut low = high / 2;
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if enough(middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    Some(high)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_scenarios_needed_suffice_and_one_fewer_does_not() {
-        let planned = PlannedMetric {
-            rows_each: 4.0,
-            metrics: 3,
-            ..PlannedMetric::default()
-        };
-        let needed = scenarios_needed(&planned, 0.1).unwrap();
-        let smallest = |scenarios| {
-            let planned = PlannedMetric {
-                scenarios,
-                ..planned
-            };
-            planned.plan().unwrap().smallest_difference.unwrap()
-        };
-        assert!(smallest(needed) <= 0.1, "{needed}");
-        assert!(smallest(needed - 1) > 0.1, "{needed}");
-        assert_eq!(scenarios_needed(&planned, 0.0), None);
-        assert_eq!(scenarios_needed(&planned, f64::NAN), None);
-    }
-
-    #[test]
-    fn under_six_scenarios_no_difference_can_be_shown() {
-        let can = |scenarios| {
-            let planned = PlannedMetric {
-                scenarios,
-                ..PlannedMetric::default()
-            };
-            planned.plan().unwrap().can_differ
-        };
-        assert!(!can(5));
-        assert!(can(6));
-        assert_eq!(scenarios_needed(&PlannedMetric::default(), 0.99), Some(6));
-    }
 }

@@ -2,8 +2,8 @@
 
 use llm_client::ModelSettings;
 use probity::{
-    Forecast, Phase, PlanModel, PlanSettings, Range, RunError, RunOptions, plan_metrics,
-    wanted_scenarios,
+    Forecast, Phase, PlanModel, PlanQuestions, PlanSettings, Range, RunError, RunOptions,
+    plan_metrics, wanted_scenarios,
 };
 use report::{PlanRow, Span, metric_plan_table, plan_table};
 use schema::{TargetRef, statistics::MetricPlan, text::counted};
@@ -210,11 +210,15 @@ fn of_run(
     else {
         return Err(problems.into_failure());
     };
+    let questions = PlanQuestions {
+        want_difference: args.want_difference,
+        gate: args.gate.clone(),
+    };
     let read = chosen.read(&context.layout, |layout, name| {
         let names = [name.to_owned()];
         let rows = probity::plan(layout, &names, &plan_settings)?;
         let metrics = match phases.contains(&Phase::Evaluate) {
-            true => plan_metrics(layout, &names, &plan_settings, args.want_difference)?,
+            true => plan_metrics(layout, &names, &plan_settings, &questions)?,
             false => Vec::new(),
         };
         Ok::<_, RunError>((rows, metrics))

@@ -20,9 +20,10 @@ use store::{
     scored_targets, unlike_measurement,
 };
 
+pub(crate) use self::rows::is_about;
 use self::rows::{
-    Check, ComparedRows, OTHER_BENCHMARK, Selection, UNLIKE, compares, is_about, no_rule,
-    open_baseline, refuse,
+    Check, ComparedRows, OTHER_BENCHMARK, Selection, UNLIKE, compares, no_rule, open_baseline,
+    refuse,
 };
 pub use self::safety::{check_safety_gate, gate_safety};
 use crate::baseline::gated_targets;

@@ -141,7 +141,7 @@ impl Selection<'_> {
     }
 }
 
-pub(super) fn is_about(rule: &GateRule, target: &ModelId) -> bool {
+pub(crate) fn is_about(rule: &GateRule, target: &ModelId) -> bool {
     rule.targets.is_empty() || rule.targets.contains(target)
 }
 

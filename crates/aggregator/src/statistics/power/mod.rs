@@ -5,6 +5,7 @@
 //! find the same scenarios hard as far as `correlation` says.
 
 mod draws;
+mod gate_chances;
 mod shares;
 mod sign_flips;
 mod single_rows;
@@ -12,6 +13,7 @@ mod split_mix;
 
 use std::collections::HashMap;
 
+pub use gate_chances::{GateChances, GateQuestion, gate_chances, scenarios_for_pass};
 pub use split_mix::SplitMix64;
 
 use super::clusters::float;
