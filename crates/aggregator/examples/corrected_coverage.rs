@@ -170,7 +170,9 @@ fn rates(
                     cells.push(seen);
                 }
             }
-            line(&format!("{} | {labels}", drawn.name()), &cells);
+            let name = format!("{} | {labels}", drawn.name());
+            outside.extend(check(&name, &pooled(&cells), drawn));
+            line(&name, &cells);
         }
     }
     outside
@@ -219,6 +221,7 @@ fn differences(
                 outside.extend(check(&cell, &seen, Drawn::InOrder));
                 cells.push(seen);
             }
+            outside.extend(check(name, &pooled(&cells), Drawn::InOrder));
             let [lowest, mean, width, bias] = summary(&cells);
             println!(
                 "| {name} | {labels} | {} | {lowest:.3} | {mean:.3} | {width:.3} | {bias:+.3} |",
@@ -377,9 +380,13 @@ fn check(name: &str, seen: &Seen, drawn: Drawn) -> Option<String> {
     })
 }
 
+fn pooled(cells: &[Seen]) -> Seen {
+    cells.iter().fold(Seen::default(), Seen::sum)
+}
+
 /// Lowest and mean coverage, mean width, and the bias that is farthest from 0.
 fn summary(cells: &[Seen]) -> [f64; 4] {
-    let all = cells.iter().fold(Seen::default(), Seen::sum);
+    let all = pooled(cells);
     let lowest = cells.iter().map(Seen::coverage).fold(1.0, f64::min);
     let bias = cells.iter().map(Seen::bias);
     [

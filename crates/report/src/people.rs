@@ -25,14 +25,17 @@ pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> St
         let judge = target.judge.as_ref();
         if let Some(people) = judge.and_then(|judge| judge.people.as_ref()) {
             let title = format!("judge against people: {}", target.target);
+            if !text.is_empty() {
+                text.push('\n');
+            }
             text.push_str(&people_table(&title, people, metrics, width));
         }
     }
-    text.push_str(&corrected_differences_table(
-        &statistics.corrected_differences,
-        width,
-    ));
-    text
+    let differences = corrected_differences_table(&statistics.corrected_differences, width);
+    if !differences.is_empty() {
+        text.push('\n');
+    }
+    text + &differences
 }
 
 /// The title of a table of differences of corrected rates.

@@ -14,6 +14,10 @@ use super::{
 };
 use crate::exit::Failure;
 
+/// What labels are for, in a line.
+const CORRECTED: &str =
+    "labels correct the judge's rate: they show what people would pass of all rows";
+
 /// The widest column that is easy to read.
 const WIDEST: usize = 110;
 
@@ -193,8 +197,9 @@ impl<R: BufRead> Session<'_, R> {
             progress.labelled,
         );
         let text = textwrap::fill(&text, self.width());
+        let corrected = textwrap::fill(CORRECTED, self.width());
         let width = self.interval(&progress);
-        self.print(&format!("{text}\n{width}\n{KEYS}\n"));
+        self.print(&format!("{text}\n{corrected}\n{width}\n{KEYS}\n"));
     }
 
     fn show(&self, row: &LabelRow) {
