@@ -17,8 +17,7 @@ use super::{
 };
 use store::{
     BenchmarkDir, IMPORTED, ImportRecord, Layout, RowPosition, RunError, Spool, check_belongs,
-    check_readable, each_row, provenance::is_kept_copy, read_benchmark, read_conversations,
-    read_scenarios,
+    each_row, provenance::is_kept_copy, read_benchmark, read_conversations, read_scenarios,
 };
 
 /// Files of a benchmark and of a target that are copied if they exist.
@@ -436,7 +435,6 @@ fn make(folder: &Path) -> Result<(), RunError> {
 
 /// Copies the content of a file without its permissions.
 fn copy(from: &Path, to: &Path) -> Result<(), RunError> {
-    check_readable(from)?;
     let mut source = files::open(from).map_err(|error| RunError::read(from, error))?;
     let written =
         fs::File::create(to).and_then(|mut target| std::io::copy(&mut source, &mut target));
