@@ -129,9 +129,21 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     }
     connection.pragma_update(None, "synchronous", "normal")?;
     // 16 MiB of log between two checkpoints, and no larger log left behind.
-    let pages = (16 << 20) / pragma(connection, "page_size")?.max(1);
-    connection.pragma_update(None, "wal_autocheckpoint", pages)?;
+    checkpoint_after(connection, 16 << 20)?;
     connection.pragma_update(None, "journal_size_limit", 64 << 20)
+}
+
+/// Lets `connection` checkpoint when a commit finds that the log has `bytes`.
+pub(super) fn checkpoint_after(connection: &Connection, bytes: i64) -> rusqlite::Result<()> {
+    let pages = bytes / pragma(connection, "page_size")?.max(1);
+    connection.pragma_update(None, "wal_autocheckpoint", pages)
+}
+
+/// Opens a file that is open for writing once more, for checkpoints.
+pub(super) fn open_checkpointer(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = connect(path, OpenFlags::empty())?;
+    connection.pragma_update(None, "synchronous", "normal")?;
+    Ok(connection)
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), CacheError> {

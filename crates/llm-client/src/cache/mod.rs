@@ -6,6 +6,7 @@
 
 mod bounds;
 mod cached;
+mod checkpoints;
 mod contents;
 mod earlier;
 mod error;

@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::{
     CacheError, CacheKey, StoredReply,
+    checkpoints::Checkpoints,
     error::is_damage,
     file, repair,
     row::{Row, micros},
@@ -17,6 +18,8 @@ use super::{
 const MOST: usize = 6 << 20;
 /// Bytes of a reply besides its texts.
 const BESIDE: usize = 300;
+/// Bytes of the log at which the writer checkpoints itself, because the thread for it does not keep up.
+const LONGEST_LOG: i64 = 256 << 20;
 /// Most replies of one commit.
 const GROUP: usize = 1024;
 
@@ -62,9 +65,12 @@ impl Writer {
     pub(super) fn start(connection: Connection, path: &Path) -> Result<Self, CacheError> {
         let (jobs, receiver) = mpsc::unbounded_channel();
         let file = path.to_owned();
+        let checkpoints = Checkpoints::start(path)?;
+        file::checkpoint_after(&connection, LONGEST_LOG)
+            .map_err(|error| CacheError::sqlite(path, error))?;
         let thread = std::thread::Builder::new()
             .name("response-cache".to_owned())
-            .spawn(move || run(connection, &file, receiver))
+            .spawn(move || run(connection, &file, receiver, checkpoints))
             .map_err(|source| CacheError::Thread {
                 path: path.to_owned(),
                 source,
@@ -152,7 +158,12 @@ fn json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-fn run(mut connection: Connection, path: &Path, mut receiver: mpsc::UnboundedReceiver<Job>) {
+fn run(
+    mut connection: Connection,
+    path: &Path,
+    mut receiver: mpsc::UnboundedReceiver<Job>,
+    mut checkpoints: Checkpoints,
+) {
     let mut jobs = Vec::new();
     let mut may_repair = true;
     while receiver.blocking_recv_many(&mut jobs, GROUP) > 0 {
@@ -185,6 +196,7 @@ fn run(mut connection: Connection, path: &Path, mut receiver: mpsc::UnboundedRec
                 // A reply that is too large must not take the others with it.
                 Err(_) => commit(&mut connection, std::slice::from_ref(&put)),
             };
+            checkpoints.logged(put.row().bytes());
             // A caller that no longer waits needs no answer.
             let _ = put
                 .done
