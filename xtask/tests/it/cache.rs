@@ -187,11 +187,15 @@ fn what_cannot_be_done_is_said() {
     let both = ["cache", "prune", "--damaged", "--model", "m"];
     fails(&both, 2, "cannot be used with");
     project.write(FILE, "These are my notes.");
-    fails(&["cache", "stats"], 3, "is damaged or no cache at all");
+    fails(
+        &["cache", "stats"],
+        3,
+        "is damaged and cannot be repaired, or is no cache at all",
+    );
     fails(
         &["cache", "prune", "--damaged"],
         3,
-        "is damaged or no cache at all",
+        "is damaged and cannot be repaired, or is no cache at all",
     );
     assert_eq!(project.read(FILE), "These are my notes.");
 }

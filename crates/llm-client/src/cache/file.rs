@@ -139,7 +139,7 @@ pub(super) fn checkpoint_after(connection: &Connection, bytes: i64) -> rusqlite:
     connection.pragma_update(None, "wal_autocheckpoint", pages)
 }
 
-/// Opens a file that is open for writing once more, for checkpoints.
+/// Opens a second connection to a file that is open for writing, for checkpoints.
 pub(super) fn open_checkpointer(path: &Path) -> rusqlite::Result<Connection> {
     let connection = connect(path, OpenFlags::empty())?;
     connection.pragma_update(None, "synchronous", "normal")?;

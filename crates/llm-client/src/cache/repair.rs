@@ -195,7 +195,7 @@ impl Unreadable {
         Ok(())
     }
 
-    /// Passes them on, and forgets them.
+    /// Passes them on, and removes them here.
     fn pass(
         &mut self,
         each: &mut impl FnMut(i64, Option<Row<'_>>) -> rusqlite::Result<()>,
