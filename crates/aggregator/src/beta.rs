@@ -1,4 +1,4 @@
-//! The regularized incomplete beta function and its inverse: quantiles of the binomial, beta and Student t distributions.
+//! The regularized incomplete beta function and its inverse: quantiles of the binomial and beta distributions.
 //!
 //! Own code, because the libraries that were measured miss a relative accuracy of 1e-9 for few failures in many samples:
 //! their logarithms of large factorials cancel. This code never computes the cancelling part (Loader's saddle-point
@@ -27,19 +27,6 @@ pub(crate) fn chance_of_at_most(successes: f64, trials: f64, tail: f64) -> f64 {
     // At most k successes means at least n - k failures.
     let (a, b) = (trials - successes, successes + 1.0);
     halve(|x| incomplete_beta(a, b, 1.0 - x, x) < tail)
-}
-
-/// The quantile `chance` of Student's t with `degrees` degrees of freedom; `degrees` > 0, 1/2 <= `chance` < 1.
-pub(crate) fn student_t_quantile(chance: f64, degrees: f64) -> f64 {
-    let within = 2.0 * chance - 1.0;
-    // The share of t^2 in t^2 + degrees has a beta distribution.
-    let share = halve(|y| incomplete_beta(0.5, degrees / 2.0, y, 1.0 - y) > within);
-    (degrees * share / (1.0 - share)).sqrt()
-}
-
-/// The probability of `successes` or more of `trials`, each with the probability one half; 0 < `successes` <= `trials`.
-pub(crate) fn half_tail(successes: f64, trials: f64) -> f64 {
-    incomplete_beta(successes, trials - successes + 1.0, 0.5, 0.5)
 }
 
 /// The point between 0 and 1 where `right_of_it` changes from false to true, to floating-point precision.
@@ -200,14 +187,6 @@ mod tests {
                     "{k} of {n}: {back}"
                 );
             }
-        }
-    }
-
-    #[test]
-    fn quantiles_of_student_t_are_those_of_tables() {
-        for (degrees, expected) in [(1.0, 12.706_204_736_174_7), (7.0, 2.364_624_251_592_78)] {
-            let quantile = student_t_quantile(0.975, degrees);
-            assert!((quantile - expected).abs() < 1e-11, "{quantile}");
         }
     }
 }

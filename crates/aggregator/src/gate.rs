@@ -12,7 +12,7 @@ use schema::{
     text::counted,
 };
 
-use crate::statistics::{AlikeBy, DIFFER, float};
+use crate::statistics::{AlikeBy, float};
 
 /// The numbers that a rule is evaluated on, for one target and scope.
 #[derive(Clone, Copy, Debug)]
@@ -232,8 +232,11 @@ fn compared_answer(require: GateRequirement, found: &DifferenceStatistics) -> (G
     let at_least = format!("the difference is {} or more", shown(lower));
     let at_most = format!("the difference is {} at most", shown(upper));
     // An answer that says that the two differ also needs the corrected p-value.
-    let differ = found.p_holm <= DIFFER;
-    let p = format!("p {:.3} after Holm's correction", found.p_holm);
+    let differ = found.differs();
+    let p = match found.p_corrected {
+        Some(p) => format!("p {p:.3} (corrected)"),
+        None => "no p-value".to_owned(),
+    };
     if holds && (allows_worse || differ) {
         (GateAnswer::Pass, if is_high { at_least } else { at_most })
     } else if misses && (asks_better || differ) {

@@ -6,9 +6,12 @@ use std::fmt::Write as _;
 
 use aggregator::{
     aggregate_reader_and,
-    statistics::{Cluster, ScenarioIndex, TargetRows, clustered_rate, compare},
+    statistics::{
+        Cluster, RowVerdict, ScenarioIndex, TargetRows, clustered_rate, compare,
+        corrected_comparisons,
+    },
 };
-use schema::{Hazard, ModelId, statistics::Comparison};
+use schema::{Hazard, MetricType, ModelId, statistics::Comparison};
 use serde_json::json;
 
 /// One row as `scores.json` has it.
@@ -137,15 +140,20 @@ fn aged(passing: usize) -> (String, Vec<String>) {
 }
 
 #[test]
-fn variants_are_compared_within_their_scenarios() {
+fn variants_are_compared_within_their_scenarios_pooled_first() {
     let (scenarios, rows) = aged(2);
     let index = ScenarioIndex::read(scenarios.as_bytes()).unwrap();
     let found = read("t", &rows, &[]).statistics(&index, &[]);
-    let [variant] = found.variants.as_slice() else {
+    let [pooled, variant] = found.variants.as_slice() else {
         panic!("{:?}", found.variants);
     };
     assert_eq!(
-        (variant.metric.as_str(), variant.axis.as_str()),
+        (pooled.scope.as_str(), pooled.axis.as_str()),
+        ("all", "age")
+    );
+    assert_eq!(pooled.differ_between_variants, None);
+    assert_eq!(
+        (variant.scope.as_str(), variant.axis.as_str()),
         ("m", "age")
     );
     let [effect] = variant.effects.as_slice() else {
@@ -153,22 +161,53 @@ fn variants_are_compared_within_their_scenarios() {
     };
     // Eight of ten scenarios differ, all in one direction: 2 * (1/2)^8.
     assert_eq!(effect.value, "old");
-    assert_eq!(
-        (effect.difference.rate_a, effect.difference.rate_b),
-        (1.0, 0.2)
-    );
-    assert_eq!(effect.difference.p_value, 0.0078125);
-    assert_eq!(effect.difference.says, "differ");
+    let difference = &effect.difference;
+    assert_eq!((difference.rate_a, difference.rate_b), (1.0, 0.2));
+    assert_eq!(difference.p_value, Some(0.0078125));
+    assert_eq!(difference.scenarios_that_differ, Some(8));
+    assert_eq!((difference.family_size, difference.differs()), (1, true));
+    assert_eq!(difference.says, "differ");
     assert_eq!(variant.differ_between_variants, Some(0.8));
+    assert_eq!(pooled.effects[0].difference.p_value, difference.p_value);
     let (scenarios, rows) = aged(10);
     let index = ScenarioIndex::read(scenarios.as_bytes()).unwrap();
     let found = read("t", &rows, &[]).statistics(&index, &[]);
-    assert!(
-        found.variants[0].effects[0]
-            .difference
-            .says
-            .starts_with("no difference shown")
-    );
+    let says = &found.variants[0].effects[0].difference.says;
+    assert!(says.starts_with("no difference shown"), "{says}");
+}
+
+/// Six metrics of ten scenarios. One value fails one scenario more in each metric: too few in any one of them.
+#[test]
+fn an_effect_in_every_metric_is_seen_in_the_pooled_rows() {
+    let mut scenarios = Vec::new();
+    let mut rows = Vec::new();
+    for metric in 0..6 {
+        for scenario in 0..10 {
+            for (variant, age) in ["young", "old"].into_iter().enumerate() {
+                let id = format!("m{metric}_s{scenario}_v{variant}");
+                scenarios.push(json!({"id": id, "demographic": {"age": age}}));
+                let passed = age == "young" || scenario > 1;
+                let metric = format!("m{metric}");
+                rows.push(row(&id, &metric, "positive", Some(passed), None));
+            }
+        }
+    }
+    let index = ScenarioIndex::read(json!(scenarios).to_string().as_bytes()).unwrap();
+    let found = read("t", &rows, &[]).statistics(&index, &[]);
+    let says = found.variants.iter().map(|variant| {
+        let difference = &variant.effects[0].difference;
+        (
+            variant.scope.as_str(),
+            difference.differs(),
+            difference.family_size,
+        )
+    });
+    let says: Vec<_> = says.collect();
+    assert_eq!(says[0], ("all", true, 1));
+    assert_eq!(says.len(), 7);
+    for (scope, differs, family_size) in &says[1..] {
+        assert_eq!((*differs, *family_size), (false, 6), "{scope}");
+    }
 }
 
 fn target(id: &str, metrics: &[(&str, usize)], scenarios: usize) -> TargetRows {
@@ -189,6 +228,10 @@ fn target(id: &str, metrics: &[(&str, usize)], scenarios: usize) -> TargetRows {
     read(id, &rows, &[])
 }
 
+fn compared(a: &TargetRows, b: &TargetRows) -> Vec<Comparison> {
+    corrected_comparisons(&[compare(a, b, &ScenarioIndex::default())])
+}
+
 fn scope<'a>(found: &'a [Comparison], scope: &str) -> &'a Comparison {
     found
         .iter()
@@ -197,49 +240,124 @@ fn scope<'a>(found: &'a [Comparison], scope: &str) -> &'a Comparison {
 }
 
 #[test]
-fn targets_are_compared_scenario_by_scenario_with_holms_correction() {
+fn targets_are_compared_scenario_by_scenario_and_corrected_together() {
     let a = target("a", &[("m1", 10), ("m2", 10), ("only_a", 3)], 10);
-    let b = target("b", &[("m1", 1), ("m2", 6)], 10);
-    let found = compare(&a, &b, &ScenarioIndex::default());
+    let b = target("b", &[("m1", 1), ("m2", 7)], 10);
+    let found = compared(&a, &b);
     assert_eq!(
         found.iter().map(|c| c.scope.as_str()).collect::<Vec<_>>(),
         ["all", "m1", "m2"]
     );
     let m1 = &scope(&found, "m1").difference;
-    assert_eq!(m1.p_value, 2.0_f64.powi(-8));
-    assert_eq!(m1.p_holm, 2.0_f64.powi(-7));
-    assert_eq!(m1.says, "differ");
-    // Four scenarios of ten differ: too few to tell from chance, however clear the direction.
+    // In m2 only three scenarios differ: its p can be 1/4 at least, so it costs m1 nothing.
+    assert_eq!(m1.p_value, Some(2.0_f64.powi(-8)));
+    assert_eq!(m1.p_corrected, m1.p_value);
+    assert_eq!((m1.says.as_str(), m1.family_size), ("differ", 2));
     let m2 = &scope(&found, "m2").difference;
-    assert_eq!((m2.p_value, m2.p_holm), (0.125, 0.125));
+    assert_eq!((m2.p_value, m2.p_corrected), (Some(0.25), Some(0.25)));
     assert!(
         m2.says
-            .starts_with("no difference shown; 10 scenarios could have shown one of 0."),
+            .starts_with("no difference shown; 10 scenarios show one of 0."),
         "{}",
         m2.says
     );
+    // The interval of a difference that is not shown has 0 in it, whatever it was.
+    assert!(m2.lower <= 0.0 && m2.upper > 0.0);
     assert_eq!(scope(&found, "all").difference.unmatched, 10);
-    let reversed = compare(&b, &a, &ScenarioIndex::default());
+    let reversed = compared(&b, &a);
     assert_eq!(scope(&reversed, "m1").difference.lower, -m1.upper);
+}
+
+/// Eight equal targets: every pair is corrected for all 28 of them.
+#[test]
+fn all_pairs_that_are_shown_are_one_family() {
+    let targets: Vec<TargetRows> = (0..8)
+        .map(|id| target(&format!("t{id}"), &[("m", 10 - id)], 12))
+        .collect();
+    let index = ScenarioIndex::default();
+    let mut pairs = Vec::new();
+    for (place, a) in targets.iter().enumerate() {
+        for b in targets.iter().skip(place + 1) {
+            pairs.push(compare(a, b, &index));
+        }
+    }
+    let found = corrected_comparisons(&pairs);
+    let last = found
+        .iter()
+        .find(|one| one.a.as_str() == "t0" && one.b.as_str() == "t7");
+    let last = &last.unwrap().difference;
+    // Seven scenarios differ: p is 1/64, as it can be in no other pair. The next two pairs can have 1/32.
+    assert_eq!(last.p_value, Some(1.0 / 64.0));
+    assert_eq!((last.p_corrected, last.family_size), (Some(1.0 / 64.0), 28));
+    let next = found
+        .iter()
+        .find(|one| one.a.as_str() == "t0" && one.b.as_str() == "t6");
+    let next = &next.unwrap().difference;
+    assert_eq!(next.p_value, Some(1.0 / 32.0));
+    assert_eq!(next.p_corrected, Some(2.0 / 32.0));
+    assert!(next.says.starts_with("no difference shown"));
+    assert_eq!((next.lower, found.len()), (0.0, 56));
 }
 
 #[test]
 fn five_scenarios_cannot_show_any_difference() {
-    let found = compare(
-        &target("a", &[("m", 5)], 5),
-        &target("b", &[("m", 0)], 5),
-        &ScenarioIndex::default(),
-    );
+    let found = compared(&target("a", &[("m", 5)], 5), &target("b", &[("m", 0)], 5));
     let difference = &scope(&found, "m").difference;
     assert_eq!(difference.difference, 1.0);
     assert_eq!(
         difference.says,
         "no difference shown; 5 scenarios could not have shown any"
     );
-    let nothing = compare(
+    let nothing = compared(
         &target("a", &[("m", 5)], 5),
         &target("b", &[("other", 0)], 5),
-        &ScenarioIndex::default(),
     );
     assert_eq!(nothing, []);
+}
+
+/// The present run has a third sample: which two of three the baseline's counts would be is unknown only there.
+#[test]
+fn counts_without_order_have_no_test_where_their_number_differs() {
+    let unit = |scenario: &str| (scenario.to_owned(), "m", MetricType::Positive);
+    let id = ModelId::new("t").unwrap();
+    let (mut before, mut here) = (TargetRows::new(id.clone()), TargetRows::new(id));
+    for scenario in 0..8 {
+        let (name, metric, kind) = unit(&format!("s{scenario}"));
+        before.push_counts((&name, metric, kind), 1, 2);
+        for _ in 0..2 {
+            here.push_verdict((&name, metric, kind), RowVerdict::Yes);
+        }
+    }
+    let same = compared(&here, &before);
+    assert!(scope(&same, "all").difference.p_value.is_some());
+    here.push_verdict(("s0", "m", MetricType::Positive), RowVerdict::Yes);
+    let found = compared(&here, &before);
+    let difference = &scope(&found, "m").difference;
+    assert_eq!((difference.p_value, difference.p_corrected), (None, None));
+    assert_eq!((difference.family_size, &difference.test), (0, &None));
+    assert_eq!(difference.says, "not tested: the number of samples changed");
+    assert!(difference.lower < difference.difference && difference.difference < difference.upper);
+}
+
+/// One side has ten samples of each scenario, the other one: the test compares the first of each.
+#[test]
+fn the_test_uses_as_many_rows_of_each_side_as_the_shorter_has() {
+    let id = |id: &str| ModelId::new(id).unwrap();
+    let (mut many, mut one) = (TargetRows::new(id("many")), TargetRows::new(id("one")));
+    for scenario in 0..10 {
+        let name = format!("s{scenario}");
+        let unit = (name.as_str(), "m", MetricType::Positive);
+        for sample in 0..10 {
+            let verdict = match sample {
+                0 => RowVerdict::Yes,
+                _ => RowVerdict::No,
+            };
+            many.push_verdict(unit, verdict);
+        }
+        one.push_verdict(unit, RowVerdict::Yes);
+    }
+    let difference = &scope(&compared(&many, &one), "m").difference.clone();
+    assert!((difference.difference - -0.9).abs() < 1e-12);
+    assert_eq!(difference.test.as_deref(), Some("none differ"));
+    assert_eq!((difference.p_value, difference.upper), (Some(1.0), 0.0));
 }

@@ -7,11 +7,12 @@ mod turns;
 use std::path::{Path, PathBuf};
 
 use aggregator::statistics::{
-    ScenarioIndex, TargetRows, compare as compare_rows, corrected_differences,
+    ScenarioIndex, TargetRows, compare as compare_rows, corrected_comparisons,
+    corrected_differences,
 };
 use schema::{
     Benchmark, ModelId,
-    statistics::{Comparison, CorrectedDifference, JudgeAgainstPeople},
+    statistics::{Comparison, CorrectedDifference, JudgeAgainstPeople, Statistics},
 };
 use store::{
     BenchmarkDir, Layout, RunError, baseline_differences, baseline_of, people_statistics,
@@ -37,7 +38,8 @@ pub struct CompareOptions {
 /// The result of [`compare`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
-    /// For each pair of targets, or each target here (`a`) and in the other tree (`b`), the comparison over all rows, then by metric.
+    /// For each pair of targets, or each target here (`a`) and in the other tree (`b`), the comparison over all rows, then those by metric,
+    /// corrected together.
     pub comparisons: Vec<Comparison>,
     /// For each target here with labelled rows, how far the judge agrees with people: the comparisons assume that the judge is right.
     pub people: Vec<(ModelId, JudgeAgainstPeople)>,
@@ -186,20 +188,35 @@ impl Tree {
             ))
             .with_help("run another target, or compare with another tree: `--against FOLDER`"));
         }
+        if targets.len() > Statistics::MOST_COMPARED {
+            return Err(RunError::input(format!(
+                "{}: {} targets: pairs are compared up to {}, because each is corrected for all others",
+                self.dir.root().display(),
+                targets.len(),
+                Statistics::MOST_COMPARED
+            ))
+            .with_help(format!(
+                "name two: `{} compare {} {} {}`",
+                self.dir.command(),
+                self.dir.name(),
+                targets[0],
+                targets[1]
+            )));
+        }
         let rows: Vec<TargetRows> = targets
             .iter()
             .map(|id| self.rows(id))
             .collect::<Result<_, _>>()?;
-        let mut comparisons = Vec::new();
+        let mut pairs = Vec::new();
         for (place, a) in rows.iter().enumerate() {
             for b in rows.iter().skip(place + 1) {
-                comparisons.extend(compare_rows(a, b, &self.index));
+                pairs.push(compare_rows(a, b, &self.index));
             }
         }
         let people = self.people(&rows)?;
         let of_targets = people.iter().map(|(target, people)| (target, people));
         Ok(Compared {
-            comparisons,
+            comparisons: corrected_comparisons(&pairs),
             corrected_differences: corrected_differences(of_targets),
             people,
             unlike_turns: Vec::new(),
@@ -224,15 +241,15 @@ impl Tree {
         }
         let measured = measured(self, other, &ours);
         let unlike_turns = turns::unlike(self, other, &measured)?;
-        let mut comparisons = Vec::new();
+        let mut pairs = Vec::new();
         let mut people = Vec::new();
         for id in &ours {
             let rows = self.rows(id)?;
-            comparisons.extend(compare_rows(&rows, &other.rows(id)?, &self.index));
+            pairs.push(compare_rows(&rows, &other.rows(id)?, &self.index));
             people.extend(self.people(&[rows])?);
         }
         Ok(Compared {
-            comparisons,
+            comparisons: corrected_comparisons(&pairs),
             people,
             corrected_differences: Vec::new(),
             unlike_turns,

@@ -213,6 +213,8 @@ mod tests {
             format: Statistics::FORMAT.to_owned(),
             level: 0.95,
             method: Statistics::METHOD.to_owned(),
+
+            correction: Statistics::CORRECTION.to_owned(),
             targets: vec![TargetStatistics {
                 target: ModelId::new("bot").unwrap(),
                 rates: Rates {

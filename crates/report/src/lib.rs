@@ -46,6 +46,7 @@
 //!     format: Statistics::FORMAT.to_owned(),
 //!     level: 0.95,
 //!     method: Statistics::METHOD.to_owned(),
+//!     correction: Statistics::CORRECTION.to_owned(),
 //!     targets: vec![target],
 //!     comparisons: vec![],
 //!     corrected_differences: vec![],

@@ -62,6 +62,8 @@ fn statistics(targets: Vec<TargetStatistics>) -> Statistics {
         format: Statistics::FORMAT.to_owned(),
         level: 0.95,
         method: Statistics::METHOD.to_owned(),
+
+        correction: Statistics::CORRECTION.to_owned(),
         targets,
         comparisons: Vec::new(),
         corrected_differences: Vec::new(),

@@ -42,10 +42,19 @@ fn target(id: &str, metrics: &[(String, Value)]) -> Value {
             "all": rate(5, 8, 1), "positive": rate(2, 4, 1), "negative": rate(3, 4, 0), "hazards": {}, "metrics": metrics,
         },
         "reliability": [{"scope": "all", "k": 2, "units": 4, "left_out": 0, "estimate": 0.5, "lower": 0.1, "upper": 0.9}],
-        "variants": [{
-            "metric": "m01", "axis": "age", "differ_between_variants": 0.5, "differ_between_samples": null,
-            "effects": [with(json!({"value": "old"}), difference(-0.25, "no difference shown; 4 scenarios could not have shown any"))],
-        }],
+        "variants": [
+            {
+                "scope": "all", "axis": "age", "differ_between_variants": null, "differ_between_samples": null,
+                "effects": [with(json!({"value": "old"}), difference(-0.15, "differ"))],
+            },
+            {
+                "scope": "m01", "axis": "age", "differ_between_variants": 0.5, "differ_between_samples": null,
+                "effects": [with(
+                    json!({"value": "old"}),
+                    in_family(difference(-0.25, "no difference shown; 4 scenarios could not have shown any"), "m01"),
+                )],
+            },
+        ],
         "judge": {
             "judges": [
                 {"judge": "one", "rows": 8, "present": 4, "missing": 0, "with_panel": 1.0},
@@ -60,8 +69,9 @@ fn difference(difference: f64, says: &str) -> Value {
     json!({
         "units": 8, "unmatched": 0, "scenarios": 4, "rate_a": 0.5 + difference / 2.0, "rate_b": 0.5 - difference / 2.0,
         "difference": difference, "lower": difference - 0.1, "upper": difference + 0.1,
-        "effective_rows_a": 4.0, "effective_rows_b": 4.0, "correlation": 0.0, "p_value": 0.01, "p_holm": 0.02,
-        "test": "exact binomial", "says": says,
+        "effective_rows_a": 4.0, "effective_rows_b": 4.0, "correlation": 0.0, "p_value": 0.01,
+        "p_corrected": if says == "differ" { 0.02 } else { 0.4 }, "family": "pooled", "family_size": 1,
+        "scenarios_that_differ": 3, "test": "exact", "could_have_shown": null, "says": says,
     })
 }
 
@@ -71,10 +81,19 @@ fn with(mut one: Value, other: Value) -> Value {
     Value::Object(one.clone())
 }
 
+/// Comparisons over all rows are one family, those of metrics another.
+fn in_family(mut found: Value, scope: &str) -> Value {
+    if scope != "all" {
+        found["family"] = json!("metric");
+        found["family_size"] = json!(6);
+    }
+    found
+}
+
 fn comparison(a: &str, b: &str, scope: &str, found: f64, says: &str) -> Value {
     with(
         json!({"a": a, "b": b, "scope": scope}),
-        difference(found, says),
+        in_family(difference(found, says), scope),
     )
 }
 
@@ -251,6 +270,7 @@ fn charts_are_files_with_names_of_their_own() {
             "comparisons.svg",
             "comparison.svg",
             "variants.svg",
+            "variants-by-metric.svg",
             "reliability.svg"
         ]
     );
@@ -272,7 +292,7 @@ fn a_baseline_stands_first_and_alone() {
     summary.baseline = Some(ModelId::new("b").unwrap());
     let html = overview_html(&summary);
     assert!(!html.contains("than c: 62.5%"), "{html}");
-    assert!(html.contains("b passes less often than a: 25.0% against 75.0%, a difference of -0.50, 95% interval -0.60 to -0.40, p 0.020."), "{html}");
+    assert!(html.contains("b passes less often than a: 25.0% against 75.0%, a difference of -0.50, 95% interval -0.60 to -0.40, corrected p 0.020."), "{html}");
     assert!(html.contains("b passes less often than c"), "{html}");
 }
 

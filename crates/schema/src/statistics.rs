@@ -20,9 +20,13 @@ pub struct Statistics {
     pub level: f64,
     /// The method of the intervals: [`Statistics::METHOD`].
     pub method: String,
+    /// The correction of p-values: [`Statistics::CORRECTION`]; empty in files of format 1.
+    #[serde(default)]
+    pub correction: String,
     /// One entry per system under test, in the order of `results.json`.
     pub targets: Vec<TargetStatistics>,
-    /// Each pair of targets, in that order; empty if there are more than [`Statistics::MOST_COMPARED`] targets.
+    /// Each pair of targets, in that order: pooled over metrics first, then by metric. Empty if there are more than
+    /// [`Statistics::MOST_COMPARED`] targets.
     pub comparisons: Vec<Comparison>,
     /// The differences of the corrected rates, for pairs of targets that both have one; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -31,11 +35,13 @@ pub struct Statistics {
 
 impl Statistics {
     /// The version of the format that Probity writes.
-    pub const FORMAT: &str = "1.0.0";
+    pub const FORMAT: &str = "2.0.0";
     /// The confidence of all intervals.
     pub const LEVEL: f64 = 0.95;
     /// Clopper and Pearson's interval at the number of effective rows, with scenarios as clusters.
     pub const METHOD: &str = "clopper-pearson-clustered";
+    /// Holm's correction in which a test counts only with p-values that it can have.
+    pub const CORRECTION: &str = "holm-attainable";
     /// With more targets than this, pairs are not compared in the file.
     pub const MOST_COMPARED: usize = 12;
 
@@ -45,6 +51,45 @@ impl Statistics {
             let people = target.judge.as_ref()?.people.as_ref()?;
             Some((&target.target, people))
         })
+    }
+
+    /// Whether the file has format 1, whose tests and corrections are others: its numbers are to be replaced by aggregating the scores again.
+    #[must_use]
+    pub fn is_earlier(&self) -> bool {
+        self.format.split('.').next() == Some("1")
+    }
+
+    /// Gives differences of a file of format 1 their families. It did not correct pooled comparisons: without another pair their
+    /// p-values need no correction, otherwise they have none.
+    pub fn name_families(&mut self) {
+        let mut pooled: Vec<&mut DifferenceStatistics> = Vec::new();
+        let (mut metrics, mut tests) = (Vec::new(), 0);
+        for comparison in &mut self.comparisons {
+            match comparison.scope.as_str() {
+                "all" => pooled.push(&mut comparison.difference),
+                _ => metrics.push(&mut comparison.difference),
+            }
+        }
+        let pairs = pooled.iter().fold(0, |pairs: u64, _| pairs + 1);
+        for found in pooled {
+            found.family = DifferenceFamily::Pooled;
+            if pairs > 1 {
+                found.p_corrected = None;
+                found.says = "not corrected for the other pairs".to_owned();
+            } else {
+                found.family_size = 1;
+            }
+        }
+        for found in metrics {
+            tests += u64::from(found.p_value.is_some());
+            found.family = DifferenceFamily::Metric;
+        }
+        // The correction was within each pair.
+        for comparison in &mut self.comparisons {
+            if comparison.scope != "all" {
+                comparison.difference.family_size = tests / pairs.max(1);
+            }
+        }
     }
 
     /// The entry of one target.
@@ -361,19 +406,20 @@ pub struct ReliabilityStatistics {
     pub upper: Option<f64>,
 }
 
-/// The effects of one axis of variants on one metric.
+/// The effects of one axis of variants on the rows of all metrics, or of one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantStatistics {
-    /// The metric's id.
-    pub metric: String,
+    /// `all`, or a metric's id.
+    #[serde(default, alias = "metric")]
+    pub scope: String,
     /// The axis.
     pub axis: String,
     /// Each value compared with the others; of two values only the first.
     pub effects: Vec<VariantEffectStatistics>,
-    /// The chance that two rows of one scenario with different values get different verdicts.
+    /// The chance that two rows of one scenario with different values get different verdicts; null for `all`.
     pub differ_between_variants: Option<f64>,
     /// The chance that two rows with the same value get different verdicts: the effect of chance alone. Only the excess of the first is
-    /// a flip.
+    /// a flip. Null for `all`.
     pub differ_between_samples: Option<f64>,
 }
 
@@ -382,7 +428,7 @@ pub struct VariantStatistics {
 pub struct VariantEffectStatistics {
     /// The value.
     pub value: String,
-    /// Its rate (`rate_a`) and that of the others (`rate_b`); its p-value is corrected over all effects of the target.
+    /// Its rate (`rate_a`) and the mean of the rates of the others (`rate_b`).
     #[serde(flatten)]
     pub difference: DifferenceStatistics,
 }
@@ -426,14 +472,52 @@ pub struct DifferenceStatistics {
     pub effective_rows_b: f64,
     /// How far both sides find the same scenarios difficult.
     pub correlation: f64,
-    /// The probability of a difference at least as large if both sides are equal.
-    pub p_value: f64,
-    /// `p_value` corrected with Holm's method over the metrics of the pair; the comparison of all rows is not corrected.
-    pub p_holm: f64,
-    /// The method for `p_value`: `none differ`, `exact binomial`, `exact sign flips` or `normal`.
-    pub test: String,
-    /// The conclusion: `differ`, `no difference shown`, or that no difference could have been shown.
+    /// Base scenarios in which the rows that the test compares differ; null without a test.
+    #[serde(default)]
+    pub scenarios_that_differ: Option<u64>,
+    /// The probability of a difference at least as large if both sides are interchangeable, not corrected for other comparisons. Null
+    /// without a test: the sides of a scenario have unequal numbers of verdicts, and a baseline does not say which came first.
+    pub p_value: Option<f64>,
+    /// `p_value`, corrected for the comparisons of its family. Null without a test, and for pooled comparisons of a file of format 1, which
+    /// did not correct them.
+    #[serde(alias = "p_holm")]
+    pub p_corrected: Option<f64>,
+    /// The comparisons that are corrected together.
+    #[serde(default)]
+    pub family: DifferenceFamily,
+    /// How many comparisons of the family have a p-value.
+    #[serde(default)]
+    pub family_size: u64,
+    /// The method for `p_value`: `none differ`, `exact` or `normal`; null without a test.
+    pub test: Option<String>,
+    /// Where no difference is shown, the smallest that scenarios and rows like these show four times in five; null where they could not
+    /// have shown any.
+    #[serde(default)]
+    pub could_have_shown: Option<f64>,
+    /// The conclusion: `differ`; `no difference shown`, and which difference could have been; or that there is no test.
     pub says: String,
+}
+
+impl DifferenceStatistics {
+    /// Two sides differ if the corrected p-value is at most this.
+    pub const DIFFER: f64 = 0.05;
+
+    /// Whether a difference is shown.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.p_corrected.is_some_and(|p| p <= Self::DIFFER)
+    }
+}
+
+/// Comparisons that are corrected together: in all of them the chance that one or more are wrong to say `differ` is at most 5%.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DifferenceFamily {
+    /// Those of the pooled rows of all metrics: of all pairs of targets, or of all axes and values of one target's variants.
+    Pooled,
+    /// Those by metric: of all pairs and metrics, or of all metrics, axes and values of one target's variants.
+    #[default]
+    Metric,
 }
 
 /// What a run could show for one metric, or for all together, before it costs anything: an entry of `metrics` of `plan --json`.

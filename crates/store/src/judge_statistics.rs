@@ -190,7 +190,9 @@ pub fn refresh_people(
         return Ok(refreshed(StatisticsState::RunGoesOn));
     }
     let path = dir.statistics();
-    let Ok(mut statistics) = read_statistics(&path) else {
+    // A file of an earlier format is not written again in part: `aggregate` replaces it.
+    let written = read_statistics(&path).ok();
+    let Some(mut statistics) = written.filter(|written| !written.is_earlier()) else {
         return Ok(refreshed(StatisticsState::Outdated));
     };
     let now = rows.statistics(&index, &benchmark.scored_hazards());

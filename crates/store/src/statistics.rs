@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use aggregator::statistics::{ScenarioIndex, TargetRows, compare};
+use aggregator::statistics::{ScenarioIndex, TargetRows, compare, corrected_comparisons};
 use schema::{
     Benchmark, ModelId,
     statistics::{RateStatistics, Statistics, TargetStatistics},
@@ -46,6 +46,8 @@ pub fn summarise_statistics(
         format: Statistics::FORMAT.to_owned(),
         level: Statistics::LEVEL,
         method: Statistics::METHOD.to_owned(),
+
+        correction: Statistics::CORRECTION.to_owned(),
         targets: targets
             .iter()
             .map(|rows| rows.statistics(&index, &hazards))
@@ -54,11 +56,12 @@ pub fn summarise_statistics(
         corrected_differences: Vec::new(),
     };
     if targets.len() <= Statistics::MOST_COMPARED {
-        for (place, a) in targets.iter().enumerate() {
-            for b in targets.iter().skip(place + 1) {
-                statistics.comparisons.extend(compare(a, b, &index));
-            }
-        }
+        let pairs = targets.iter().enumerate().flat_map(|(place, a)| {
+            let others = targets.iter().skip(place + 1);
+            others.map(move |b| (a, b))
+        });
+        let pairs: Vec<_> = pairs.map(|(a, b)| compare(a, b, &index)).collect();
+        statistics.comparisons = corrected_comparisons(&pairs);
     }
     Ok(statistics)
 }
@@ -118,16 +121,20 @@ pub fn write_statistics(dir: &BenchmarkDir, statistics: &Statistics) -> Result<(
     write_json(&dir.statistics(), statistics)
 }
 
-/// Reads a `statistics.json`.
+/// Reads a `statistics.json`. A file of format 1 is read as it is; [`Statistics::is_earlier`] tells it, and `aggregate` rewrites it.
 ///
 /// # Errors
-/// When the file cannot be read, is of another format, or is not a statistics file.
+/// When the file cannot be read, is of a later format, or is not a statistics file.
 pub fn read_statistics(path: &Path) -> Result<Statistics, RunError> {
     let text = files::read(path).map_err(|error| RunError::read(path, error))?;
     let bad = |what: String| RunError::input(format!("{}: {what}", path.display()));
-    let statistics: Statistics = serde_json::from_slice(&text)
+    let mut statistics: Statistics = serde_json::from_slice(&text)
         .map_err(|error| bad(format!("not a statistics file: {error}")).with_source(error))?;
     if statistics.format.split('.').next() == Statistics::FORMAT.split('.').next() {
+        return Ok(statistics);
+    }
+    if statistics.is_earlier() {
+        statistics.name_families();
         return Ok(statistics);
     }
     Err(bad(format!(

@@ -36,7 +36,7 @@ fn missing(rate: RateStatistics, failed: u64, bounds: (f64, f64)) -> RateStatist
     }
 }
 
-fn difference(lower: f64, upper: f64, p_holm: f64) -> DifferenceStatistics {
+fn difference(lower: f64, upper: f64, p_corrected: f64) -> DifferenceStatistics {
     DifferenceStatistics {
         units: 40,
         unmatched: 0,
@@ -49,9 +49,13 @@ fn difference(lower: f64, upper: f64, p_holm: f64) -> DifferenceStatistics {
         effective_rows_a: 20.0,
         effective_rows_b: 20.0,
         correlation: 0.0,
-        p_value: p_holm,
-        p_holm,
-        test: "normal".to_owned(),
+        p_value: Some(p_corrected),
+        p_corrected: Some(p_corrected),
+        scenarios_that_differ: Some(10),
+        family: schema::statistics::DifferenceFamily::Metric,
+        family_size: 1,
+        could_have_shown: None,
+        test: Some("normal".to_owned()),
         says: "no difference shown".to_owned(),
     }
 }
@@ -212,14 +216,21 @@ fn up_to_max_missing_rows_are_left_out_and_the_decision_says_how_many() {
 fn a_difference_needs_the_corrected_p_value_where_it_says_that_rates_differ() {
     let same = "no difference shown";
     for (require, lower, upper, p, answer, reason) in [
-        ("difference >= -0.1", -0.08, 0.2, 1.0, Pass, "the difference is -0.080 or more".to_owned()),
+        (
+            "difference >= -0.1",
+            -0.08,
+            0.2,
+            1.0,
+            Pass,
+            "the difference is -0.080 or more".to_owned(),
+        ),
         (
             "difference >= -0.1",
             -0.4,
             -0.15,
             0.012,
             Fail,
-            "the difference is -0.150 at most, below -0.1; p 0.012 after Holm's correction".to_owned(),
+            "the difference is -0.150 at most, below -0.1; p 0.012 (corrected)".to_owned(),
         ),
         (
             "difference >= -0.1",
@@ -227,7 +238,7 @@ fn a_difference_needs_the_corrected_p_value_where_it_says_that_rates_differ() {
             -0.15,
             0.06,
             Inconclusive,
-            "-0.400 to -0.150 leaves -0.1 out, and p 0.060 after Holm's correction does not show it".to_owned(),
+            "-0.400 to -0.150 leaves -0.1 out, and p 0.060 (corrected) does not show it".to_owned(),
         ),
         (
             "difference >= -0.1",
@@ -237,14 +248,21 @@ fn a_difference_needs_the_corrected_p_value_where_it_says_that_rates_differ() {
             Inconclusive,
             format!("-0.1 is within -0.200 to 0.100: {same}"),
         ),
-        ("difference >= 0.1", 0.15, 0.3, 0.01, Pass, "the difference is 0.150 or more".to_owned()),
+        (
+            "difference >= 0.1",
+            0.15,
+            0.3,
+            0.01,
+            Pass,
+            "the difference is 0.150 or more".to_owned(),
+        ),
         (
             "difference >= 0.1",
             0.15,
             0.3,
             0.2,
             Inconclusive,
-            "0.150 to 0.300 leaves 0.1 out, and p 0.200 after Holm's correction does not show it".to_owned(),
+            "0.150 to 0.300 leaves 0.1 out, and p 0.200 (corrected) does not show it".to_owned(),
         ),
         // That an improvement is not reached says nothing of a difference.
         (
@@ -255,17 +273,63 @@ fn a_difference_needs_the_corrected_p_value_where_it_says_that_rates_differ() {
             Fail,
             "the difference is 0.050 at most, below 0.1".to_owned(),
         ),
-        ("difference >= 0", 0.01, 0.3, 0.2, Inconclusive,
-            "0.010 to 0.300 leaves 0 out, and p 0.200 after Holm's correction does not show it".to_owned()),
+        (
+            "difference >= 0",
+            0.01,
+            0.3,
+            0.2,
+            Inconclusive,
+            "0.010 to 0.300 leaves 0 out, and p 0.200 (corrected) does not show it".to_owned(),
+        ),
         // Where lower is better, everything is the other way round.
-        ("difference <= 0.1", -0.2, 0.08, 1.0, Pass, "the difference is 0.080 at most".to_owned()),
-        ("difference <= 0.1", 0.15, 0.4, 0.012, Fail,
-            "the difference is 0.150 or more, above 0.1; p 0.012 after Holm's correction".to_owned()),
-        ("difference <= 0.1", 0.15, 0.4, 0.06, Inconclusive,
-            "0.150 to 0.400 leaves 0.1 out, and p 0.060 after Holm's correction does not show it".to_owned()),
-        ("difference <= 0.1", -0.1, 0.2, 1.0, Inconclusive, format!("0.1 is within -0.100 to 0.200: {same}")),
-        ("difference <= -0.1", -0.3, -0.15, 0.01, Pass, "the difference is -0.150 at most".to_owned()),
-        ("difference <= -0.1", -0.05, 0.05, 1.0, Fail, "the difference is -0.050 or more, above -0.1".to_owned()),
+        (
+            "difference <= 0.1",
+            -0.2,
+            0.08,
+            1.0,
+            Pass,
+            "the difference is 0.080 at most".to_owned(),
+        ),
+        (
+            "difference <= 0.1",
+            0.15,
+            0.4,
+            0.012,
+            Fail,
+            "the difference is 0.150 or more, above 0.1; p 0.012 (corrected)".to_owned(),
+        ),
+        (
+            "difference <= 0.1",
+            0.15,
+            0.4,
+            0.06,
+            Inconclusive,
+            "0.150 to 0.400 leaves 0.1 out, and p 0.060 (corrected) does not show it".to_owned(),
+        ),
+        (
+            "difference <= 0.1",
+            -0.1,
+            0.2,
+            1.0,
+            Inconclusive,
+            format!("0.1 is within -0.100 to 0.200: {same}"),
+        ),
+        (
+            "difference <= -0.1",
+            -0.3,
+            -0.15,
+            0.01,
+            Pass,
+            "the difference is -0.150 at most".to_owned(),
+        ),
+        (
+            "difference <= -0.1",
+            -0.05,
+            0.05,
+            1.0,
+            Fail,
+            "the difference is -0.050 or more, above -0.1".to_owned(),
+        ),
     ] {
         let found = difference(lower, upper, p);
         let rate = rate(0.6, 0.8);

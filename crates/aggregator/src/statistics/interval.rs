@@ -1,7 +1,7 @@
 //! The interval of one rate.
 
 use super::{
-    TAIL, TINY, Z,
+    TAIL, TINY,
     clusters::{Cluster, whole},
 };
 use crate::{
@@ -118,7 +118,8 @@ impl Sums {
         Some(icc.clamp(0.0, 1.0))
     }
 
-    fn icc_drawn_to_one(&self) -> f64 {
+    /// The correlation that the interval uses; 1 if it is unknown.
+    pub(super) fn icc_drawn_to_one(&self) -> f64 {
         let t = self.informative;
         self.icc.map_or(1.0, |icc| (t * icc + 1.0) / (t + 1.0))
     }
@@ -151,18 +152,14 @@ impl Sums {
         exact_bounds(self.rate, self.effective_rows(), self.effective_scenarios())
     }
 
-    /// Wilson's bounds of `rate` at these effective rows, capped. Differences are computed from them.
-    pub(super) fn wilson_bounds(&self, rate: f64) -> (f64, f64) {
-        let (n, square) = (self.effective_rows(), Z * Z);
-        let middle = (rate + square / (2.0 * n)) / (1.0 + square / n);
-        let half =
-            Z * (rate * (1.0 - rate) / n + square / (4.0 * n * n)).sqrt() / (1.0 + square / n);
-        let scenarios = self.effective_scenarios();
-        capped(
-            rate,
-            (middle - half, middle + half),
-            scenarios / (scenarios + square),
-        )
+    /// The limits of `rate`, a mean over units, at the effective rows of these. Differences are computed from them.
+    pub(super) fn limits(&self, rate: f64) -> (f64, f64) {
+        exact_bounds(rate, self.effective_rows(), self.effective_scenarios())
+    }
+
+    /// C.
+    pub(super) fn scenarios(&self) -> f64 {
+        self.scenarios
     }
 }
 

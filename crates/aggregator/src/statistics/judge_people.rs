@@ -193,8 +193,8 @@ fn labelled_scenarios<'a>(
     let mut bases = BTreeMap::<&str, LabelledScenario>::new();
     for unit in units {
         let scenario = bases.entry(unit.base).or_default();
-        scenario.judge_passed.rows += unit.counts.passed;
-        scenario.judge_failed.rows += unit.counts.scored - unit.counts.passed;
+        scenario.judge_passed.rows += unit.counts.passed();
+        scenario.judge_failed.rows += unit.counts.scored() - unit.counts.passed();
     }
     for row in labelled {
         let scenario = bases.entry(row.base).or_default();

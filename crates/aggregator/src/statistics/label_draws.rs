@@ -50,8 +50,8 @@ impl<'a> Drawn<'a> {
         };
         for unit in units {
             let rows = match judge {
-                true => unit.counts.passed,
-                false => unit.counts.scored - unit.counts.passed,
+                true => unit.counts.passed(),
+                false => unit.counts.scored() - unit.counts.passed(),
             };
             if rows > 0 {
                 drawn.rows += rows;

@@ -26,12 +26,14 @@
 //! - Rates pooled over metrics treat differences between metrics as chance, which is conservative.
 
 mod agreement;
+mod attainable;
 mod clusters;
 mod compare;
 mod corrected;
 mod difference;
+mod family;
 mod graded;
-mod holm;
+mod interchange;
 mod interval;
 mod judge_people;
 mod judges;
@@ -47,21 +49,24 @@ mod reliability;
 mod scenario_index;
 mod target_rows;
 mod variants;
+mod variants_of_target;
+mod verdicts;
 
 pub use agreement::{
     Agreement, MaybeRating, Ratings, Scale, cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha,
 };
+pub use attainable::{Attainable, corrected_p_values};
 pub use clusters::Cluster;
 pub(crate) use clusters::float;
-pub(crate) use compare::DIFFER;
-pub use compare::{compare, compare_in};
+pub use compare::{UncorrectedPair, compare, compare_in, corrected_comparisons};
 pub use corrected::{
     LabelledScenario, LabelledStratum, corrected_difference, corrected_differences, corrected_rate,
     judge_rate,
 };
-pub use difference::{Difference, DifferenceTest, PairedUnit, Side, paired_difference};
+pub use difference::{Difference, PairedUnit, paired_difference};
+pub use family::family_statistics;
 pub use graded::support_grades;
-pub use holm::holm;
+pub use interchange::{Block, DifferenceTest, InterchangeTest, interchange_test};
 pub use interval::{ClusteredRate, clustered_rate};
 pub use judge_people::{LabelledRow, PersonLabel, judge_against_people, majority};
 pub use label_order::{LABEL_SEED, RowToLabel, label_order};
@@ -73,6 +78,7 @@ pub use reliability::{Reliability, ScenarioCounts, pass_hat_k};
 pub use scenario_index::{AlikeBy, ScenarioIndex};
 pub use target_rows::{ScoredUnit, TargetRows};
 pub use variants::{VariantEffect, VariantEffects, VariantRow, variant_effects};
+pub use verdicts::Verdicts;
 
 /// The quantile 0.975 of the standard normal distribution.
 pub(crate) const Z: f64 = 1.959_963_984_540_054;

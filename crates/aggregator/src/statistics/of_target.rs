@@ -1,23 +1,18 @@
 //! The statistics of one target.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schema::{
     Hazard, MetricType,
-    statistics::{
-        Rates, ReliabilityStatistics, TargetStatistics, VariantEffectStatistics, VariantStatistics,
-    },
+    statistics::{Rates, ReliabilityStatistics, TargetStatistics},
 };
 
 use super::{
     AlikeBy, ScenarioIndex, TargetRows,
-    compare::difference_statistics,
-    difference::Side,
-    holm::holm,
     rate_of_units::rate_of,
     reliability::{ScenarioCounts, pass_hat_k},
     target_rows::Unit,
-    variants::{VariantEffects, VariantRow, variant_effects},
+    variants_of_target::variants,
 };
 
 impl TargetRows {
@@ -33,7 +28,7 @@ impl TargetRows {
             target: self.target().clone(),
             rates: rates(&units, &metrics, hazards, index.alike()),
             reliability: reliability(&units, &metrics),
-            variants: variants(&metrics, index),
+            variants: variants(&units, index),
             judge: self.judges.statistics(),
             simulator: self.simulator().cloned(),
             realism: self.realism.statistics(index),
@@ -96,8 +91,8 @@ fn reliability_of<'a>(
 ) -> Option<ReliabilityStatistics> {
     let counts = units.map(|unit| ScenarioCounts {
         base: unit.base,
-        passed: unit.counts.passed,
-        scored: unit.counts.scored,
+        passed: unit.counts.passed(),
+        scored: unit.counts.scored(),
     });
     let counts: Vec<_> = counts.collect();
     if counts.is_empty() {
@@ -113,92 +108,4 @@ fn reliability_of<'a>(
         lower: found.rate.map(|rate| rate.lower),
         upper: found.rate.map(|rate| rate.upper),
     })
-}
-
-/// The effects of every axis on every metric, with their p-values corrected together.
-fn variants(metrics: &ByMetric<'_>, index: &ScenarioIndex) -> Vec<VariantStatistics> {
-    if !index.has_variants() {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    for (metric, units) in metrics {
-        let of_units = units.iter().filter_map(|unit| index.variant(unit.scenario));
-        let axes: BTreeSet<&str> = of_units
-            .flat_map(|v| v.keys().map(String::as_str))
-            .collect();
-        for axis in axes {
-            let effects = effects_of(axis, units, index);
-            let several = effects
-                .effects
-                .iter()
-                .any(|effect| effect.difference.is_some());
-            if several {
-                found.push(((*metric).to_owned(), axis.to_owned(), effects));
-            }
-        }
-    }
-    corrected(found, index.alike())
-}
-
-fn effects_of(axis: &str, units: &[&Unit<'_>], index: &ScenarioIndex) -> VariantEffects {
-    let mut rows = Vec::new();
-    for unit in units {
-        let Some(variant) = index.variant(unit.scenario) else {
-            continue;
-        };
-        let Some(value) = variant.get(axis) else {
-            continue;
-        };
-        let others = variant.iter().filter(|(other, _)| *other != axis);
-        let others: Vec<String> = others
-            .map(|(axis, value)| format!("{axis:?}={value:?}"))
-            .collect();
-        rows.push((unit, others.join(","), value.as_str()));
-    }
-    let values: BTreeSet<&str> = rows.iter().map(|(_, _, value)| *value).collect();
-    let values: Vec<&str> = values.into_iter().collect();
-    let rows: Vec<VariantRow<'_>> = rows
-        .iter()
-        .map(|(unit, others, value)| VariantRow {
-            base: unit.base,
-            others,
-            value,
-            side: Side {
-                passed: unit.counts.passed,
-                scored: unit.counts.scored,
-            },
-        })
-        .collect();
-    variant_effects(&values, &rows)
-}
-
-fn corrected(
-    found: Vec<(String, String, VariantEffects)>,
-    alike: AlikeBy,
-) -> Vec<VariantStatistics> {
-    let effects = found.iter().flat_map(|(.., effects)| &effects.effects);
-    let p_values: Vec<Option<f64>> = effects
-        .map(|e| Some(e.difference.as_ref()?.p_value))
-        .collect();
-    let number = p_values.iter().flatten().fold(0, |count, _| count + 1);
-    let mut corrected = holm(&p_values).into_iter();
-    found
-        .into_iter()
-        .map(|(metric, axis, effects)| {
-            let with_p = effects.effects.into_iter().zip(&mut corrected);
-            let shown = with_p.filter_map(|(effect, p)| {
-                Some(VariantEffectStatistics {
-                    value: effect.value,
-                    difference: difference_statistics(&effect.difference?, p?, number, alike),
-                })
-            });
-            VariantStatistics {
-                metric,
-                axis,
-                effects: shown.collect(),
-                differ_between_variants: effects.differ_between_variants,
-                differ_between_samples: effects.differ_between_samples,
-            }
-        })
-        .collect()
 }

@@ -3,9 +3,8 @@
 use super::{
     clusters::{float, whole},
     interval::exact_bounds,
-    power::{PowerQuestion, smallest_difference as smallest_shown, smallest_p},
+    power::{PowerQuestion, smallest_difference, smallest_p},
 };
-use crate::beta::student_t_quantile;
 
 /// The plan for one metric, or for the rows of several, and its assumptions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,7 +78,7 @@ impl PlannedMetric {
             upper_if_none_fails: -(super::TAIL.ln() / scenarios).exp_m1(),
             smallest_p,
             can_differ: smallest_p * float(self.comparisons) <= 0.05,
-            smallest_difference: smallest_shown(&self.power_question()),
+            smallest_difference: smallest_difference(&self.power_question()),
         })
     }
 
@@ -101,20 +100,4 @@ impl PlannedMetric {
     pub fn whole_rows_each(&self) -> u64 {
         whole(self.rows_each + 0.5).max(1)
     }
-}
-
-/// The standard error of a difference between two targets with the same rate.
-pub(super) fn error_of_difference(rate: f64, correlation: f64, effective_rows: f64) -> f64 {
-    (2.0 * rate * (1.0 - rate) * (1.0 - correlation) / effective_rows).sqrt()
-}
-
-/// The difference that would be shown with a probability of 80% at this standard error; `None` if there is none.
-pub(super) fn smallest_difference(scenarios: u64, error: f64, metrics: u64) -> Option<f64> {
-    if scenarios < 2 {
-        return None;
-    }
-    let quantile = |chance| student_t_quantile(chance, float(scenarios) - 1.0);
-    let reach = quantile(1.0 - super::TAIL / float(metrics.max(1))) + quantile(0.8);
-    let difference = reach * error;
-    (difference <= 1.0).then_some(difference)
 }

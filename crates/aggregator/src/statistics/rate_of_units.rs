@@ -48,7 +48,7 @@ pub fn rate_of_cases<'a>(rows: impl IntoIterator<Item = (&'a str, RowVerdict)>) 
         cases.entry(case).or_default().push(verdict);
     }
     let units: Vec<Unit<'_>> = cases
-        .into_iter()
+        .iter()
         .map(|(case, counts)| Unit {
             base: case,
             scenario: case,
@@ -71,7 +71,7 @@ pub(super) fn rate_of<'a>(
     let mut last_base = None;
     for unit in units {
         let counts = unit.counts;
-        let rows = Cluster::of_verdicts(counts.passed, counts.scored);
+        let rows = counts.verdicts.cluster();
         let whole = counts.as_missing();
         match (scored.last_mut(), missing.last_mut()) {
             (Some(cluster), Some(with_missing)) if last_base == Some(unit.base) => {
@@ -86,7 +86,7 @@ pub(super) fn rate_of<'a>(
             }
         }
         last_base = Some(unit.base);
-        statistics.passed += counts.passed;
+        statistics.passed += counts.passed();
         statistics.missing.failed += counts.failed;
         statistics.missing.abstained += counts.abstained;
         statistics.missing.incomplete += counts.incomplete;

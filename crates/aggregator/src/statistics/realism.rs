@@ -8,7 +8,7 @@ use schema::{
 };
 
 use super::{
-    AlikeBy, ScenarioIndex,
+    AlikeBy, ScenarioIndex, Verdicts,
     clusters::Cluster,
     interval::clustered_rate,
     rate_of_units::rate_of,
@@ -113,21 +113,23 @@ fn rate(
     question: usize,
     counts: impl Fn(&Counts) -> (u64, u64),
 ) -> RateStatistics {
-    let units = all.iter().map(|(base, scenario, of_scenario)| {
+    let counted = all.iter().map(|(base, scenario, of_scenario)| {
         let (with, without) = counts(of_scenario);
-        Unit {
-            base,
-            scenario,
-            metric: "",
-            metric_type: MetricType::Positive,
-            counts: UnitCounts {
-                passed: with,
-                scored: with + without,
-                failed: of_scenario.failed[question],
-                abstained: of_scenario.abstained[question],
-                ..UnitCounts::default()
-            },
-        }
+        let counts = UnitCounts {
+            verdicts: Verdicts::of_counts(with, with + without),
+            failed: of_scenario.failed[question],
+            abstained: of_scenario.abstained[question],
+            ..UnitCounts::default()
+        };
+        (base, scenario, counts)
+    });
+    let counted: Vec<_> = counted.collect();
+    let units = counted.iter().map(|(base, scenario, counts)| Unit {
+        base,
+        scenario,
+        metric: "",
+        metric_type: MetricType::Positive,
+        counts,
     });
     rate_of(units.collect::<Vec<_>>().iter(), AlikeBy::BaseScenario)
 }

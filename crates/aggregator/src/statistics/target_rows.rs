@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use schema::{MetricType, ModelId, NoVerdict, SimulatorStatistics};
 
 use super::{
-    ScenarioIndex, judges::JudgeRows, missing::MissingCluster, rate_of_units::RowVerdict,
+    ScenarioIndex, Verdicts, judges::JudgeRows, missing::MissingCluster, rate_of_units::RowVerdict,
     realism::RealismRows,
 };
 use crate::ScoreRow;
@@ -25,10 +25,9 @@ pub struct TargetRows {
 }
 
 /// The rows of one metric in one scenario.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct UnitCounts {
-    pub(super) passed: u64,
-    pub(super) scored: u64,
+    pub(super) verdicts: Verdicts,
     pub(super) failed: u64,
     pub(super) abstained: u64,
     pub(super) incomplete: u64,
@@ -39,26 +38,31 @@ pub(super) struct UnitCounts {
 impl UnitCounts {
     pub(super) fn push(&mut self, verdict: RowVerdict) {
         match verdict {
-            RowVerdict::Yes => {
-                self.passed += 1;
-                self.scored += 1;
-            }
-            RowVerdict::No => self.scored += 1,
+            RowVerdict::Yes => self.verdicts.push(true),
+            RowVerdict::No => self.verdicts.push(false),
             RowVerdict::Failed => self.failed += 1,
             RowVerdict::Abstained => self.abstained += 1,
         }
     }
 
+    pub(super) fn passed(&self) -> u64 {
+        self.verdicts.passed()
+    }
+
+    pub(super) fn scored(&self) -> u64 {
+        self.verdicts.scored()
+    }
+
     pub(super) fn rows(&self) -> u64 {
-        self.scored + self.failed + self.abstained
+        self.scored() + self.failed + self.abstained
     }
 
     /// The counts for bounds, where a passed row of a negative metric with an incomplete conversation counts as
     /// missing.
     pub(super) fn as_missing(&self) -> MissingCluster {
         MissingCluster {
-            passed: self.passed - self.incomplete,
-            scored: self.scored - self.incomplete,
+            passed: self.passed() - self.incomplete,
+            scored: self.scored() - self.incomplete,
             missing: self.failed + self.abstained + self.incomplete,
         }
     }
@@ -84,7 +88,7 @@ pub(super) struct Unit<'a> {
     pub(super) scenario: &'a str,
     pub(super) metric: &'a str,
     pub(super) metric_type: MetricType,
-    pub(super) counts: UnitCounts,
+    pub(super) counts: &'a UnitCounts,
 }
 
 impl TargetRows {
@@ -122,7 +126,7 @@ impl TargetRows {
         self.simulator.as_ref()
     }
 
-    /// Counts one row. `incomplete`: whether a reply of the target in its conversation is empty or cut off.
+    /// Counts one row; rows of a scenario and metric come in the order of the samples. `incomplete`: whether a reply of the target in its conversation is empty or cut off.
     pub fn push_row(&mut self, row: &ScoreRow<'_>, incomplete: bool) {
         self.judges.push_row(row);
         let Some(counts) = self.counts(row) else {
@@ -130,8 +134,7 @@ impl TargetRows {
         };
         match row.passed {
             Some(passed) => {
-                counts.scored += 1;
-                counts.passed += u64::from(passed);
+                counts.verdicts.push(passed);
                 let unsaid = incomplete && passed && row.metric_type == MetricType::Negative;
                 counts.incomplete += u64::from(unsaid);
             }
@@ -147,7 +150,7 @@ impl TargetRows {
         }
     }
 
-    /// Counts `scored` rows with a verdict of a scenario and metric, `passed` of which passed.
+    /// Counts `scored` rows with a verdict of a scenario and metric, `passed` of which passed, in an unknown order.
     pub fn push_counts(
         &mut self,
         (scenario, metric, metric_type): (&str, &str, MetricType),
@@ -156,12 +159,11 @@ impl TargetRows {
     ) {
         let places = self.places(scenario, metric, metric_type);
         if let Some(counts) = self.counts_at(places) {
-            counts.passed += passed.min(scored);
-            counts.scored += scored;
+            counts.verdicts.push_counts(passed, scored);
         }
     }
 
-    /// Counts one row of a scenario and metric.
+    /// Counts the row of the next sample of a scenario and metric.
     pub fn push_verdict(
         &mut self,
         (scenario, metric, metric_type): (&str, &str, MetricType),
@@ -197,7 +199,7 @@ impl TargetRows {
         let mut lost = BTreeMap::new();
         for unit in before.scored_units() {
             let here = self.unit(unit.scenario, unit.metric);
-            if here.is_none_or(|counts| counts.scored == 0) {
+            if here.is_none_or(|counts| counts.scored() == 0) {
                 *lost.entry(unit.metric.to_owned()).or_default() += 1;
             }
         }
@@ -226,14 +228,14 @@ impl TargetRows {
                 .iter()
                 .map(move |(metric, counts)| (scenario, *metric, counts))
         });
-        all.filter(|(_, _, counts)| counts.scored > 0)
+        all.filter(|(_, _, counts)| counts.scored() > 0)
             .filter_map(|(scenario, metric, counts)| {
                 let (metric, _) = self.metrics.get_index(metric)?;
                 Some(ScoredUnit {
                     scenario,
                     metric,
-                    passed: counts.passed,
-                    scored: counts.scored,
+                    passed: counts.passed(),
+                    scored: counts.scored(),
                 })
             })
     }
@@ -242,7 +244,9 @@ impl TargetRows {
     #[must_use]
     pub fn missing(&self) -> u64 {
         let units = self.scenarios.values().flatten();
-        units.map(|(_, counts)| counts.rows() - counts.scored).sum()
+        units
+            .map(|(_, counts)| counts.rows() - counts.scored())
+            .sum()
     }
 
     fn counts(&mut self, row: &ScoreRow<'_>) -> Option<&mut UnitCounts> {
@@ -297,7 +301,7 @@ impl TargetRows {
                         scenario,
                         metric,
                         metric_type: *metric_type,
-                        counts: *counts,
+                        counts,
                     });
                 }
             }

@@ -8,7 +8,7 @@ use serde_json::Value;
 pub fn cases(kind: &str, number: usize) -> Vec<Value> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../fixtures/reference/statistics_reference_2.json"
+        "/../../fixtures/reference/statistics_reference.json"
     );
     let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let cases = all[kind].as_array().unwrap().clone();
@@ -33,6 +33,12 @@ pub fn assert_near(ours: &Value, expected: &Value, case: &Value) {
                 let ours = ours
                     .get(key)
                     .unwrap_or_else(|| panic!("no {key} in {case}"));
+                assert_near(ours, expected, case);
+            }
+        }
+        (Value::Array(ours), Value::Array(expected)) => {
+            assert_eq!(ours.len(), expected.len(), "{case}");
+            for (ours, expected) in ours.iter().zip(expected) {
                 assert_near(ours, expected, case);
             }
         }

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use aggregator::statistics::TargetRows;
+use aggregator::statistics::{RowVerdict, TargetRows};
 use schema::{BaselineTarget, Benchmark, Extra, ModelId, Score, TargetRef};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -124,17 +124,17 @@ impl Exported {
                 score.target_model
             )
         })?;
-        // A row without a verdict is a unit without a verdict.
-        let (passed, scored) = match score.passed {
-            Some(passed) => (u64::from(passed), 1),
-            None => (0, 0),
+        let verdict = match score.passed {
+            Some(true) => RowVerdict::Yes,
+            Some(false) => RowVerdict::No,
+            None => RowVerdict::Abstained,
         };
         let unit = (
             score.id.as_str(),
             score.metric_id.as_str(),
             score.metric_type,
         );
-        target.rows.push_counts(unit, passed, scored);
+        target.rows.push_verdict(unit, verdict);
         Ok(())
     }
 

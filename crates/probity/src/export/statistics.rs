@@ -67,7 +67,15 @@ impl StatisticsSource {
             return (now, None);
         };
         match written.target(&now.target) {
-            Some(written) if same_rows(written, &now) => with_people(dir, written.clone(), &now),
+            // The effects of variants come from the rows too: a file of an earlier format tested them differently.
+            Some(written) if same_rows(written, &now) => {
+                let variants = now.variants.clone();
+                let written = TargetStatistics {
+                    variants,
+                    ..written.clone()
+                };
+                with_people(dir, written, &now)
+            }
             _ => {
                 let line = format!(
                     "statistics.json is not of the scores in the tree: rates and intervals are exported as the scores give them; \

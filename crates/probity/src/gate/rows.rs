@@ -7,12 +7,14 @@ use std::{
 
 use aggregator::{
     BaselineEvidence, GateEvidence, gate_answer,
-    statistics::{ScenarioIndex, TargetRows, compare, compare_in},
+    statistics::{
+        ScenarioIndex, TargetRows, compare, compare_in, corrected_comparisons, family_statistics,
+    },
 };
 use schema::{
     Baseline, ModelId, PhaseCost,
     gate::{GateQuantity, GateRate, GateResult, GateRule, GateRules},
-    statistics::{Comparison, DifferenceStatistics, RateStatistics},
+    statistics::{Comparison, DifferenceFamily, DifferenceStatistics, RateStatistics},
 };
 use store::{RunError, read_baseline};
 
@@ -57,7 +59,9 @@ pub(super) struct Check<'a> {
 
 impl ComparedRows {
     pub(super) fn new(rows: TargetRows, before: Option<TargetRows>, index: &ScenarioIndex) -> Self {
-        let compared = before.as_ref().map(|before| compare(&rows, before, index));
+        let compared = before
+            .as_ref()
+            .map(|before| corrected_comparisons(&[compare(&rows, before, index)]));
         let lost = before.as_ref().map(|before| rows.lost_since(before));
         Self {
             compared: compared.unwrap_or_default(),
@@ -124,7 +128,10 @@ impl ComparedRows {
             Selection::All => compared.next(),
             Selection::One(id) => compared.skip(1).find(|found| found.scope == *id),
             Selection::Several(_) => {
-                return compare_in(&self.rows, before, index, |metric| selection.has(metric));
+                let found = compare_in(&self.rows, before, index, |metric| selection.has(metric));
+                let found: Vec<_> = found.iter().collect();
+                let family = DifferenceFamily::Pooled;
+                return family_statistics(&found, family, index.alike()).pop();
             }
         };
         found.map(|found| found.difference.clone())

@@ -31,7 +31,9 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
         ..ReportSummary::default()
     };
     for name in &request.names {
-        summary.parts.push(benchmark(layout, name, request)?);
+        let part = benchmark(layout, name, request)?;
+        summary.problems.extend(earlier_format(layout, &part));
+        summary.parts.push(part);
     }
     for path in &request.safety {
         safety(path, request, &mut summary)?;
@@ -150,6 +152,19 @@ fn benchmark(
     Ok(part)
 }
 
+/// The line on a `statistics.json` of an earlier format, whose comparisons are to be computed again.
+fn earlier_format(layout: &Layout, part: &PartSummary) -> Option<String> {
+    let format = &part.statistics.format;
+    part.statistics.is_earlier().then(|| {
+        format!(
+            "{}: statistics.json has format {format}, whose comparisons were tested and corrected differently; `{} aggregate {}` rewrites it",
+            part.folder,
+            layout.command(),
+            part.folder
+        )
+    })
+}
+
 /// Reads `statistics.json`. Older trees have none: then the rates come with the rows, and the comparisons from the scores.
 fn statistics(layout: &Layout, dir: &BenchmarkDir) -> Option<Statistics> {
     if let Ok(written) = read_statistics(&dir.statistics()) {
@@ -164,6 +179,8 @@ fn statistics(layout: &Layout, dir: &BenchmarkDir) -> Option<Statistics> {
         format: Statistics::FORMAT.to_owned(),
         level: Statistics::LEVEL,
         method: Statistics::METHOD.to_owned(),
+
+        correction: Statistics::CORRECTION.to_owned(),
         targets: Vec::new(),
         comparisons: compared.comparisons,
         corrected_differences: compared.corrected_differences,

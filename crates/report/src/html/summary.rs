@@ -226,6 +226,8 @@ impl PartSummary {
                 format: Statistics::FORMAT.to_owned(),
                 level: Statistics::LEVEL,
                 method: Statistics::METHOD.to_owned(),
+
+                correction: Statistics::CORRECTION.to_owned(),
                 targets: Vec::new(),
                 comparisons: Vec::new(),
                 corrected_differences: Vec::new(),

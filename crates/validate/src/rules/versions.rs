@@ -26,7 +26,9 @@ pub(crate) fn check_version(kind: Kind, value: &Value) -> Option<Found> {
     };
     let version = value.pointer(pointer)?.as_str()?;
     let major = |version: &str| version.split('.').next().map(str::to_owned);
-    if major(version) == major(ours) {
+    // Statistics of format 1 are still read: `aggregate` rewrites them.
+    let is_earlier = kind == Kind::Statistics && major(version).as_deref() == Some("1");
+    if is_earlier || major(version) == major(ours) {
         return None;
     }
     let known = major(ours).unwrap_or_default();

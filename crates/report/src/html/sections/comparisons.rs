@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use schema::{
     ModelId,
-    statistics::{Comparison, DifferenceStatistics, Statistics},
+    statistics::{Comparison, DifferenceFamily, DifferenceStatistics, Statistics},
     text::counted,
 };
 
 use super::{Block, Section, SectionPart};
 use crate::{
-    comparisons::{DIFFER, cells, disagreement, pairs, signed},
+    comparisons::{P_CORRECTED, Pairs, cells, corrected_over, signed},
     sheet::{Axis, Cell, Column, Sheet, Strip},
     text::clean,
 };
@@ -29,7 +29,7 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     }
     let baseline = place.summary.baseline.as_ref();
     let all = oriented(&statistics.comparisons, baseline);
-    let pairs: Vec<&[Cow<'_, Comparison>]> = pairs_of(&all).collect();
+    let Pairs { pooled, pairs } = Pairs::of(all.iter().map(|one| &**one));
     if pairs.is_empty() {
         let note = match statistics.targets.len() > Statistics::MOST_COMPARED {
             true => format!(
@@ -42,13 +42,11 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
         };
         return place.section("comparisons", "Comparisons", vec![Block::Note(note)]);
     }
-    let mut blocks: Vec<Block> = sentences(&pairs).into_iter().map(Block::Lead).collect();
-    let found = all.iter().map(|comparison| &comparison.difference);
-    blocks.extend(disagreement(found).map(|note| Block::Note(note.to_owned())));
-    blocks.push(Block::Table(overall(place, &pairs)));
-    let lines: usize = pairs.iter().map(|pair| pair.len()).sum();
+    let mut blocks: Vec<Block> = sentences(&pooled).into_iter().map(Block::Lead).collect();
+    blocks.push(Block::Table(overall(place, &pooled)));
+    let lines: usize = pairs.iter().map(Vec::len).sum();
     let tables = pairs.iter().take(PAIRS);
-    blocks.extend(tables.filter_map(|pair| by_metric(place, pair, lines > MOST)));
+    blocks.extend(tables.filter_map(|pair| by_metric(place, pair, pairs.len(), lines > MOST)));
     place.section("comparisons", "Comparisons", blocks)
 }
 
@@ -89,32 +87,23 @@ fn swapped(comparison: &Comparison) -> Comparison {
     }
 }
 
-fn pairs_of<'c>(all: &'c [Cow<'c, Comparison>]) -> impl Iterator<Item = &'c [Cow<'c, Comparison>]> {
-    pairs(all, |comparison| (&comparison.a, &comparison.b))
-}
-
 /// Sentences on the pairs over all rows.
-fn sentences(pairs: &[&[Cow<'_, Comparison>]]) -> Vec<String> {
-    let firsts: Vec<&Comparison> = pairs
-        .iter()
-        .filter_map(|pair| pair.first())
-        .map(|first| &**first)
-        .collect();
-    let differ = |one: &&&Comparison| one.difference.says == DIFFER;
-    let count = firsts.iter().filter(differ).count();
-    let mut said: Vec<String> = match firsts.len() > SAID {
-        true => firsts
+fn sentences(pooled: &[&Comparison]) -> Vec<String> {
+    let differ = |one: &&&Comparison| one.difference.differs();
+    let count = pooled.iter().filter(differ).count();
+    let mut said: Vec<String> = match pooled.len() > SAID {
+        true => pooled
             .iter()
             .filter(differ)
             .take(SAID)
             .map(|one| sentence(one))
             .collect(),
-        false => firsts.iter().map(|one| sentence(one)).collect(),
+        false => pooled.iter().map(|one| sentence(one)).collect(),
     };
-    if firsts.len() > SAID {
+    if pooled.len() > SAID {
         said.push(format!(
             "{count} of {} differ over all rows.",
-            counted(firsts.len() as u64, "pair", "pairs")
+            counted(pooled.len() as u64, "pair", "pairs")
         ));
     }
     said
@@ -123,10 +112,10 @@ fn sentences(pairs: &[&[Cow<'_, Comparison>]]) -> Vec<String> {
 fn sentence(comparison: &Comparison) -> String {
     let (a, b) = (clean(comparison.a.as_str()), clean(comparison.b.as_str()));
     let found = &comparison.difference;
-    if found.says != DIFFER {
+    if !found.differs() {
         return format!("{a} and {b}: {}.", clean(&found.says));
     }
-    let [rate_a, rate_b, _, interval, p] = cells(found);
+    let [rate_a, rate_b, _, interval, _, p] = cells(found);
     let how = match found.difference > 0.0 {
         true => "more",
         false => "less",
@@ -136,7 +125,7 @@ fn sentence(comparison: &Comparison) -> String {
         false => format!("p {p}"),
     };
     format!(
-        "{a} passes {how} often than {b}: {rate_a} against {rate_b}, a difference of {}, 95% interval {interval}, {p}.",
+        "{a} passes {how} often than {b}: {rate_a} against {rate_b}, a difference of {}, 95% interval {interval}, corrected {p}.",
         signed(found.difference)
     )
 }
@@ -149,28 +138,32 @@ fn columns(names: Vec<Column>) -> Vec<Column> {
         Column::number("rate B").wide(),
         Column::number("difference").drawn(),
         Column::number("95% interval").drawn(),
-        Column::number("p (Holm)"),
+        Column::number("scenarios that differ").wide(),
+        Column::number(P_CORRECTED),
         Column::words("says"),
     ]);
     columns
 }
 
 /// The table of the pairs over all rows.
-fn overall(place: &SectionPart<'_>, pairs: &[&[Cow<'_, Comparison>]]) -> Sheet {
+fn overall(place: &SectionPart<'_>, pooled: &[&Comparison]) -> Sheet {
     let names = vec![Column::name("A"), Column::name("B")];
     let mut sheet = Sheet::new(
         "comparisons",
         "Pairs over all rows, A less B",
         columns(names),
     );
-    for first in pairs.iter().filter_map(|pair| pair.first()) {
+    for first in pooled {
         let name = |id: &ModelId| Cell::linked(id.as_str(), place.link(Some(id), None));
         let mut row = vec![name(&first.a), name(&first.b)];
         row.extend(found(place, first, None));
         sheet.row(row);
     }
+    let differences = pooled.iter().map(|one| &one.difference);
+    sheet.notes.extend(corrected_over(differences));
     sheet.notes.push(
-        "A difference is A less B, over the scenarios that both have a verdict for. Two models differ where p is 0.05 or less, and nowhere else."
+        "A difference is A less B, over the scenarios that both have a verdict for. Two models differ where the corrected p is 0.05 or less, \
+         and nowhere else."
             .to_owned(),
     );
     sheet
@@ -179,10 +172,14 @@ fn overall(place: &SectionPart<'_>, pairs: &[&[Cow<'_, Comparison>]]) -> Sheet {
 /// The table of a pair by metric; `None` if there is only one metric.
 fn by_metric(
     place: &SectionPart<'_>,
-    pair: &[Cow<'_, Comparison>],
+    pair: &[&Comparison],
+    pairs: usize,
     is_short: bool,
 ) -> Option<Block> {
-    let (first, metrics) = pair.split_first()?;
+    let first = pair.first()?;
+    let pooled = DifferenceFamily::Pooled;
+    let metrics = pair.iter().filter(|one| one.difference.family != pooled);
+    let metrics: Vec<&&Comparison> = metrics.collect();
     if metrics.len() < 2 {
         return None;
     }
@@ -193,8 +190,8 @@ fn by_metric(
     );
     let mut sheet = Sheet::new("comparison", title, columns(vec![Column::name("metric")]));
     let mut left_out: u64 = 0;
-    for comparison in metrics {
-        if is_short && comparison.difference.says != DIFFER {
+    for comparison in &metrics {
+        if is_short && !comparison.difference.differs() {
             left_out += 1;
             continue;
         }
@@ -203,6 +200,12 @@ fn by_metric(
         row.extend(found(place, comparison, Some(&comparison.scope)));
         sheet.row(row);
     }
+    let differences = metrics.iter().map(|one| &one.difference);
+    let note = corrected_over(differences);
+    sheet.notes.extend(note.map(|note| match pairs {
+        1 => note,
+        _ => format!("{note} These are the metrics of all pairs."),
+    }));
     if left_out > 0 {
         let metrics = counted(left_out, "metric", "metrics");
         sheet
@@ -215,7 +218,7 @@ fn by_metric(
 /// The cells of a difference, the drawing first.
 fn found(place: &SectionPart<'_>, comparison: &Comparison, metric: Option<&str>) -> Vec<Cell> {
     let found = &comparison.difference;
-    let [rate_a, rate_b, difference, interval, p] = cells(found);
+    let [rate_a, rate_b, difference, interval, differ, p] = cells(found);
     let link = |id: &ModelId| place.link(Some(id), metric);
     let strip = difference_strip(found, place.series(&comparison.a), &comparison.scope);
     vec![
@@ -224,6 +227,7 @@ fn found(place: &SectionPart<'_>, comparison: &Comparison, metric: Option<&str>)
         Cell::linked(rate_b, link(&comparison.b)),
         difference.into(),
         interval.into(),
+        differ.into(),
         p.into(),
         says(found),
     ]
@@ -231,7 +235,7 @@ fn found(place: &SectionPart<'_>, comparison: &Comparison, metric: Option<&str>)
 
 /// The conclusion, with a class for its direction.
 pub(super) fn says(found: &DifferenceStatistics) -> Cell {
-    let class = match (found.says == DIFFER, found.difference > 0.0) {
+    let class = match (found.differs(), found.difference > 0.0) {
         (false, _) => "same",
         (true, true) => "better",
         (true, false) => "worse",
@@ -240,14 +244,14 @@ pub(super) fn says(found: &DifferenceStatistics) -> Cell {
 }
 
 pub(super) fn difference_strip(found: &DifferenceStatistics, series: usize, what: &str) -> Strip {
-    let [.., interval, p] = cells(found);
+    let [_, _, _, interval, _, p] = cells(found);
     Strip {
         estimate: Some(found.difference),
         interval: Some((found.lower, found.upper)),
         bounds: None,
         series,
         title: format!(
-            "{what}: difference {}, 95% interval {interval}, p {p}: {}",
+            "{what}: difference {}, 95% interval {interval}, corrected p {p}: {}",
             signed(found.difference),
             found.says
         ),

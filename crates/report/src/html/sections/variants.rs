@@ -1,10 +1,15 @@
 //! The effects of variants, and how often all samples of a scenario pass.
 
-use schema::{ModelId, statistics::ReliabilityStatistics};
+use schema::{
+    ModelId,
+    statistics::{
+        DifferenceFamily, ReliabilityStatistics, VariantEffectStatistics, VariantStatistics,
+    },
+};
 
 use super::{Block, Section, SectionPart, comparisons};
 use crate::{
-    comparisons::{cells, disagreement},
+    comparisons::{P_CORRECTED, cells, corrected_over},
     numbers::{compact_interval, percent},
     sheet::{Axis, Cell, Column, Sheet, Strip},
     text::clean,
@@ -21,63 +26,106 @@ fn folded(sheet: Sheet) -> Block {
 }
 
 pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
-    let blocks = [effects(place), flips(place)];
+    let pooled = effects(place, DifferenceFamily::Pooled);
+    let by_metric = effects(place, DifferenceFamily::Metric);
+    let blocks = [pooled, by_metric, flips(place)];
     let blocks = blocks.into_iter().filter(|sheet| !sheet.is_empty());
     place.section("variants", "Variants", blocks.map(folded).collect())
 }
 
-/// The table that compares the values of each axis.
-fn effects(place: &SectionPart<'_>) -> Sheet {
-    let columns = vec![
-        Column::name("metric"),
-        Column::name("axis"),
-        Column::name("value"),
+/// The table that compares the values of each axis, over all rows or by metric.
+fn effects(place: &SectionPart<'_>, family: DifferenceFamily) -> Sheet {
+    let (id, title, names) = match family {
+        DifferenceFamily::Pooled => (
+            "variants",
+            "Each value beside the others, over all rows",
+            vec![Column::name("axis"), Column::name("value")],
+        ),
+        DifferenceFamily::Metric => (
+            "variants-by-metric",
+            "Each value beside the others, by metric",
+            vec![
+                Column::name("metric"),
+                Column::name("axis"),
+                Column::name("value"),
+            ],
+        ),
+    };
+    let columns = names.into_iter().chain([
         Column::chart(Axis::Difference),
         Column::number("rate").wide(),
         Column::number("others").wide(),
         Column::number("difference").drawn(),
         Column::number("95% interval").drawn(),
-        Column::number("p (Holm)"),
+        Column::number("scenarios that differ").wide(),
+        Column::number(P_CORRECTED),
         Column::words("says"),
-    ];
-    let mut sheet = Sheet::new("variants", "Each value beside the others", columns);
+    ]);
+    let mut sheet = Sheet::new(id, title, columns.collect());
     for target in &place.part.statistics.targets {
-        let some = target
-            .variants
-            .iter()
-            .any(|variant| !variant.effects.is_empty());
-        if some {
-            head(place, &mut sheet, &target.target);
+        let variants = target.variants.iter();
+        let shown = variants.flat_map(|variant| {
+            let effects = variant.effects.iter();
+            effects.map(move |effect| (variant, effect))
+        });
+        let shown = shown.filter(|(_, effect)| effect.difference.family == family);
+        let shown: Vec<_> = shown.collect();
+        if shown.is_empty() {
+            continue;
         }
-        for variant in &target.variants {
-            for effect in &variant.effects {
-                let found = &effect.difference;
-                let [rate, others, difference, interval, p] = cells(found);
-                let link = place.link(Some(&target.target), Some(&variant.metric));
-                let what = format!("{} {}", variant.axis, effect.value);
-                let series = place.series(&target.target);
-                let strip = comparisons::difference_strip(found, series, &what);
-                sheet.row(vec![
-                    place.metric(&variant.metric, link.clone()),
-                    variant.axis.clone().into(),
-                    effect.value.clone().into(),
-                    Cell::drawn(strip, Some(link)),
-                    rate.into(),
-                    others.into(),
-                    difference.into(),
-                    interval.into(),
-                    p.into(),
-                    comparisons::says(found),
-                ]);
-            }
+        head(place, &mut sheet, &target.target);
+        for (variant, effect) in &shown {
+            sheet.row(effect_row(place, &target.target, variant, effect));
         }
+        let differences = shown.iter().map(|(_, effect)| &effect.difference);
+        let note = corrected_over(differences);
+        sheet
+            .notes
+            .extend(note.map(|note| of_target(place, &target.target, &note)));
     }
-    let targets = place.part.statistics.targets.iter();
-    let variants = targets.flat_map(|target| &target.variants);
-    let effects = variants.flat_map(|variant| &variant.effects);
-    let note = disagreement(effects.map(|effect| &effect.difference));
-    sheet.notes.extend(note.map(str::to_owned));
     sheet
+}
+
+/// A note on one target, with its name if there are several.
+fn of_target(place: &SectionPart<'_>, target: &ModelId, note: &str) -> String {
+    match place.part.statistics.targets.len() {
+        1 => note.to_owned(),
+        _ => format!(
+            "Effects of {}: {}",
+            clean(target.as_str()),
+            note.to_lowercase()
+        ),
+    }
+}
+
+fn effect_row(
+    place: &SectionPart<'_>,
+    target: &ModelId,
+    variant: &VariantStatistics,
+    effect: &VariantEffectStatistics,
+) -> Vec<Cell> {
+    let found = &effect.difference;
+    let [rate, others, difference, interval, differ, p] = cells(found);
+    let is_pooled = found.family == DifferenceFamily::Pooled;
+    let metric = (!is_pooled).then_some(variant.scope.as_str());
+    let link = place.link(Some(target), metric);
+    let what = format!("{} {}", variant.axis, effect.value);
+    let strip = comparisons::difference_strip(found, place.series(target), &what);
+    let mut cells: Vec<Cell> = Vec::new();
+    cells.extend(metric.map(|metric| place.metric(metric, link.clone())));
+    cells.extend([
+        variant.axis.clone().into(),
+        effect.value.clone().into(),
+        Cell::drawn(strip, Some(link)),
+        rate.into(),
+        others.into(),
+        difference.into(),
+        interval.into(),
+        differ.into(),
+        p.into(),
+        comparisons::says(found),
+    ]);
+    cells
 }
 
 /// Adds a heading before the rows of a target if there are several targets.
@@ -98,13 +146,16 @@ fn flips(place: &SectionPart<'_>) -> Sheet {
     ];
     let mut sheet = Sheet::new("flips", "Verdicts that differ", columns);
     for target in &place.part.statistics.targets {
-        if !target.variants.is_empty() {
+        // Flips are by metric: those of different metrics are not mixed.
+        let is_known = |variant: &&VariantStatistics| variant.differ_between_variants.is_some();
+        let known: Vec<_> = target.variants.iter().filter(is_known).collect();
+        if !known.is_empty() {
             head(place, &mut sheet, &target.target);
         }
-        for variant in &target.variants {
-            let link = place.link(Some(&target.target), Some(&variant.metric));
+        for variant in known {
+            let link = place.link(Some(&target.target), Some(&variant.scope));
             sheet.row(vec![
-                place.metric(&variant.metric, link),
+                place.metric(&variant.scope, link),
                 variant.axis.clone().into(),
                 percent(variant.differ_between_variants).into(),
                 percent(variant.differ_between_samples).into(),
