@@ -120,7 +120,7 @@ pub fn paired_difference(units: &[PairedUnit<'_>]) -> Option<Difference> {
 /// Adds the first rows of a unit to its block; false if they are unknown.
 fn add_unit(block: &mut Block, unit: &PairedUnit<'_>) -> bool {
     let is_equal = unit.a.scored() == unit.b.scored();
-    if !is_equal && !(unit.a.is_ordered() && unit.b.is_ordered()) {
+    if !(is_equal || unit.a.is_ordered() && unit.b.is_ordered()) {
         return false;
     }
     let rows = unit.rows();
