@@ -8,11 +8,11 @@
 use schema::{
     PhaseCost,
     gate::{GateAnswer, GateQuantity, GateRequirement, GateSide},
-    statistics::{DifferenceStatistics, MissingRows, RateStatistics},
+    statistics::{MissingRows, RateStatistics},
     text::counted,
 };
 
-use crate::statistics::{AlikeBy, float};
+use crate::statistics::{AlikeBy, GateComparison, float};
 
 /// The numbers that a rule is evaluated on, for one target and scope.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,8 @@ pub struct GateEvidence<'a> {
 pub enum BaselineEvidence<'a> {
     /// There is no baseline of the target.
     NoTarget,
-    /// The difference, if a scenario has a verdict on both sides, and how many scenarios and metrics have one in the baseline alone.
-    Compared(Option<&'a DifferenceStatistics>, u64),
+    /// The difference, if a scenario has a verdict on both sides.
+    Compared(Option<&'a GateComparison>),
 }
 
 /// Whether a rule holds.
@@ -69,7 +69,7 @@ pub fn gate_answer(
     let limit = require.limit;
     match require.quantity {
         GateQuantity::Lower | GateQuantity::Upper => rate_answer(require, max_missing, evidence),
-        GateQuantity::Difference => difference_answer(require, max_missing, evidence).into(),
+        GateQuantity::Difference => difference_answer(require, max_missing, evidence),
         GateQuantity::Missing => missing_answer(limit, evidence).into(),
         GateQuantity::Cost => cost_answer(limit, evidence).into(),
     }
@@ -184,87 +184,101 @@ fn difference_answer(
     require: GateRequirement,
     max_missing: f64,
     evidence: &GateEvidence<'_>,
-) -> (GateAnswer, String) {
-    let undecided = |reason: String| (GateAnswer::Inconclusive, reason);
+) -> GateDecision {
+    let undecided = |reason: String| (GateAnswer::Inconclusive, reason).into();
     let alike = evidence.alike;
-    let (found, lost) = match evidence.baseline {
+    let found = match evidence.baseline {
         BaselineEvidence::NoTarget => {
             return undecided("the baseline has no rows of this target".to_owned());
         }
-        BaselineEvidence::Compared(None, _) => {
+        BaselineEvidence::Compared(None) => {
             let what = match alike {
                 AlikeBy::BaseScenario => "scenario",
                 AlikeBy::Case => "case",
             };
             return undecided(format!("no {what} has a verdict here and in the baseline"));
         }
-        BaselineEvidence::Compared(Some(found), lost) => (found, lost),
+        BaselineEvidence::Compared(Some(found)) => found,
     };
-    if found.scenarios == 1 {
+    if found.measured.scenarios == 1 {
         return undecided(format!("{} says nothing of others", alike.one()));
     }
-    let share = float(lost) / float(lost + found.units);
-    if share > max_missing {
-        return undecided(format!(
-            "{lost} of {} units with a verdict in the baseline have none here ({}, more than {})",
-            lost + found.units,
-            percent(share),
-            percent(max_missing)
-        ));
+    let missing = found.missing_here + found.missing_before;
+    let is_let_go = found.missing_share <= max_missing;
+    let (lower, upper) = match is_let_go {
+        true => (found.measured.lower, found.measured.upper),
+        false => (found.lower, found.upper),
+    };
+    let (answer, reason) = ends_answer(require, lower, upper, &found.measured.says);
+    let reason = match missing {
+        0 => reason,
+        _ => format!("{reason}, {}", how_missing_compare(found, max_missing)),
+    };
+    GateDecision {
+        answer,
+        reason,
+        left_out: if is_let_go { missing } else { 0 },
     }
-    compared_answer(require, found)
 }
 
-/// Compares the interval of a difference, and its p-value, with a limit.
-fn compared_answer(require: GateRequirement, found: &DifferenceStatistics) -> (GateAnswer, String) {
+/// Compares the ends of a difference's interval with a limit.
+fn ends_answer(
+    require: GateRequirement,
+    lower: f64,
+    upper: f64,
+    says: &str,
+) -> (GateAnswer, String) {
     let GateRequirement { side, limit, .. } = require;
     let shown = |value| number(value, limit);
-    let (lower, upper) = (found.lower, found.upper);
-    let is_high = side == GateSide::AtLeast;
-    // Whether the interval supports the rule, and whether it contradicts it.
-    let (holds, misses) = match is_high {
-        true => (lower >= limit, upper < limit),
-        false => (upper <= limit, lower > limit),
-    };
-    // Whether the limit says how much worse the target may get, or how much better it has to get.
-    let allows_worse = if is_high { limit < 0.0 } else { limit > 0.0 };
-    let asks_better = if is_high { limit > 0.0 } else { limit < 0.0 };
     let at_least = format!("the difference is {} or more", shown(lower));
     let at_most = format!("the difference is {} at most", shown(upper));
-    // An answer that says that the two differ also needs the corrected p-value.
-    let differ = found.differs();
-    let p = match found.p_corrected {
-        Some(p) => format!("p {p:.3} (corrected)"),
-        None => "no p-value".to_owned(),
-    };
-    if holds && (allows_worse || differ) {
-        (GateAnswer::Pass, if is_high { at_least } else { at_most })
-    } else if misses && (asks_better || differ) {
-        let missed = match is_high {
-            true => format!("{at_most}, below {limit}"),
-            false => format!("{at_least}, above {limit}"),
-        };
-        let shown_by = match asks_better {
-            true => String::new(),
-            false => format!("; {p}"),
-        };
-        (GateAnswer::Fail, format!("{missed}{shown_by}"))
-    } else {
-        let reason = match holds || misses {
-            true => format!(
-                "{} to {} leaves {limit} out, and {p} does not show it",
+    match side {
+        GateSide::AtLeast if lower >= limit => (GateAnswer::Pass, at_least),
+        GateSide::AtLeast if upper < limit => {
+            (GateAnswer::Fail, format!("{at_most}, below {limit}"))
+        }
+        GateSide::AtMost if upper <= limit => (GateAnswer::Pass, at_most),
+        GateSide::AtMost if lower > limit => {
+            (GateAnswer::Fail, format!("{at_least}, above {limit}"))
+        }
+        _ => (
+            GateAnswer::Inconclusive,
+            format!(
+                "{limit} is within {} to {}: {says}",
                 shown(lower),
                 shown(upper)
             ),
-            false => format!(
-                "{limit} is within {} to {}: {}",
-                shown(lower),
-                shown(upper),
-                found.says
-            ),
-        };
-        (GateAnswer::Inconclusive, reason)
+        ),
     }
+}
+
+/// What the missing rows of both sides mean for a decision.
+fn how_missing_compare(found: &GateComparison, max_missing: f64) -> String {
+    let words = |n: u64, place: &str| {
+        (n > 0).then(|| format!("{} {place}", counted(n, "missing row", "missing rows")))
+    };
+    let parts = [
+        words(found.missing_here, "here"),
+        words(found.missing_before, "in the baseline"),
+    ];
+    let words = parts
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" and ");
+    let share = percent(found.missing_share);
+    if found.missing_share <= max_missing {
+        return format!("with {words} left out ({share})");
+    }
+    let more = match max_missing > 0.0 {
+        true => format!(", more than {}", percent(max_missing)),
+        false => String::new(),
+    };
+    let why = match found.samples_changed {
+        true => "; the number of samples changed",
+        false => "",
+    };
+    format!("whatever {words} would have been ({share}{more}{why})")
 }
 
 /// The rows that the bounds count as missing: rows without a verdict, and passed rows of negative metrics whose reply is

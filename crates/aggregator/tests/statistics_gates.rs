@@ -56,6 +56,7 @@ fn result(rate: RateStatistics, require: GateRequirement, max_missing: f64) -> G
         left_out: decision.left_out,
         not_run: 0,
         difference: None,
+        difference_bounds: None,
         cost: None,
     }
 }

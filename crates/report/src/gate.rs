@@ -138,8 +138,16 @@ pub(crate) fn found(result: &GateResult) -> String {
             Some(found) => format!(
                 "{} ({} to {})",
                 signed(found.difference),
-                signed(found.lower),
-                signed(found.upper)
+                signed(
+                    result
+                        .difference_bounds
+                        .map_or(found.lower, |ends| ends.lower)
+                ),
+                signed(
+                    result
+                        .difference_bounds
+                        .map_or(found.upper, |ends| ends.upper)
+                )
             ),
             None => UNKNOWN.to_owned(),
         },
@@ -179,6 +187,7 @@ mod tests {
             left_out: 0,
             not_run: 0,
             difference: None,
+            difference_bounds: None,
             cost: None,
         };
         GateReport {

@@ -32,6 +32,7 @@ mod compare;
 mod corrected;
 mod difference;
 mod family;
+mod gate_difference;
 mod graded;
 mod interchange;
 mod interval;
@@ -65,6 +66,7 @@ pub use corrected::{
 };
 pub use difference::{Difference, PairedUnit, paired_difference};
 pub use family::family_statistics;
+pub use gate_difference::{GateComparison, GateDifference, gate_comparisons, gate_difference};
 pub use graded::support_grades;
 pub use interchange::{Block, DifferenceTest, InterchangeTest, interchange_test};
 pub use interval::{ClusteredRate, clustered_rate};

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use aggregator::statistics::{ScenarioIndex, TargetRows};
 use schema::{
     Baseline, BaselineTarget, Benchmark, CostSum, Metric, MetricType, ModelId, PhaseCost,
-    gate::{
-        BetterRate, GateAnswer, GateRate, GateReport, GateResult, GateRule, GateRules, GateScope,
-    },
+    gate::{BetterRate, GateAnswer, GateRate, GateReport, GateRule, GateRules, GateScope},
     statistics::{RateStatistics, Rates},
 };
 use store::{
@@ -22,8 +20,8 @@ use store::{
 
 pub(crate) use self::rows::is_about;
 use self::rows::{
-    Check, ComparedRows, OTHER_BENCHMARK, Selection, UNLIKE, compares, no_rule, open_baseline,
-    refuse,
+    Check, ComparedRows, OTHER_BENCHMARK, OpenResult, Selection, UNLIKE, answers, compares,
+    no_rule, open_baseline, refuse,
 };
 pub use self::safety::{check_safety_gate, gate_safety};
 use crate::baseline::gated_targets;
@@ -74,10 +72,11 @@ pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateRe
         benchmark: &benchmark,
         rules: &rules,
     };
-    let mut results = Vec::new();
+    let mut open = Vec::new();
     for id in &targets {
-        results.extend(tree.target(id)?);
+        open.extend(tree.target(id)?);
     }
+    let results = answers(&rules, open);
     if results.is_empty() {
         return Err(no_rule(options, &targets));
     }
@@ -171,7 +170,7 @@ struct GatedTree<'a> {
 }
 
 impl GatedTree<'_> {
-    fn target(&self, id: &ModelId) -> Result<Vec<GateResult>, RunError> {
+    fn target(&self, id: &ModelId) -> Result<Vec<OpenResult>, RunError> {
         if !self.rules.rules.iter().any(|rule| is_about(rule, id)) {
             return Ok(Vec::new());
         }
@@ -211,7 +210,7 @@ impl GatedTree<'_> {
         costs.values().for_each(|entry| sum.add(&entry.cost));
         Ok(GatedTarget {
             tree: self,
-            rows: ComparedRows::new(rows, before, &self.index),
+            rows: ComparedRows::new(rows, before),
             rates,
             not_run,
             cost: (!costs.is_empty()).then(|| sum.total()),
@@ -246,7 +245,7 @@ struct GatedTarget<'a> {
 }
 
 impl GatedTarget<'_> {
-    fn result(&self, number: usize, rule: &GateRule, scope: &GateScope) -> GateResult {
+    fn result(&self, number: usize, rule: &GateRule, scope: &GateScope) -> OpenResult {
         let metrics = self.metrics(scope);
         let selection = match scope {
             GateScope::Metric(id) => Selection::One(id),
@@ -259,7 +258,6 @@ impl GatedTarget<'_> {
         let not_run = not_run.filter(|(metric, _)| selection.has(metric));
         let not_run = not_run.map(|(_, rows)| rows).sum();
         let check = Check {
-            rules: self.tree.rules,
             number,
             rule,
             scope: scope.to_string(),
@@ -268,7 +266,7 @@ impl GatedTarget<'_> {
             not_run,
             cost: self.cost,
         };
-        self.rows.result(check, &self.tree.index, GateRate::Passed)
+        self.rows.check(check, &self.tree.index, GateRate::Passed)
     }
 
     fn rate(&self, scope: &GateScope) -> RateStatistics {

@@ -8,27 +8,28 @@ use std::{
 use aggregator::{
     BaselineEvidence, GateEvidence, gate_answer,
     statistics::{
-        ScenarioIndex, TargetRows, compare, compare_in, corrected_comparisons, family_statistics,
+        AlikeBy, GateComparison, GateDifference, ScenarioIndex, TargetRows, gate_comparisons,
+        gate_difference,
     },
 };
 use schema::{
     Baseline, ModelId, PhaseCost,
-    gate::{GateQuantity, GateRate, GateResult, GateRule, GateRules},
-    statistics::{Comparison, DifferenceFamily, DifferenceStatistics, RateStatistics},
+    gate::{
+        DifferenceBounds, GateQuantity, GateRate, GateRequirement, GateResult, GateRule, GateRules,
+    },
+    statistics::RateStatistics,
 };
 use store::{RunError, read_baseline};
 
 use super::GateOptions;
 
+/// The group of rows of safety results that were not run: which cases they are is unknown, so they are not compared.
+pub(super) const NOT_RUN: &str = "";
+
 /// Rows, and the same rows in the baseline.
 pub(super) struct ComparedRows {
-    pub(super) rows: TargetRows,
-    /// Its rows in the baseline.
+    rows: TargetRows,
     before: Option<TargetRows>,
-    /// The comparisons of its rows with the baseline, over all rows and by metric.
-    compared: Vec<Comparison>,
-    /// The number of units of each metric that have a verdict only in the baseline.
-    lost: BTreeMap<String, u64>,
 }
 
 /// The rows that a rule applies to.
@@ -43,7 +44,6 @@ pub(super) enum Selection<'a> {
 
 /// A rule for one selection of rows.
 pub(super) struct Check<'a> {
-    pub(super) rules: &'a GateRules,
     /// Its number, from 1.
     pub(super) number: usize,
     pub(super) rule: &'a GateRule,
@@ -58,84 +58,112 @@ pub(super) struct Check<'a> {
 }
 
 impl ComparedRows {
-    pub(super) fn new(rows: TargetRows, before: Option<TargetRows>, index: &ScenarioIndex) -> Self {
-        let compared = before
-            .as_ref()
-            .map(|before| corrected_comparisons(&[compare(&rows, before, index)]));
-        let lost = before.as_ref().map(|before| rows.lost_since(before));
-        Self {
-            compared: compared.unwrap_or_default(),
-            lost: lost.unwrap_or_default(),
-            before,
-            rows,
-        }
+    pub(super) fn new(rows: TargetRows, before: Option<TargetRows>) -> Self {
+        Self { rows, before }
     }
 
-    /// Checks a rule against the rows. `to_rate`: the form of the rate in the result.
-    pub(super) fn result(
+    /// A rule for the rows, before the differences of all its targets and metrics are corrected.
+    pub(super) fn check(
         &self,
         check: Check<'_>,
         index: &ScenarioIndex,
-        to_rate: impl Fn(RateStatistics) -> GateRate,
-    ) -> GateResult {
-        let Check { rule, rate, .. } = check;
-        let quantity = rule.require.quantity;
+        to_rate: fn(RateStatistics) -> GateRate,
+    ) -> OpenResult {
+        let quantity = check.rule.require.quantity;
         let before = self.before.as_ref();
         let before = before.filter(|_| quantity == GateQuantity::Difference);
-        let difference = before.and_then(|before| self.difference(before, index, &check.selection));
-        let cost = check.cost.filter(|_| quantity == GateQuantity::Cost);
-        let lost = self.lost.iter();
-        let lost = lost.filter(|(metric, _)| check.selection.has(metric));
-        let lost = lost.map(|(_, units)| units).sum();
-        let evidence = GateEvidence {
-            rate: &rate,
-            alike: index.alike(),
-            not_run: check.not_run,
-            baseline: match before {
-                None => BaselineEvidence::NoTarget,
-                Some(_) => BaselineEvidence::Compared(difference.as_ref(), lost),
-            },
-            cost,
-        };
-        let decision = gate_answer(rule.require, check.rules.max_missing, &evidence);
-        GateResult {
+        let is_in = |metric: &str| metric != NOT_RUN && check.selection.has(metric);
+        OpenResult {
             target: self.rows.target().clone(),
             rule: check.number,
-            name: rule.name.clone(),
+            name: check.rule.name.clone(),
             scope: check.scope,
-            requires: rule.require,
+            require: check.rule.require,
+            rate: check.rate,
+            to_rate,
+            not_run: check.not_run,
+            alike: index.alike(),
+            has_baseline: before.is_some(),
+            difference: before.and_then(|before| gate_difference(&self.rows, before, index, is_in)),
+            cost: check.cost.filter(|_| quantity == GateQuantity::Cost),
+        }
+    }
+}
+
+/// A rule for one selection of rows, without its answer.
+pub(super) struct OpenResult {
+    target: ModelId,
+    rule: usize,
+    name: Option<String>,
+    scope: String,
+    require: GateRequirement,
+    rate: RateStatistics,
+    to_rate: fn(RateStatistics) -> GateRate,
+    not_run: u64,
+    alike: AlikeBy,
+    /// Whether the rule compares, and the baseline has the target.
+    has_baseline: bool,
+    difference: Option<GateDifference>,
+    cost: Option<PhaseCost>,
+}
+
+impl OpenResult {
+    fn answered(self, max_missing: f64, compared: Option<GateComparison>) -> GateResult {
+        let evidence = GateEvidence {
+            rate: &self.rate,
+            alike: self.alike,
+            not_run: self.not_run,
+            baseline: match self.has_baseline {
+                false => BaselineEvidence::NoTarget,
+                true => BaselineEvidence::Compared(compared.as_ref()),
+            },
+            cost: self.cost,
+        };
+        let decision = gate_answer(self.require, max_missing, &evidence);
+        let ends = compared.as_ref().map(|found| match decision.left_out {
+            0 => (found.lower, found.upper),
+            _ => (found.measured.lower, found.measured.upper),
+        });
+        GateResult {
+            target: self.target,
+            rule: self.rule,
+            name: self.name,
+            scope: self.scope,
+            requires: self.require,
             answer: decision.answer,
             reason: decision.reason,
             left_out: decision.left_out,
-            difference,
-            not_run: check.not_run,
-            rate: to_rate(rate),
-            cost,
+            difference: compared.map(|found| found.measured),
+            difference_bounds: ends.map(|(lower, upper)| DifferenceBounds { lower, upper }),
+            not_run: self.not_run,
+            rate: (self.to_rate)(self.rate),
+            cost: self.cost,
         }
     }
+}
 
-    /// The difference from the baseline. `None` if nothing can be compared.
-    fn difference(
-        &self,
-        before: &TargetRows,
-        index: &ScenarioIndex,
-        selection: &Selection<'_>,
-    ) -> Option<DifferenceStatistics> {
-        // The comparison of all rows comes first, followed by those of metrics, which are corrected
-        // over the metrics.
-        let mut compared = self.compared.iter();
-        let found = match selection {
-            Selection::All => compared.next(),
-            Selection::One(id) => compared.skip(1).find(|found| found.scope == *id),
-            Selection::Several(_) => {
-                let found = compare_in(&self.rows, before, index, |metric| selection.has(metric));
-                let found: Vec<_> = found.iter().collect();
-                let family = DifferenceFamily::Pooled;
-                return family_statistics(&found, family, index.alike()).pop();
-            }
-        };
-        found.map(|found| found.difference.clone())
+/// The answers, in the order of `open`. The differences of each rule, over its targets and metrics, are corrected together.
+pub(super) fn answers(rules: &GateRules, open: Vec<OpenResult>) -> Vec<GateResult> {
+    let mut families: BTreeMap<usize, Vec<&GateDifference>> = BTreeMap::new();
+    for result in &open {
+        let family = families.entry(result.rule).or_default();
+        family.extend(&result.difference);
     }
+    let alike = open.first().map(|result| result.alike).unwrap_or_default();
+    let mut compared: BTreeMap<usize, _> = families
+        .into_iter()
+        .map(|(rule, family)| (rule, gate_comparisons(&family, alike).into_iter()))
+        .collect();
+    let results = open.into_iter();
+    results
+        .map(|result| {
+            let compared = match result.difference {
+                Some(_) => compared.get_mut(&result.rule).and_then(Iterator::next),
+                None => None,
+            };
+            result.answered(rules.max_missing, compared)
+        })
+        .collect()
 }
 
 impl Selection<'_> {

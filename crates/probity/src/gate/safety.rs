@@ -6,10 +6,10 @@ use aggregator::statistics::ScenarioIndex;
 use schema::{
     Baseline, Hazard, MetricType, ModelId, PhaseCost,
     gate::{
-        BetterRate, GateAnswer, GateRate, GateReport, GateResult, GateRule, GateRules, GateScope,
-        GroupScope, SafetyScope,
+        BetterRate, GateAnswer, GateRate, GateReport, GateRule, GateRules, GateScope, GroupScope,
+        SafetyScope,
     },
-    statistics::Rates,
+    statistics::{RateStatistics, Rates},
 };
 use store::{
     GateNames, GateSubject, Layout, RunError, add_safety_target, read_gate_rules, safety_baseline,
@@ -19,16 +19,13 @@ use store::{
 use super::{
     GateOptions,
     rows::{
-        Check, ComparedRows, OTHER_BENCHMARK, Selection, UNLIKE, compares, is_about, no_rule,
-        open_baseline, refuse,
+        Check, ComparedRows, NOT_RUN, OTHER_BENCHMARK, OpenResult, Selection, UNLIKE, answers,
+        compares, is_about, no_rule, open_baseline, refuse,
     },
 };
 use crate::safety_results::{
     OpenedResults, SafetySource, choose, open, safety_baseline_file, targets,
 };
-
-/// The group of rows that were not run: their group is unknown.
-const NOT_RUN: &str = "";
 
 /// Checks the rules against results of safety evaluations, of one kind and one target each. Rates are counted from the conversations
 /// and errors; no model is called, and nothing is written.
@@ -58,7 +55,7 @@ pub fn gate_safety(
         true => Some(open_safety_baseline(layout, uid, &opened, &rules, options)?),
         false => None,
     };
-    let mut results = Vec::new();
+    let mut open = Vec::new();
     for one in &opened {
         let gated = GatedResults {
             one,
@@ -66,8 +63,9 @@ pub fn gate_safety(
             baseline: baseline.as_ref().map(|(_, baseline)| baseline),
             index: ScenarioIndex::of_cases(),
         };
-        results.extend(gated.results());
+        open.extend(gated.results());
     }
+    let results = answers(&rules, open);
     if results.is_empty() {
         return Err(no_rule(options, &targets(&opened)));
     }
@@ -153,7 +151,7 @@ struct GatedRate {
 }
 
 impl GatedResults<'_> {
-    fn results(&self) -> Vec<GateResult> {
+    fn results(&self) -> Vec<OpenResult> {
         let rates = SafetyScope::ALL.map(|scope| (scope, self.rate(scope)));
         let mut results = Vec::new();
         for (number, rule) in (1..).zip(&self.rules.rules) {
@@ -202,7 +200,7 @@ impl GatedResults<'_> {
         let before = self.baseline;
         let before = before.and_then(|all| safety_baseline_rows(all, target, scope));
         GatedRate {
-            rows: ComparedRows::new(rows, before, &self.index),
+            rows: ComparedRows::new(rows, before),
             rates,
             not_run,
         }
@@ -215,13 +213,12 @@ impl GatedResults<'_> {
         scope: SafetyScope,
         rate: &GatedRate,
         group: &GroupScope,
-    ) -> GateResult {
+    ) -> OpenResult {
         let (selection, of_rows) = match group {
             GroupScope::One(name) => (Selection::One(name), rate.rates.hazards.get(name)),
             GroupScope::All | GroupScope::Each => (Selection::All, Some(&rate.rates.all)),
         };
         let check = Check {
-            rules: self.rules,
             number,
             rule,
             scope: GateScope::Safety(scope, group.clone()).to_string(),
@@ -230,8 +227,8 @@ impl GatedResults<'_> {
             not_run: rate.not_run,
             cost: self.cost(),
         };
-        let to_rate = |rate: schema::statistics::RateStatistics| GateRate::Failed(rate.into());
-        rate.rows.result(check, &self.index, to_rate)
+        let to_rate = |rate: RateStatistics| GateRate::Failed(rate.into());
+        rate.rows.check(check, &self.index, to_rate)
     }
 
     /// The cost of the file's rows; `None` if no row has one.

@@ -226,9 +226,12 @@ pub struct GateResult {
     pub left_out: u64,
     /// Missing rows of scenarios without any row of the target, or safety cases that were not run; `rate` counts them as missing.
     pub not_run: u64,
-    /// The difference from the baseline: `rate_a` is the target's current rate, `rate_b` that of the baseline. Null if the rule does not
-    /// need it, or nothing can be compared.
+    /// The difference from the baseline over the verdicts of both: `rate_a` is the target's current rate, `rate_b` that of the baseline. It is
+    /// corrected over the targets and metrics of the rule. Null if the rule does not need it, or nothing can be compared.
     pub difference: Option<DifferenceStatistics>,
+    /// The interval of the difference that decided: over all possible verdicts of the missing rows of both, or where `max_missing` left these
+    /// out, that of `difference`. Null where `difference` is.
+    pub difference_bounds: Option<DifferenceBounds>,
     /// What simulating and judging cost; null if the rule does not need it, or it is unknown.
     pub cost: Option<PhaseCost>,
 }
@@ -244,6 +247,15 @@ impl GateResult {
             _ => Some(measured),
         }
     }
+}
+
+/// The ends of an interval of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct DifferenceBounds {
+    /// The lower end, -1 to 1.
+    pub lower: f64,
+    /// The upper end, -1 to 1.
+    pub upper: f64,
 }
 
 /// The rate that a rule was checked against.
