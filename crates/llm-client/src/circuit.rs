@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -14,7 +17,7 @@ use schema::{
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
-    CallFailure,
+    CallFailure, NoReply,
     failure::{push_sentence, role},
 };
 
@@ -24,20 +27,26 @@ const IN_EARNEST: u32 = 3;
 const LEFT_ALONE: Duration = Duration::from_secs(150);
 /// How often an attempt is let through while the circuit is open.
 const PROBE_EVERY: Duration = Duration::from_secs(30);
-/// A model answers most requests if answers are at least this many times as many as failures.
-const MOSTLY: u64 = 4;
+/// How long a model may fail until its circuit opens, by default.
+pub(crate) const OPENS_AFTER: Duration = Duration::from_secs(180);
+/// How long that is where every connection is refused and nothing at the endpoint has ever answered: it is not running, or the address is
+/// wrong.
+const NEVER_THERE: Duration = Duration::from_secs(10);
 
 /// Stops calls to a model that has failed for too long. All models of the same name, base URL and key share one.
 ///
 /// The circuit opens when attempts have failed for the time passed to [`CircuitBreaker::new`], at least three of them, and none was
 /// answered. A request that the endpoint refuses for its content (status 400, for example) is an answer; a 5xx, a rate limit, a
-/// timeout, a lost connection and a reply that is not a completion are failures. While the circuit is open, calls fail at once,
+/// timeout, a lost connection and a reply that is not a completion are failures. Where every connection is refused and nothing at the
+/// endpoint has ever answered, 10 seconds are enough, unless the time passed is longer than the default of 3 minutes. While the circuit is open, calls fail at once,
 /// including those that wait for their next attempt; every 30 seconds one attempt is let through, and an answer closes the circuit.
 /// The journal has `circuit breaker opened` and `circuit breaker closed`.
 pub struct CircuitBreaker {
     model: Arc<str>,
     endpoint: Arc<str>,
     opens_after: Duration,
+    /// Whether anything at the endpoint has answered, to whichever model's calls.
+    answered: Arc<AtomicBool>,
     journal: Arc<dyn Journal>,
     state: Mutex<State>,
     opened: Notify,
@@ -45,9 +54,6 @@ pub struct CircuitBreaker {
 
 #[derive(Default)]
 struct State {
-    tally: Mark,
-    /// When the newest attempt that was answered began.
-    last_good: Option<Instant>,
     failing: Option<Failing>,
     open: Option<Open>,
     next_id: u64,
@@ -57,18 +63,13 @@ struct State {
     waiting: BTreeMap<u64, (Instant, Arc<str>)>,
 }
 
-/// How many attempts were answered, and how many failed temporarily.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mark {
-    good: u64,
-    failed: u64,
-}
-
 /// The attempts that failed since the last answer.
 struct Failing {
     since: Instant,
     newest: Instant,
     attempts: u32,
+    /// Whether all of them were refused connections.
+    refused: bool,
     last: CallFailure,
 }
 
@@ -77,6 +78,8 @@ struct Open {
     next_probe: Instant,
     /// Why the circuit opened, in the same words for each call that fails because of it.
     why: String,
+    /// Whether nothing at the endpoint had ever answered.
+    never_there: bool,
     last: CallFailure,
 }
 
@@ -89,10 +92,22 @@ impl CircuitBreaker {
         opens_after: Duration,
         journal: Arc<dyn Journal>,
     ) -> Arc<Self> {
+        Self::sharing(model, endpoint, opens_after, Arc::default(), journal)
+    }
+
+    /// Like [`new`](Self::new), for one of several models of an endpoint. They share `answered`: whether anything there has answered.
+    pub(crate) fn sharing(
+        model: impl Into<Arc<str>>,
+        endpoint: impl Into<Arc<str>>,
+        opens_after: Duration,
+        answered: Arc<AtomicBool>,
+        journal: Arc<dyn Journal>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             model: model.into(),
             endpoint: endpoint.into(),
             opens_after,
+            answered,
             journal,
             state: Mutex::default(),
             opened: Notify::new(),
@@ -123,7 +138,7 @@ impl CircuitBreaker {
                 lasting: since(failing.since),
                 attempts: failing.attempts,
                 last: failing.last.to_string(),
-                opens_in: self.opens_after.saturating_sub(since(failing.since)),
+                opens_in: self.patience(failing).saturating_sub(since(failing.since)),
             }),
             next_probe: state
                 .open
@@ -170,24 +185,30 @@ impl CircuitBreaker {
             self.endpoint,
             open.why
         );
-        push_sentence(
-            &mut message,
-            ". ",
-            "Run again later: finished calls are kept",
-        );
+        let advice = match open.never_there {
+            true => "Nothing there has ever answered: is it running, and is `base_url` right?",
+            false => "Run again later: finished calls are kept",
+        };
+        push_sentence(&mut message, ". ", advice);
         ModelError::new(ModelErrorKind::CircuitOpen, message)
             .with_attempts(0)
             .with_source(open.last.clone())
     }
 
     /// Waits for the next attempt of a call that failed because of `why`, or until the circuit opens.
-    pub(crate) async fn wait(&self, until: Instant, why: String) {
+    pub(crate) async fn wait(&self, mut until: Instant, why: String) {
         // Created before the circuit is checked, so that an opening in between is noticed.
         let opened = self.opened.notified();
         let _waiting = {
             let mut state = self.state();
             if state.open.is_some() {
                 return;
+            }
+            // The attempt that may open the circuit is not put off.
+            if let Some(failing) = &state.failing
+                && self.is_never_there(failing)
+            {
+                until = until.min(failing.since + self.patience(failing));
             }
             let number = state.number();
             state.waiting.insert(number, (until, why.into()));
@@ -202,37 +223,18 @@ impl CircuitBreaker {
         }
     }
 
-    /// The counts of answered and failed attempts so far.
-    pub(crate) fn mark(&self) -> Mark {
-        self.state().tally
-    }
-
-    /// Whether an attempt that began after `then` was answered.
-    pub(crate) fn answered_since(&self, then: Instant) -> bool {
-        self.state().last_good.is_some_and(|good| good > then)
-    }
-
-    /// Whether most other attempts since `mark` were answered. `own` failures are the caller's own and do not count.
-    pub(crate) fn mostly_answers(&self, mark: Mark, own: u64) -> bool {
-        let tally = self.state().tally;
-        let failed = (tally.failed - mark.failed).saturating_sub(own);
-        let good = tally.good - mark.good;
-        good > 0 && good >= failed.saturating_mul(MOSTLY)
-    }
-
     /// Updates the circuit with the result of an attempt that began at `began`.
     fn learn(&self, began: Instant, result: &Result<ChatReply, ModelError>) {
         let now = Instant::now();
         let mut state = self.state();
         let error = match result {
-            Ok(_) => {
-                state.tally.good += 1;
-                state.last_good = state.last_good.max(Some(began));
-                return self.answered(state, now);
-            }
+            Ok(_) => return self.answered(state, now),
             Err(error) => error,
         };
         let failure = CallFailure::of(error);
+        if failure.is_some_and(|failure| failure.status.is_some()) {
+            self.answered.store(true, Relaxed);
+        }
         match error.kind() {
             ModelErrorKind::Transient | ModelErrorKind::RateLimited | ModelErrorKind::Malformed => {
             }
@@ -244,7 +246,6 @@ impl CircuitBreaker {
             }
             _ => return,
         }
-        state.tally.failed += 1;
         let failure = failure.cloned().unwrap_or_else(|| CallFailure {
             reason: error.to_string(),
             ..CallFailure::default()
@@ -253,7 +254,22 @@ impl CircuitBreaker {
         self.open_if_due(state, now);
     }
 
+    /// How long attempts may fail until the circuit opens.
+    fn patience(&self, failing: &Failing) -> Duration {
+        match self.is_never_there(failing) {
+            true => self.opens_after.min(NEVER_THERE),
+            false => self.opens_after,
+        }
+    }
+
+    /// Whether the endpoint has refused every connection so far. A longer time than the default is for a server that has yet
+    /// to start.
+    fn is_never_there(&self, failing: &Failing) -> bool {
+        failing.refused && self.opens_after <= OPENS_AFTER && !self.answered.load(Relaxed)
+    }
+
     fn answered(&self, mut state: MutexGuard<'_, State>, now: Instant) {
+        self.answered.store(true, Relaxed);
         state.failing = None;
         let Some(open) = state.open.take() else {
             return;
@@ -281,7 +297,7 @@ impl CircuitBreaker {
         };
         let lasting = now.duration_since(failing.since);
         let attempts = failing.attempts;
-        if state.open.is_some() || lasting < self.opens_after || attempts < IN_EARNEST {
+        if state.open.is_some() || lasting < self.patience(failing) || attempts < IN_EARNEST {
             return;
         }
         let open = Open {
@@ -292,6 +308,7 @@ impl CircuitBreaker {
                 lasting.as_secs(),
                 failing.last
             ),
+            never_there: self.is_never_there(failing),
             last: failing.last.clone(),
         };
         let last = open.last.to_string();
@@ -335,6 +352,7 @@ impl State {
             Some(failing) if is_open || began <= failing.newest + LEFT_ALONE => {
                 failing.attempts = failing.attempts.saturating_add(1);
                 failing.newest = now;
+                failing.refused &= failure.no_reply == Some(NoReply::Refused);
                 failing.last = failure;
             }
             failing => {
@@ -342,6 +360,7 @@ impl State {
                     since: now,
                     newest: now,
                     attempts: 1,
+                    refused: failure.no_reply == Some(NoReply::Refused),
                     last: failure,
                 });
             }

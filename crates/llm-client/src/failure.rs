@@ -1,10 +1,6 @@
 //! Failed calls: their kinds for the layers, and their messages for people.
 
-use std::{
-    error::Error,
-    hash::{DefaultHasher, Hash, Hasher},
-    time::Duration,
-};
+use std::{error::Error, time::Duration};
 
 use reqwest::StatusCode;
 use schema::{ModelError, ModelErrorKind, Purpose, Spend, out_of_files};
@@ -27,11 +23,19 @@ pub struct CallFailure {
     pub status: Option<u16>,
     /// How long the endpoint asks clients to wait.
     pub retry_after: Option<Duration>,
-    /// A hash of the endpoint's message: equal for equal bodies. `None` when the failure does not predict the next
-    /// attempt.
-    pub body_hash: Option<u64>,
+    /// Why no reply came, where retries depend on it.
+    pub no_reply: Option<NoReply>,
     /// The endpoint's message, or what went wrong on the way; short, without secrets.
     pub reason: String,
+}
+
+/// Why no reply came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NoReply {
+    /// The endpoint did not answer in time.
+    Timeout,
+    /// Nothing listens at the address.
+    Refused,
 }
 
 impl CallFailure {
@@ -40,13 +44,6 @@ impl CallFailure {
     pub fn of(error: &ModelError) -> Option<&Self> {
         error.source()?.downcast_ref()
     }
-}
-
-/// A hash of `body`.
-pub(crate) fn body_hash(body: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    body.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The role of a model in the run, for messages.
@@ -110,7 +107,17 @@ impl Reporter {
         let kind = refusal.kind(meant, failure.retry_after.is_some());
         failure.status = meant.or(Some(status));
         failure.reason = self.scrubber.excerpt(&refusal.message, EXCERPT);
-        let mut message = format!("{} answered {}", self.who(purpose), status_line(status));
+        let who = match asks_for_address(meant) {
+            // The address that was called shows what is wrong with `base_url`.
+            true => format!(
+                "{} {}: POST {}",
+                role(purpose),
+                self.model,
+                called(&self.endpoint)
+            ),
+            false => self.who(purpose),
+        };
+        let mut message = format!("{who} answered {}", status_line(status));
         if meant != Some(status) {
             message.push_str(" with an error in it");
             if let Some(meant) = meant {
@@ -169,6 +176,7 @@ impl Reporter {
                 ),
             ),
             Unreached::Connect(_)
+            | Unreached::Refused(_)
             | Unreached::ConnectTimeout(_)
             | Unreached::NotTls
             | Unreached::NotHttp => (
@@ -219,8 +227,11 @@ impl Reporter {
         };
         let failure = CallFailure {
             reason: self.scrubber.excerpt(&what.reason(), EXCERPT),
-            // The next timeout would be the same. A lost connection may come back at any time.
-            body_hash: matches!(what, Unreached::Timeout).then_some(0),
+            no_reply: match what {
+                Unreached::Timeout => Some(NoReply::Timeout),
+                Unreached::Refused(_) => Some(NoReply::Refused),
+                _ => None,
+            },
             ..CallFailure::default()
         };
         ModelError::new(kind, self.scrubber.excerpt(&message, 3 * EXCERPT)).with_source(failure)
@@ -243,10 +254,12 @@ impl Reporter {
             (Some(401), _) => format!("No key is set: set {key}"),
             (Some(403), _) => format!("The key in {key} may not use this model"),
             (Some(404), _) => format!(
-                "Check the model name {:?} and base_url (it usually ends in /v1)",
+                "Is `base_url` the address before /chat/completions, and the model name {:?} right?",
                 self.wire_name
             ),
-            (Some(405 | 300..=399), _) => "Check base_url (it usually ends in /v1)".to_owned(),
+            (status, _) if asks_for_address(status) => {
+                "Is `base_url` the address before /chat/completions?".to_owned()
+            }
             (Some(413), _) => "The conversation is larger than the endpoint takes".to_owned(),
             (_, ModelErrorKind::RateLimited) => {
                 "Lower the concurrency, or set requests and tokens per minute".to_owned()
@@ -256,6 +269,20 @@ impl Reporter {
             }
             _ => String::new(),
         }
+    }
+}
+
+/// Whether a status means that the address may be wrong.
+fn asks_for_address(status: Option<u16>) -> bool {
+    matches!(status, Some(404 | 405 | 300..=399))
+}
+
+/// The address that is called for `endpoint`, which is shown without secrets.
+fn called(endpoint: &str) -> String {
+    let base = endpoint.trim_end_matches('/');
+    match base.ends_with("/chat/completions") {
+        true => base.to_owned(),
+        false => format!("{base}/chat/completions"),
     }
 }
 

@@ -78,6 +78,7 @@ mod budgeted;
 mod cache;
 mod causes;
 mod circuit;
+mod denied;
 mod encoding;
 mod endpoint;
 mod failure;
@@ -114,7 +115,7 @@ pub use cache::{
     StoreError, StoredReply, Unshrunk,
 };
 pub use circuit::{CircuitBreaker, FailingStatus, Health, ModelStatus};
-pub use failure::CallFailure;
+pub use failure::{CallFailure, NoReply};
 pub use http::{HttpClient, HttpOptions};
 pub use journaled::Journaled;
 pub use limited::Limited;

@@ -1,8 +1,9 @@
 //! One run's models, each with all its layers.
 
 use std::{
+    collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -12,11 +13,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::{
     Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HttpClient, Journaled, LimitSettings,
     Limited, Limiter, Meter, ModelSettings, OpenAi, Retried, RetryPolicy, SettingsError, Stop,
-    UnpricedModel,
+    UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets,
 };
-
-/// How long a model may fail until its circuit breaker opens, by default.
-const CIRCUIT_BREAKER: Duration = Duration::from_secs(180);
 
 /// Creates the models of one run. It holds what they share, and adds the layers to each:
 /// `Journaled < Cached < Budgeted < Retried < Limited < OpenAi`, outermost first.
@@ -57,6 +55,9 @@ pub struct ModelFactory {
     opens_after: Duration,
     /// By the model's name on the wire: when one model is down, others of the same endpoint may work.
     breakers: Mutex<Vec<(Endpoint, String, Arc<CircuitBreaker>)>>,
+    /// By address, whether anything there has answered.
+    answered: Mutex<HashMap<String, Arc<AtomicBool>>>,
+    denied: DeniedTargets,
     health: Health,
 }
 
@@ -108,8 +109,10 @@ impl ModelFactory {
             limits: LimitSettings::default(),
             limits_of: Vec::new(),
             limiters: Mutex::default(),
-            opens_after: CIRCUIT_BREAKER,
+            opens_after: OPENS_AFTER,
             breakers: Mutex::default(),
+            answered: Mutex::default(),
+            denied: DeniedTargets::default(),
             health: Health::new(),
         }
     }
@@ -213,7 +216,8 @@ impl ModelFactory {
             Arc::clone(&self.journal),
             self.stop.clone(),
         )
-        .with_breaker(breaker);
+        .with_breaker(breaker)
+        .with_denied(self.denied.clone());
         Ok(match &self.budget {
             Some(budget) => self.cached(
                 Budgeted::new(retried, budget.clone(), &settings)?,
@@ -301,10 +305,15 @@ impl ModelFactory {
         if let Some((_, _, breaker)) = known {
             return Arc::clone(breaker);
         }
-        let breaker = CircuitBreaker::new(
+        let answered = {
+            let mut all = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.entry(endpoint.address.clone()).or_default())
+        };
+        let breaker = CircuitBreaker::sharing(
             settings.model.as_str(),
             settings.endpoint(),
             self.opens_after,
+            answered,
             Arc::clone(&self.journal),
         );
         self.health.add(&breaker);

@@ -14,7 +14,7 @@ use schema::{
 
 use crate::{
     SettingsError,
-    failure::{CallFailure, Reporter, body_hash},
+    failure::{CallFailure, Reporter},
     http::HttpClient,
     negotiate::adjust,
     one_call::HttpReply,
@@ -129,19 +129,16 @@ impl OpenAi {
             room: _room,
             ..
         } = reply;
-        let failure = |body: &[u8]| failure(status, &headers, body);
         let body = match String::from_utf8(body) {
             Ok(body) => self.reporter.scrubber().reply(one_line(body)),
             Err(error) => {
                 let reason = "the reply is not valid UTF-8";
                 let body = error.as_bytes();
-                let error = self.reporter.malformed(
-                    context.purpose,
-                    reason,
-                    body,
-                    failure(body),
-                    Spend::default(),
-                );
+                let failure = failure(status, &headers);
+                let spend = Spend::default();
+                let error = self
+                    .reporter
+                    .malformed(context.purpose, reason, body, failure, spend);
                 return Err(error.into());
             }
         };
@@ -149,7 +146,7 @@ impl OpenAi {
         let parsed = match parse(&body, blocks) {
             Ok(parsed) => parsed,
             Err(unparsed) => {
-                let failure = failure(body.as_bytes());
+                let failure = failure(status, &headers);
                 return Err(self.unparsed(status, *unparsed, &body, failure, context));
             }
         };
@@ -158,8 +155,13 @@ impl OpenAi {
         let response = JsonText::new(body).map_err(|error| {
             let spend = self.billed(parsed.usage, parsed.cost);
             let reason = format!("the reply is not JSON: {error}");
-            self.reporter
-                .malformed(context.purpose, &reason, &[], failure(&[]), spend)
+            self.reporter.malformed(
+                context.purpose,
+                &reason,
+                &[],
+                failure(status, &headers),
+                spend,
+            )
         })?;
         Ok(ChatReply {
             content: parsed.content,
@@ -208,7 +210,7 @@ impl OpenAi {
     /// The error of a status other than 2xx.
     fn refused(&self, reply: &HttpReply, context: &CallContext) -> Box<Refused> {
         let status = reply.status.as_u16();
-        let mut failure = failure(reply.status.as_u16(), &reply.headers, &reply.body);
+        let mut failure = failure(status, &reply.headers);
         let refusal = Refusal::read(&reply.body);
         failure.retry_after = failure.retry_after.or(refusal.retry_after);
         let spend = Spend::default();
@@ -297,12 +299,12 @@ impl ChatModel for OpenAi {
     }
 }
 
-/// The details of a failure, from the reply and its body.
-fn failure(status: u16, headers: &HeaderMap, body: &[u8]) -> CallFailure {
+/// The details of a failure, from the reply's head.
+fn failure(status: u16, headers: &HeaderMap) -> CallFailure {
     CallFailure {
         status: Some(status),
         retry_after: retry_after(headers, SystemTime::now()),
-        body_hash: Some(body_hash(body)),
+        no_reply: None,
         reason: String::new(),
     }
 }

@@ -10,12 +10,14 @@ use schema::{
 
 use tokio::time::Instant;
 
-use crate::{CallFailure, CircuitBreaker, Stop, circuit::Mark, limited::cancelled};
+use crate::{
+    CallFailure, CircuitBreaker, NoReply, Stop, denied::DeniedTargets, limited::cancelled,
+};
 
-/// Where the request itself is the cause, the same failure this many times in a row is treated as permanent.
-const SAME_IN_A_ROW: u32 = 3;
-/// The same failure for this long is treated as permanent, whatever its cause. A hanging endpoint takes long over each attempt.
-const SAME_FOR: Duration = Duration::from_secs(300);
+/// At least this many timeouts in a row, over at least [`HANGING_FOR`], end a call: a hanging endpoint takes long over each attempt.
+const HANGING_ATTEMPTS: u32 = 3;
+/// See [`HANGING_ATTEMPTS`].
+const HANGING_FOR: Duration = Duration::from_secs(300);
 
 /// The shortest random wait, as a share of the longest.
 const SHORTEST: f64 = 0.5;
@@ -88,10 +90,9 @@ impl RetryPolicy {
 
 /// A model whose failed calls are retried according to a [`RetryPolicy`].
 ///
-/// Permanent failures (a bad key, an unknown model) are not retried. For temporary ones, the last attempt is the one that the policy
-/// allows, or an earlier one: an error that is the same three times in a row while the model answers other requests is caused by this
-/// request; and no call is retried for more than five minutes with the same failure. A call also ends when the model's
-/// [`CircuitBreaker`] opens.
+/// Permanent failures (a bad key, an unknown model, a refused request) are not retried. A call that fails temporarily has all attempts of
+/// the policy, whatever other requests get: what it got three times may pass the fourth time. Only timeouts in a row end a call earlier,
+/// after five minutes. A call also ends when the model's [`CircuitBreaker`] opens.
 ///
 /// Every retry is journaled as `retrying call`, every call that failed for good as `model call failed`. Failed attempts that were
 /// billed are counted in the reply or the error.
@@ -100,6 +101,7 @@ pub struct Retried<M> {
     policy: RetryPolicy,
     journal: Arc<dyn Journal>,
     breaker: Option<Arc<CircuitBreaker>>,
+    denied: DeniedTargets,
     stop: Stop,
 }
 
@@ -112,6 +114,7 @@ impl<M: ChatModel> Retried<M> {
             policy,
             journal,
             breaker: None,
+            denied: DeniedTargets::default(),
             stop,
         }
     }
@@ -123,11 +126,16 @@ impl<M: ChatModel> Retried<M> {
         self
     }
 
+    /// Makes no call for a target in `denied`, and adds this model if it is a target that refuses its key.
+    #[must_use]
+    pub(crate) fn with_denied(mut self, denied: DeniedTargets) -> Self {
+        self.denied = denied;
+        self
+    }
+
     /// The wait before the next attempt of a failed call; `None` if it is not retried.
     fn next_delay(&self, error: &ModelError, history: &History) -> Option<Duration> {
-        if history.attempt >= self.policy.attempts(error.kind())
-            || history.is_lasting(self.breaker.as_deref())
-        {
+        if history.attempt >= self.policy.attempts(error.kind()) || history.is_lasting() {
             return None;
         }
         let retry_after = CallFailure::of(error).and_then(|failure| failure.retry_after);
@@ -161,72 +169,37 @@ impl<M: ChatModel> Retried<M> {
 #[derive(Default)]
 struct History {
     attempt: u32,
-    streak: Option<Streak>,
+    hanging: Option<Hanging>,
     spend: Spend,
 }
 
-/// Consecutive equal failures: the same status and the same body.
-struct Streak {
-    status: Option<u16>,
-    body: u64,
+/// Timeouts in a row.
+struct Hanging {
     count: u32,
-    /// How many of these failures came after an answer to another request that was sent after the previous failure.
-    beside_answers: u32,
     began: Instant,
-    newest: Instant,
-    /// The counts of the model's other answers when the streak began.
-    mark: Mark,
 }
 
 impl History {
-    fn add(&mut self, error: &ModelError, breaker: Option<&CircuitBreaker>) {
+    fn add(&mut self, error: &ModelError) {
         self.attempt += 1;
         self.spend.add(error.spend());
-        let failure = CallFailure::of(error).filter(|_| {
-            matches!(
-                error.kind(),
-                ModelErrorKind::Transient | ModelErrorKind::Malformed
-            )
-        });
-        let Some((status, body)) = failure.and_then(|it| Some((it.status, it.body_hash?))) else {
-            self.streak = None;
+        let failure = CallFailure::of(error);
+        if failure.and_then(|failure| failure.no_reply) != Some(NoReply::Timeout) {
+            self.hanging = None;
             return;
-        };
-        let now = Instant::now();
-        match &mut self.streak {
-            Some(streak) if (streak.status, streak.body) == (status, body) => {
-                streak.count += 1;
-                if breaker.is_some_and(|breaker| breaker.answered_since(streak.newest)) {
-                    streak.beside_answers += 1;
-                }
-                streak.newest = now;
-            }
-            streak => {
-                *streak = Some(Streak {
-                    status,
-                    body,
-                    count: 1,
-                    beside_answers: 0,
-                    began: now,
-                    newest: now,
-                    mark: breaker.map(CircuitBreaker::mark).unwrap_or_default(),
-                });
-            }
         }
+        let hanging = self.hanging.get_or_insert_with(|| Hanging {
+            count: 0,
+            began: Instant::now(),
+        });
+        hanging.count += 1;
     }
 
-    /// Whether a further attempt would also fail.
-    fn is_lasting(&self, breaker: Option<&CircuitBreaker>) -> bool {
-        let Some(streak) = &self.streak else {
-            return false;
-        };
-        if streak.count < SAME_IN_A_ROW {
-            return false;
-        }
-        let own = u64::from(streak.count - 1);
-        let alone = streak.beside_answers + 1 >= SAME_IN_A_ROW
-            && breaker.is_some_and(|breaker| breaker.mostly_answers(streak.mark, own));
-        alone || streak.newest.duration_since(streak.began) >= SAME_FOR
+    /// Whether the endpoint has hung for so long that no further attempt is made.
+    fn is_lasting(&self) -> bool {
+        self.hanging.as_ref().is_some_and(|hanging| {
+            hanging.count >= HANGING_ATTEMPTS && hanging.began.elapsed() >= HANGING_FOR
+        })
     }
 }
 
@@ -237,6 +210,9 @@ impl<M: ChatModel> ChatModel for Retried<M> {
     }
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        if let Some(error) = self.denied.refusal(request) {
+            return Err(error);
+        }
         let breaker = self.breaker.as_deref();
         let mut history = History::default();
         loop {
@@ -247,6 +223,7 @@ impl<M: ChatModel> ChatModel for Retried<M> {
             }
             let error = match self.inner.chat(request).await {
                 Ok(mut reply) => {
+                    self.denied.answered(request);
                     reply.failed_attempts.add(&history.spend);
                     return Ok(reply);
                 }
@@ -263,7 +240,7 @@ impl<M: ChatModel> ChatModel for Retried<M> {
                     .with_attempts(history.attempt)
                     .with_spend(history.spend));
             }
-            history.add(&error, breaker);
+            history.add(&error);
             let attempt = history.attempt;
             let Some(delay) = self.next_delay(&error, &history) else {
                 let failed = FailedAttempt {
@@ -271,6 +248,7 @@ impl<M: ChatModel> ChatModel for Retried<M> {
                     ..self.failed(request, &error, attempt)
                 };
                 self.record(request, EventBody::ModelCallFailed(failed));
+                self.denied.failed(request, &error);
                 return Err(error.with_attempts(attempt).with_spend(history.spend));
             };
             let failed = FailedAttempt {

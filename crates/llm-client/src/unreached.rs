@@ -1,6 +1,6 @@
 //! Why a call got no reply.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use rustls::{Error as TlsError, InvalidMessage};
 use schema::error_causes;
@@ -14,6 +14,8 @@ pub(crate) enum Unreached {
     Timeout,
     /// No connection could be established.
     Connect(String),
+    /// Nothing listens at the address.
+    Refused(String),
     /// No connection could be established within this time.
     ConnectTimeout(Duration),
     /// The server does not speak TLS.
@@ -49,6 +51,7 @@ impl Unreached {
             _ if error.is_builder() => Self::Unsent(reason(error)),
             _ if !error.is_connect() => Self::Broken(reason(error)),
             _ if error.is_timeout() => Self::ConnectTimeout(connect_timeout),
+            _ if is_refused(error) => Self::Refused(reason(error)),
             _ => Self::Connect(reason(error)),
         }
     }
@@ -67,6 +70,7 @@ impl Unreached {
             Self::NoRoom(_) => "no room for the reply".to_owned(),
             Self::OutOfFiles => "too many open files in this process".to_owned(),
             Self::Connect(reason)
+            | Self::Refused(reason)
             | Self::Certificate(reason)
             | Self::Broken(reason)
             | Self::Unsent(reason) => reason.clone(),
@@ -83,6 +87,12 @@ fn is_plain(error: &reqwest::Error) -> bool {
 fn is_not_http(error: &reqwest::Error) -> bool {
     let mut causes = error_causes(error).filter_map(|cause| cause.downcast_ref::<hyper::Error>());
     causes.any(hyper::Error::is_parse)
+}
+
+/// Whether nothing listens at the address.
+fn is_refused(error: &reqwest::Error) -> bool {
+    let mut causes = error_causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// The text of the error below reqwest. The errors of reqwest and of its HTTP client name the URL and the stage only.

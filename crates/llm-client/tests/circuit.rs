@@ -4,12 +4,18 @@
 mod common;
 mod simulated;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use common::{Act, Record, Server, http, quick};
-use llm_client::{Health, ModelFactory};
+use llm_client::{CallFailure, Health, ModelFactory, NoReply};
 use schema::{EventKind, ModelErrorKind};
-use simulated::{Does, TIMEOUT, stack};
+use simulated::{Does, TIMEOUT, stack, stack_open_after};
 use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -55,20 +61,73 @@ async fn half_an_outage_costs_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_alone_fails_the_same_way_is_given_up_early() {
-    let stack = stack(20, |asked| match asked.row {
+async fn a_request_that_alone_fails_the_same_way_keeps_all_its_attempts() {
+    let failures = AtomicUsize::new(0);
+    let stack = stack(20, move |asked| match asked.row {
+        "unlucky" if failures.fetch_add(1, Ordering::SeqCst) < 9 => Does::Fail,
         "poison" => Does::Fail,
         _ => Does::Answer(SECOND / 10),
     });
-    let others = stack.load(5, 60 * SECOND);
-    let (error, failed) = tokio::join!(stack.call("poison"), others);
-    let error = error.unwrap_err();
-    assert_eq!((error.kind(), failed), (ModelErrorKind::Transient, 0));
-    assert!((3..=5).contains(&error.attempts()), "{error}");
-    // Alone, it cannot be distinguished from an endpoint that is down, and takes all attempts.
-    let error = stack.call("poison").await.unwrap_err();
-    assert_eq!(error.attempts(), 10);
+    let others = stack.load(5, 300 * SECOND);
+    let (unlucky, poison, failed) =
+        tokio::join!(stack.call("unlucky"), stack.call("poison"), others);
+    unlucky.unwrap();
+    let error = poison.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.attempts()),
+        (ModelErrorKind::Transient, 10)
+    );
+    assert_eq!(failed, 0);
     assert!(!stack.breaker.is_open());
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_ever_listened_ten_seconds_are_enough() {
+    for rows in [1, 20] {
+        let stack = stack(20, |_| Does::NotThere);
+        let ends = stack.calls(rows, 20).await;
+        let took = stack.began.elapsed();
+        assert!((10 * SECOND..11 * SECOND).contains(&took), "{took:?}");
+        let text = ends[0].as_ref().unwrap_err().to_string();
+        assert!(
+            text.contains("the last with refused. Nothing there has ever answered: is it running, and is `base_url` right?"),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_that_was_there_or_that_is_waited_for_has_longer() {
+    let restarts = stack(20, |asked| match asked.time.as_secs() {
+        2..100 => Does::NotThere,
+        _ => Does::Answer(SECOND),
+    });
+    assert_eq!(restarts.load(20, 130 * SECOND).await, 0);
+    let hangs_first = stack(20, |asked| match asked.number {
+        0 => Does::Refuse(None),
+        _ => Does::NotThere,
+    });
+    hangs_first.calls(1, 1).await;
+    assert!(hangs_first.began.elapsed() > 60 * SECOND);
+    // An hour is the time for a server that loads a large model.
+    let waits = stack_open_after(3600 * SECOND, 20, |_| Does::NotThere);
+    waits.calls(1, 1).await;
+    assert!(waits.began.elapsed() > 60 * SECOND);
+}
+
+#[tokio::test]
+async fn over_http_a_refused_connection_is_known() {
+    let gone = Server::always(Act::say("ok")).await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut settings = gone.settings();
+    settings.base_url = format!("http://{}/v1", socket.local_addr().unwrap());
+    let factory = ModelFactory::new(http()).with_retries(quick());
+    let error = common::ask(&*factory.model(settings).unwrap())
+        .await
+        .unwrap_err();
+    let failure = CallFailure::of(&error).unwrap();
+    assert_eq!(failure.no_reply, Some(NoReply::Refused), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

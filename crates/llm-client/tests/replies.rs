@@ -294,7 +294,11 @@ async fn statuses_tell_what_to_do() {
             404,
             said("no such model"),
             Permanent,
-            &["\"wire-model\"", "base_url"],
+            &[
+                "target my-model: POST http://127.0.0.1",
+                "/v1/chat/completions answered 404 Not Found: no such model. Is `base_url` the address before /chat/completions, and the \
+                 model name \"wire-model\" right?",
+            ],
         ),
         (402, said("pay"), Permanent, &["top it up"]),
         (
@@ -315,7 +319,15 @@ async fn statuses_tell_what_to_do() {
             Permanent,
             &["422", "bad"],
         ),
-        (302, said(""), Permanent, &["302 Found", "Check base_url"]),
+        (
+            302,
+            said(""),
+            Permanent,
+            &[
+                "/v1/chat/completions answered 302 Found",
+                "Is `base_url` the address before /chat/completions?",
+            ],
+        ),
         (
             429,
             said("slow"),
@@ -337,6 +349,26 @@ async fn statuses_tell_what_to_do() {
         let failure = CallFailure::of(&error).unwrap();
         assert_eq!(failure.status, Some(status));
     }
+}
+
+#[tokio::test]
+async fn a_404_names_the_address_that_was_called_without_secrets() {
+    let server = Server::start(|_, got| {
+        let doubled = got
+            .head
+            .starts_with("POST /secret-path/chat/chat/completions?");
+        Act::json(if doubled { 404 } else { 400 }, "not here")
+    })
+    .await;
+    let mut settings = server.settings();
+    settings.base_url = format!("http://me:pass@{}/secret-path/chat?key=k", server.address);
+    settings.hidden = vec!["secret-path".into()];
+    let error = ask(&common::model(settings)).await.unwrap_err().to_string();
+    let called = format!(
+        "POST http://{}/***/chat/chat/completions answered 404 Not Found: not here. ",
+        server.address
+    );
+    assert!(error.contains(&called), "{error}");
 }
 
 #[tokio::test]

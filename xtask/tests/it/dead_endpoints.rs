@@ -7,6 +7,48 @@ use std::net::TcpListener;
 
 use common::Project;
 
+/// With the default retries, whose attempts would take minutes: nothing ever listened there, so ten seconds are enough.
+#[test]
+fn a_run_against_nobody_ends_after_ten_seconds() {
+    let project = Project::new();
+    project.succeeds(&["gen-metrics"]);
+    project.succeeds(&["gen-scenarios"]);
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    drop(socket);
+    let model = format!("model: m, base_url: 'http://127.0.0.1:{port}/v1'");
+    project.write(
+        "config.yaml",
+        &format!(
+            "user_model: {{{model}}}\nevaluator_model: {{{model}}}\ntargets: [{{id: a, {model}}}]\n"
+        ),
+    );
+    let ran = project.run(&["run", "sycophancy"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("Nothing there has ever answered: is it running, and is `base_url` right?"),
+        "{}",
+        ran.err
+    );
+    let shown = project.succeeds(&[
+        "journal",
+        "show",
+        "--message",
+        "circuit breaker opened",
+        "--json",
+    ]);
+    let failing_for = |line: &str| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["failing_for"].as_f64().unwrap()
+    };
+    let waits: Vec<f64> = shown.out.lines().map(failing_for).collect();
+    assert!(
+        waits.len() == 1 && (10.0..20.0).contains(&waits[0]),
+        "{waits:?}"
+    );
+}
+
 #[test]
 fn the_cause_is_named_once_for_all_rows_and_targets() {
     let project = Project::new();

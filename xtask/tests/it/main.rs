@@ -21,6 +21,7 @@ mod common;
 mod compare;
 mod configuration;
 mod dead_endpoints;
+mod denied_keys;
 mod earlier_journals;
 mod event_messages;
 mod export;

@@ -12,7 +12,8 @@ use std::{
 
 use async_trait::async_trait;
 use llm_client::{
-    CallFailure, CircuitBreaker, LimitSettings, Limited, Limiter, Retried, RetryPolicy, Stop,
+    CallFailure, CircuitBreaker, LimitSettings, Limited, Limiter, NoReply, Retried, RetryPolicy,
+    Stop,
 };
 use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId};
 use tokio::time::Instant;
@@ -28,8 +29,10 @@ pub enum Does {
     Refuse(Option<Duration>),
     /// Says 503 at once, always in the same words.
     Fail,
-    /// Refuses the connection.
+    /// Loses the connection.
     Unreachable,
+    /// Refuses the connection: nothing listens there.
+    NotThere,
     /// Answers nothing until the client loses patience.
     Hang,
 }
@@ -94,11 +97,11 @@ impl ChatModel for Simulated {
             row: &request.context.row,
         };
         let does = (self.behaviour)(&asked);
-        let fails = |kind, status, retry_after, body_hash, reason: &str| {
+        let fails = |kind, status, retry_after, no_reply, reason: &str| {
             let failure = CallFailure {
                 status,
                 retry_after,
-                body_hash,
+                no_reply,
                 reason: reason.to_owned(),
             };
             Err(ModelError::new(kind, reason).with_source(failure))
@@ -117,17 +120,24 @@ impl ChatModel for Simulated {
             Does::Refuse(retry_after) => {
                 self.seen.refused.fetch_add(1, Ordering::SeqCst);
                 let kind = ModelErrorKind::RateLimited;
-                fails(kind, Some(429), retry_after, Some(1), "slow down.")
+                fails(kind, Some(429), retry_after, None, "slow down.")
             }
             Does::Fail => fails(
                 ModelErrorKind::Transient,
                 Some(503),
                 None,
-                Some(2),
+                None,
                 "no upstream",
             ),
             Does::Unreachable => fails(ModelErrorKind::Transient, None, None, None, "refused"),
-            Does::Hang => fails(ModelErrorKind::Transient, None, None, Some(0), "timeout"),
+            Does::NotThere => {
+                let refused = Some(NoReply::Refused);
+                fails(ModelErrorKind::Transient, None, None, refused, "refused")
+            }
+            Does::Hang => {
+                let timeout = Some(NoReply::Timeout);
+                fails(ModelErrorKind::Transient, None, None, timeout, "timeout")
+            }
         }
     }
 }
@@ -144,6 +154,15 @@ pub struct Stack {
 
 /// A stack for `most` in flight, with the default retries and a circuit breaker of three minutes.
 pub fn stack(most: usize, behaviour: impl Fn(&Asked<'_>) -> Does + Send + Sync + 'static) -> Stack {
+    stack_open_after(Duration::from_secs(180), most, behaviour)
+}
+
+/// A stack whose circuit breaker opens after this time.
+pub fn stack_open_after(
+    opens_after: Duration,
+    most: usize,
+    behaviour: impl Fn(&Asked<'_>) -> Does + Send + Sync + 'static,
+) -> Stack {
     let record = Arc::new(Record::default());
     let journal = || Arc::<Record>::clone(&record) as Arc<dyn schema::Journal>;
     let (seen, began) = (Arc::<Seen>::default(), Instant::now());
@@ -154,12 +173,7 @@ pub fn stack(most: usize, behaviour: impl Fn(&Asked<'_>) -> Does + Send + Sync +
         seen: Arc::clone(&seen),
     };
     let limiter = Limiter::new("endpoint", LimitSettings::up_to(most), journal());
-    let breaker = CircuitBreaker::new(
-        "wire-model",
-        "endpoint",
-        Duration::from_secs(180),
-        journal(),
-    );
+    let breaker = CircuitBreaker::new("wire-model", "endpoint", opens_after, journal());
     let limited = Limited::new(simulated, Arc::clone(&limiter), None, Stop::new())
         .with_breaker(Arc::clone(&breaker));
     let retried = Retried::new(limited, RetryPolicy::default(), journal(), Stop::new())

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use llm_client::{
-    ModelSettings, Price, PriceRow, PriceTable, SecretString, StructuredSupport, TokenLimitName,
-    wire_name,
+    ModelSettings, Price, PriceTable, SecretString, StructuredSupport, TokenLimitName, wire_name,
 };
 use serde_json::Value;
 
 use super::{
     error::ConfigError,
-    sections::{ModelEntry, Route, Settings},
+    sections::{ModelEntry, PriceEntry, Route, Settings},
     vars::Vars,
 };
 
@@ -34,16 +33,7 @@ impl<'a> Endpoints<'a> {
         vars: &'a Vars,
         scripted: Option<String>,
     ) -> Result<Self, ConfigError> {
-        let rows = settings.prices.iter().map(|price| PriceRow {
-            source: price
-                .source
-                .as_ref()
-                .map(|source| source.to_ascii_lowercase()),
-            model: price.model.clone(),
-            input: price.input.0,
-            output: price.output.0,
-            cached_input: price.cached_input.map(|dollars| dollars.0),
-        });
+        let rows = settings.prices.iter().map(PriceEntry::row);
         let prices = PriceTable::shipped()
             .with_overrides(rows)
             .map_err(|error| ConfigError::new(format!("prices: {error}")))?;

@@ -30,6 +30,10 @@ pub const PLACE: &str = "$place";
 /// The name of an enum whose variants `text`, `list` and `table` are selected by the form of the value.
 pub const FORM: &str = "$form";
 
+/// The structs in which every unknown key is an error, also in tables below them: a key that is not understood there (`prefill` of a
+/// model) would change what is measured or spent.
+const STRICT: [&str; 3] = ["ModelTable", "Limits", "Judging"];
+
 /// The name of a table in errors.
 const MAPPING: &str = "a mapping of keys to values";
 
@@ -50,6 +54,8 @@ pub struct Node<'a> {
     pub value: &'a Value,
     /// Its key path; empty for the root.
     pub key: String,
+    /// Whether it is in a table of [`STRICT`].
+    pub strict: bool,
     /// Shared by all nodes.
     pub context: &'a Context<'a>,
 }
@@ -71,6 +77,7 @@ impl<'a> Node<'a> {
                 "" => key.to_owned(),
                 parent => format!("{parent}.{key}"),
             },
+            strict: self.strict,
             context: self.context,
         }
     }
@@ -119,7 +126,7 @@ impl<'a> Node<'a> {
     }
 
     /// Reports a key that is not in `known`. A key that is similar to a known one is an error, because it is a typing mistake that would
-    /// change the run. Any other key is a warning, since files of other programs have keys of their own.
+    /// change the run; so is every key of a strict table. Any other key is a warning, since files of other programs have keys of their own.
     fn unknown(&self, key: &str, known: &[&'static str]) {
         let meant = match key {
             // People call the evaluator a judge, and the nearest known word to that is `budget`.
@@ -129,13 +136,18 @@ impl<'a> Node<'a> {
         let key = shown_name(key);
         let reason = match meant {
             Some(meant) => format!("unknown key `{key}`; did you mean `{meant}`?"),
+            None if self.strict => {
+                let known = known.iter().filter(|known| **known != PLACE);
+                let known: Vec<&str> = known.copied().collect();
+                format!("unknown key `{key}`; expected one of {}", known.join(", "))
+            }
             None => format!("unknown key `{key}` is ignored"),
         };
         let problem = ConfigProblem::at(&self.place(), reason);
         let mut unknown = self.context.unknown.borrow_mut();
-        let unknown = match meant {
-            Some(_) => &mut unknown.errors,
-            None => &mut unknown.warnings,
+        let unknown = match meant.is_some() || self.strict {
+            true => &mut unknown.errors,
+            false => &mut unknown.warnings,
         };
         if !unknown.contains(&problem) {
             unknown.push(problem);
@@ -149,6 +161,7 @@ impl<'a> Node<'a> {
         let item = |(number, value)| Self {
             value,
             key: format!("{}[{number}]", self.key),
+            strict: self.strict,
             context: self.context,
         };
         let items = items.iter().enumerate().map(item);
@@ -230,6 +243,7 @@ impl<'a> Deserializer<'a> for Node<'a> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
+        let strict = self.strict || STRICT.contains(&name);
         let place = self.place();
         let located = match (name, &self.value.data) {
             (PLACE, _) => json!(place),
@@ -238,7 +252,10 @@ impl<'a> Deserializer<'a> for Node<'a> {
                 json!({"raw": value.to_string(), "place": place})
             }
             (TEXT, _) => return Err(self.wrong(&"text")),
-            (_, Data::Table(_)) => return visitor.visit_map(self.fields(fields)?),
+            (_, Data::Table(_)) => {
+                let table = Self { strict, ..self };
+                return visitor.visit_map(table.fields(fields)?);
+            }
             _ => {
                 let expected = (&visitor as &dyn Expected).to_string();
                 // A type without its own description is expected by its name in Rust.

@@ -54,6 +54,7 @@ where
         let node = Node {
             value: root,
             key: String::new(),
+            strict: false,
             context: &context,
         };
         let error = match T::deserialize(node) {

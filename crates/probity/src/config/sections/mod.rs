@@ -49,7 +49,8 @@ use super::{
 use model::{Model, Part, check_ids, check_panel};
 
 /// The settings of a run: `config.yaml`, or `probity.toml` in TOML. Every text may contain `${NAME}`, which is replaced by an
-/// environment variable. Unknown keys are ignored with a warning, or refused if they are similar to a known one.
+/// environment variable. Unknown keys of models, targets, limits and `judging` are errors; others are ignored with a warning, or refused if
+/// they are similar to a known one.
 #[derive(Clone, Deserialize, Serialize, JsonSchema, SmartDefault)]
 #[serde(default)]
 #[schemars(rename = "Config", deny_unknown_fields)]
@@ -142,6 +143,9 @@ impl Settings {
         }
         check_ids(&self.models.targets, problems);
         self.safety.resolve(vars, problems);
+        let safety = self.safety.attacker.iter().chain(&self.safety.judges);
+        let models: Vec<&ModelEntry> = self.models.all().chain(safety).collect();
+        prices::check(&self.prices, &models, vars, problems);
     }
 
     /// Everything that determines what a run does, for the manifest. Of a key or header, only its `${NAME}` is shown.

@@ -189,6 +189,14 @@ impl ModelEntry {
         })
     }
 
+    /// The provider whose prices apply: only at its own address, because a proxy or another host may charge differently.
+    pub fn priced_source(&self) -> Option<&'static str> {
+        match self.route {
+            Route::Source(source) if self.table.base_url.is_none() => Some(source.name()),
+            _ => None,
+        }
+    }
+
     /// The position of its id, or of the model if it has no id of its own.
     pub(super) fn id_place(&self) -> &KeyPlace {
         let id = self.table.id.as_ref();

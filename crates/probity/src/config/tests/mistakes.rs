@@ -44,6 +44,10 @@ fn what_is_wrong_is_said_with_its_place() {
         ("run:\n  concurency: 3\n".to_owned(), "config.yaml, line 2: run.concurency: unknown key `concurency`; did you mean `concurrency`?"),
         (target("id: a, model: m, source: ollama, Max_Tokens: 3"), "config.yaml, line 2: targets[0].Max_Tokens: unknown key `Max_Tokens`; did you \
             mean `max_tokens`?"),
+        ("limits: {burst: 3}".to_owned(), "config.yaml, line 1: limits.burst: unknown key `burst`; expected one of max_concurrency, \
+            requests_per_minute, tokens_per_minute"),
+        (target("id: a, model: m, source: ollama, limits: {max_concurrent: 3}"), "config.yaml, line 2: targets[0].limits.max_concurrent: \
+            unknown key `max_concurrent`; did you mean `max_concurrency`?"),
         ("seed: [1]".to_owned(), "config.yaml, line 1: seed: expected a whole number of 0 or more, found a list"),
         ("demographics: {age: [a, a]}".to_owned(), "config.yaml, line 1: demographics.age: duplicate value `a`"),
         ("- a\n- b\n".to_owned(), "config.yaml: expected `key: value` lines at the top level"),
@@ -224,4 +228,70 @@ fn a_wrong_setting_is_told_with_its_place() {
         problem("tool_modell: {model: x, source: ollama}"),
         "config.yaml, line 1: tool_modell: unknown key `tool_modell`; did you mean `tool_model`?"
     );
+}
+
+/// A key that is not understood there would change what is measured or spent.
+#[test]
+fn foreign_keys_of_models_judging_and_limits_are_errors_and_others_are_not() {
+    let model = "{model: openai/m, batch: true}";
+    for text in [
+        format!("user_model: {model}"),
+        format!("tool_model: {model}"),
+        format!("generator_model: {model}"),
+        format!("evaluator_model: {model}"),
+        format!("evaluator_model: [openai/n, {model}]"),
+        format!("targets: [{model}]"),
+        format!("safety: {{attacker_model: {model}}}"),
+        format!("safety: {{judge_models: [{model}]}}"),
+        "targets: [{model: openai/m, limits: {batch: 3}}]".to_owned(),
+        "limits: {batch: 3}".to_owned(),
+        "judging: {batch: 3}".to_owned(),
+    ] {
+        let problem = problem(&text);
+        let (key, rest) = problem.rsplit_once(": unknown key `batch`; ").unwrap();
+        assert!(key.ends_with("batch"), "{problem}");
+        assert!(rest.starts_with("expected one of "), "{problem}");
+    }
+    let text = "targets: [{model: openai/m, extra_body: {batch: 1}, extra_headers: {batch: a}}]\nrun: {batch: 1}\n";
+    assert_eq!(yaml(text).unwrap().warnings.len(), 1);
+}
+
+#[test]
+fn prices_that_no_model_has_are_named() {
+    let warnings = |prices: &str| -> Vec<String> {
+        let models =
+            "user_model: openai/gpt-9\ntargets: [{id: a, model: m-1, base_url: 'https://h/v1'}]\n";
+        let config = yaml(&format!("{models}prices:\n{prices}")).unwrap();
+        config.warnings.iter().map(ToString::to_string).collect()
+    };
+    let price = |keys: &str| format!("  - {{{keys}, input: 1, output: 2}}\n");
+    for used in [
+        "model: gpt-9",
+        "model: gpt-9, source: OpenAI",
+        "model: m-1",
+        "model: m-*",
+    ] {
+        assert_eq!(warnings(&price(used)), Vec::<String>::new(), "{used}");
+    }
+    for (unused, reason) in [
+        (
+            "model: m-2",
+            "no model is called `m-2`; did you mean `m-1`? the price is not used",
+        ),
+        (
+            "model: zebra-70b",
+            "no model is called `zebra-70b` in requests; the price is not used",
+        ),
+        (
+            "model: m-1, source: openai",
+            "`m-1` is not called at openai itself; the price is not used. Leave `source` out to price the \
+            model wherever it is called",
+        ),
+    ] {
+        let text = price("model: gpt-9") + &price(unused);
+        assert_eq!(
+            warnings(&text),
+            [format!("config.yaml, line 5: prices[1]: {reason}")]
+        );
+    }
 }
