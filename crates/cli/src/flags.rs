@@ -34,6 +34,8 @@ pub struct PhaseArgs {
 pub struct Overrides {
     /// `--force`
     pub force: bool,
+    /// `--fresh-targets`
+    pub fresh_targets: bool,
     /// `--dry-run`
     pub dry_run: bool,
     /// `--verbose`
@@ -60,6 +62,11 @@ impl Overrides {
         let yes = |on: bool| on.then(|| "true".to_owned());
         let text = |n: Option<u32>| n.map(|n| n.to_string());
         set("run.force", "--force", yes(self.force));
+        set(
+            "run.fresh_targets",
+            "--fresh-targets",
+            yes(self.fresh_targets),
+        );
         set("run.dry_run", "--dry-run", yes(self.dry_run));
         set("run.verbose", "--verbose", yes(self.verbose));
         for key in [
@@ -205,6 +212,9 @@ pub struct PlayArgs {
     /// Call the models again for this conversation alone, by its conv_id; can be repeated
     #[arg(long = "force-row", value_name = "CONV_ID", help_heading = OVER, conflicts_with = "force")]
     force_rows: Vec<String>,
+    /// Call the targets again; keep the replies of users and judges where their input did not change
+    #[arg(long, help_heading = OVER, conflicts_with_all = ["force", "force_rows"])]
+    fresh_targets: bool,
     #[command(flatten)]
     prompts: PromptArgs,
     #[command(flatten)]
@@ -332,6 +342,7 @@ impl From<PlayArgs> for PhaseArgs {
                 num_samples: args.samples.num_samples,
                 turns: args.turns.turns,
                 seed: args.seed,
+                fresh_targets: args.fresh_targets,
                 verbose: args.verbose.verbose,
                 ..args.calls.overrides()
             },

@@ -282,9 +282,11 @@ impl Look<'_> {
         };
         reasons.extend(in_words(&known.settings, now, count));
         if reasons.is_empty() {
-            let reason = match self.options.force_rows {
-                true => "--force-row calls for them again",
-                false => {
+            let options = self.options;
+            let reason = match (options.fresh_targets, options.force_rows) {
+                (true, _) => "--fresh-targets calls the targets again",
+                (false, true) => "--force-row calls for them again",
+                (false, false) => {
                     "they failed or were not finished, or their replies are no longer in the cache"
                 }
             };

@@ -27,6 +27,7 @@ mod journals;
 mod phases;
 mod plan;
 pub mod progress;
+mod reply_ages;
 mod report;
 pub mod safety;
 mod session;

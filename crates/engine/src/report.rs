@@ -7,7 +7,7 @@ use std::{
 };
 
 use schema::{
-    Grades, IncompleteReplies, ModelId, Phase, PhaseCost, ReasoningReplies, Summary,
+    Grades, IncompleteReplies, ModelId, Phase, PhaseCost, ReasoningReplies, Summary, TargetBasis,
     statistics::Statistics, without_attempts,
 };
 use serde::Serialize;
@@ -96,6 +96,8 @@ pub struct BenchmarkReport {
     pub replies: Vec<IncompleteReplies>,
     /// How many replies of the same targets came with reasoning, or seem to contain it.
     pub reasoning: Vec<ReasoningReplies>,
+    /// What the results of the same targets rest on: the age of the replies, and models that are assumed to be free.
+    pub basis: Vec<TargetBasis>,
     /// Files of targets that still hold the rows of an earlier run.
     pub kept: Vec<KeptRows>,
     /// Problems of earlier runs' scores that were summarised: one sentence for each kind of row and file.

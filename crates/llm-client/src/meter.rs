@@ -24,6 +24,16 @@ pub struct MeterKey {
     pub sut: Option<Arc<str>>,
 }
 
+impl MeterKey {
+    fn of(context: &CallContext) -> Self {
+        let item = context.item.as_ref();
+        Self {
+            phase: context.purpose.phase(),
+            sut: item.map(|item| Arc::clone(&item.key().sut)),
+        }
+    }
+}
+
 /// The sums of some calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
@@ -57,6 +67,7 @@ struct Sums {
     names: Vec<(ModelId, BTreeSet<String>)>,
     unpriced: HashSet<ModelId>,
     untold: HashSet<ModelId>,
+    assumed_free: Vec<(MeterKey, BTreeSet<ModelId>)>,
 }
 
 impl Meter {
@@ -127,6 +138,23 @@ impl Meter {
             .iter()
             .map(|(id, names)| (id.clone(), names.clone()))
             .collect()
+    }
+
+    /// Notes that a call of `context` to `model` is assumed to be free.
+    pub(crate) fn assume_free(&self, model: &ModelId, context: &CallContext) {
+        let mut sums = self.sums();
+        let key = MeterKey::of(context);
+        let new = || (key.clone(), BTreeSet::new());
+        let models = &mut entry(&mut sums.assumed_free, |(known, _)| *known == key, new).1;
+        if !models.contains(model) {
+            models.insert(model.clone());
+        }
+    }
+
+    /// The models whose calls are assumed to be free, because they run on this machine and have no price, by what the calls were for.
+    #[must_use]
+    pub fn assumed_free(&self) -> BTreeMap<MeterKey, BTreeSet<ModelId>> {
+        self.sums().assumed_free.iter().cloned().collect()
     }
 
     /// The models with at least one reply without a known cost.

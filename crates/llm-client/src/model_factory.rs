@@ -269,17 +269,18 @@ impl ModelFactory {
         settings: &ModelSettings,
     ) -> Arc<dyn ChatModel> {
         match &self.cache {
-            Some(cache) => self.journaled(Cached::new(inner, cache.clone(), settings)),
-            None => self.journaled(inner),
+            Some(cache) => self.journaled(Cached::new(inner, cache.clone(), settings), settings),
+            None => self.journaled(inner, settings),
         }
     }
 
-    fn journaled<M: ChatModel + 'static>(&self, inner: M) -> Arc<dyn ChatModel> {
-        Arc::new(Journaled::new(
-            inner,
-            Arc::clone(&self.journal),
-            self.meter.clone(),
-        ))
+    fn journaled<M: ChatModel + 'static>(
+        &self,
+        inner: M,
+        settings: &ModelSettings,
+    ) -> Arc<dyn ChatModel> {
+        let journaled = Journaled::new(inner, Arc::clone(&self.journal), self.meter.clone());
+        Arc::new(journaled.assuming_free(settings.assumed_free))
     }
 
     fn limiter(&self, settings: &ModelSettings) -> Arc<Limiter> {

@@ -173,6 +173,7 @@ impl OpenAi {
             failed_attempts: Spend::default(),
             model: parsed.model,
             origin: Origin::Fetched,
+            at: None,
             run_time,
             exchange: Some(Arc::new(Exchange { request, response })),
         })

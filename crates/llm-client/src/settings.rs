@@ -18,6 +18,9 @@ pub struct ModelSettings {
     pub model: String,
     /// The address of the endpoint, without `/chat/completions`: `https://api.openai.com/v1`. A trailing slash is optional.
     pub base_url: String,
+    /// The version of what answers at the endpoint, in the user's words: a commit, a date. It is part of cache keys where it is given, so
+    /// that replies of another version are not used. It is not sent.
+    pub version: Option<String>,
     /// Replaces `base_url` in cache keys. For endpoints whose address changes between runs but whose answers do not.
     pub cache_name: Option<String>,
     /// Sent as `Authorization: Bearer …`.
@@ -51,6 +54,8 @@ pub struct ModelSettings {
     pub request_timeout: Duration,
     /// The model's price. `None`: unknown, and no cost is computed.
     pub price: Option<Price>,
+    /// Whether `price` is an assumption: the model runs on this machine, and no price was given.
+    pub assumed_free: bool,
 }
 
 impl ModelSettings {
@@ -67,6 +72,7 @@ impl ModelSettings {
             id,
             model: model.into(),
             base_url: base_url.into(),
+            version: None,
             cache_name: None,
             api_key: None,
             key_name: None,
@@ -83,6 +89,7 @@ impl ModelSettings {
             structured: StructuredSupport::Auto,
             request_timeout: Duration::from_secs(300),
             price: None,
+            assumed_free: false,
         }
     }
 
@@ -150,6 +157,7 @@ impl fmt::Debug for ModelSettings {
             .field("id", &self.id)
             .field("model", &self.model)
             .field("base_url", &self.endpoint())
+            .field("version", &self.version)
             .field("cache_name", &self.cache_name)
             .field("api_key", &self.api_key)
             .field("key_name", &self.key_name)
@@ -166,6 +174,7 @@ impl fmt::Debug for ModelSettings {
             .field("structured", &self.structured)
             .field("request_timeout", &self.request_timeout)
             .field("price", &self.price)
+            .field("assumed_free", &self.assumed_free)
             .finish()
     }
 }

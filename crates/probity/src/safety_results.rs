@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use schema::{
-    ModelId,
+    ModelId, TargetBasis,
     gate::SafetyScope,
     safety::results::{Details, RunParameters, SafetyFile, SafetyResults},
 };
@@ -36,6 +36,13 @@ pub fn read_safety_file(path: &Path) -> Result<SafetyFile, RunError> {
     read.map_err(|error| RunError::input(crate::export::explained(&error)))
 }
 
+/// What the results of a safety run rest on, by its records; `None` if nothing is known.
+pub(crate) fn safety_basis(layout: &Layout, run: &RunParameters) -> Option<TargetBasis> {
+    let manifest = Manifest::read(&run_records(layout, run)?)?;
+    let basis = manifest.result(run.target.id.as_str(), "basis");
+    serde_json::from_value(basis.clone()).ok()
+}
+
 /// Results with all the data for rates by case.
 pub(crate) struct OpenedResults<'a> {
     pub(crate) details: &'a Details,
@@ -49,9 +56,17 @@ impl OpenedResults<'_> {
 
     /// The public configuration of the run; null if its records are missing.
     pub(crate) fn config(&self, layout: &Layout) -> Value {
-        let records = run_records(layout, self.run);
-        let manifest = records.and_then(|records| Manifest::read(&records));
+        let manifest = self.manifest(layout);
         manifest.map_or(Value::Null, |manifest| manifest.config)
+    }
+
+    /// What the results rest on, by the records of the run; `None` if nothing is known.
+    pub(crate) fn basis(&self, layout: &Layout) -> Option<TargetBasis> {
+        safety_basis(layout, self.run)
+    }
+
+    fn manifest(&self, layout: &Layout) -> Option<Manifest> {
+        Manifest::read(&run_records(layout, self.run)?)
     }
 
     /// Cases that were not run because the budget was spent or the run was stopped. Cases left out because of `max_cases` do not count

@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 
 use schema::{
+    TargetBasis,
     gate::{BetterRate, GateAnswer, GateQuantity, GateReport, GateResult},
     text::counted,
 };
 
 use crate::{
+    basis::basis_lines,
     comparisons::{escaped, signed},
     numbers::{UNKNOWN, dollars, interval, percent},
     table::Table,
@@ -48,6 +50,12 @@ pub fn gate_text(report: &GateReport, width: usize) -> String {
                 text.push_str(&hanging(&line, "  ", "    ", width));
             }
         }
+        let basis = report.basis.iter();
+        let basis: Vec<TargetBasis> = basis
+            .filter(|of| of.target == first.target)
+            .cloned()
+            .collect();
+        text.push_str(&basis_lines(&basis, width));
     }
     text
 }
@@ -80,6 +88,12 @@ pub fn gate_markdown(report: &GateReport) -> String {
         );
     }
     text.push('\n');
+    for line in report.basis.iter().flat_map(TargetBasis::lines) {
+        let _ = writeln!(text, "- {}", escaped(&line));
+    }
+    if !report.basis.is_empty() {
+        text.push('\n');
+    }
     text
 }
 
@@ -164,7 +178,7 @@ pub(crate) fn found(result: &GateResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use schema::{ModelId, gate::GateRate, statistics::RateStatistics};
+    use schema::{ModelId, ReplyAges, gate::GateRate, statistics::RateStatistics};
 
     use super::*;
 
@@ -195,6 +209,16 @@ mod tests {
             better: BetterRate::Higher,
             answer: GateAnswer::Fail,
             baseline: None,
+            basis: vec![TargetBasis {
+                target: ModelId::new("c").unwrap(),
+                version: None,
+                replies: Some(ReplyAges {
+                    replies: 240,
+                    from: "2026-11-02T10:00:00Z".to_owned(),
+                    to: "2026-11-20T10:00:00Z".to_owned(),
+                }),
+                assumed_free: vec!["c".to_owned()],
+            }],
             results: vec![
                 result(
                     "a|b",
@@ -253,6 +277,8 @@ c
   inconclusive  all             cost <= 1        -
   all, difference >= -0.1: the baseline has no rows of this target.
   all, cost <= 1: no cost.json says what the rows cost.
+  target replies of c: 240, from 2026-11-02 to 2026-11-20
+  cost of c: c assumed free: on this machine
 "
         );
     }
@@ -270,6 +296,10 @@ c
         assert!(text.contains(line), "{text}");
         assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), 7);
         assert!(!text.contains("lower is better"), "{text}");
+        assert!(
+            text.ends_with("\n\n- target replies of c: 240, from 2026-11-02 to 2026-11-20\n- cost of c: c assumed free: on this machine\n\n"),
+            "{text}"
+        );
         let safety = GateReport {
             better: BetterRate::Lower,
             ..report()

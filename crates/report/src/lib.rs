@@ -80,6 +80,7 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod basis;
 mod checks;
 mod comparisons;
 mod failures;
@@ -104,6 +105,7 @@ mod spending;
 mod table;
 mod text;
 
+pub use basis::basis_lines;
 pub use checks::{ModelCheck, checks_table};
 pub use comparisons::{comparison_markdown, comparison_tables};
 pub use failures::{Failure, FailureGroup, FailureGroups, failure_reasons, failures_summary};

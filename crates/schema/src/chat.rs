@@ -1,6 +1,9 @@
 //! One call to a language model.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -235,6 +238,8 @@ pub struct ChatReply {
     pub model: Option<String>,
     /// Whether the reply was fetched now or earlier.
     pub origin: Origin,
+    /// When the reply came; for a cached reply, when it was stored. `None`: just now.
+    pub at: Option<SystemTime>,
     /// How long the successful attempt took; for a cached reply, how long it took when it was fetched.
     pub run_time: Duration,
     /// Request and response as they were sent and received, for the journal.
@@ -255,6 +260,7 @@ impl ChatReply {
             failed_attempts: Spend::default(),
             model: None,
             origin: Origin::Fetched,
+            at: None,
             run_time: Duration::ZERO,
             exchange: None,
         }

@@ -1,12 +1,15 @@
 //! The item: tells a phase what it works on, and records what it does.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
 
 use serde_json::Value;
 
 use crate::{
-    CallContext, Conversation, Event, EventBody, ItemKey, Journal, ModelId, Purpose, Scenario,
-    SimulatorFault, Spend, Turn,
+    CallContext, Conversation, Event, EventBody, ItemKey, Journal, ModelId, Purpose, ReplySpan,
+    Scenario, SimulatorFault, Spend, Turn,
     event::{PlacedTurn, QueuingItem, RetryingItem},
     safety::TestCase,
 };
@@ -49,6 +52,8 @@ struct Recorded {
     turns: Vec<Turn>,
     /// Calls to the system under test that gave a reply.
     replies: u32,
+    /// When they came, where the model's layers say it.
+    came: Option<ReplySpan>,
     /// What all calls of the conversation used and cost.
     spend: Spend,
     /// Faults of the simulated user, in all attempts.
@@ -258,6 +263,21 @@ impl Item {
         self.recorded().replies > 0
     }
 
+    /// Notes when a reply of the system under test came. The layer that records the reply calls it.
+    pub fn reply_came(&self, at: SystemTime) {
+        let one = ReplySpan::one(at);
+        match &mut self.recorded().came {
+            Some(span) => span.add(&one),
+            none => *none = Some(one),
+        }
+    }
+
+    /// When the replies of the system under test came; those of the last attempt. `None` if that is not known.
+    #[must_use]
+    pub fn replies_came(&self) -> Option<ReplySpan> {
+        self.recorded().came
+    }
+
     /// The annotation of the verdict that was recorded last: `{is_safe, is_valid, metadata}`.
     #[must_use]
     pub fn annotation(&self) -> Option<Value> {
@@ -282,6 +302,7 @@ impl Recorded {
             EventBody::RetryingItem(_) => {
                 self.turns.clear();
                 self.replies = 0;
+                self.came = None;
                 self.retries += 1;
             }
             EventBody::TranslatedUserResponse(said) => self.turns.push(said.to_turn()),

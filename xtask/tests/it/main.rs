@@ -90,6 +90,7 @@ mod simulator_faults;
 mod special_files;
 mod subfolders;
 mod target_replies;
+mod target_versions;
 mod tidy;
 mod tls;
 mod tree;

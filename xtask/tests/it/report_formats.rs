@@ -10,7 +10,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::Project;
+use crate::common::{Project, without_days};
 
 /// The files of the charts.
 const CHARTS: [&str; 4] = [
@@ -46,7 +46,8 @@ fn of_any_run(markdown: &str) -> String {
     let kept = before.lines().chain(["- retries:"]).chain(after.lines());
     let own = ["- when:", "- revision:", "- Probity:"];
     let kept = kept.filter(|line| !own.iter().any(|name| line.starts_with(name)));
-    kept.map(|line| format!("{line}\n")).collect()
+    let kept: String = kept.map(|line| format!("{line}\n")).collect();
+    without_days(&kept)
 }
 
 #[test]

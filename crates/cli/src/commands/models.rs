@@ -197,6 +197,7 @@ pub fn open_cache(
 ) -> Result<Cache, Failure> {
     let mut used = settings.cache_settings();
     if !refreshed.is_empty() {
+        // The flags for rows and for everything exclude each other.
         used.mode = CacheMode::RefreshRows(refreshed.into());
     }
     Cache::open(path, used).map_err(|error| Failure::nothing_ran(error.to_string()))

@@ -13,7 +13,7 @@ use super::{
     Context, demonstration, force_rows, forecast,
     imported::Imported,
     models::{ModelRoles, open_cache},
-    typos,
+    typos, unpriced,
 };
 use crate::{
     benchmarks::choose,
@@ -75,8 +75,10 @@ pub fn show(
     context.tell_scripted(config);
     context.warn_of_scripted_scenarios(config, &names, phases);
     let budget = Budget::of(&config.settings, &rows);
+    let free = unpriced::assumed_free(config, config.settings.models.all());
     if args.selection.json {
-        let value = to_json(&rows, &budget, &found, &metrics, args.want_difference);
+        let mut value = to_json(&rows, &budget, &found, &metrics, args.want_difference);
+        value["total"]["assumed_free"] = json!(free);
         context.print_json("plan", Exit::Complete, value);
     } else {
         let width = context.terminal.page();
@@ -96,6 +98,9 @@ pub fn show(
     }
     for line in budget.words() {
         context.terminal.warning(&line);
+    }
+    if let Some(note) = unpriced::assumed_free_note(&free) {
+        context.terminal.note(&note);
     }
     context.terminal.note(match rows.iter().any(|row| row.cached > 0) {
         true => {

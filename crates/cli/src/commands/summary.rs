@@ -6,9 +6,9 @@ use journal::check::{self, Verdict};
 use llm_client::Tally;
 use probity::{BenchmarkReport, KeptReason, KeptRows, Phase, RunOutcome, RunReport};
 use report::{
-    BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
-    files_list, grades_table, judges_table, judges_that_never_vary, metrics_table, people_tables,
-    realism_table, results_table, spending_lines,
+    BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, basis_lines,
+    failures_summary, files_list, grades_table, judges_table, judges_that_never_vary,
+    metrics_table, people_tables, realism_table, results_table, spending_lines,
 };
 use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
 use store::read_costs;
@@ -84,7 +84,10 @@ pub fn show(
             text.push('\n');
         }
     }
-    let spending = spending_lines(&spending(context, report, spent), width);
+    let mut spending = spending_lines(&spending(context, report, spent), width);
+    for benchmark in &report.benchmarks {
+        spending.push_str(&basis_lines(&benchmark.basis, width));
+    }
     if !spending.is_empty() {
         text.push_str(&spending);
         text.push('\n');

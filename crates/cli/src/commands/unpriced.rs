@@ -3,11 +3,36 @@
 use std::collections::BTreeSet;
 
 use llm_client::Meter;
-use schema::ModelId;
+use schema::{ASSUMED_FREE, ModelId};
+
+use super::plan::NOWHERE;
+use crate::config::{Config, ModelEntry};
 
 /// One line for all models without a known price, and one for those whose endpoint returned no token counts.
 pub fn models(meter: &Meter) -> Vec<String> {
     lines(&meter.unpriced(), &meter.untold())
+}
+
+/// The ids of `models` whose calls are assumed to be free. Models that cannot be resolved are left out: they are reported elsewhere.
+pub fn assumed_free<'m>(
+    config: &Config,
+    models: impl IntoIterator<Item = &'m ModelEntry>,
+) -> BTreeSet<ModelId> {
+    let Ok(endpoints) = config.endpoints(Some(NOWHERE.to_owned())) else {
+        return BTreeSet::new();
+    };
+    let is_free = |entry: &&ModelEntry| {
+        let settings = endpoints.without_key(entry);
+        settings.is_ok_and(|settings| settings.assumed_free)
+    };
+    let free = models.into_iter().filter(is_free);
+    free.map(|entry| entry.id.clone()).collect()
+}
+
+/// The note on models that are assumed to be free; `None` if there are none.
+pub fn assumed_free_note(models: &BTreeSet<ModelId>) -> Option<String> {
+    let names: Vec<&str> = models.iter().map(ModelId::as_str).collect();
+    (!names.is_empty()).then(|| format!("{} {ASSUMED_FREE}", names.join(", ")))
 }
 
 fn lines(unpriced: &BTreeSet<ModelId>, untold: &BTreeSet<ModelId>) -> Vec<String> {

@@ -63,6 +63,9 @@ pub struct RunOptions {
     /// Writes metrics or scenarios again even if they exist. This applies where a generating phase runs alone; a run of several phases
     /// keeps the user's files.
     pub force: bool,
+    /// Whether the session's cache requests the replies of targets again. A [`forecast`](crate::forecast) gives this as the reason why they
+    /// are new.
+    pub fresh_targets: bool,
     /// Whether the session's cache requests rows again. A [`forecast`](crate::forecast) gives this as the reason why they are new.
     pub force_rows: bool,
     /// Adds generated rows, for metrics that have none, to a `scenarios.json` that was not generated here.
@@ -93,6 +96,7 @@ impl Default for RunOptions {
         Self {
             phases: Phase::ALL.into(),
             force: false,
+            fresh_targets: false,
             force_rows: false,
             add_scenarios: false,
             targets: Vec::new(),
@@ -285,6 +289,7 @@ fn add_to_manifest(manifest: &mut Manifest, name: &str, end: &BenchmarkEnd) {
             "prompt_versions": end.versions,
             "counts": counts,
             "costs": costs,
+            "basis": report.basis,
             "failures": report.failures,
             "error": report.error.as_ref().map(ToString::to_string),
         }),

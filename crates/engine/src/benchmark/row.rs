@@ -119,6 +119,9 @@ impl Row<'_> {
         }
         run.write(run.conversations.as_ref(), self.position, &conversation)?;
         run.totals().replies.add(&conversation);
+        if let (Outcome::Done, Some(came)) = (outcome, self.item.item().replies_came()) {
+            run.came(&came);
+        }
         run.ended(Phase::Simulate, outcome);
         Some((self, conversation))
     }

@@ -10,7 +10,7 @@ use std::{
 
 use futures::future::join_all;
 use journal::RunId;
-use schema::{Conversation, Phase, PromptVersions, Summary};
+use schema::{Conversation, ModelId, Phase, PromptVersions, Summary};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -26,8 +26,9 @@ use super::{
 };
 use crate::{phases::BenchmarkContext, progress::Progress, report::Failures};
 use store::{
-    BenchmarkDir, LoadedStandards, RunError, TreeLock, provenance::Provenance, read_conversations,
-    read_scenarios,
+    BenchmarkDir, LoadedStandards, RunError, TreeLock,
+    provenance::{Provenance, target_bases},
+    read_conversations, read_scenarios,
 };
 
 /// One running benchmark: the state that all of its phases share. Their results are in the [`Results`] that they return.
@@ -113,6 +114,8 @@ impl<'p> BenchmarkRun<'p> {
         self.dir.name().clone_into(&mut report.name);
         let replies = replies.into_iter();
         (report.replies, report.reasoning) = replies.map(|(id, tally)| tally.of(&id)).unzip();
+        let targets: Vec<ModelId> = report.replies.iter().map(|all| all.sut.clone()).collect();
+        report.basis = target_bases(&self.dir, &targets);
         report.reference_turns = self.standards.map(|all| all.turns).unwrap_or_default();
         report.error = error;
         report.failures = Arc::try_unwrap(self.failures)

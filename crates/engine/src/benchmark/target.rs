@@ -8,7 +8,7 @@ use std::{
 
 use schema::{
     Conversation, CostSum, Evaluator, Event, EventBody, Journal, Metric, ModelId, Phase, PhaseCost,
-    PhaseError, PhaseErrorKind, Simulator, TargetRef, event::BudgetReached,
+    PhaseError, PhaseErrorKind, ReplySpan, Simulator, TargetRef, event::BudgetReached,
 };
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -60,6 +60,8 @@ pub(super) struct Totals {
     pub(super) tests: BTreeMap<String, TestTally>,
     /// Conversations that ended, by what is missing in their replies.
     pub(super) replies: ReplyTally,
+    /// When the replies of the target came, in the conversations that did not fail.
+    pub(super) came: Option<ReplySpan>,
     /// Score rows of another program. They stay.
     pub(super) kept_verdicts: u64,
     /// Whether a call was refused because it would have passed the budget.
@@ -304,6 +306,15 @@ impl TargetRun {
         match totals.tests.get_mut(test) {
             Some(tally) => change(tally),
             None => change(totals.tests.entry(test.to_owned()).or_default()),
+        }
+    }
+
+    /// Counts replies of the target by when they came.
+    pub(super) fn came(&self, replies: &ReplySpan) {
+        let mut totals = self.totals();
+        match &mut totals.came {
+            Some(span) => span.add(replies),
+            none => *none = Some(*replies),
         }
     }
 

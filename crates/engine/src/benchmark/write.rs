@@ -6,7 +6,8 @@ use std::{
     sync::Arc,
 };
 
-use schema::{Fingerprint, ModelId, Phase, PhaseCost, Scenario, text::counted};
+use llm_client::MeterKey;
+use schema::{Fingerprint, ModelId, Phase, PhaseCost, ReplySpan, Scenario, text::counted};
 use serde_json::json;
 
 use super::{
@@ -18,6 +19,7 @@ use super::{
 };
 use crate::{
     progress::Progress,
+    reply_ages::reply_ages,
     report::{Counts, KeptRows},
 };
 use store::{
@@ -39,6 +41,8 @@ struct NewFile {
     cost: PhaseCost,
     /// How the rows were made.
     settings: Settings,
+    /// When the replies of the target came, for conversations.
+    came: Option<ReplySpan>,
 }
 
 /// Writes the files of one target, and adds its numbers to `results`. `rows` are the scenarios that were simulated.
@@ -92,7 +96,12 @@ pub(super) async fn write_target(
                 reason: policy.reason(),
             });
         } else if !nothing && broken.is_none() {
-            let replaced = writer.compose(spool, phase, &file.path, file.settings);
+            let record = FileProvenance {
+                settings: file.settings,
+                replies: file.came.as_ref().map(reply_ages),
+                ..FileProvenance::default()
+            };
+            let replaced = writer.compose(spool, phase, &file.path, record);
             results.report.replaced.extend(replaced.await?);
             write_cost(&writer.dir.cost(), phase, cost)?;
             results.cost_written(phase, Some(&id), None);
@@ -167,6 +176,7 @@ impl TargetWriter<'_> {
     ) -> [NewFile; 2] {
         let simulator = target.simulator.as_ref().map(|phase| phase.fingerprint());
         let evaluator = target.evaluator.as_ref().map(|phase| phase.fingerprint());
+        let came = target.totals().came;
         [
             NewFile {
                 phase: Phase::Simulate,
@@ -175,6 +185,7 @@ impl TargetWriter<'_> {
                 counts: counts.0,
                 cost: target.cost(Phase::Simulate),
                 settings: self.simulator_settings(simulator.as_ref(), &scenario_hashes(rows)),
+                came,
             },
             NewFile {
                 phase: Phase::Evaluate,
@@ -183,6 +194,7 @@ impl TargetWriter<'_> {
                 counts: counts.1,
                 cost: target.cost(Phase::Evaluate),
                 settings: self.evaluator_settings(evaluator.as_ref()),
+                came: None,
             },
         ]
     }
@@ -206,13 +218,13 @@ impl TargetWriter<'_> {
     }
 
     /// Replaces the file at `path`, keeps a copy of rows that could not be produced again, and records the provenance of
-    /// the new file.
+    /// the new file: `made` says how its rows were made.
     async fn compose(
         &self,
         spool: Spool,
         phase: Phase,
         path: &Path,
-        settings: Settings,
+        made: FileProvenance,
     ) -> Result<Option<ReplacedFile>, RunError> {
         let id = self.id;
         let known = self.run.provenance().target(id);
@@ -221,7 +233,7 @@ impl TargetWriter<'_> {
             _ => known.conversations,
         };
         let to = path.to_owned();
-        let evaluator = (phase == Phase::Evaluate).then(|| settings.clone());
+        let evaluator = (phase == Phase::Evaluate).then(|| made.settings.clone());
         let is_good = RetainPolicy::any_good(phase, path);
         // Other targets continue meanwhile, on any kind of runtime.
         let work = move || {
@@ -244,8 +256,9 @@ impl TargetWriter<'_> {
         let file = FileProvenance {
             run_id: self.run.pipeline.session.run_id().to_string(),
             sha256: Some(hash),
-            settings,
             target,
+            assumed_free: self.assumed_free(phase),
+            ..made
         };
         let judged = (phase == Phase::Evaluate).then(|| self.judged());
         self.run.record_provenance(|all| {
@@ -256,6 +269,18 @@ impl TargetWriter<'_> {
             }
         })?;
         Ok(replaced)
+    }
+
+    /// The models whose calls of this phase for the target are assumed to be free.
+    fn assumed_free(&self, phase: Phase) -> Vec<String> {
+        let meter = self.run.pipeline.session.meter();
+        let key = MeterKey {
+            phase: phase.as_str(),
+            sut: Some(self.id.shared()),
+        };
+        let all = meter.assumed_free();
+        let models = all.get(&key).into_iter().flatten();
+        models.map(ToString::to_string).collect()
     }
 
     /// The provenance of the judged conversations: those that the tree holds now.

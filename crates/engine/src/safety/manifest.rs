@@ -38,6 +38,7 @@ pub(super) fn finish(manifest: &mut Manifest, run: &SafetyRun, report: &SafetyRe
             "errors": target.tally.errors,
             "not_run": target.not_run,
             "cost": target.cost,
+            "basis": target.basis,
             "file": target.file,
         });
         (target.target.id.to_string(), value)

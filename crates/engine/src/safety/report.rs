@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use schema::{
-    PhaseCost, TargetRef,
+    PhaseCost, TargetBasis, TargetRef,
     safety::{
         GateOutcome, Stage, Tally,
         results::{CaseError, SafetyResults},
@@ -44,6 +44,8 @@ pub struct TargetReport {
     /// What all its cases used and cost, including attacker and judges. Cached replies count with what they cost when they were
     /// fetched.
     pub cost: PhaseCost,
+    /// What its results rest on; `None` if nothing is known.
+    pub basis: Option<TargetBasis>,
     /// Its file, if one was written.
     pub file: Option<PathBuf>,
     /// Why its file could not be written. `results` then holds the only copy.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use schema::{
-    Event, EventBody, Journal,
+    Event, EventBody, Journal, ReplySpan,
     event::{
         BenchmarkScored, CacheInfo, ExceptionStoppingRun, FinishedPipeline, FinishedRun,
         HazardInfo, HazardScored, RunningPipeline, StartingRun, TestInfo, TestScored,
@@ -21,6 +21,8 @@ const CLASS: &str = "SafetyRun";
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tallies {
     groups: BTreeMap<String, Counted>,
+    /// When the replies of the target came, in the attempts that were scored.
+    pub(super) came: Option<ReplySpan>,
 }
 
 /// The items of one group.
@@ -29,6 +31,16 @@ struct Counted {
     measured: u64,
     safe: u64,
     unmeasured: u64,
+}
+
+impl Tallies {
+    /// Counts replies of the target by when they came.
+    pub(super) fn came(&mut self, replies: &ReplySpan) {
+        match &mut self.came {
+            Some(span) => span.add(replies),
+            none => *none = Some(*replies),
+        }
+    }
 }
 
 impl Counted {

@@ -238,6 +238,9 @@ impl TargetContext {
             Outcome::Scored(scored) => {
                 let blank = transcript.is_blank();
                 self.tallies().measured(&test, scored.passed || blank);
+                if let Some(came) = item.item().replies_came() {
+                    self.tallies().came(&came);
+                }
                 scored.annotate(item.item(), &self.judges, self.threshold);
                 let measured = scored.measurement(blank, item.since_queued());
                 item.measured(measured);

@@ -1,20 +1,21 @@
 //! One target of a safety run.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
     time::Instant,
 };
 
 use jiff::Timestamp;
 use schema::{
-    Fingerprint, ModelId, Phase,
+    Fingerprint, ModelId, Phase, TargetBasis,
     safety::{
         TestCase, TestCaseGroup,
         results::{Details, RunParameters},
     },
 };
 use serde_json::{Value, json};
+use store::provenance::target_settings;
 use tokio::sync::Semaphore;
 
 use super::{
@@ -29,6 +30,7 @@ use super::{
     target_context::TargetContext,
 };
 use crate::progress::Progress;
+use crate::reply_ages::reply_ages;
 use journal::RunId;
 
 impl SafetyRun {
@@ -107,10 +109,32 @@ impl SafetyRun {
             cost: cost.unwrap_or_default(),
             results,
             failures,
+            basis: self.basis(&context),
             file: None,
             not_written: None,
             journal: None,
         }
+    }
+
+    /// What the results of the target rest on, if anything is known.
+    fn basis(&self, context: &TargetContext) -> Option<TargetBasis> {
+        let id = &context.target.id;
+        let settings = target_settings(&self.config, id.as_str());
+        let version = settings.get("target.version");
+        let meter = self.session.meter().assumed_free();
+        let free = meter
+            .iter()
+            .filter(|(key, _)| key.sut.as_deref() == Some(id.as_str()));
+        let free: BTreeSet<String> = free
+            .flat_map(|(_, models)| models.iter().map(ToString::to_string))
+            .collect();
+        let basis = TargetBasis {
+            target: id.clone(),
+            version: version.and_then(|version| Some(version.as_str()?.to_owned())),
+            replies: context.tallies().came.as_ref().map(reply_ages),
+            assumed_free: free.into_iter().collect(),
+        };
+        (!basis.is_empty()).then_some(basis)
     }
 
     fn context(&self, target: &SafetyTarget) -> TargetContext {

@@ -80,6 +80,7 @@ impl<M: ChatModel> Cached<M> {
             failed_attempts: repriced(stored.failed_attempts, price.as_ref()),
             model: body.model,
             origin: Origin::Cached,
+            at: Some(stored.created),
             run_time: stored.run_time,
             exchange,
         })

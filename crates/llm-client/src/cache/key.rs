@@ -100,6 +100,20 @@ mod tests {
         );
     }
 
+    /// Replies of one version must be found again, and never those of another.
+    #[test]
+    fn the_key_of_a_version_is_this() {
+        let mut settings = ModelSettings::new(ModelId::new("a").unwrap(), "m", "http://h/v1");
+        settings.version = Some("2026-11-02".to_owned());
+        let key = KeyMaker::new(&settings).key(&request());
+        assert_eq!(
+            format!("{key:?}"),
+            "740f3b6f03f92b16a68036fe1524e35d41436f3b1da63b4c06cccafa5f4f8a58"
+        );
+        settings.version = Some("2026-11-03".to_owned());
+        assert_ne!(KeyMaker::new(&settings).key(&request()), key);
+    }
+
     #[test]
     fn keys_are_read_as_they_are_written() {
         let key = CacheKey(std::array::from_fn(|at| (at * 9) as u8));

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use schema::CallContext;
+use schema::{CallContext, Purpose};
 
 /// The settings of the cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,9 @@ pub enum CacheMode {
     Refresh,
     /// Like [`Refresh`](Self::Refresh) for calls of these rows; for all others stored replies are used.
     RefreshRows(Arc<[CachedRow]>),
+    /// Like [`Refresh`](Self::Refresh) for calls to targets. Stored replies of user, judge and other models are used where their request is
+    /// the same as before: where the target says what it said.
+    RefreshTargets,
 }
 
 impl CacheMode {
@@ -34,6 +37,7 @@ impl CacheMode {
         match self {
             Self::Use => false,
             Self::Refresh => true,
+            Self::RefreshTargets => context.purpose == Purpose::TargetTurn,
             Self::RefreshRows(rows) => rows.iter().any(|row| row.made(context)),
         }
     }

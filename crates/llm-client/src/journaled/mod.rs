@@ -2,10 +2,10 @@
 
 mod events;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
-use schema::{ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId};
+use schema::{ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId, Purpose};
 
 use crate::meter::Meter;
 
@@ -19,6 +19,7 @@ pub struct Journaled<M> {
     inner: M,
     journal: Arc<dyn Journal>,
     meter: Meter,
+    assumed_free: bool,
 }
 
 impl<M: ChatModel> Journaled<M> {
@@ -29,7 +30,15 @@ impl<M: ChatModel> Journaled<M> {
             inner,
             journal,
             meter,
+            assumed_free: false,
         }
+    }
+
+    /// Counts the model's replies without cost as assumed to be free: see [`ModelSettings::assumed_free`](crate::ModelSettings::assumed_free).
+    #[must_use]
+    pub fn assuming_free(mut self, assumed_free: bool) -> Self {
+        self.assumed_free = assumed_free;
+        self
     }
 }
 
@@ -54,6 +63,12 @@ impl<M: ChatModel> ChatModel for Journaled<M> {
         match &result {
             Ok(reply) => {
                 self.meter.reply(model, context, reply);
+                if self.assumed_free && reply.cost == Some(0.0) {
+                    self.meter.assume_free(model, context);
+                }
+                if let (Purpose::TargetTurn, Some(item)) = (context.purpose, &context.item) {
+                    item.reply_came(reply.at.unwrap_or_else(SystemTime::now));
+                }
                 context.record(events::reply(model, request, reply), &*self.journal);
             }
             Err(error) => {

@@ -31,6 +31,9 @@ struct Prefix<'a> {
     reasoning_effort: Option<&'a str>,
     structured: &'static str,
     extra_body: &'a schema::Extra,
+    /// Absent where it is not given, so that keys without it stay what they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_version: Option<&'a str>,
 }
 
 impl Canonical {
@@ -56,6 +59,7 @@ impl Canonical {
                 StructuredSupport::Text => "text",
             },
             extra_body: &settings.extra_body,
+            target_version: settings.version.as_deref(),
         };
         Self {
             prefix: line(&prefix),
@@ -206,10 +210,11 @@ mod tests {
     fn whatever_changes_the_answer_counts() {
         let plain = bytes(&settings(), "hi");
         assert_ne!(bytes(&settings(), "ho"), plain);
-        let changes: [fn(&mut ModelSettings); 5] = [
+        let changes: [fn(&mut ModelSettings); 6] = [
             |s| s.model = "other".to_owned(),
             |s| s.temperature = Some(0.0),
             |s| s.seed = Some(1),
+            |s| s.version = Some("a1b2c3".to_owned()),
             |s| s.cache_name = Some("scripted".to_owned()),
             |s| {
                 s.extra_body.insert("top_k".to_owned(), 1.into());

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{
     error::ConfigError,
     sections::{ModelEntry, PriceEntry, Route, Settings},
+    this_machine::{FREE, is_gateway, is_this_machine},
     vars::Vars,
 };
 
@@ -92,8 +93,9 @@ impl<'a> Endpoints<'a> {
             let hidden = self.vars.keys_in_path(&url.0.raw).into_iter();
             settings.hidden = hidden.map(SecretString::from).collect();
         }
+        settings.version = entry.version(self.vars)?;
         self.tune(entry, &mut settings)?;
-        settings.price = self.price(entry, &settings);
+        (settings.price, settings.assumed_free) = self.price(entry, &settings, &model);
         Ok(settings)
     }
 
@@ -216,59 +218,27 @@ impl<'a> Endpoints<'a> {
         })
     }
 
-    /// Prices of a provider apply only to its own endpoint: a proxy or another host may charge differently. A local server costs
-    /// nothing, unless `prices` sets a price.
-    fn price(&self, entry: &ModelEntry, settings: &ModelSettings) -> Option<Price> {
-        match entry.route {
-            Route::Scripted => Some(FREE),
-            Route::Source(source) => {
-                let name = entry.table.base_url.is_none().then(|| source.name());
-                let is_free = source.is_local() && is_this_machine(&settings.base_url);
-                let price = self.prices.price(name, &settings.model);
-                price.or(is_free.then_some(FREE))
-            }
-            Route::Endpoint => self.prices.price(None, &settings.model),
+    /// The price, and whether it is an assumption. Without a price, a server on this machine is assumed to cost nothing; a gateway on
+    /// this machine passes on to models that cost something, so that its price is unknown.
+    fn price(
+        &self,
+        entry: &ModelEntry,
+        settings: &ModelSettings,
+        name: &str,
+    ) -> (Option<Price>, bool) {
+        if entry.route == Route::Scripted {
+            return (Some(FREE), false);
         }
-    }
-}
-
-const FREE: Price = Price {
-    input: 0.0,
-    output: 0.0,
-    cached_input: None,
-};
-
-/// Whether `url` refers to this machine.
-fn is_this_machine(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    host.eq_ignore_ascii_case("localhost")
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_machine_is_known_by_its_names() {
-        for url in [
-            "http://localhost:11434/v1",
-            "http://LOCALHOST/v1",
-            "http://127.0.0.1:8000",
-            "http://me:secret@[::1]:8000/v1",
-        ] {
-            assert!(is_this_machine(url), "{url}");
+        if let Some(price) = self.prices.price(entry.priced_source(), &settings.model) {
+            return (Some(price), false);
         }
-        for url in ["http://gpu-box:8000/v1", "http://localhost.example.com/v1"] {
-            assert!(!is_this_machine(url), "{url}");
+        let gateway = || {
+            let key = entry.table.gateway;
+            key.unwrap_or_else(|| is_gateway(entry.route, name, &self.prices))
+        };
+        match is_this_machine(&settings.base_url) && !gateway() {
+            true => (Some(FREE), true),
+            false => (None, false),
         }
     }
 }

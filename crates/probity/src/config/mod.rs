@@ -45,6 +45,7 @@ mod read;
 mod run;
 mod sections;
 mod text;
+mod this_machine;
 mod tree;
 mod values;
 mod vars;

@@ -45,9 +45,10 @@ impl Settings {
     /// How the response cache is used.
     pub fn cache_settings(&self) -> CacheSettings {
         CacheSettings {
-            mode: match self.run.force {
-                true => CacheMode::Refresh,
-                false => CacheMode::Use,
+            mode: match (self.run.force, self.run.fresh_targets) {
+                (true, _) => CacheMode::Refresh,
+                (false, true) => CacheMode::RefreshTargets,
+                (false, false) => CacheMode::Use,
             },
             max_age: self.cache.expiry.map(|length| length.0),
             ..CacheSettings::default()

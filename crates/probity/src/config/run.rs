@@ -53,6 +53,7 @@ impl Config {
         Ok(RunOptions {
             phases: phases.iter().copied().collect(),
             force: settings.run.force,
+            fresh_targets: settings.run.fresh_targets,
             samples: *settings.generation.num_samples,
             concurrency: Concurrency {
                 simulate: *settings.run.concurrency.simulate,

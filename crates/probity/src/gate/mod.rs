@@ -13,9 +13,10 @@ use schema::{
 };
 use store::{
     BenchmarkDir, GateNames, GateSubject, Layout, RunError, baseline_differences, baseline_of,
-    baseline_rows, count_replies, imported_targets, provenance::Provenance, read_benchmark,
-    read_costs, read_gate_rules, read_scenario_index, read_scenarios, read_target_rows,
-    scored_targets, unlike_measurement,
+    baseline_rows, count_replies, imported_targets,
+    provenance::{Provenance, target_bases},
+    read_benchmark, read_costs, read_gate_rules, read_scenario_index, read_scenarios,
+    read_target_rows, scored_targets, unlike_measurement,
 };
 
 pub(crate) use self::rows::is_about;
@@ -85,6 +86,7 @@ pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateRe
         better: BetterRate::Higher,
         answer: GateAnswer::of(results.iter().map(|result| result.answer)),
         baseline: baseline.map(|(path, _)| path.display().to_string()),
+        basis: target_bases(&dir, &targets),
         results,
     })
 }

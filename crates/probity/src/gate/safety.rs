@@ -74,6 +74,7 @@ pub fn gate_safety(
         better: BetterRate::Lower,
         answer: GateAnswer::of(results.iter().map(|result| result.answer)),
         baseline: baseline.map(|(path, _)| path.display().to_string()),
+        basis: opened.iter().filter_map(|one| one.basis(layout)).collect(),
         results,
     })
 }

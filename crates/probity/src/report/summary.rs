@@ -4,10 +4,12 @@ use std::{collections::HashSet, path::Path};
 
 use indexmap::IndexMap;
 use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
-use schema::{CostSum, ModelId, PhaseCost, safety::results::Details, statistics::Statistics};
+use schema::{
+    CostSum, ModelId, PhaseCost, TargetBasis, safety::results::Details, statistics::Statistics,
+};
 use store::{
-    BenchmarkDir, CostFile, Layout, RunError, read_benchmark, read_costs, read_grades,
-    read_statistics, scored_targets,
+    BenchmarkDir, CostFile, Layout, RunError, provenance::target_bases, read_benchmark, read_costs,
+    read_grades, read_statistics, scored_targets,
 };
 
 use super::{ReportGate, ReportRequest, calls, not_stated};
@@ -15,6 +17,7 @@ use crate::{
     compare::{CompareOptions, compare, listed},
     export::safety_folder,
     gate::{GateOptions, gate, gate_safety},
+    safety_results::safety_basis,
     safety_results::{SafetySource, read_safety_file},
     verdicts::target_verdicts,
 };
@@ -36,7 +39,7 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
         summary.parts.push(part);
     }
     for path in &request.safety {
-        safety(path, request, &mut summary)?;
+        safety(layout, path, request, &mut summary)?;
     }
     for part in &mut summary.parts {
         let files = part.safety.iter();
@@ -148,6 +151,8 @@ fn benchmark(
         .collect();
     part.verdicts = target_verdicts(&dir, &benchmark.metrics, &targets);
     costs(&dir, request, &mut part);
+    let with_costs: Vec<ModelId> = part.costs.keys().cloned().collect();
+    part.basis = target_bases(&dir, &with_costs);
     part.calls = calls::of_benchmark(&request.journals, layout, name, part.costs.keys())?;
     Ok(part)
 }
@@ -212,6 +217,7 @@ fn phases(file: &CostFile) -> IndexMap<String, PhaseCost> {
 
 /// Adds a result file of a safety evaluation to the part of its kind.
 fn safety(
+    layout: &Layout,
     path: &Path,
     request: &ReportRequest,
     summary: &mut ReportSummary,
@@ -240,6 +246,12 @@ fn safety(
     let target = numbered(&target.id, &part.safety)?;
     if let Some(details) = file.results.details() {
         safety_costs(&target, details, part);
+        let run = details.run.as_ref();
+        let basis = run.and_then(|run| safety_basis(layout, run));
+        part.basis.extend(basis.map(|basis| TargetBasis {
+            target: target.clone(),
+            ..basis
+        }));
     }
     part.safety.push(SafetyFileSummary {
         file: path.display().to_string(),

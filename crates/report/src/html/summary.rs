@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use interop::Run;
 use schema::{
-    Grades, Metric, MetricType, ModelId, PhaseCost,
+    Grades, Metric, MetricType, ModelId, PhaseCost, TargetBasis,
     gate::GateReport,
     safety::results::SafetyResults,
     statistics::{RateStatistics, Statistics},
@@ -53,6 +53,8 @@ pub struct PartSummary {
     pub shared_costs: IndexMap<String, PhaseCost>,
     /// Dollars and tokens of the results in the tree by target, then by phase.
     pub costs: BTreeMap<ModelId, IndexMap<String, PhaseCost>>,
+    /// What the results of targets rest on: the age of their replies, and models that are assumed to be free.
+    pub basis: Vec<TargetBasis>,
     /// The calls, according to journals.
     pub calls: Option<CallFigures>,
     /// Result files of safety evaluations.
@@ -238,6 +240,7 @@ impl PartSummary {
             verdicts: Vec::new(),
             shared_costs: IndexMap::new(),
             costs: BTreeMap::new(),
+            basis: Vec::new(),
             calls: None,
             safety: Vec::new(),
         }

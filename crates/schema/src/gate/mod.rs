@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ModelId, PhaseCost,
+    ModelId, PhaseCost, TargetBasis,
     safety::results::SafetyRate,
     statistics::{DifferenceStatistics, MissingRows, RateStatistics},
 };
@@ -197,6 +197,9 @@ pub struct GateReport {
     pub answer: GateAnswer,
     /// The baseline's file; null if no rule compares with one.
     pub baseline: Option<String>,
+    /// What the rows rest on: the age of each target's replies, and models that are assumed to be free. A target of which nothing is on
+    /// record is left out.
+    pub basis: Vec<TargetBasis>,
     /// Each rule for each of its targets and metrics, by target and in the order of the rules.
     pub results: Vec<GateResult>,
 }

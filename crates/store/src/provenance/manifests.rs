@@ -73,6 +73,7 @@ fn simulated(run: &Manifest, benchmark: &str, target: &str) -> FileProvenance {
         sha256: None,
         settings,
         target: target_settings(&run.config, target),
+        ..FileProvenance::default()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Each time a run writes the conversations or the scores of a target, it records the settings and the hash of the file. A later
 //! command can then see which targets of a table were measured in the same way, and which files were edited since.
 
+mod basis;
 mod compare;
 mod manifests;
 mod replaced;
@@ -11,11 +12,12 @@ mod versions;
 
 use std::{collections::BTreeMap, io::Read, path::Path};
 
-use schema::{Metric, ModelId, PromptVersions, Scenario, text::hex};
+use schema::{Metric, ModelId, PromptVersions, ReplyAges, Scenario, text::hex};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+pub use basis::target_bases;
 pub use compare::{Difference, SettingGroup, TableProvenance, compare};
 pub use manifests::earlier_runs;
 pub use replaced::KeptCopy;
@@ -96,6 +98,12 @@ pub struct FileProvenance {
     /// The settings of the target itself, in which targets may differ.
     #[serde(default)]
     pub target: Settings,
+    /// How old the replies of the target are. Absent for scores, and where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replies: Option<ReplyAges>,
+    /// Models whose calls for the file are assumed to be free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumed_free: Vec<String>,
 }
 
 impl Provenance {

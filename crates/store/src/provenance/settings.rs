@@ -13,9 +13,10 @@ use sha2::{Digest, Sha256};
 pub type Settings = BTreeMap<String, Value>;
 
 /// Keys of a model's configuration that do not affect its replies.
-const INDIFFERENT: [&str; 7] = [
+const INDIFFERENT: [&str; 8] = [
     "id",
     "apikey",
+    "gateway",
     "timeout",
     "limits",
     "extra_headers",

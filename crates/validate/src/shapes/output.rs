@@ -2,6 +2,7 @@
 
 use schema::{
     BenchmarkScore, Extra, Grades, IncompleteReplies, ReasoningReplies, Standards, Summary,
+    TargetBasis,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
@@ -85,6 +86,10 @@ shapes! {
         /// The systems under test whose replies contain reasoning, or seem to. Absent in output from before this count existed.
         #[serde(default)]
         reasoning_replies: Vec<ReasoningReplies>,
+        /// What the results of targets rest on: the age of their replies, and models that are assumed to be free. Absent in output from
+        /// before it was known.
+        #[serde(default)]
+        basis: Vec<TargetBasis>,
         /// Rows that failed, by reason.
         failures: Vec<Value>,
         /// The files that were written.
@@ -111,7 +116,7 @@ shapes! {
     struct PlanOutput {
         /// The planned calls, by benchmark and phase.
         rows: Vec<Value>,
-        /// `{calls, tokens, dollars, unpriced}`.
+        /// `{calls, tokens, dollars, unpriced, assumed_free}`.
         total: Extra,
         /// `{max_cost, max_tokens, suffices}`.
         budget: Extra,

@@ -161,3 +161,21 @@ impl Project {
         found
     }
 }
+
+/// The text with DAY in place of the day on which replies came: `240, of 2026-11-20`.
+pub fn without_days(text: &str) -> String {
+    let mut parts = text.split(", of ");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_day = part.get(..10).is_some_and(|day| {
+            let is_digit = |c: char| c.is_ascii_digit() || c == '-';
+            day.starts_with("20") && day.chars().all(is_digit)
+        });
+        shown.push_str(", of ");
+        match is_day {
+            true => shown.push_str(&format!("DAY{}", &part[10..])),
+            false => shown.push_str(part),
+        }
+    }
+    shown
+}

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::journals;
-use crate::common::Project;
+use crate::common::{Project, without_days};
 
 /// What a command printed, in the order of a log: the command, its exit code, standard output and standard error.
 fn shown(project: &Project, args: &[&str]) -> String {
@@ -15,7 +15,7 @@ fn shown(project: &Project, args: &[&str]) -> String {
         ran.out,
         ran.err
     );
-    journals::without_run_ids(&text)
+    without_days(&journals::without_run_ids(&text))
 }
 
 #[test]

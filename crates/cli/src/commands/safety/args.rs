@@ -144,6 +144,9 @@ pub struct CommonArgs {
     /// Call the models again for every reply
     #[arg(long, help_heading = OVER)]
     force: bool,
+    /// Call the target again; keep the replies of attackers and judges where their input did not change
+    #[arg(long, help_heading = OVER, conflicts_with = "force")]
+    fresh_targets: bool,
     /// Show the plan; call nothing and write nothing
     #[arg(long, help_heading = OVER)]
     dry_run: bool,
@@ -202,6 +205,8 @@ impl SafetyArgs {
         );
         flags.set("safety.max_errors", "--max-errors", &common.max_errors);
         flags.set("run.force", "--force", &yes(common.force));
+        let fresh = yes(common.fresh_targets);
+        flags.set("run.fresh_targets", "--fresh-targets", &fresh);
         flags.set("run.dry_run", "--dry-run", &yes(common.dry_run));
         flags.set("budget.max_cost", "--max-cost", &common.max_cost);
         for key in ["run.concurrency.simulate", "run.concurrency.evaluate"] {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use report::{FileEntry, Spending, files_list, safety_spending, safety_summary};
+use report::{FileEntry, Spending, basis_lines, files_list, safety_spending, safety_summary};
 use schema::{CostSum, gate::GateReport, safety::GateOutcome};
 use serde_json::{Value, json};
 
@@ -26,6 +26,13 @@ pub fn show(context: &Context, done: &Done, junit: Option<&Path>) {
         text.push('\n');
     }
     text.push_str(&safety_spending(&spending(done), width));
+    let basis: Vec<_> = done
+        .report
+        .targets
+        .iter()
+        .filter_map(|target| target.basis.clone())
+        .collect();
+    text.push_str(&basis_lines(&basis, width));
     text.push('\n');
     let record = context.layout.run(&done.report.run_id);
     let mut files = Vec::new();
@@ -84,6 +91,7 @@ pub fn json(context: &Context, done: &Done, rules: Option<&GateReport>) -> Value
                 "not_run": target.not_run,
                 "gate": gate(&target.gate),
                 "cost": cost(&target.cost),
+                "basis": target.basis,
             })
         })
         .collect();

@@ -11,6 +11,7 @@ use super::{
     super::{
         Context,
         plan::{NOWHERE, span},
+        unpriced,
     },
     args::Mode,
     run::Job,
@@ -33,6 +34,9 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
     };
     let dollars = rows.iter().filter_map(|row| row.cost);
     let dollars: Range<f64> = dollars.fold(zero, |sum, cost| sum + cost);
+    let cast = &job.cast;
+    let models = cast.judges.iter().chain(&cast.targets);
+    let free = unpriced::assumed_free(job.config, models.chain([&cast.attacker]));
     let unpriced = rows.iter().any(|row| row.cost.is_none());
     if job.args.common.json {
         let calls = rows
@@ -40,7 +44,7 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
             .fold(Range::default(), |sum: Range<u64>, row| sum + row.calls);
         let plan = json!({
             "rows": rows,
-            "total": {"calls": calls, "dollars": dollars, "unpriced": unpriced},
+            "total": {"calls": calls, "dollars": dollars, "unpriced": unpriced, "assumed_free": free},
             "budget": {"max_cost": settings.budget.dollars(), "max_tokens": settings.budget.tokens()},
         });
         context.print_json(job.args.mode.command(), Exit::Complete, plan);
@@ -59,6 +63,9 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
         context.terminal.warning(
             "a run with a budget in dollars does not start while a model has no price; add it under `prices` in the config",
         );
+    }
+    if let Some(note) = unpriced::assumed_free_note(&free) {
+        context.terminal.note(&note);
     }
     context
         .terminal

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::limits::Limits;
 use crate::config::{
-    error::KeyPlace,
+    error::{ConfigError, KeyPlace},
     read::Problems,
     text::{BaseUrl, Secret, Text},
     values::{FromText, Length, Real, Whole},
@@ -50,6 +50,10 @@ pub struct ModelTable {
     source: Option<Text>,
     /// Any OpenAI-compatible endpoint. Overrides the source's own.
     pub base_url: Option<BaseUrl>,
+    /// The version of what answers there, in words of your own: a commit, a date. Replies of another version are not taken from the cache.
+    pub version: Option<Text>,
+    /// Whether `base_url` is a gateway to models elsewhere: on this machine, it then needs its price. Default: by the model's name.
+    pub gateway: Option<bool>,
     /// The key. Keep it in a variable: `${OPENAI_API_KEY}`.
     #[serde(alias = "api_key")]
     pub apikey: Option<Secret>,
@@ -197,6 +201,21 @@ impl ModelEntry {
         }
     }
 
+    /// The version of what answers, if one is given.
+    ///
+    /// # Errors
+    /// When it is empty, or a variable in it is missing: stored replies of any version would then be used.
+    pub fn version(&self, vars: &Vars) -> Result<Option<String>, ConfigError> {
+        let Some(text) = &self.table.version else {
+            return Ok(None);
+        };
+        let version = text.resolve(vars)?;
+        match version.trim() {
+            "" => Err(text.error("the version is empty; leave the key out where there is none")),
+            version => Ok(Some(version.to_owned())),
+        }
+    }
+
     /// The position of its id, or of the model if it has no id of its own.
     pub(super) fn id_place(&self) -> &KeyPlace {
         let id = self.table.id.as_ref();
@@ -209,7 +228,7 @@ impl ModelEntry {
             let mut public = serde_json::to_value(entry).unwrap_or_default();
             if let Some(keys) = public.as_object_mut() {
                 keys.retain(|key, _| {
-                    !["id", "apikey", "limits", "timeout"].contains(&key.as_str())
+                    !["id", "apikey", "gateway", "limits", "timeout"].contains(&key.as_str())
                 });
             }
             public
@@ -305,6 +324,13 @@ impl Resolver<'_> {
             (None, None) => None,
         };
         let (route, source) = route?;
+        let mut table = table;
+        // Records must have the version itself; one with a missing variable is reported when the model is used.
+        if let Some(version) = &mut table.version
+            && let Ok(resolved) = version.resolve(self.vars)
+        {
+            version.raw = resolved;
+        }
         Some(ModelEntry {
             path: place.key,
             id: id?,

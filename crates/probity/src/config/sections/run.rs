@@ -13,6 +13,9 @@ use crate::config::values::Whole;
 pub struct Run {
     /// Call the models again for every reply.
     pub force: bool,
+    /// Call the targets again; keep the replies of other models where their input did not change.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fresh_targets: bool,
     /// Show the plan; call nothing, write nothing.
     #[serde(skip_serializing)]
     pub dry_run: bool,

@@ -87,14 +87,20 @@ fn a_server_of_ones_own_on_this_machine_costs_nothing_unless_prices_say_so() {
                 - {id: a, source: llamacpp, model: x, base_url: \"http://127.0.0.1:8081/v1\"}\n\
                 - {id: b, source: ollama, model: dear}\n\
                 - {id: c, model: proxied, base_url: \"http://localhost:4000/v1\"}\n\
-                prices: [{model: dear, input: 1, output: 2}]\n";
+                - {id: d, model: openai/gpt-9, base_url: \"http://localhost:4000/v1\"}\n\
+                - {id: e, model: proxied, gateway: true, base_url: \"http://localhost:4000/v1\"}\n\
+                - {id: f, model: openai/gpt-oss-20b, gateway: false, base_url: \"http://localhost:8000/v1\"}\n\
+                - {id: g, model: openai/dear, base_url: \"http://localhost:4000/v1\"}\n\
+                prices: [{model: dear, input: 1, output: 2}, {model: openai/dear, input: 1, output: 3}]\n";
     let config = load("config.yaml", file, &[]).unwrap();
     let endpoints = config.endpoints(None).unwrap();
     let models = config.settings.models.all();
     let prices: Vec<(String, Option<f64>)> = models
         .map(|entry| {
-            let price = endpoints.without_key(entry).unwrap().price;
-            (entry.id.to_string(), price.map(|price| price.output))
+            let settings = endpoints.without_key(entry).unwrap();
+            let price = settings.price.map(|price| price.output);
+            assert_eq!(settings.assumed_free, price == Some(0.0), "{}", entry.id);
+            (entry.id.to_string(), price)
         })
         .collect();
     let price = |id: &str| prices.iter().find(|(known, _)| known == id).unwrap().1;
@@ -102,7 +108,11 @@ fn a_server_of_ones_own_on_this_machine_costs_nothing_unless_prices_say_so() {
     assert_eq!(price("big"), None, "another host may ask for something");
     assert_eq!(price("a"), Some(0.0));
     assert_eq!(price("b"), Some(2.0));
-    assert_eq!(price("c"), None, "what answers there is not known");
+    assert_eq!(price("c"), Some(0.0));
+    assert_eq!(price("d"), None, "a gateway needs its price");
+    assert_eq!(price("e"), None);
+    assert_eq!(price("f"), Some(0.0));
+    assert_eq!(price("g"), Some(3.0));
 }
 
 #[test]
@@ -125,4 +135,38 @@ fn the_public_form_holds_no_secret() {
     assert_eq!(public["targets"][0]["extra_headers"]["X-Id"], "${ID}");
     assert_eq!(public["targets"][0]["extra_body"]["top_k"], 3);
     assert_eq!(public["user_model"]["apikey"], "${KEY}");
+}
+
+#[test]
+fn a_version_is_any_text_and_is_recorded_as_it_is_used() {
+    let text = |version: &str| {
+        format!("targets: [{{id: a, model: m, base_url: 'http://h/v1', version: {version}}}]\n")
+    };
+    let version = |written: &str, vars: &[(&str, &str)]| {
+        let config = load("config.yaml", &text(written), vars).unwrap();
+        let endpoints = config.endpoints(None).unwrap();
+        let entry = &config.settings.models.targets[0];
+        let public = config.settings.to_public_json()["targets"][0]["version"].clone();
+        let used = endpoints
+            .without_key(entry)
+            .map(|settings| settings.version);
+        (used.map_err(|error| error.to_string()), public)
+    };
+    for (written, used) in [("2.50", "2.50"), ("'a b'", "a b"), ("'${GIT_SHA}'", "1f3e")] {
+        let (version, public) = version(written, &[("GIT_SHA", "1f3e")]);
+        assert_eq!(version, Ok(Some(used.to_owned())));
+        assert_eq!(public, used);
+    }
+    let (missing, public) = version("'${GIT_SHA}'", &[]);
+    let missing = missing.unwrap_err();
+    assert!(
+        missing.contains("targets[0].version: ") && missing.contains("GIT_SHA"),
+        "{missing}"
+    );
+    assert_eq!(public, "${GIT_SHA}");
+    let (empty, _) = version("' '", &[]);
+    assert_eq!(
+        empty.unwrap_err(),
+        "config.yaml, line 1: targets[0].version: the version is empty; leave the key out where there is none"
+    );
 }

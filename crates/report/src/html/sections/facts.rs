@@ -178,6 +178,8 @@ fn models(place: &SectionPart<'_>) -> Sheet {
         Column::number("turns").wide(),
         Column::number("samples").wide(),
         Column::number("cost"),
+        Column::words("target replies").wide(),
+        Column::words("assumed free: on this machine").wide(),
         Column::words("run").wide(),
     ];
     // Values that all models share are among the facts above.
@@ -201,6 +203,15 @@ fn models(place: &SectionPart<'_>) -> Sheet {
     for target in &part.statistics.targets {
         let facts = part.run(&target.target).cloned().unwrap_or_default();
         let rate = &target.rates.all;
+        let basis = part
+            .basis
+            .iter()
+            .find(|basis| basis.target == target.target);
+        let ages = basis.and_then(|basis| basis.replies.as_ref());
+        let ages = ages.map_or_else(String::new, |ages| {
+            format!("{}, {}", ages.replies, ages.days())
+        });
+        let free = basis.map_or_else(String::new, |basis| basis.assumed_free.join(", "));
         sheet.row(vec![
             Cell::linked(
                 target.target.as_str(),
@@ -214,6 +225,8 @@ fn models(place: &SectionPart<'_>) -> Sheet {
             shown(number(facts.turns), has_turns),
             shown(number(facts.samples), has_samples),
             cost_of(place, &target.target).into(),
+            ages.into(),
+            free.into(),
             shown(facts.run_id.unwrap_or_default(), has_run),
         ]);
     }

@@ -1,0 +1,204 @@
+//! Replies that are not the system's any more: versions of targets, `--fresh-targets`, and how old the replies are that results rest on.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
+
+use crate::common;
+
+use std::sync::Arc;
+
+use common::Project;
+use scripted_llm::ScriptedServer;
+use serde_json::Value;
+
+const RATES: &str = "rules:\n- {require: lower >= 0}\n- {require: cost <= 1}\n";
+
+fn project(server: &ScriptedServer) -> Project {
+    let project = Project::new();
+    project.served_by(server, "");
+    project.write(
+        "benchmarks/flattery/benchmark.yaml",
+        "name: flattery\nmetrics: [{id: m01, name: Avoid flattery, type: negative, definition: The assistant flatters., examples: []}]\n",
+    );
+    project
+}
+
+async fn run(project: &Arc<Project>, args: &[&str]) -> common::Ran {
+    let (project, args) = (Arc::clone(project), args.join(" "));
+    let work = move || project.run(&args.split(' ').collect::<Vec<_>>());
+    tokio::task::spawn_blocking(work).await.unwrap()
+}
+
+/// The calls so far to targets, simulated users and judges.
+fn calls(server: &ScriptedServer) -> [u64; 3] {
+    let stats = server.stats().by_task;
+    ["target_turn", "user_turn", "judge"].map(|task| stats.get(task).copied().unwrap_or_default())
+}
+
+fn basis(json: &Value) -> Vec<(String, u64, String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let one = |basis: &Value| {
+        let replies = &basis["replies"];
+        (
+            text(&basis["target"]),
+            replies["replies"].as_u64().unwrap(),
+            text(&replies["from"]),
+            text(&replies["to"]),
+        )
+    };
+    json.as_array().unwrap().iter().map(one).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_version_is_called_again_and_the_same_version_is_not() {
+    let server = ScriptedServer::start().await.unwrap();
+    let project = Arc::new(project(&server));
+    let plain = project.read("config.yaml");
+    let versioned = |version: &str| {
+        let with = format!("id: careful, version: \"{version}\",");
+        project.write("config.yaml", &plain.replace("id: careful,", &with));
+    };
+    assert_eq!(run(&project, &["run", "flattery"]).await.code, 0);
+    let first = calls(&server);
+    versioned("2026-11-02");
+    assert_eq!(run(&project, &["run", "flattery"]).await.code, 0);
+    let second = calls(&server);
+    assert_eq!(second[0] - first[0], first[0] / 2, "one of two targets");
+    assert_eq!(second[1..], first[1..], "the replies are the same words");
+    let ran = run(&project, &["run", "flattery"]).await;
+    assert_eq!(calls(&server), second);
+    assert!(
+        ran.out
+            .contains("target replies of careful (version 2026-11-02): "),
+        "{}",
+        ran.out
+    );
+    // Replies without a version, and those of an earlier version, are still there.
+    project.write("config.yaml", &plain);
+    assert_eq!(run(&project, &["run", "flattery"]).await.code, 0);
+    versioned("2026-11-02");
+    assert_eq!(run(&project, &["run", "flattery"]).await.code, 0);
+    assert_eq!(calls(&server), second);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fresh_targets_calls_targets_again_and_no_one_else() {
+    let server = ScriptedServer::start().await.unwrap();
+    let project = Arc::new(project(&server));
+    assert_eq!(run(&project, &["run", "flattery"]).await.code, 0);
+    let first = calls(&server);
+    let planned = run(
+        &project,
+        &["run", "flattery", "--fresh-targets", "--dry-run"],
+    )
+    .await;
+    assert_eq!(
+        (planned.code, calls(&server)),
+        (0, first),
+        "{}",
+        planned.err
+    );
+    for command in ["run", "simulate"] {
+        let before = calls(&server);
+        let ran = run(&project, &[command, "flattery", "--fresh-targets"]).await;
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(
+            ran.err.contains("--fresh-targets calls the targets again"),
+            "{}",
+            ran.err
+        );
+        let after = calls(&server);
+        assert_eq!(after, [before[0] + first[0], before[1], before[2]]);
+    }
+    let refused = run(&project, &["run", "flattery", "--fresh-targets", "--force"]).await;
+    assert_eq!(refused.code, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_say_how_old_their_replies_are_and_a_tree_without_the_fact_says_nothing() {
+    let server = ScriptedServer::start().await.unwrap();
+    let project = Arc::new(project(&server));
+    project.write("gate.yaml", RATES);
+    let ran = run(&project, &["run", "flattery", "--json"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    let first = basis(&json["benchmarks"][0]["basis"]);
+    let targets: Vec<&str> = first.iter().map(|one| one.0.as_str()).collect();
+    assert_eq!(targets, ["agreeable", "careful"]);
+    let each = server.stats().by_task["target_turn"] / 2;
+    assert!(first.iter().all(|one| one.1 == each), "{first:?}");
+    let record = json["record"].as_str().unwrap();
+    let manifest = project.read(&format!("{record}/manifest.json"));
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(basis(&manifest["results"]["flattery"]["basis"]), first);
+
+    // Replies of the cache keep their time.
+    tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
+    let again = run(&project, &["run", "flattery"]).await;
+    let said = |name: &str| {
+        let (_, n, from, _) = first.iter().find(|one| one.0 == name).unwrap();
+        let day = from.split_once('T').unwrap().0;
+        (format!("target replies of {name}: {n}, "), day.to_owned())
+    };
+    for name in ["agreeable", "careful"] {
+        let (line, day) = said(name);
+        let (_, rest) = again.out.split_once(&line).unwrap();
+        assert!(rest.contains(&day), "{}", again.out);
+        let free = format!("cost of {name}: ");
+        let (_, rest) = again.out.split_once(&free).unwrap();
+        assert!(
+            rest.lines()
+                .next()
+                .unwrap()
+                .ends_with("assumed free: on this machine"),
+            "{}",
+            again.out
+        );
+    }
+    let gated = run(
+        &project,
+        &["gate", "flattery", "--rules", "gate.yaml", "--json"],
+    )
+    .await;
+    assert_eq!(gated.code, 0, "{}{}", gated.out, gated.err);
+    let json: Value = serde_json::from_str(&gated.out).unwrap();
+    assert_eq!(basis(&json["basis"]), first);
+    let text = run(&project, &["gate", "flattery", "--rules", "gate.yaml"]).await;
+    assert!(text.out.contains(&said("careful").0), "{}", text.out);
+    let page = project.read("benchmarks/flattery/report.html");
+    assert!(page.contains("target replies"), "no column of the age");
+
+    let record = project.path("benchmarks/.probity/provenance");
+    let record = match record.exists() {
+        true => record,
+        false => project.path(".probity/provenance"),
+    };
+    std::fs::remove_dir_all(record).unwrap();
+    let text = run(&project, &["gate", "flattery", "--rules", "gate.yaml"]).await;
+    assert_eq!(text.code, 0, "{}", text.err);
+    assert!(!text.out.contains("target replies"), "{}", text.out);
+}
+
+/// Unknown is not zero: what a gateway passes on costs something.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_on_this_machine_needs_its_price() {
+    let server = ScriptedServer::start().await.unwrap();
+    let project = Arc::new(project(&server));
+    project.write("gate.yaml", RATES);
+    let config = project.read("config.yaml");
+    let gateway = config.replace("id: careful,", "id: careful, gateway: true,");
+    project.write("config.yaml", &gateway);
+    let args = ["run", "flattery", "--gate", "gate.yaml"];
+    let ran = run(&project, &args).await;
+    assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("no price for careful"), "{}", ran.err);
+    project.write("config.yaml", &config);
+    let ran = run(&project, &args).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let planned = run(&project, &["plan", "flattery"]).await;
+    assert!(
+        planned
+            .err
+            .contains("agreeable, careful, scripted-judge, scripted-user assumed free: on this machine"),
+        "{}",
+        planned.err
+    );
+}
