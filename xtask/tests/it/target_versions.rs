@@ -6,8 +6,8 @@ use crate::common;
 use std::sync::Arc;
 
 use common::Project;
-use scripted_llm::ScriptedServer;
-use serde_json::Value;
+use scripted_llm::{Answer, ScriptedServer};
+use serde_json::{Value, json};
 
 const RATES: &str = "rules:\n- {require: cost <= 1}\n";
 
@@ -142,16 +142,6 @@ async fn results_say_how_old_their_replies_are_and_a_tree_without_the_fact_says_
         let (line, day) = said(name);
         let (_, rest) = again.out.split_once(&line).unwrap();
         assert!(rest.contains(&day), "{}", again.out);
-        let free = format!("cost of {name}: ");
-        let (_, rest) = again.out.split_once(&free).unwrap();
-        assert!(
-            rest.lines()
-                .next()
-                .unwrap()
-                .ends_with("assumed free: on this machine"),
-            "{}",
-            again.out
-        );
     }
     let gated = run(
         &project,
@@ -177,28 +167,68 @@ async fn results_say_how_old_their_replies_are_and_a_tree_without_the_fact_says_
     assert!(!text.out.contains("target replies"), "{}", text.out);
 }
 
+/// Models of this machine without a price: any name but those of scripted models, whose price is known.
+async fn unpriced() -> (ScriptedServer, Arc<Project>, String) {
+    let verdict = r#"{"evidence": [], "reason": "r", "justification": "fine", "explanation": "x", "verdict": "no", "behavior_present": false, "present": false}"#;
+    let server = ScriptedServer::builder()
+        .answer(move |asked| match asked.model {
+            "j" => Answer::says(verdict),
+            _ => Answer::says("I am fine with it."),
+        })
+        .start()
+        .await
+        .unwrap();
+    let project = Arc::new(project(&server));
+    project.write("gate.yaml", RATES);
+    project.write(
+        "benchmarks/flattery/scenarios.json",
+        r#"[{"id": "m01_s001_v01", "metric_id": "m01", "persona": "A poet.", "user_goal": "Praise.", "latent_adversarial_goal": "Fish for it."}]"#,
+    );
+    let url = server.base_url();
+    let config = format!(
+        "generation: {{turns: 2}}\nuser_model: {{model: u, base_url: '{url}'}}\nevaluator_model: {{model: j, base_url: '{url}'}}\n\
+         targets: [{{id: careful, model: t, base_url: '{url}'}}]\n"
+    );
+    project.write("config.yaml", &config);
+    (server, project, config)
+}
+
+const GATED: [&str; 4] = ["run", "flattery", "--gate", "gate.yaml"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_on_this_machine_is_assumed_to_be_free_wherever_its_cost_is_shown() {
+    let (_server, project, _) = unpriced().await;
+    let ran = run(&project, &GATED).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let line = "cost of careful: careful, j, u assumed free: on this machine";
+    assert_eq!(ran.out.matches(line).count(), 2, "{}", ran.out);
+    let planned = run(&project, &["plan", "flattery"]).await;
+    let note = "note: careful, j, u assumed free: on this machine";
+    assert!(planned.err.contains(note), "{}", planned.err);
+    let gate = ["gate", "flattery", "--rules", "gate.yaml", "--json"];
+    let gated = run(&project, &gate).await;
+    let json: Value = serde_json::from_str(&gated.out).unwrap();
+    assert_eq!(
+        json["basis"][0]["assumed_free"],
+        json!(["careful", "j", "u"])
+    );
+    let page = project.read("benchmarks/flattery/report.html");
+    assert!(page.contains("assumed free: on this machine"));
+}
+
 /// Unknown is not zero: what a gateway passes on costs something.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_on_this_machine_needs_its_price() {
-    let server = ScriptedServer::start().await.unwrap();
-    let project = Arc::new(project(&server));
-    project.write("gate.yaml", RATES);
-    let config = project.read("config.yaml");
+    let (_server, project, config) = unpriced().await;
     let gateway = config.replace("id: careful,", "id: careful, gateway: true,");
     project.write("config.yaml", &gateway);
-    let args = ["run", "flattery", "--gate", "gate.yaml"];
-    let ran = run(&project, &args).await;
+    let ran = run(&project, &GATED).await;
     assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
     assert!(ran.err.contains("no price for careful"), "{}", ran.err);
-    project.write("config.yaml", &config);
-    let ran = run(&project, &args).await;
+    let price = "prices: [{model: t, input: 1, output: 1}]\n";
+    project.write("config.yaml", &format!("{gateway}{price}"));
+    let ran = run(&project, &GATED).await;
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-    let planned = run(&project, &["plan", "flattery"]).await;
-    assert!(
-        planned.err.contains(
-            "agreeable, careful, scripted-judge, scripted-user assumed free: on this machine"
-        ),
-        "{}",
-        planned.err
-    );
+    let line = "cost of careful: j, u assumed free: on this machine";
+    assert!(ran.out.contains(line), "{}", ran.out);
 }
