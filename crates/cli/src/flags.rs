@@ -36,6 +36,8 @@ pub struct Overrides {
     pub force: bool,
     /// `--fresh-targets`
     pub fresh_targets: bool,
+    /// `--keep-going`
+    pub keep_going: bool,
     /// `--dry-run`
     pub dry_run: bool,
     /// `--verbose`
@@ -67,6 +69,7 @@ impl Overrides {
             "--fresh-targets",
             yes(self.fresh_targets),
         );
+        set("run.keep_going", "--keep-going", yes(self.keep_going));
         set("run.dry_run", "--dry-run", yes(self.dry_run));
         set("run.verbose", "--verbose", yes(self.verbose));
         for key in [
@@ -138,6 +141,15 @@ pub struct Verbose {
     /// Show the rates of each metric and every file
     #[arg(long)]
     verbose: bool,
+}
+
+/// What a run does when its judge gives no usable verdict.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = OVER)]
+pub struct KeepGoing {
+    /// Go on although the judge has given no usable verdict in 20 rows
+    #[arg(long)]
+    keep_going: bool,
 }
 
 /// The number of concurrent rows.
@@ -226,6 +238,8 @@ pub struct PlayArgs {
 pub struct RunArgs {
     #[command(flatten)]
     play: PlayArgs,
+    #[command(flatten)]
+    keep_going: KeepGoing,
     /// Hold these rules against the results: the run ends as `gate` does
     #[arg(long, value_name = "FILE")]
     gate: Option<PathBuf>,
@@ -269,6 +283,8 @@ pub struct JudgeArgs {
     concurrency: Concurrency,
     #[command(flatten)]
     prompts: PromptArgs,
+    #[command(flatten)]
+    keep_going: KeepGoing,
     #[command(flatten)]
     verbose: Verbose,
 }
@@ -327,10 +343,10 @@ impl Calls {
 
 impl From<RunArgs> for PhaseArgs {
     fn from(args: RunArgs) -> Self {
-        Self {
-            gate: args.gate,
-            ..args.play.into()
-        }
+        let mut phases = Self::from(args.play);
+        phases.overrides.keep_going = args.keep_going.keep_going;
+        phases.gate = args.gate;
+        phases
     }
 }
 
@@ -384,6 +400,7 @@ impl From<JudgeArgs> for PhaseArgs {
     fn from(args: JudgeArgs) -> Self {
         Self {
             overrides: Overrides {
+                keep_going: args.keep_going.keep_going,
                 verbose: args.verbose.verbose,
                 ..args.calls.with_concurrency(&args.concurrency)
             },

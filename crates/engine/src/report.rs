@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     path::PathBuf,
     sync::{Mutex, PoisonError},
 };
@@ -24,6 +25,33 @@ pub struct RunReport {
     pub benchmarks: Vec<BenchmarkReport>,
     /// Whether the run was stopped.
     pub interrupted: bool,
+    /// Why the run ended its calls before its end: the judge gave no usable verdict.
+    pub judge_gave_up: Option<JudgeGivenUp>,
+}
+
+/// A judge that gave no usable verdict in the first rows of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JudgeGivenUp {
+    /// The rows that were judged, all without a usable verdict.
+    pub rows: u64,
+    /// Why the last of them has none.
+    pub reason: String,
+    /// The beginning of the judge's last reply, if it is known.
+    pub last_reply: Option<String>,
+}
+
+impl fmt::Display for JudgeGivenUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the first {} judged rows have no usable verdict, so the run made no further calls",
+            self.rows
+        )?;
+        if let Some(reply) = &self.last_reply {
+            write!(f, "; the judge's last reply: {reply:?}")?;
+        }
+        write!(f, " ({})", self.reason)
+    }
 }
 
 /// How a run ended. It determines the exit code.
@@ -56,6 +84,9 @@ impl RunReport {
     /// How the run ended.
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
+        if self.judge_gave_up.is_some() {
+            return RunOutcome::NothingRan;
+        }
         if self.interrupted {
             return RunOutcome::Interrupted;
         }

@@ -14,6 +14,9 @@ use crate::{
     safety::TestCase,
 };
 
+/// The most characters of a judge's last reply that are kept.
+const JUDGE_REPLY: usize = 300;
+
 /// One sample of one test against one system under test: the handle that phases get.
 ///
 /// Clones are the same item. It keeps track of the recorded turns and verdicts, so that the caller of a phase can record the others:
@@ -62,6 +65,8 @@ struct Recorded {
     retries: u32,
     /// The last judge's verdict.
     annotation: Option<Value>,
+    /// The beginning of a judge's last reply.
+    judge_reply: Option<String>,
     queued: Option<QueuingItem>,
     /// The items of other tests derived from this one.
     tests: Vec<Item>,
@@ -270,6 +275,17 @@ impl Item {
             Some(span) => span.add(&one),
             none => *none = Some(one),
         }
+    }
+
+    /// Notes a judge's reply; its beginning is kept. The layer that records the reply calls it.
+    pub fn judge_replied(&self, text: &str) {
+        self.recorded().judge_reply = Some(text.chars().take(JUDGE_REPLY).collect());
+    }
+
+    /// The beginning of a judge's last reply, if a judge was called.
+    #[must_use]
+    pub fn last_judge_reply(&self) -> Option<String> {
+        self.recorded().judge_reply.clone()
     }
 
     /// When the replies of the system under test came; those of the last attempt. `None` if that is not known.

@@ -97,6 +97,7 @@ mod tree;
 mod typos;
 mod unfinished_runs;
 mod usability;
+mod useless_judges;
 mod validate;
 mod verdicts;
 mod versions;

@@ -39,6 +39,7 @@ pub fn run(context: &Context, report: &RunReport, spent: &Tally) -> Value {
     json!({
         "run_id": report.run_id,
         "outcome": outcome,
+        "judge_gave_up": report.judge_gave_up,
         "record": context.layout.run(&report.run_id),
         "replies": {
             "asked": spent.replies.saturating_sub(spent.cached_replies),

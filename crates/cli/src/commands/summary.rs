@@ -443,6 +443,10 @@ fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: us
     if !groups.is_empty() {
         context.terminal.alert(&failures_summary(&groups, width));
     }
+    if let Some(why) = &report.judge_gave_up {
+        context.terminal.error(&format!("{why}\n{JUDGE_ADVICE}"));
+        return;
+    }
     match report.outcome() {
         RunOutcome::Complete => {}
         RunOutcome::FailedRows | RunOutcome::NothingRan if groups.skipped() > 0 => {
@@ -461,6 +465,10 @@ fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: us
             .line("stopped; run the same command to continue"),
     }
 }
+
+/// What to do about a judge without usable verdicts. Its replies are in the cache, so that another judge, setting or prompt is needed.
+const JUDGE_ADVICE: &str = "help: name another judge in `evaluator_model`, raise its `max_tokens`, or change its prompt, and run the same command \
+     again: finished conversations come from the cache. `--keep-going` judges the other rows all the same";
 
 /// Advice about failed rows. An unusable verdict is in the cache, and the same command gets it again.
 fn what_next(context: &Context, report: &RunReport) -> String {

@@ -2,6 +2,7 @@
 
 mod feed;
 mod generate;
+mod judge_watch;
 mod preflight;
 mod results;
 mod retain;
@@ -23,6 +24,7 @@ use jiff::Timestamp;
 use schema::{Extra, ModelId, Phase, PromptVersions};
 use serde_json::{Value, json};
 
+use judge_watch::JudgeWatch;
 use run::{BenchmarkEnd, BenchmarkRun};
 pub use versions::PromptChoice;
 
@@ -68,6 +70,8 @@ pub struct RunOptions {
     pub fresh_targets: bool,
     /// Whether the session's cache requests rows again. A [`forecast`](crate::forecast) gives this as the reason why they are new.
     pub force_rows: bool,
+    /// Goes on although the judge gives no usable verdict. Otherwise the run ends its calls after 20 rows without any.
+    pub keep_going: bool,
     /// Adds generated rows, for metrics that have none, to a `scenarios.json` that was not generated here.
     pub add_scenarios: bool,
     /// Only these targets; empty: all.
@@ -98,6 +102,7 @@ impl Default for RunOptions {
             force: false,
             fresh_targets: false,
             force_rows: false,
+            keep_going: false,
             add_scenarios: false,
             targets: Vec::new(),
             samples: 1,
@@ -121,6 +126,7 @@ pub struct Pipeline {
     phases: Phases,
     options: RunOptions,
     sut_options: BTreeMap<ModelId, Extra>,
+    judge_watch: Arc<JudgeWatch>,
 }
 
 impl std::fmt::Debug for Pipeline {
@@ -137,11 +143,16 @@ impl Pipeline {
     /// A pipeline of `phases`, whose models `session` built, over the files of `layout`.
     #[must_use]
     pub fn new(session: Arc<Session>, layout: Layout, phases: Phases, options: RunOptions) -> Self {
+        let judge_watch = match options.keep_going {
+            true => JudgeWatch::off(),
+            false => JudgeWatch::default(),
+        };
         Self {
             session,
             layout,
             phases,
             options,
+            judge_watch: Arc::new(judge_watch),
             sut_options: BTreeMap::new(),
         }
     }
@@ -187,6 +198,7 @@ impl Pipeline {
             run_id: self.session.run_id().to_string(),
             benchmarks: reports,
             interrupted: self.session.stop().is_stopped() && !broken,
+            judge_gave_up: self.judge_watch.given_up(),
         };
         manifest.end = Some(Timestamp::now().to_string());
         manifest.models = model_names(self.session.meter());

@@ -153,7 +153,10 @@ impl Row<'_> {
             // The reason was already counted where the conversation failed.
             Some((reason, error)) => failed(reason, &error),
             None => match evaluator.evaluate(conversation, self.item.item()).await {
-                Ok(scores) => scores,
+                Ok(scores) => {
+                    run.judged(&scores, self.item.item());
+                    scores
+                }
                 Err(error)
                     if run.skipped(Phase::Evaluate, &error, || conversation.conv_id.clone()) =>
                 {

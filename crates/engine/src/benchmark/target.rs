@@ -7,8 +7,9 @@ use std::{
 };
 
 use schema::{
-    Conversation, CostSum, Evaluator, Event, EventBody, Journal, Metric, ModelId, Phase, PhaseCost,
-    PhaseError, PhaseErrorKind, ReplySpan, Simulator, TargetRef, event::BudgetReached,
+    Conversation, CostSum, Evaluator, Event, EventBody, Item, Journal, Metric, ModelId, Phase,
+    PhaseCost, PhaseError, PhaseErrorKind, ReplySpan, Score, Simulator, TargetRef,
+    event::BudgetReached,
 };
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -17,6 +18,7 @@ use tokio::{
 
 use super::{
     feed::Feed,
+    judge_watch::JudgeWatch,
     results::{Results, TestTally},
     row,
     run::BenchmarkRun,
@@ -44,6 +46,7 @@ pub(super) struct TargetRun {
     pub(super) failures: Arc<Failures>,
     pub(super) journal: Arc<dyn Journal>,
     stop: llm_client::Stop,
+    judge_watch: Arc<JudgeWatch>,
     totals: Mutex<Totals>,
     /// Why rows can no longer be written.
     broken: OnceLock<RunError>,
@@ -120,6 +123,7 @@ impl TargetRun {
             failures: Arc::clone(&run.failures),
             journal: Arc::clone(session.journal()),
             stop: session.stop().clone(),
+            judge_watch: Arc::clone(&pipeline.judge_watch),
             totals: Mutex::default(),
             broken: OnceLock::new(),
         }))
@@ -315,6 +319,16 @@ impl TargetRun {
         match &mut totals.came {
             Some(span) => span.add(replies),
             none => *none = Some(*replies),
+        }
+    }
+
+    /// Takes the scores of a row that the evaluator judged. A judge that has given no usable verdict so far may end the run.
+    pub(super) fn judged(&self, scores: &[Score], item: &Item) {
+        if self
+            .judge_watch
+            .ends_run(scores, || item.last_judge_reply())
+        {
+            self.stop.stop();
         }
     }
 

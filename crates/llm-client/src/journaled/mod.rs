@@ -66,8 +66,12 @@ impl<M: ChatModel> ChatModel for Journaled<M> {
                 if self.assumed_free && reply.cost == Some(0.0) {
                     self.meter.assume_free(model, context);
                 }
-                if let (Purpose::TargetTurn, Some(item)) = (context.purpose, &context.item) {
-                    item.reply_came(reply.at.unwrap_or_else(SystemTime::now));
+                match (context.purpose, &context.item) {
+                    (Purpose::TargetTurn, Some(item)) => {
+                        item.reply_came(reply.at.unwrap_or_else(SystemTime::now));
+                    }
+                    (Purpose::Judge, Some(item)) => item.judge_replied(&reply.content),
+                    _ => {}
                 }
                 context.record(events::reply(model, request, reply), &*self.journal);
             }

@@ -54,6 +54,7 @@ impl Config {
             phases: phases.iter().copied().collect(),
             force: settings.run.force,
             fresh_targets: settings.run.fresh_targets,
+            keep_going: settings.run.keep_going,
             samples: *settings.generation.num_samples,
             concurrency: Concurrency {
                 simulate: *settings.run.concurrency.simulate,

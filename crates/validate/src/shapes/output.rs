@@ -34,6 +34,9 @@ shapes! {
         run_id: String,
         /// `complete`, `failed_rows`, `nothing_ran` or `interrupted`.
         outcome: String,
+        /// Why the run ended its calls after 20 rows without a usable verdict: `{rows, reason, last_reply}`; null if it did not.
+        #[serde(default)]
+        judge_gave_up: Option<Value>,
         /// The folder of the run's manifest and journal.
         record: String,
         /// Replies by their source.

@@ -16,6 +16,9 @@ pub struct Run {
     /// Call the targets again; keep the replies of other models where their input did not change.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fresh_targets: bool,
+    /// Go on although the judge has given no usable verdict in 20 rows.
+    #[serde(skip_serializing)]
+    pub keep_going: bool,
     /// Show the plan; call nothing, write nothing.
     #[serde(skip_serializing)]
     pub dry_run: bool,
