@@ -363,7 +363,7 @@ async fn a_404_names_the_address_that_was_called_without_secrets() {
     let mut settings = server.settings();
     settings.base_url = format!("http://me:pass@{}/secret-path/chat?key=k", server.address);
     settings.hidden = vec!["secret-path".into()];
-    let error = ask(&common::model(settings)).await.unwrap_err().to_string();
+    let error = ask(&model(settings)).await.unwrap_err().to_string();
     let called = format!(
         "POST http://{}/***/chat/chat/completions answered 404 Not Found: not here. ",
         server.address
