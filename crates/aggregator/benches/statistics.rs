@@ -5,7 +5,7 @@ use std::{fmt::Write, fs, hint::black_box};
 
 use aggregator::{
     ScoreRow,
-    statistics::{ScenarioIndex, TargetRows, compare},
+    statistics::{ScenarioIndex, TargetRows, compare, corrected_comparisons},
 };
 use criterion::{Criterion, Throughput};
 use schema::{MetricType, ModelId};
@@ -123,7 +123,8 @@ fn main() {
             bencher.iter(|| black_box(&a).statistics(&index, &[]));
         });
         group.bench_function("comparing two targets", |bencher| {
-            bencher.iter(|| compare(black_box(&a), black_box(&b), &index));
+            bencher
+                .iter(|| corrected_comparisons(&[compare(black_box(&a), black_box(&b), &index)]));
         });
     }
     group.finish();

@@ -247,7 +247,10 @@ fn files_of_a_gate_are_no_devices_and_no_pipes() {
     let project = Project::new();
     project.write("benchmarks/b/benchmark.yaml", BENCHMARK);
     project.succeeds(&["run", "b", "--scripted"]);
-    project.write("gate.yaml", "rules:\n- {scope: each-metric, require: difference >= -0.1}\n");
+    project.write(
+        "gate.yaml",
+        "rules:\n- {scope: each-metric, require: difference >= -0.1}\n",
+    );
     pipe(&project, "pipe");
     for (path, what) in [("/dev/zero", "a device"), ("pipe", "a pipe")] {
         for args in [
