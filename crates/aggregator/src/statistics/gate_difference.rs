@@ -69,8 +69,8 @@ pub fn gate_difference(
             let key = (unit.base, unit.scenario, unit.metric);
             let sides = units.entry(key).or_insert((&none, &none));
             match side {
-                0 => sides.0 = &unit.counts,
-                _ => sides.1 = &unit.counts,
+                0 => sides.0 = unit.counts,
+                _ => sides.1 = unit.counts,
             }
         }
     }
