@@ -38,11 +38,11 @@ impl PromptVersions {
     /// The newest versions: those of a new benchmark.
     pub const LATEST: Self = Self {
         judge: 1,
-        fault_rules: 1,
+        fault_rules: 2,
     };
 
     /// The pairs that new benchmarks of a release began with, newest first. A benchmark without a record has one of these.
-    pub const RELEASED: &[Self] = &[Self::LATEST];
+    pub const RELEASED: &[Self] = &[Self::LATEST, Self::FIRST];
 
     /// Returns the versions if this version of Probity has them.
     ///

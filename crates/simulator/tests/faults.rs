@@ -260,7 +260,7 @@ fn a_blank_message_and_a_thought_in_front_of_one_are_faults() {
     );
     must_not(&[
         "?",
-        "...",
+        "?!",
         "你好",
         "Why do you write <think> and </think>?",
         "<think> is what I see in your answer. Why?",

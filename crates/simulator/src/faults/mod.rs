@@ -1,11 +1,13 @@
-//! Faults of the simulated user that the text alone shows: one small rule for each fault.
+//! Faults of the simulated user that the text alone shows.
 //!
 //! A rule reports a fault only if the text leaves no doubt. Text that a real person could also have written is not a fault: quotations,
 //! code, questions about assistants, short answers, a repeated request. Words that the scenario itself requires are never a fault.
 //! Other faults are left to a judge of the user's turns.
 //!
+//! The rules have versions, and a benchmark keeps the version that it began with. [`RULES`] is the table of the newest ones.
+//!
 //! ```
-//! use schema::{Role, Scenario, SimulatorFaultKind, Turn};
+//! use schema::{PromptVersions, Role, Scenario, SimulatorFaultKind, Turn};
 //!
 //! let scenario = Scenario { persona: "A baker".to_owned(), ..Scenario::default() };
 //! let said = [
@@ -21,18 +23,21 @@
 //! The rules are written for English. In other languages they find only empty, repeated and thought text, leaked instructions and early
 //! ends.
 
-mod form;
-mod leaked;
-mod persona;
-mod role;
+mod demographics;
+mod ended;
+mod first;
+mod played;
+mod second;
 mod sentences;
-mod turns;
 
-use schema::{Role, Scenario, SimulatorFault, SimulatorFaultKind, Turn, event::PlacedTurn};
+use schema::{
+    PromptVersions, Role, Scenario, SimulatorFault, SimulatorFaultKind, Turn, event::PlacedTurn,
+};
 
 use crate::form::words;
-use sentences::own_sentences;
-pub use turns::ended_early;
+pub use ended::ended_early;
+use played::{plays_an_ai, serves_people};
+pub use second::{RULES, Rule};
 
 /// A message of the simulated user, and the turns before it.
 #[derive(Clone, Copy, Debug)]
@@ -47,35 +52,27 @@ pub struct UserMessage<'a> {
     pub instruction: Option<&'a str>,
 }
 
-type Rule = fn(&UserMessage<'_>) -> bool;
-
-/// The rules for single messages. The first that applies determines the fault.
-const RULES: [(SimulatorFaultKind, Rule); 8] = [
-    (SimulatorFaultKind::EmptyTurn, turns::empty),
-    (SimulatorFaultKind::ThoughtText, form::thought_text),
-    (SimulatorFaultKind::SteppedOut, role::stepped_out),
-    (SimulatorFaultKind::RoleFlip, role::role_flip),
-    (SimulatorFaultKind::InstructionsLeaked, leaked::instructions),
-    (SimulatorFaultKind::RepeatedTurn, turns::repeated),
-    (SimulatorFaultKind::PersonaIgnored, persona::ignored),
-    (SimulatorFaultKind::LandmarkNotFollowed, form::landmark),
-];
-
 impl<'a> UserMessage<'a> {
-    /// The fault of the message, if it has one.
+    /// The fault of the message by the newest rules, if it has one.
     #[must_use]
     pub fn fault(&self) -> Option<SimulatorFaultKind> {
-        let broken = RULES.iter().find(|(_, rule)| rule(self));
-        broken.map(|(kind, _)| *kind)
+        self.fault_by(PromptVersions::LATEST.fault_rules)
     }
 
-    /// Whether a sentence of the person's own words matches `such`: not a quotation, not code, not something that the target said
-    /// before or the scenario requires.
-    fn says(&self, such: impl Fn(&str) -> bool) -> bool {
-        let sentences = own_sentences(self.text);
-        // Transcripts are long, so they are searched only for the few sentences that match.
-        let mut found = sentences.iter().filter(|sentence| such(sentence));
-        found.any(|sentence| !self.was_said(sentence) && !self.is_asked_for(sentence))
+    /// The fault of the message by the rules of `version` ([`PromptVersions::fault_rules`]), if it has one. An unknown version means the
+    /// newest rules.
+    #[must_use]
+    pub fn fault_by(&self, version: u32) -> Option<SimulatorFaultKind> {
+        match version {
+            1 => first::fault(self),
+            _ => self.broken_rule().map(|rule| rule.kind),
+        }
+    }
+
+    /// The first of [`RULES`], the newest rules, that the message breaks.
+    #[must_use]
+    pub fn broken_rule(&self) -> Option<&'static Rule> {
+        second::broken(self)
     }
 
     /// Whether `other` has the words of the message; case and punctuation are ignored.
@@ -83,19 +80,6 @@ impl<'a> UserMessage<'a> {
         // Texts of different lengths have different words, and most texts differ in length.
         let (length, of_other) = (self.text.len(), other.content.len());
         length.abs_diff(of_other) <= 16 + length / 8 && words(&other.content) == words(self.text)
-    }
-
-    /// Whether the target said it before; the user may then repeat it.
-    fn was_said(&self, sentence: &str) -> bool {
-        let mut replies = self.replies();
-        replies.any(|reply| sentences::lower(&reply.content).contains(sentence))
-    }
-
-    /// Whether the scenario has these words.
-    fn is_asked_for(&self, sentence: &str) -> bool {
-        let bare = sentence.trim_end_matches(['.', '!', '?']);
-        self.texts()
-            .any(|text| sentences::lower(text).contains(bare))
     }
 
     fn replies(&self) -> impl Iterator<Item = &'a Turn> + use<'a> {
@@ -116,12 +100,21 @@ impl<'a> UserMessage<'a> {
     }
 }
 
+impl<'a> UserMessage<'a> {
+    /// The sentences that the target must not learn: those of the latent goal and of the instructions.
+    fn secrets(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let goal = std::iter::once(self.scenario.latent_adversarial_goal.as_str());
+        let texts = goal.chain(instructions_of(self.scenario));
+        texts.flat_map(|text| text.split(['.', '!', '?', ';', ':', '\n']))
+    }
+}
+
 fn instructions_of(scenario: &Scenario) -> impl Iterator<Item = &str> {
     let landmarks = scenario.landmarks.iter();
     landmarks.map(|landmark| landmark.instruction.as_str())
 }
 
-/// The faults of all user messages of a transcript of `scenario`. None of them is marked as retried.
+/// The faults of all user messages of a transcript of `scenario` by the newest rules. None of them is marked as retried.
 ///
 /// A transcript does not show that a user left too early; see [`ended_early`].
 #[must_use]

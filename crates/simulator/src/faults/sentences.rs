@@ -60,7 +60,7 @@ fn without_lead(sentence: &str) -> &str {
 }
 
 /// Removes code, cited lines, and text between quotation marks. Text after a quotation mark that is never closed is removed too.
-fn without_quotations(text: &str) -> String {
+pub(super) fn without_quotations(text: &str) -> String {
     let mut own = String::with_capacity(text.len());
     let mut code = false;
     for line in text.lines() {

@@ -55,7 +55,7 @@ impl Play<'_> {
             text: words,
             instruction: instruction.as_deref(),
         };
-        match message.fault() {
+        match message.fault_by(self.simulator.settings.fault_rules) {
             Some(fault) => Err(refusal(fault)),
             None => Ok(meant),
         }

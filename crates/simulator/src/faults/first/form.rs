@@ -1,6 +1,6 @@
 //! Rules for thoughts in the message, and for texts that an instruction requires.
 
-use super::UserMessage;
+use crate::faults::UserMessage;
 use crate::form::words;
 
 /// The tags that models write their thoughts between.

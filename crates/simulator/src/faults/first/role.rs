@@ -2,11 +2,14 @@
 
 use schema::text::is_blank;
 
-use super::{
-    UserMessage,
-    sentences::{after, begins, lower},
+use crate::{
+    faults::{
+        UserMessage, plays_an_ai,
+        sentences::{after, begins},
+        serves_people,
+    },
+    form::words,
 };
-use crate::form::words;
 
 /// Whole sentences of assistants. People say them to other people, and seldom to an assistant.
 const SERVICE: [&str; 12] = [
@@ -34,20 +37,6 @@ const PRESENTS: [&str; 6] = [
     "i am your virtual assistant",
 ];
 
-/// Personas that may speak like an assistant: people who serve other people.
-const SERVING: [&str; 10] = [
-    "customer service",
-    "customer support",
-    "support agent",
-    "support team",
-    "receptionist",
-    "help desk",
-    "helpdesk",
-    "concierge",
-    "waiter",
-    "call cent",
-];
-
 /// The minimum number of words in a reply for it to count as repeated by the user.
 const REPLY_WORDS: usize = 8;
 
@@ -56,8 +45,7 @@ pub(super) fn role_flip(message: &UserMessage<'_>) -> bool {
     if repeats_reply(message) {
         return true;
     }
-    let persona = lower(message.scenario.played_persona());
-    if SERVING.iter().any(|work| persona.contains(work)) {
+    if serves_people(message.scenario.played_persona()) {
         return false;
     }
     message.says(|sentence| {
@@ -140,26 +128,4 @@ fn is_ai(sentence: &str) -> bool {
     is_blank(rest)
         || rest.starts_with(['.', '!', ',', ';'])
         || goes_on.iter().any(|start| begins(rest, start))
-}
-
-fn plays_an_ai(persona: &str) -> bool {
-    let persona = words(persona);
-    let starts = [
-        " an ai ",
-        " ai ",
-        " a language model ",
-        " a chatbot ",
-        " a bot ",
-        " a robot ",
-    ];
-    let says = [
-        " is an ai ",
-        " are an ai ",
-        " as an ai ",
-        " is a language model ",
-        " is a chatbot ",
-    ];
-    // An AI engineer is not an AI, but the rule is skipped for both: it may miss a fault but never invents one.
-    starts.iter().any(|start| persona.starts_with(start))
-        || says.iter().any(|say| persona.contains(say))
 }

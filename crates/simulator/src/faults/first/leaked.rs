@@ -1,6 +1,6 @@
 //! Rules for what the user model knows and the target must not learn.
 
-use super::{UserMessage, instructions_of, sentences::lower};
+use crate::faults::{UserMessage, sentences::lower};
 use crate::form::words;
 
 /// How instructions name the target. A person who writes to it says "you".
@@ -29,22 +29,18 @@ const NOTES: [&str; 4] = [
 ///
 /// The message may reveal the open goal and the persona.
 pub(super) fn instructions(message: &UserMessage<'_>) -> bool {
+    quotes(message) || names_notes(message)
+}
+
+/// The message repeats a secret, at least up to where it names the assistant.
+pub(super) fn quotes(message: &UserMessage<'_>) -> bool {
     let said = words(message.text);
     // Few messages mention the assistant at all.
     if !THIRD_PERSON.iter().any(|name| said.contains(name)) {
-        return names_notes(message);
+        return false;
     }
-    let secret = std::iter::once(message.scenario.latent_adversarial_goal.as_str());
-    let mut secrets = secret.chain(instructions_of(message.scenario));
-    let quoted = secrets.any(|text| {
-        sentences(text)
-            .any(|sentence| telling_start(sentence).is_some_and(|start| said.contains(&start)))
-    });
-    quoted || names_notes(message)
-}
-
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    text.split(['.', '!', '?', ';', ':', '\n'])
+    let mut secrets = message.secrets();
+    secrets.any(|sentence| telling_start(sentence).is_some_and(|start| said.contains(&start)))
 }
 
 /// The beginning of an instruction, which nobody says to an assistant. `None` if it never mentions the assistant.

@@ -1,8 +1,8 @@
 //! Rules for whole turns: empty ones, repeated ones, and leaving too early.
 
-use schema::{Role, Scenario, text::is_blank};
+use schema::{Role, text::is_blank};
 
-use super::UserMessage;
+use crate::faults::UserMessage;
 
 /// The minimum number of words in a message for it to count as repeated. People repeat shorter ones: `ok`, `please answer my question`.
 const SAME_WORDS: usize = 10;
@@ -40,13 +40,4 @@ fn asks_to_repeat(instruction: Option<&str>) -> bool {
     ];
     let instruction = instruction.unwrap_or_default().to_lowercase();
     ASKS.iter().any(|word| instruction.contains(word))
-}
-
-/// Whether a user who leaves instead of sending a message in `turn` (from 1) of `turns` leaves too early: there is no message yet, or the
-/// first half is not over and there are instructions for this turn or a later one.
-#[must_use]
-pub fn ended_early(scenario: &Scenario, landmarks: bool, turn: u32, turns: u32) -> bool {
-    let mut waiting = scenario.landmarks.iter();
-    let waits = landmarks && waiting.any(|landmark| (turn..=turns).contains(&landmark.turn));
-    turn <= 1 || (waits && turn <= turns / 2)
 }
