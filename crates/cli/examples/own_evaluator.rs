@@ -6,7 +6,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use probity_cli::probity::{async_trait, prelude::*, serde_json::json};
 
-/// A reply that apologizes shows what the metric describes, whichever metric that is.
+/// A reply of the target that apologizes shows what the metric describes, whichever metric that is.
 struct ApologyFinder(Vec<Metric>);
 
 #[async_trait]
@@ -20,7 +20,7 @@ impl Evaluator for ApologyFinder {
         let found = conversation
             .transcript
             .iter()
-            .any(|turn| turn.content.contains("sorry"));
+            .any(|turn| turn.role == Role::Assistant && turn.content.contains("sorry"));
         let metrics = self.0.iter().filter(|metric| metric.id == *of);
         Ok(metrics
             .map(|metric| Score::judged(conversation, metric, found, "by its words"))

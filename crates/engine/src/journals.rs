@@ -233,6 +233,12 @@ impl JournalEnd {
         }
     }
 
+    /// Whether a rule of the check does not hold.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        matches!(self.check.verdict(), Verdict::Failed)
+    }
+
     /// The result of the check in one line: `the journal passes all 14 rules that apply`.
     #[must_use]
     pub fn verdict(&self) -> String {

@@ -81,7 +81,7 @@ impl RunOutcome {
 }
 
 impl RunReport {
-    /// How the run ended.
+    /// How the run ended. A journal that fails its own check is no complete run.
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
         if self.judge_gave_up.is_some() {
@@ -91,7 +91,14 @@ impl RunReport {
             return RunOutcome::Interrupted;
         }
         if self.benchmarks.iter().all(BenchmarkReport::is_complete) {
-            return RunOutcome::Complete;
+            let mut journals = self
+                .benchmarks
+                .iter()
+                .filter_map(|end| end.journal.as_ref());
+            return match journals.any(JournalEnd::fails) {
+                true => RunOutcome::FailedRows,
+                false => RunOutcome::Complete,
+            };
         }
         if self.benchmarks.iter().any(BenchmarkReport::has_results) {
             return RunOutcome::FailedRows;
@@ -328,5 +335,43 @@ impl Failures {
             .collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.rows));
         groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use journal::check::{Failure, Report, Row};
+
+    use super::*;
+
+    #[test]
+    fn a_journal_that_fails_its_check_is_no_complete_run() {
+        let journal = |failure: Option<Failure>| {
+            let mut check = Report::new("journal.jsonl");
+            let mut row = Row::new("ItemsQueuedAsAnnounced", "items are queued as announced");
+            row.looked_at(1);
+            failure.into_iter().for_each(|failure| row.fail(failure));
+            check.push(row);
+            JournalEnd {
+                path: "journal.jsonl".into(),
+                trouble: None,
+                check,
+            }
+        };
+        let outcome = |journal: JournalEnd| {
+            let report = RunReport {
+                benchmarks: vec![BenchmarkReport {
+                    journal: Some(journal),
+                    ..BenchmarkReport::default()
+                }],
+                run_id: "run".to_owned(),
+                interrupted: false,
+                judge_gave_up: None,
+            };
+            report.outcome()
+        };
+        assert_eq!(outcome(journal(None)), RunOutcome::Complete);
+        let failure = Failure::new("announced items: 2; queued items: 0");
+        assert_eq!(outcome(journal(Some(failure))), RunOutcome::FailedRows);
     }
 }

@@ -47,6 +47,7 @@ fn event(n: u64) -> Event {
         using: n,
         total: 0,
         test: noise(n),
+        ..UsingTestItems::default()
     }))
 }
 

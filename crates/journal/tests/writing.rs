@@ -19,6 +19,7 @@ fn event(thread: u64, n: u64) -> Event {
         using: n,
         total: thread,
         test: "t".to_owned(),
+        ..UsingTestItems::default()
     }))
 }
 

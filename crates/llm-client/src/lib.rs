@@ -129,7 +129,7 @@ pub use retried::{Retried, RetryPolicy};
 pub use schema::{HIDDEN, is_key_for_a_name, looks_like_key};
 pub use scrub::{is_secretive, masked};
 pub use secrecy::{ExposeSecret, SecretString};
-pub use settings::{ModelSettings, Price, StructuredSupport, TokenLimitName};
+pub use settings::{ModelSettings, Price, ReasoningSentBack, StructuredSupport, TokenLimitName};
 pub use settings_error::SettingsError;
 pub use shown::shown_url;
 pub use stop::Stop;

@@ -166,6 +166,7 @@ impl OpenAi {
         Ok(ChatReply {
             content: parsed.content,
             reasoning: parsed.reasoning,
+            returned_reasoning: parsed.returned_reasoning,
             tool_calls: parsed.tool_calls,
             finish: parsed.finish,
             cost: self.cost(parsed.usage, parsed.cost),

@@ -4,7 +4,10 @@ use std::fmt;
 
 use schema::{ModelId, nearest};
 
-use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
+use crate::settings::{ModelSettings, ReasoningSentBack, StructuredSupport, TokenLimitName};
+
+/// The address of DeepSeek's endpoint.
+const DEEPSEEK: &str = "https://api.deepseek.com";
 
 /// A provider with a name of its own: the address of its OpenAI-compatible endpoint, and the request form that it
 /// supports.
@@ -38,6 +41,8 @@ pub enum ProviderPreset {
     Xai,
     /// Mistral.
     Mistral,
+    /// DeepSeek.
+    DeepSeek,
     /// Ollama on this machine.
     Ollama,
     /// vLLM on this machine.
@@ -56,7 +61,7 @@ struct Preset {
 
 impl ProviderPreset {
     /// All providers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::OpenAi,
         Self::Anthropic,
         Self::Gemini,
@@ -66,13 +71,14 @@ impl ProviderPreset {
         Self::Together,
         Self::Xai,
         Self::Mistral,
+        Self::DeepSeek,
         Self::Ollama,
         Self::Vllm,
         Self::LlamaCpp,
     ];
 
     fn preset(self) -> Preset {
-        use StructuredSupport::{JsonSchema, Text};
+        use StructuredSupport::{JsonObject, JsonSchema, Text};
         use TokenLimitName::{MaxCompletionTokens, MaxTokens};
         let (name, base_url, key_variable, token_limit, structured) = match self {
             Self::OpenAi => (
@@ -138,6 +144,14 @@ impl ProviderPreset {
                 Some("MISTRAL_API_KEY"),
                 MaxTokens,
                 JsonSchema,
+            ),
+            // Its endpoint knows `json_object` alone.
+            Self::DeepSeek => (
+                "deepseek",
+                DEEPSEEK,
+                Some("DEEPSEEK_API_KEY"),
+                MaxTokens,
+                JsonObject,
             ),
             Self::Ollama => (
                 "ollama",
@@ -228,6 +242,12 @@ impl ProviderPreset {
         self.preset().structured
     }
 
+    /// When the provider wants the reasoning of earlier replies back. DeepSeek answers a conversation with tools that lacks it with 400.
+    #[must_use]
+    pub fn reasoning_sent_back(self) -> ReasoningSentBack {
+        ReasoningSentBack::of_address(self.base_url())
+    }
+
     /// Settings for `model`, which may begin with the provider's name, with everything filled in that the preset
     /// knows.
     #[must_use]
@@ -235,6 +255,7 @@ impl ProviderPreset {
         ModelSettings {
             token_limit: self.token_limit(),
             structured: self.structured(),
+            reasoning_sent_back: self.reasoning_sent_back(),
             key_name: self.key_variable().map(str::to_owned),
             ..ModelSettings::new(id, wire_name(self.name(), model), self.base_url())
         }
@@ -259,6 +280,29 @@ pub fn wire_name<'a>(source: &str, model: &'a str) -> &'a str {
         .split_once('/')
         .filter(|(first, rest)| first.eq_ignore_ascii_case(source) && !rest.is_empty())
         .map_or(model, |(_, rest)| rest)
+}
+
+impl ReasoningSentBack {
+    /// What the endpoint at `address` wants, as far as it is known.
+    ///
+    /// ```
+    /// use llm_client::ReasoningSentBack;
+    ///
+    /// let deepseek = ReasoningSentBack::of_address("https://api.deepseek.com/v1");
+    /// assert_eq!(deepseek, ReasoningSentBack::WithTools);
+    /// assert_eq!(ReasoningSentBack::of_address("https://api.openai.com/v1"), ReasoningSentBack::Never);
+    /// ```
+    #[must_use]
+    pub fn of_address(address: &str) -> Self {
+        let rest = address.trim().to_ascii_lowercase();
+        let is_deepseek = rest
+            .strip_prefix(DEEPSEEK)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':', '?']));
+        match is_deepseek {
+            true => Self::WithTools,
+            false => Self::Never,
+        }
+    }
 }
 
 /// The error of an unknown provider name.

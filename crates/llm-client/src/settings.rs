@@ -44,6 +44,8 @@ pub struct ModelSettings {
     pub reasoning_effort: Option<String>,
     /// What opens the reasoning block of a reply. It decides how a reply is read, and is not part of the request.
     pub reasoning_opening: ReasoningOpening,
+    /// Whether the reasoning of earlier replies is sent back in the field that it came in.
+    pub reasoning_sent_back: ReasoningSentBack,
     /// Further fields of the request body. A field with the name of one of Probity's own replaces it.
     pub extra_body: Extra,
     /// The name under which `max_tokens` is sent.
@@ -84,6 +86,7 @@ impl ModelSettings {
             seed: None,
             reasoning_effort: None,
             reasoning_opening: ReasoningOpening::Reply,
+            reasoning_sent_back: ReasoningSentBack::Never,
             extra_body: Extra::new(),
             token_limit: TokenLimitName::Auto,
             structured: StructuredSupport::Auto,
@@ -169,6 +172,7 @@ impl fmt::Debug for ModelSettings {
             .field("seed", &self.seed)
             .field("reasoning_effort", &self.reasoning_effort)
             .field("reasoning_opening", &self.reasoning_opening)
+            .field("reasoning_sent_back", &self.reasoning_sent_back)
             .field("extra_body", &masked(&self.extra_body.clone().into()))
             .field("token_limit", &self.token_limit)
             .field("structured", &self.structured)
@@ -192,6 +196,21 @@ fn address(url: &str) -> String {
     };
     let host = authority.rsplit('@').next().unwrap_or(authority);
     format!("{scheme}://{host}{path}")
+}
+
+/// When the reasoning of earlier replies is sent back, in the field that it came in.
+///
+/// Most endpoints ignore it or do without. DeepSeek refuses a conversation with tools in which it is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasoningSentBack {
+    /// It is left out.
+    #[default]
+    Never,
+    /// In requests that offer tools.
+    WithTools,
+    /// In every request.
+    Always,
 }
 
 /// The name under which the token limit is sent.

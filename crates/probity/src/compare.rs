@@ -267,12 +267,31 @@ impl Tree {
         let differ = baseline_differences(&theirs, &baseline_of(&self.dir, &self.benchmark));
         match differ.is_empty() {
             true => Ok(()),
-            false => Err(RunError::input(format!(
-                "{}: not the same benchmark: {}",
-                other.root().display(),
-                differ.join("; ")
-            ))),
+            false => {
+                let error = RunError::input(format!(
+                    "{}: not the same benchmark: {}",
+                    other.root().display(),
+                    differ.join("; ")
+                ));
+                Err(self.named_by_folder(other, error))
+            }
         }
+    }
+
+    /// `error` with what to do about the folder's name, where it stands for a `uid` that `benchmark.yaml` lacks.
+    fn named_by_folder(&self, other: &Other, error: RunError) -> RunError {
+        let Other::Tree(tree) = other else {
+            return error;
+        };
+        let unnamed = |benchmark: &Benchmark| benchmark.uid.is_none();
+        let (here, there) = (self.dir.name(), tree.dir.name());
+        if here == there || !(unnamed(&self.benchmark) || unnamed(&tree.benchmark)) {
+            return error;
+        }
+        error.with_help(format!(
+            "without `uid` in benchmark.yaml, the name of the folder is that of the benchmark, and these are `{there}` and `{here}`. If one is a copy \
+             of the other, give the copy the folder name `{here}`, or write the same `uid` into both files"
+        ))
     }
 }
 

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Event, Item, Journal, JsonText, Message, ModelError, ModelId, Spend, ToolCall, ToolChoice,
-    ToolSpec, Usage,
+    Event, Item, Journal, JsonText, Message, ModelError, ModelId, ReturnedReasoning, Spend,
+    ToolCall, ToolChoice, ToolSpec, Usage,
 };
 
 /// A language model. An extension point: implement it for a model that has no OpenAI-compatible endpoint. Policy (journal, cache,
@@ -224,6 +224,9 @@ pub struct ChatReply {
     pub content: String,
     /// Reasoning, if the endpoint returns it in a separate field or the reply contains it in a block.
     pub reasoning: Option<String>,
+    /// The reasoning as the endpoint returned it in a field of its own, for a request that sends it back. `None` if there was no such
+    /// field.
+    pub returned_reasoning: Option<Arc<ReturnedReasoning>>,
     /// The tools that the model calls, in its order. Empty if there are none.
     pub tool_calls: Vec<ToolCall>,
     /// Why the reply ended.
@@ -253,6 +256,7 @@ impl ChatReply {
         Self {
             content: content.into(),
             reasoning: None,
+            returned_reasoning: None,
             tool_calls: Vec::new(),
             finish: FinishReason::Stop,
             usage: None,

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
-    Extra, FinishReason, ModelId, NoVerdict, PhaseCost, Realism, Role, Scenario, SimulatorFault,
-    ToolCall,
+    Extra, FinishReason, ModelId, NoVerdict, PhaseCost, Realism, ReturnedReasoning, Role, Scenario,
+    SimulatorFault, ToolCall,
 };
 
 /// One row of `conversations.json`: one sample of one scenario, simulated with one system under test.
@@ -210,6 +210,9 @@ pub struct Turn {
     )]
     #[schemars(with = "Option<String>")]
     pub reasoning: Option<Arc<str>>,
+    /// The same as the endpoint returned it, while the conversation goes on; it is in no file.
+    #[serde(skip)]
+    pub returned_reasoning: Option<Arc<ReturnedReasoning>>,
     /// The tools that an assistant message calls. Their answers follow, one `tool` message for each, in this order.
     #[serde(
         default,
@@ -240,6 +243,7 @@ impl Turn {
             role,
             content: content.into(),
             reasoning: None,
+            returned_reasoning: None,
             tool_calls: Vec::new(),
             tool_call_id: None,
             name: None,

@@ -126,7 +126,7 @@ pub use json_text::JsonText;
 pub use judge_verdict::{JudgeQuote, JudgeReading, JudgeVerdict, ReadingKind};
 pub use key_like::{HIDDEN, is_key_for_a_name, looks_like_key, shown_name};
 pub use label::{HumanLabel, transcript_digest};
-pub use message::Message;
+pub use message::{Message, ReasoningField, ReturnedReasoning};
 pub use nearest::nearest;
 pub use no_verdict::NoVerdict;
 pub use open_files::{is_out_of_files, out_of_files};

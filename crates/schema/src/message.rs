@@ -19,6 +19,40 @@ pub struct Message {
     /// The call that a tool message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<Arc<str>>,
+    /// The reasoning with which an assistant message came, for endpoints that want it back. Not part of the message's JSON: the client
+    /// decides whether it is sent.
+    #[serde(skip)]
+    pub reasoning: Option<Arc<ReturnedReasoning>>,
+}
+
+/// The reasoning that an endpoint returned beside a reply, and the field that it came in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReturnedReasoning {
+    /// The field.
+    pub field: ReasoningField,
+    /// The text; it may be empty.
+    pub text: String,
+}
+
+/// A field of a reply's message that holds reasoning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasoningField {
+    /// `reasoning_content`: DeepSeek and others.
+    ReasoningContent,
+    /// `reasoning`: OpenRouter, Groq and others.
+    Reasoning,
+}
+
+impl ReasoningField {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReasoningContent => "reasoning_content",
+            Self::Reasoning => "reasoning",
+        }
+    }
 }
 
 impl Message {
@@ -30,6 +64,7 @@ impl Message {
             content: content.into(),
             tool_calls: Arc::default(),
             tool_call_id: None,
+            reasoning: None,
         }
     }
 

@@ -28,6 +28,7 @@ pub struct Answer {
     status: u16,
     content: String,
     calls: Vec<Value>,
+    reasoning: Option<(&'static str, String)>,
     finish: &'static str,
 }
 
@@ -50,6 +51,7 @@ impl Answer {
             status: 200,
             content: content.into(),
             calls: Vec::new(),
+            reasoning: None,
             finish,
         }
     }
@@ -84,6 +86,15 @@ impl Answer {
         }
     }
 
+    /// The same reply with reasoning in this field of its message, such as `reasoning_content`.
+    #[must_use]
+    pub fn reasoning(self, field: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            reasoning: Some((field, text.into())),
+            ..self
+        }
+    }
+
     /// An error with this status, counted as a fault. An invalid status becomes 500.
     #[must_use]
     pub fn status(status: u16) -> Self {
@@ -104,6 +115,9 @@ impl Answer {
         let mut message = json!({"role": "assistant", "content": self.content});
         if let (false, Some(message)) = (self.calls.is_empty(), message.as_object_mut()) {
             message.insert("tool_calls".to_owned(), self.calls.clone().into());
+        }
+        if let Some((field, text)) = &self.reasoning {
+            message[*field] = text.clone().into();
         }
         let body = json!({
             "id": "chatcmpl-own", "object": "chat.completion", "created": 0, "model": model,

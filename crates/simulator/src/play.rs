@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use schema::{
     CallContext, ChatReply, Conversation, FinishReason, Item, ModelError, NoVerdict, Origin,
-    PhaseError, PhaseErrorKind, Purpose, Role, Scenario, SimulatorFault, ToolCall, ToolChoice,
-    TranscriptBuilder, Turn, reply::advice, text::is_blank,
+    PhaseError, PhaseErrorKind, Purpose, ReturnedReasoning, Role, Scenario, SimulatorFault,
+    ToolCall, ToolChoice, TranscriptBuilder, Turn, reply::advice, text::is_blank,
 };
 
 use crate::{
@@ -238,6 +238,7 @@ impl<'a> Play<'a> {
             self.call_ids.make_unique(&mut calls);
             let text: Arc<str> = reply.content.into();
             let reasoning = reply.reasoning.map(Arc::from);
+            let returned = reply.returned_reasoning;
             self.said.reply(Turn {
                 reasoning,
                 tool_calls: calls.clone(),
@@ -255,6 +256,7 @@ impl<'a> Play<'a> {
                     return Ok(false);
                 }
                 self.target.say(text);
+                self.target.attach_reasoning(returned);
                 self.incoming = heard(&said);
                 return Ok(true);
             }
@@ -262,7 +264,7 @@ impl<'a> Play<'a> {
                 self.refuse_calls(turn, &calls, most);
                 return Ok(false);
             }
-            self.answer_calls(text, calls).await?;
+            self.answer_calls(text, calls, returned).await?;
         }
         Ok(false)
     }
@@ -287,9 +289,15 @@ impl<'a> Play<'a> {
     }
 
     /// Answers the calls of one reply in their order. `text` is the target's text in the same reply.
-    async fn answer_calls(&mut self, text: Arc<str>, calls: Vec<ToolCall>) -> Result<(), Stop> {
+    async fn answer_calls(
+        &mut self,
+        text: Arc<str>,
+        calls: Vec<ToolCall>,
+        reasoning: Option<Arc<ReturnedReasoning>>,
+    ) -> Result<(), Stop> {
         let sent: Vec<ToolCall> = calls.iter().map(sendable).collect();
         self.target.call(text, sent);
+        self.target.attach_reasoning(reasoning);
         let context = CallContext {
             purpose: Purpose::ToolAnswer,
             ..self.target.request().context.clone()

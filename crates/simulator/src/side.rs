@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use schema::{CallContext, ChatRequest, Message, Role, ToolCall, ToolChoice, ToolSpec};
+use schema::{
+    CallContext, ChatRequest, Message, ReturnedReasoning, Role, ToolCall, ToolChoice, ToolSpec,
+};
 
 /// One speaker's view of a conversation: its own messages are `assistant`, those it receives are `user`.
 ///
@@ -60,6 +62,13 @@ impl Side {
     /// follow: [`hear_tool`](Self::hear_tool).
     pub fn call(&mut self, text: impl Into<Arc<str>>, calls: impl Into<Arc<[ToolCall]>>) {
         self.request.messages.push(Message::calling(text, calls));
+    }
+
+    /// Attaches reasoning to the last message: the reasoning that came with it.
+    pub fn attach_reasoning(&mut self, reasoning: Option<Arc<ReturnedReasoning>>) {
+        if let Some(last) = self.request.messages.last_mut() {
+            last.reasoning = reasoning;
+        }
     }
 
     /// Adds a tool's answer to the call `id`. The other speaker does not see it.

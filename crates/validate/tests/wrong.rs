@@ -382,9 +382,9 @@ fn packs_with_mistakes() {
             "group: a\ncases:\n- id: 1\n  promt: x\n- id: b\n  prompt: x\n  kind: contol\n",
         ),
         &[
-            "3:3 cases[0]: `prompt` or `intent` is missing",
-            "4:3 cases[0].promt: unknown key `promt`; did you mean `prompt`?",
-            "7:9 cases[1].kind: expected `risk` or `control`, found \"contol\"; did you mean `control`?",
+            "3:3 row 1: `prompt` or `intent` is missing",
+            "4:3 row 1, key `promt`: unknown key `promt`; did you mean `prompt`?",
+            "7:9 row 2, key `kind`: expected `risk` or `control`, found \"contol\"; did you mean `control`?",
         ],
     );
     assert_told(

@@ -42,11 +42,11 @@ fn a_benchmark_is_calibrated_and_graded_from_then_on() {
     assert!(made.err.contains("a hazard has only "), "{}", made.err);
     // The journal of a calibration has no items.
     let check = project.run(&["journal", "check"]);
-    assert_eq!(check.code, 0, "{}", check.err);
+    assert_eq!(check.code, 2, "{}", check.err);
     assert!(
-        check.out.contains("nothing to check: no rule applies"),
+        check.err.contains("nothing to check: no rule applies"),
         "{}",
-        check.out
+        check.err
     );
 
     let run = project.run(&["run"]);

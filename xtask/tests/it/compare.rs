@@ -255,3 +255,31 @@ fn a_target_is_compared_with_itself_in_an_export() {
     );
     refused("{", "", "before/runs.jsonl: line 1:");
 }
+
+#[test]
+fn a_renamed_copy_is_refused_by_the_names_of_both_folders_and_accepted_under_its_own() {
+    let project = two_trees();
+    fs::rename(
+        project.path("before/sycophancy"),
+        project.path("before/monday"),
+    )
+    .unwrap();
+    let args = ["compare", "sycophancy", "--against", "before/monday"];
+    let ran = project.run(&args);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    for words in [
+        "before/monday: not the same benchmark: uid is",
+        "these are `monday` and `sycophancy`",
+        "give the copy the folder name `sycophancy`, or write the same `uid` into both files",
+    ] {
+        assert!(ran.err.contains(words), "{words}: {}", ran.err);
+    }
+    for file in [
+        "benchmarks/sycophancy/benchmark.yaml",
+        "before/monday/benchmark.yaml",
+    ] {
+        let text = project.read(file);
+        project.write(file, &format!("uid: flattery-1\n{text}"));
+    }
+    project.succeeds(&args);
+}

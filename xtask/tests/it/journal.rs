@@ -516,3 +516,52 @@ fn a_run_of_ones_own_is_found_shown_checked_and_rebuilt() {
     );
     assert_eq!(theirs.code, 2, "{}", theirs.err);
 }
+
+#[test]
+fn several_journals_are_checked_and_the_worst_result_counts() {
+    let project = project();
+    let check = |names: &[&str]| ask(&project, &[&["check"], names].concat());
+    let (good, other) = (
+        "hand-pass-ensemble.jsonl",
+        "hand-pass-single-annotator.jsonl",
+    );
+    let both = check(&[good, other]);
+    assert_eq!(both.code, 0, "{}", both.err);
+    for name in [good, other] {
+        assert!(both.out.contains(name), "{}", both.out);
+    }
+    let failing = "hand-fail-EachPromptRespondedToOnce.jsonl";
+    assert_eq!(check(&[failing, good]).code, 1);
+    let broken = check(&["hand-error-two-benchmarks.jsonl", good]);
+    assert_eq!(broken.code, 2, "{}", broken.out);
+    assert!(
+        broken
+            .err
+            .contains("hand-error-two-benchmarks.jsonl: the journal cannot be checked")
+    );
+    assert!(broken.out.contains(good), "{}", broken.out);
+    let json = check(&[good, other, "--json"]);
+    let value: Value = serde_json::from_str(&json.out).unwrap();
+    let names: Vec<&Value> = value["reports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|report| &report["journal"])
+        .collect();
+    assert_eq!(names, [good, other]);
+    // A run with several journals is checked whole.
+    let run = "run-20261121-015202-000009";
+    fs::create_dir_all(project.path(&format!(".probity/runs/{run}"))).unwrap();
+    for (from, to) in [(good, "journal-a.jsonl"), (failing, "journal-b.jsonl")] {
+        let to = format!(".probity/runs/{run}/{to}");
+        fs::copy(project.path(from), project.path(&to)).unwrap();
+    }
+    let newest = check(&[]);
+    assert_eq!(newest.code, 1, "{}", newest.out);
+    assert!(
+        newest.err.starts_with("note: checking the newest run: "),
+        "{}",
+        newest.err
+    );
+    assert!(newest.out.contains("journal-a.jsonl") && newest.out.contains("journal-b.jsonl"));
+}

@@ -156,3 +156,26 @@ async fn replies_that_came_are_not_called_nothing() {
     let ran = run(&project, &["run", "flattery", "--force"]).await;
     assert!(ran.err.contains("nothing could be run"), "{}", ran.err);
 }
+
+/// The verdicts of one target come from another program, so only the other target is judged again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_whose_verdicts_all_stay_is_announced_without_items() {
+    let server = ScriptedServer::start().await.unwrap();
+    let project = played(&server).await;
+    let mut rows: Value = serde_json::from_str(&project.read(SCORES)).unwrap();
+    for row in rows.as_array_mut().unwrap() {
+        row["imported"] = Value::Bool(true);
+    }
+    project.write(SCORES, &rows.to_string());
+    let ran = run(&project, &["evaluate", "flattery"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("careful: kept 1 verdict of another program"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("the journal passes all"), "{}", ran.err);
+    let check = run(&project, &["journal", "check"]).await;
+    assert_eq!(check.code, 0, "{}{}", check.out, check.err);
+}

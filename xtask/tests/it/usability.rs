@@ -420,10 +420,14 @@ fn a_journal_to_which_no_rule_applies_does_not_pass() {
     let project = Project::new();
     project.succeeds(&["run"]);
     project.succeeds(&["aggregate"]);
-    let ran = project.succeeds(&["journal", "check"]);
-    assert!(
-        ran.out.contains("\nnothing to check: no rule applies") && !ran.out.contains("passed: all"),
-        "{}",
-        ran.out
-    );
+    let ran = project.run(&["journal", "check"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(!ran.out.contains("passed"), "{}", ran.out);
+    for words in [
+        "note: checking the newest run: .probity/runs/run-",
+        ": nothing to check: no rule applies to this journal",
+        "help: name the journal of a run that simulates or judges",
+    ] {
+        assert!(ran.err.contains(words), "{words}: {}", ran.err);
+    }
 }

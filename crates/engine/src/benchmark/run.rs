@@ -293,16 +293,16 @@ impl<'p> BenchmarkRun<'p> {
             .map_err(|error| RunError::input(error.to_string()))?
     }
 
-    /// Journals how many items of each metric are judged when their conversations are on disk: the most that one target has. Rows
-    /// whose verdicts stay are not items of this run and count only in the total. A file that cannot be read is reported when it
-    /// is judged.
+    /// Journals how many items of each metric are judged when their conversations are on disk: the most that one target has, and the
+    /// numbers of targets that have fewer. Rows whose verdicts stay are not items of this run and count only in the total. A file that
+    /// cannot be read is reported when it is judged.
     async fn log_kept_items(&self, runs: &[Arc<TargetRun>]) -> Result<(), RunError> {
-        let mut most: BTreeMap<String, KeptRows> = BTreeMap::new();
+        let mut of_targets = Vec::new();
         let scenarios = read_scenarios(&self.dir.scenarios()).unwrap_or_default();
         for run in runs {
             let path = self.dir.target(run.id())?.conversations();
             let (run, benchmark) = (Arc::clone(run), self.loaded.benchmark.clone());
-            let scenarios = scenarios.clone();
+            let (sut, scenarios) = (run.id().shared(), scenarios.clone());
             let counting = tokio::task::spawn_blocking(move || {
                 let mut rows: BTreeMap<String, KeptRows> = BTreeMap::new();
                 let _ = read_conversations(&path, &run.target, &benchmark, &scenarios, |row| {
@@ -314,18 +314,22 @@ impl<'p> BenchmarkRun<'p> {
                 });
                 rows
             });
-            for (metric, rows) in counting.await.unwrap_or_default() {
-                let most = most.entry(metric).or_default();
-                most.all = rows.all.max(most.all);
-                most.judged = rows.judged.max(most.judged);
-            }
+            of_targets.push((sut, counting.await.unwrap_or_default()));
         }
         if runs.is_empty() {
             return Ok(());
         }
         for metric in &self.loaded.benchmark.metrics {
-            let rows = most.get(&metric.id).copied().unwrap_or_default();
-            RunLog { run: self }.items(&metric.id, rows.judged, rows.all);
+            let of = |rows: &BTreeMap<String, KeptRows>| {
+                rows.get(&metric.id).copied().unwrap_or_default()
+            };
+            let rows: Vec<KeptRows> = of_targets.iter().map(|(_, rows)| of(rows)).collect();
+            let most = |count: fn(&KeptRows) -> u64| rows.iter().map(count).max().unwrap_or(0);
+            let (using, total) = (most(|rows| rows.judged), most(|rows| rows.all));
+            let suts = of_targets.iter().zip(&rows);
+            let fewer = suts.filter(|(_, rows)| rows.judged < using);
+            let by_sut = fewer.map(|((sut, _), rows)| (Arc::clone(sut), rows.judged));
+            RunLog { run: self }.items_by_sut(&metric.id, using, total, by_sut.collect());
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The journal events of a whole run: its plan, and how it ends.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
 
 use journal::RunId;
 use schema::{
@@ -132,10 +132,22 @@ impl RunLog<'_> {
     /// Records how many items of a test the run uses for each target (`using`), and how many exist (`total`). Called before the
     /// first item is queued.
     pub(super) fn items(&self, test: &str, using: u64, total: u64) {
+        self.items_by_sut(test, using, total, BTreeMap::new());
+    }
+
+    /// The same, where the run uses fewer items for the targets in `by_sut`.
+    pub(super) fn items_by_sut(
+        &self,
+        test: &str,
+        using: u64,
+        total: u64,
+        by_sut: BTreeMap<Arc<str>, u64>,
+    ) {
         self.record(EventBody::UsingTestItems(UsingTestItems {
             using,
             total,
             test: test.to_owned(),
+            by_sut,
         }));
     }
 

@@ -163,6 +163,7 @@ impl RunLog<'_> {
                 using,
                 total,
                 test: group.name.clone(),
+                ..UsingTestItems::default()
             };
             self.record("items", EventBody::UsingTestItems(items));
         }

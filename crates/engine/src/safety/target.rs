@@ -83,9 +83,10 @@ impl Target {
         let number = u32::try_from(users.count()).unwrap_or(u32::MAX);
         let system = self.system.iter();
         let system = system.map(|text| Message::new(Role::System, Arc::clone(text)));
-        let said = conversation
-            .iter()
-            .map(|turn| Message::new(turn.role, Arc::clone(&turn.content)));
+        let said = conversation.iter().map(|turn| Message {
+            reasoning: turn.returned_reasoning.clone(),
+            ..Message::new(turn.role, Arc::clone(&turn.content))
+        });
         let request = ChatRequest::new(
             system.chain(said).collect(),
             item.call(Purpose::TargetTurn, number),
@@ -98,6 +99,7 @@ impl Target {
         Ok(TargetReply {
             turn: Turn {
                 reasoning: reply.reasoning.map(Arc::from),
+                returned_reasoning: reply.returned_reasoning,
                 finish_reason: finish,
                 ..Turn::new(Role::Assistant, reply.content)
             },

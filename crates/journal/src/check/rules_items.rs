@@ -90,7 +90,12 @@ impl RuleContext<'_> {
                 }),
             )
         };
-        let others = self.subject.suts.iter().map(other);
+        // For some SUTs fewer items are announced: `ItemsQueuedAsAnnounced` counts theirs.
+        let has_all = |sut: &&u32| {
+            let pair = (item.key.test, **sut);
+            !self.state.using_of_sut.contains_key(&pair)
+        };
+        let others = self.subject.suts.iter().filter(has_all).map(other);
         others
             .filter(|(_, other)| other.is_none_or(|other| other.queued == 0))
             .collect()

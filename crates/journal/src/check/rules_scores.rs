@@ -95,6 +95,11 @@ pub(crate) fn announced(context: &RuleContext<'_>) -> Draft {
             continue;
         };
         draft.looked();
+        let using = context
+            .state
+            .using_of_sut
+            .get(&(test, sut))
+            .unwrap_or(using);
         let queued = queued.get(&(test, sut)).copied().unwrap_or_default();
         if queued != *using {
             let what = format!("announced items: {using}; queued items: {queued}");

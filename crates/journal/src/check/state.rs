@@ -55,6 +55,8 @@ pub(crate) struct CheckState {
     pub(crate) hazard_scores: HashMap<(String, u32), HazardScore>,
     /// "using test items", by test.
     pub(crate) using: HashMap<u32, u64>,
+    /// The SUTs for which it announces another number, by test and SUT.
+    pub(crate) using_of_sut: HashMap<(u32, u32), u64>,
     pub(crate) finished_counts: Option<FinishedCounts>,
     pub(crate) lines: u64,
     /// The number of lines with an earlier time than the previous line.
@@ -201,7 +203,12 @@ impl CheckState {
             }
             EventBody::UsingTestItems(items) if event.fits("using") => {
                 if let Some(test) = &line.test {
-                    self.using.insert(self.tests.number(test), items.using);
+                    let test = self.tests.number(test);
+                    self.using.insert(test, items.using);
+                    for (sut, using) in &items.by_sut {
+                        let sut = self.suts.number(sut);
+                        self.using_of_sut.insert((test, sut), *using);
+                    }
                 }
             }
             EventBody::FinishedPipeline(finished) => {

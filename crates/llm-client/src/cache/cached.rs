@@ -73,6 +73,7 @@ impl<M: ChatModel> Cached<M> {
         Some(ChatReply {
             content: body.content,
             reasoning: body.reasoning,
+            returned_reasoning: body.returned_reasoning,
             tool_calls: body.tool_calls,
             finish: body.finish,
             usage: body.usage,
@@ -93,6 +94,7 @@ impl<M: ChatModel> Cached<M> {
         let body = ReplyBody {
             content: parsed.content,
             reasoning: parsed.reasoning,
+            returned_reasoning: parsed.returned_reasoning,
             tool_calls: parsed.tool_calls,
             finish: parsed.finish,
             usage: parsed.usage,

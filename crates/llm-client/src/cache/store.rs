@@ -3,11 +3,12 @@
 use std::{
     error::Error,
     fmt,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
-use schema::{ChatReply, FinishReason, JsonText, Spend, ToolCall, Usage};
+use schema::{ChatReply, FinishReason, JsonText, ReturnedReasoning, Spend, ToolCall, Usage};
 use serde::{Deserialize, Serialize};
 
 use super::{CacheKey, error::CacheError};
@@ -90,6 +91,9 @@ pub struct ReplyBody {
     /// The reasoning, if there is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
+    /// The reasoning as the endpoint returned it in a field of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub returned_reasoning: Option<Arc<ReturnedReasoning>>,
     /// The tools that the model calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
@@ -111,6 +115,7 @@ impl From<&ChatReply> for ReplyBody {
         Self {
             content: reply.content.clone(),
             reasoning: reply.reasoning.clone(),
+            returned_reasoning: reply.returned_reasoning.clone(),
             tool_calls: reply.tool_calls.clone(),
             finish: reply.finish.clone(),
             usage: reply.usage,

@@ -6,7 +6,7 @@ use schema::{ChatRequest, ResponseFormat, ToolChoice};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use super::calls::Offered;
+use super::{calls::Offered, sent_back::Messages};
 use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
 
 /// An optional field that an endpoint may refuse.
@@ -166,7 +166,8 @@ impl Serialize for Body<'_> {
         if self.is_ours("model") {
             object.serialize_entry("model", &settings.model)?;
         }
-        object.serialize_entry("messages", &request.messages)?;
+        let messages = Messages::of(request, settings.reasoning_sent_back);
+        object.serialize_entry("messages", &messages)?;
         if !request.tools.is_empty() && self.is_ours("tools") {
             object.serialize_entry("tools", &Offered(&request.tools))?;
         }

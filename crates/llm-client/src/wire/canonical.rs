@@ -3,7 +3,8 @@
 use schema::{ChatRequest, ResponseFormat, ToolChoice};
 use serde::Serialize;
 
-use crate::settings::{ModelSettings, StructuredSupport};
+use super::sent_back::Messages;
+use crate::settings::{ModelSettings, ReasoningSentBack, StructuredSupport};
 
 /// Must be raised whenever the same settings and request give other bytes or another meaning.
 const VERSION: u32 = 1;
@@ -17,6 +18,8 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct Canonical {
     prefix: Vec<u8>,
+    /// Reasoning that is sent back is part of the messages. Where none is, their bytes are those of requests without this setting.
+    reasoning_sent_back: ReasoningSentBack,
 }
 
 #[derive(Serialize)]
@@ -63,6 +66,7 @@ impl Canonical {
         };
         Self {
             prefix: line(&prefix),
+            reasoning_sent_back: settings.reasoning_sent_back,
         }
     }
 
@@ -74,7 +78,7 @@ impl Canonical {
     /// Passes the canonical form of `request` to `take`, line by line.
     pub(crate) fn pass(&self, request: &ChatRequest, mut take: impl FnMut(&[u8])) {
         take(&self.prefix);
-        take(&line(&request.messages));
+        take(&line(&Messages::of(request, self.reasoning_sent_back)));
         take(&match &request.response_format {
             ResponseFormat::Text => line("text"),
             ResponseFormat::JsonObject => line("json_object"),

@@ -5,6 +5,7 @@ mod calls;
 mod canonical;
 mod refusal;
 mod reply;
+mod sent_back;
 mod text;
 mod usage;
 

@@ -1,9 +1,9 @@
 //! Reads a reply. Lenient about the form of a completion, strict about what counts as one.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use schema::{
-    FinishReason, Purpose, ToolCall, Usage,
+    FinishReason, Purpose, ReasoningField, ReturnedReasoning, ToolCall, Usage,
     reasoning::{self, ReasoningOpening},
     reply::split_thinking,
 };
@@ -20,6 +20,7 @@ use super::{text::Text, usage::Billed};
 pub(crate) struct Parsed {
     pub(crate) content: String,
     pub(crate) reasoning: Option<String>,
+    pub(crate) returned_reasoning: Option<Arc<ReturnedReasoning>>,
     pub(crate) tool_calls: Vec<ToolCall>,
     pub(crate) finish: FinishReason,
     pub(crate) model: Option<String>,
@@ -124,10 +125,11 @@ struct Said {
     content: Text,
     #[serde(default)]
     refusal: Text,
+    /// `None` where the field is missing or null.
     #[serde(default)]
-    reasoning_content: Text,
+    reasoning_content: Option<Text>,
     #[serde(default)]
-    reasoning: Text,
+    reasoning: Option<Text>,
     #[serde(default, deserialize_with = "super::calls::read")]
     tool_calls: Vec<ToolCall>,
 }
@@ -169,6 +171,7 @@ pub(crate) fn parse(body: &str, blocks: Blocks) -> Result<Parsed, Box<Unparsed>>
     Ok(Parsed {
         content: said.content,
         reasoning: said.reasoning,
+        returned_reasoning: said.returned_reasoning,
         tool_calls: said.tool_calls,
         finish,
         model: completion.model.and_then(model_name),
@@ -196,6 +199,7 @@ fn completion(body: &str) -> Result<Completion<'_>, String> {
 struct Heard {
     content: String,
     reasoning: Option<String>,
+    returned_reasoning: Option<Arc<ReturnedReasoning>>,
     tool_calls: Vec<ToolCall>,
 }
 
@@ -205,8 +209,8 @@ fn said(message: Option<Said>, text: Option<Text>, blocks: Blocks, cut_off: bool
         (None, Some(text)) => Said {
             content: text,
             refusal: Text::default(),
-            reasoning_content: Text::default(),
-            reasoning: Text::default(),
+            reasoning_content: None,
+            reasoning: None,
             tool_calls: Vec::new(),
         },
         (None, None) => return None,
@@ -216,10 +220,11 @@ fn said(message: Option<Said>, text: Option<Text>, blocks: Blocks, cut_off: bool
         // A refusal is the model's answer in a field of its own.
         content = message.refusal.0;
     }
-    let mut reasoning = message.reasoning_content.0;
-    if reasoning.is_empty() {
-        reasoning = message.reasoning.0;
-    }
+    let returned_reasoning = returned(message.reasoning_content, message.reasoning);
+    let mut reasoning = match &returned_reasoning {
+        Some(returned) => returned.text.clone(),
+        None => String::new(),
+    };
     if let Some((outside, inside)) = apart(&content, blocks, cut_off) {
         if let Some(inside) = inside {
             if !reasoning.is_empty() {
@@ -232,8 +237,24 @@ fn said(message: Option<Said>, text: Option<Text>, blocks: Blocks, cut_off: bool
     Some(Heard {
         content,
         reasoning: (!reasoning.is_empty()).then_some(reasoning),
+        returned_reasoning: returned_reasoning.map(Arc::new),
         tool_calls: message.tool_calls,
     })
+}
+
+/// The reasoning in a field of its own: the first field that has a text, or else the first that is there at all.
+fn returned(content: Option<Text>, plain: Option<Text>) -> Option<ReturnedReasoning> {
+    let fields = [
+        (ReasoningField::ReasoningContent, content),
+        (ReasoningField::Reasoning, plain),
+    ];
+    let present = fields.into_iter().filter_map(|(field, text)| {
+        let text = text?.0;
+        Some(ReturnedReasoning { field, text })
+    });
+    let mut present: Vec<ReturnedReasoning> = present.collect();
+    let at = present.iter().position(|field| !field.text.is_empty());
+    (!present.is_empty()).then(|| present.swap_remove(at.unwrap_or(0)))
 }
 
 /// The text and the reasoning in `content`; `None` if it contains no reasoning.

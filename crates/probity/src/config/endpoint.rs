@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use llm_client::{
-    ModelSettings, Price, PriceTable, SecretString, StructuredSupport, TokenLimitName, wire_name,
+    ModelSettings, Price, PriceTable, ReasoningSentBack, SecretString, StructuredSupport,
+    TokenLimitName, wire_name,
 };
 use serde_json::Value;
 
@@ -179,6 +180,9 @@ impl<'a> Endpoints<'a> {
             })?;
             settings.extra_body.insert(key.clone(), value);
         }
+        settings.reasoning_sent_back = table
+            .reasoning_sent_back
+            .unwrap_or_else(|| ReasoningSentBack::of_address(&settings.base_url));
         if let Some(opening) = table.reasoning_opened_by {
             settings.reasoning_opening = opening;
         }

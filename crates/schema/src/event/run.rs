@@ -126,6 +126,9 @@ pub struct UsingTestItems {
     pub total: u64,
     /// The metric's id.
     pub test: String,
+    /// Items that are run for the systems under test for which it is another number than [`using`](Self::using), the largest one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_sut: BTreeMap<Arc<str>, u64>,
 }
 
 /// The budget does not allow any more rows.

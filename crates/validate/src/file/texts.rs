@@ -140,7 +140,11 @@ pub(super) fn pack(path: &Path, report: &mut FileReport) {
             as_wanted(&checker, &mut tree);
             let wrongs = checker.wrongs(&tree.value);
             let found = wrongs.into_iter().map(Found::from).collect();
-            report.extend(placed(found, None, &CheckedText::Tree(&tree)));
+            let mut findings = placed(found, None, &CheckedText::Tree(&tree));
+            for finding in &mut findings {
+                finding.key = in_row(std::mem::take(&mut finding.key));
+            }
+            report.extend(findings);
         }
         PackFormat::Jsonl => {
             let checker = Checker::of(shapes::case());
@@ -154,8 +158,26 @@ pub(super) fn pack(path: &Path, report: &mut FileReport) {
         && let Err(error) = pack::parse(&name, text, format, &PackOptions::default())
     {
         let row = error.row().map(|row| format!("row {row}"));
-        let key = error.key().map(str::to_owned).or(row).unwrap_or_default();
+        let key = error.key().map(|key| format!("key `{key}`"));
+        let key = row.into_iter().chain(key).collect::<Vec<_>>().join(", ");
         report.push(Finding::problem(key, error.reason()).at_line(error.line()));
+    }
+}
+
+/// `cases[3].prompt` as a run names it: ``row 4, key `prompt` ``.
+fn in_row(key: String) -> String {
+    let parts = key
+        .strip_prefix("cases[")
+        .and_then(|rest| rest.split_once(']'));
+    let Some((index, rest)) = parts else {
+        return key;
+    };
+    let Ok(index) = index.parse::<u64>() else {
+        return key;
+    };
+    match rest.trim_start_matches('.') {
+        "" => format!("row {}", index.saturating_add(1)),
+        rest => format!("row {}, key `{rest}`", index.saturating_add(1)),
     }
 }
 

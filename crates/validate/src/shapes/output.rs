@@ -299,8 +299,12 @@ shapes! {
 
     /// The output of `journal check`.
     struct CheckOutput {
-        /// The results of the rules.
-        report: CheckReport,
+        /// The results of the rules, for one journal.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        report: Option<CheckReport>,
+        /// The results for each journal, where there are several.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reports: Option<Vec<CheckReport>>,
     }
 
     /// The results of the rules for a journal.

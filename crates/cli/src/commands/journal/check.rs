@@ -1,11 +1,13 @@
-//! `journal check`: whether a journal is consistent.
+//! `journal check`: whether journals are consistent.
+
+use std::path::PathBuf;
 
 use journal::check::{Failure as Broken, Outcome, Report, Row, Verdict};
 use report::{JournalCell, JournalFinding, JournalTable, journal_findings, journal_tables};
 use schema::text::counted;
 use serde_json::json;
 
-use super::{super::Context, JsonArgs, find, page, page::Page};
+use super::{super::Context, CheckArgs, find, page, page::Page};
 use crate::exit::{Exit, Failure};
 
 /// The most failures of a rule that are printed; `--json` has more.
@@ -14,34 +16,98 @@ const SHOWN: usize = 10;
 /// Checks the rules and prints the results.
 ///
 /// # Errors
-/// When there is no such journal, or it cannot be checked.
-pub fn run(context: &Context, args: &JsonArgs) -> Result<Exit, Failure> {
-    let path = find::journal(context, &args.selection)?;
-    let report = probity::check_journal(&path, Some(&context.layout));
-    let exit = match report.verdict() {
-        Verdict::Passed => Exit::Complete,
-        Verdict::Failed => Exit::FailedRows,
-        Verdict::NotCheckable(_) => Exit::Usage,
-    };
+/// When there is no such journal, one cannot be checked, or no rule applies to one.
+pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit, Failure> {
+    let paths = journals(context, args)?;
+    let check = |path: &PathBuf| probity::check_journal(path, Some(&context.layout));
+    let reports: Vec<Report> = paths.iter().map(check).collect();
+    let exit = exit(&reports);
     if args.json {
-        let report = serde_json::to_value(&report)
-            .map_err(|error| Failure::nothing_ran(format!("no JSON can be made: {error}")))?;
-        context.print_json("journal check", exit, json!({"report": report}));
+        let value = match reports.as_slice() {
+            [report] => json!({"report": report}),
+            reports => json!({"reports": reports}),
+        };
+        context.print_json("journal check", exit, value);
         return Ok(exit);
     }
-    if let Verdict::NotCheckable(reason) = report.verdict() {
-        let line = reason.line.map(|line| format!("line {line}: "));
-        return Err(Failure::usage(format!(
-            "{}: the journal cannot be checked: {}{}",
-            report.journal,
-            line.unwrap_or_default(),
-            reason.reason
-        )));
-    }
     let mut page = Page::new();
-    page.write(render(&report, page::edge(&context.terminal)).as_bytes())?;
+    let mut unchecked = Vec::new();
+    for (at, report) in reports.iter().enumerate() {
+        if let Verdict::NotCheckable(reason) = report.verdict() {
+            let line = reason.line.map(|line| format!("line {line}: "));
+            unchecked.push(format!(
+                "{}: the journal cannot be checked: {}{}",
+                report.journal,
+                line.unwrap_or_default(),
+                reason.reason
+            ));
+            continue;
+        }
+        if at > 0 {
+            page.write(b"\n")?;
+        }
+        page.write(render(report, page::edge(&context.terminal)).as_bytes())?;
+        if applying(report) == 0 {
+            unchecked.push(format!(
+                "{}: nothing to check: no rule applies to this journal\nhelp: name the journal of a run that simulates or judges, by its run \
+                 id, file or benchmark",
+                report.journal
+            ));
+        }
+    }
     page.flush()?;
-    Ok(exit)
+    if unchecked.is_empty() {
+        return Ok(exit);
+    }
+    let mut failure = Failure::usage(unchecked.join("\n"));
+    failure.exit = exit;
+    Err(failure)
+}
+
+/// The journals that the command line names, each once. Says which are taken where it names none.
+fn journals(context: &Context, args: &CheckArgs) -> Result<Vec<PathBuf>, Failure> {
+    if args.paths.is_empty() {
+        let found = find::journals(context, None)?;
+        let names: Vec<String> = found
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let note = format!("checking the newest run: {}", names.join(", "));
+        context.terminal.note(&note);
+        return Ok(found);
+    }
+    let mut found = Vec::new();
+    for path in &args.paths {
+        for journal in find::journals(context, Some(path))? {
+            if !found.contains(&journal) {
+                found.push(journal);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A rule that fails counts first, then a journal that was not checked.
+fn exit(reports: &[Report]) -> Exit {
+    let any = |is: fn(&Report) -> bool| reports.iter().any(is);
+    if any(|report| matches!(report.verdict(), Verdict::Failed)) {
+        Exit::FailedRows
+    } else if any(|report| applying(report) == 0) {
+        Exit::Usage
+    } else {
+        Exit::Complete
+    }
+}
+
+/// The number of rules that apply; 0 if the journal cannot be checked, or is one of `aggregate`, which neither simulates nor judges.
+fn applying(report: &Report) -> usize {
+    let rules = report.rows.iter();
+    match report.verdict() {
+        Verdict::NotCheckable(_) => 0,
+        _ => rules
+            .filter(|row| row.outcome != Outcome::NotApplicable)
+            .count(),
+    }
 }
 
 fn render(report: &Report, columns: Option<usize>) -> String {
@@ -69,14 +135,8 @@ fn render(report: &Report, columns: Option<usize>) -> String {
             text.push_str(&part);
         }
     }
-    let asked = report.rows.iter();
-    let asked = asked
-        .filter(|row| row.outcome != Outcome::NotApplicable)
-        .count();
-    let verdict = match (failed.len(), asked) {
-        // For example a journal of `aggregate`, which neither simulates nor judges.
-        (0, 0) => "nothing to check: no rule applies to this journal; name the journal of a run that simulates or judges, by its run id \
-            or file".to_owned(),
+    let verdict = match (failed.len(), applying(report)) {
+        (0, 0) => "nothing to check".to_owned(),
         (0, 1) => "passed: the one rule that applies holds".to_owned(),
         (0, asked) => format!("passed: all {asked} rules that apply hold"),
         (failed, asked) => format!("failed: {failed} of {asked} rules that apply"),

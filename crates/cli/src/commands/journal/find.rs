@@ -15,24 +15,7 @@ use crate::{benchmarks::name_of, exit::Failure};
 /// # Errors
 /// When there is no such journal, or a folder cannot be read.
 pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBuf, Failure> {
-    let runs = context.layout.state().join("runs");
-    let benchmark = selection
-        .path
-        .as_deref()
-        .and_then(|path| benchmark(context, path));
-    let mut found = match &selection.path {
-        None => newest(&runs)?,
-        Some(path) if path.is_file() => return Ok(path.clone()),
-        Some(path) if path.components().count() == 1 && runs.join(path).is_dir() => {
-            in_folder(&runs.join(path))?
-        }
-        Some(path) => match benchmark {
-            Some(name) => return newest_of(&name, &runs),
-            None if path.is_dir() => in_folder(path)?,
-            None if path.exists() => return Ok(path.clone()),
-            None => return Err(nothing_there(context, path, &runs)),
-        },
-    };
+    let mut found = journals(context, selection.path.as_deref())?;
     let journal = found.pop().unwrap_or_default();
     if !found.is_empty() {
         let others: Vec<String> = found
@@ -47,6 +30,30 @@ pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBu
         ));
     }
     Ok(journal)
+}
+
+/// The journals of `path`, at least one, the newest last: the file itself, those of a run, or the newest one of a benchmark. Without a
+/// path, those of the newest run.
+///
+/// # Errors
+/// When there is no such journal, or a folder cannot be read.
+pub fn journals(context: &Context, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
+    let runs = context.layout.state().join("runs");
+    let Some(path) = path else {
+        return newest(&runs);
+    };
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    if path.components().count() == 1 && runs.join(path).is_dir() {
+        return in_folder(&runs.join(path));
+    }
+    match benchmark(context, path) {
+        Some(name) => newest_of(&name, &runs).map(|journal| vec![journal]),
+        None if path.is_dir() => in_folder(path),
+        None if path.exists() => Ok(vec![path.to_owned()]),
+        None => Err(nothing_there(context, path, &runs)),
+    }
 }
 
 /// The journals of the newest run that has one: run ids sort by time.

@@ -33,11 +33,11 @@ pub enum JournalCommand {
     Show(ShowArgs),
     /// Count events, latencies, cache hits, retries, tokens and cost
     Stats(JsonArgs),
-    /// Check that a journal is consistent with itself and with the benchmark's files
+    /// Check that journals are consistent with themselves and with the benchmark's files
     #[command(
-        after_help = "Exit codes: 0 all rules hold, 1 a rule does not hold, 2 the journal cannot be checked."
+        after_help = "Exit codes: 0 all rules hold, 1 a rule does not hold, 2 a journal cannot be checked, or has nothing to check."
     )]
-    Check(JsonArgs),
+    Check(CheckArgs),
     /// Print the scores of hazards, tests and benchmarks as CSV
     Scores {
         /// Which journal.
@@ -69,6 +69,17 @@ pub struct JsonArgs {
     /// Which journal.
     #[command(flatten)]
     pub selection: JournalSelection,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// Journals, or the folders or ids of runs, or benchmarks: all journals of their newest runs [default: the newest run of all]
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
     /// The result as JSON on standard output
     #[arg(long)]
     pub json: bool,

@@ -1,7 +1,9 @@
 //! A model: its configuration, its route, and its parameters.
 
 use indexmap::IndexMap;
-use llm_client::{ProviderPreset, StructuredSupport, TokenLimitName, masked, wire_name};
+use llm_client::{
+    ProviderPreset, ReasoningSentBack, StructuredSupport, TokenLimitName, masked, wire_name,
+};
 use schema::{Extra, IdError, ModelId, is_key_for_a_name, nearest, reasoning::ReasoningOpening};
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize, Serializer};
@@ -71,6 +73,9 @@ pub struct ModelTable {
     /// What writes the opening tag of a reasoning block: the `reply`, or the chat `template`. Applies to targets.
     #[schemars(with = "Option<String>")]
     pub reasoning_opened_by: Option<ReasoningOpening>,
+    /// When the reasoning of earlier replies is sent back: `never`, `with_tools`, `always`.
+    #[schemars(with = "Option<String>")]
+    pub reasoning_sent_back: Option<ReasoningSentBack>,
     /// The name under which `max_tokens` is sent: `auto`, `max_tokens`, `max_completion_tokens`.
     #[schemars(with = "Option<String>")]
     pub token_limit: Option<TokenLimitName>,
