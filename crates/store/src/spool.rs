@@ -117,7 +117,8 @@ impl Spool {
         let failed = |error: io::Error| RunError::read(&self.path, error);
         let mut guard = self.lock();
         let state = &mut *guard;
-        state.file.flush().map_err(failed)?;
+        let flushed = state.file.flush();
+        flushed.map_err(|error| RunError::write(&self.path, error))?;
         let mut file = files::open(&self.path)
             .map(BufReader::new)
             .map_err(failed)?;
