@@ -45,6 +45,7 @@ fn reply(text: String) -> StoredReply {
         body: Some(ReplyBody {
             content: text,
             reasoning: None,
+            returned_reasoning: None,
             tool_calls: Vec::new(),
             finish: FinishReason::Stop,
             usage: None,
