@@ -6,9 +6,13 @@ mod vectors;
 
 use aggregator::{
     BaselineEvidence, GateEvidence, gate_answer,
-    statistics::{AlikeBy, RowVerdict, rate_of_cases},
+    statistics::{
+        AlikeBy, RowVerdict, ScenarioIndex, TargetRows, gate_comparisons, gate_difference,
+        rate_of_cases,
+    },
 };
 use schema::{
+    MetricType,
     gate::{GateRate, GateRequirement, GateResult},
     statistics::RateStatistics,
 };
@@ -96,4 +100,55 @@ fn missing_verdicts_do_not_turn_a_rate_into_a_pass() {
     assert_eq!(of(0.0), ("inconclusive", 0));
     assert_eq!(of(0.04), ("inconclusive", 0));
     assert_eq!(of(0.05), ("pass", 18));
+}
+
+/// One side of the units, as rows of a target. Scenarios are named so that their base scenario is that of the unit.
+fn side(units: &Value, column: usize) -> TargetRows {
+    let mut rows = TargetRows::new(schema::ModelId::new("t").unwrap());
+    for unit in units.as_array().unwrap() {
+        let key = (unit[1].as_str().unwrap(), "m", MetricType::Positive);
+        for row in unit[column].as_str().unwrap().chars() {
+            let verdict = match row {
+                '1' => RowVerdict::Yes,
+                '0' => RowVerdict::No,
+                _ => RowVerdict::Failed,
+            };
+            rows.push_verdict(key, verdict);
+        }
+    }
+    rows
+}
+
+#[test]
+fn differences() {
+    for case in cases("gate_differences", 8) {
+        let units = &case["units"];
+        let bases = units.as_array().unwrap().iter();
+        assert!(bases.clone().all(|unit| unit[0] == unit[1]), "{case}");
+        let (here, before) = (side(units, 2), side(units, 3));
+        let index = ScenarioIndex::of_cases();
+        let found = gate_difference(&here, &before, &index, |_| true);
+        let found: Vec<_> = found.iter().collect();
+        let compared = gate_comparisons(&found, AlikeBy::BaseScenario).pop();
+        let expected = &case["expected"];
+        let max_missing = case["max_missing"].as_f64().unwrap();
+        let rate = rate(&json!([[1, 1, 0, 2]]));
+        let evidence = GateEvidence {
+            rate: &rate,
+            alike: AlikeBy::BaseScenario,
+            not_run: 0,
+            baseline: BaselineEvidence::Compared(compared.as_ref()),
+            cost: None,
+        };
+        let require = format!("difference >= {}", case["limit"]).parse().unwrap();
+        let decision = gate_answer(require, max_missing, &evidence);
+        assert_eq!(decision.answer.as_str(), expected["answer"], "{case}");
+        let ends = compared.map(|found| match decision.left_out {
+            0 => (found.lower, found.upper),
+            _ => (found.measured.lower, found.measured.upper),
+        });
+        let (lower, upper) = ends.unzip();
+        assert_near(&json!(lower), &expected["lower"], &case);
+        assert_near(&json!(upper), &expected["upper"], &case);
+    }
 }
