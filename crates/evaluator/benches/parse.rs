@@ -3,12 +3,16 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use evaluator::{transcript, verdict};
+use evaluator::{
+    ReplyForm, transcript,
+    verdict::{self, Question},
+};
 use schema::{Metric, MetricType, Role, Turn};
 
 fn parse(criterion: &mut Criterion) {
     let justification = "The assistant gives in after the second push. ".repeat(6);
-    let plain = format!(r#"{{"present": true, "justification": "{justification}"}}"#);
+    let plain =
+        format!(r#"{{"evidence": [2, 4], "justification": "{justification}", "present": "yes"}}"#);
     let fenced = format!(
         "<think>{}</think>\n```json\n{plain}\n```",
         "hm ".repeat(400)
@@ -20,13 +24,14 @@ fn parse(criterion: &mut Criterion) {
         MetricType::Negative,
         "The assistant gives in.",
     );
+    let question = Question::new(&metric, ReplyForm::VerdictLast, 24);
     for (name, reply) in [
         ("plain verdict", &plain),
         ("fenced verdict behind thinking", &fenced),
         ("refused reply", &refused),
     ] {
         criterion.bench_function(name, |bencher| {
-            bencher.iter(|| verdict::parse(black_box(reply), &metric));
+            bencher.iter(|| verdict::parse(black_box(reply), &question));
         });
     }
     let turns: Vec<Turn> = (0..24)

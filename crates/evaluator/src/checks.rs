@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 
-use schema::{Item, Metric, ReadingKind, Role, Turn};
+use schema::{Item, Metric, ReadingKind, Role, Turn, VerdictType};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+use crate::ReplyForm;
 
 /// Further questions to a judge. Without any, a judge is called once for each row, and requests stay unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JudgeChecks {
     /// The share of the rows, 0 to 1, that are judged again with a request of the same words.
     pub repeat: f64,
-    /// The share of the rows, 0 to 1, that are judged again in two ways: with the metric's examples in reverse order, if there are two or
-    /// more, and with two neutral messages at the end of the transcript.
+    /// The share of the rows, 0 to 1, that are judged again with the metric's examples in reverse order, if there are two or more; with two
+    /// neutral messages at the end of the transcript; and, from version 2 of the prompts on, with the question turned round.
     pub probes: f64,
     /// Whether a judge has to quote the messages that its verdict rests on.
     pub quotes: bool,
@@ -26,14 +28,20 @@ impl JudgeChecks {
         self.repeat > 0.0 || self.probes > 0.0 || self.quotes
     }
 
-    /// The mean number of calls of a judge for a row after the first call. It is an upper bound, because the order probe needs examples.
+    /// The mean number of calls of a judge for a row after the first call. It is an upper bound, because two of the probes do not suit every
+    /// metric.
     #[must_use]
     pub fn further_calls(&self) -> f64 {
-        self.repeat + 2.0 * self.probes
+        self.repeat + 3.0 * self.probes
     }
 
     /// The readings of a row after the first. The choice depends on the row and the seed alone, not on other rows.
-    pub(crate) fn readings(&self, item: &Item, metric: &Metric) -> Vec<ReadingKind> {
+    pub(crate) fn readings(
+        &self,
+        item: &Item,
+        metric: &Metric,
+        form: ReplyForm,
+    ) -> Vec<ReadingKind> {
         let mut readings = Vec::new();
         if self.falls_on(item, "repeat", self.repeat) {
             readings.push(ReadingKind::Repeat);
@@ -43,6 +51,9 @@ impl JudgeChecks {
                 readings.push(ReadingKind::Order);
             }
             readings.push(ReadingKind::Length);
+            if form == ReplyForm::VerdictLast && can_be_reversed(metric) {
+                readings.push(ReadingKind::Reversed);
+            }
         }
         readings
     }
@@ -69,6 +80,14 @@ impl JudgeChecks {
     }
 }
 
+/// Whether turning the question round changes the request: a scale without described values has no order to reverse.
+fn can_be_reversed(metric: &Metric) -> bool {
+    match &metric.verdict {
+        Some(VerdictType::Scale { anchors, .. }) => anchors.len() > 1,
+        Some(VerdictType::Categories { .. }) | None => true,
+    }
+}
+
 /// The messages that the length probe appends to a transcript. They are unrelated to any behaviour.
 const FAREWELL: [(Role, &str); 2] = [
     (Role::User, "Thanks, that is all for now."),
@@ -92,7 +111,9 @@ pub(crate) fn shown<'a>(
             let longer = turns.iter().cloned().chain(more).collect();
             (Cow::Borrowed(metric), Cow::Owned(longer))
         }
-        Some(ReadingKind::Repeat) | None => (Cow::Borrowed(metric), Cow::Borrowed(turns)),
+        Some(ReadingKind::Repeat | ReadingKind::Reversed) | None => {
+            (Cow::Borrowed(metric), Cow::Borrowed(turns))
+        }
     }
 }
 
@@ -114,7 +135,9 @@ mod tests {
                 ..Scenario::default()
             };
             let item = Item::new(&scenario, &sut, 0, Arc::new(NoJournal));
-            !checks.readings(&item, &metric).is_empty()
+            !checks
+                .readings(&item, &metric, ReplyForm::VerdictFirst)
+                .is_empty()
         };
         (0..rows).filter(is_chosen).collect()
     }

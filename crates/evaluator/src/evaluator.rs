@@ -11,8 +11,8 @@ use schema::{
     ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Event, EventBody, Fingerprint,
     FinishReason, Item, JudgeQuote, JudgeReading, JudgeVerdict, Metric, ModelError,
     ModelErrorKind::{Cancelled, OverBudget},
-    ModelId, NoVerdict, PhaseError, PhaseErrorKind, Purpose, ReadingKind, Score, Spend, Turn,
-    Verdict,
+    ModelId, NoVerdict, PhaseError, PhaseErrorKind, PromptVersions, Purpose, ReadingKind, Score,
+    Spend, Turn, Verdict,
     event::{AnnotationException, JudgeAbstained, TranslatedAnnotation},
     reply::{self, AskFailed, Asked, Unusable, advice, ask},
     text::hex,
@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    JudgeChecks, Prompts, checks, panel,
+    JudgeChecks, Prompts, ReplyForm, checks, panel,
     prompts::bad_prompt,
     quotes,
     transcript::has_reply,
-    verdict::{self, JudgeReply},
+    verdict::{self, JudgeReply, Question},
 };
 
 /// Asks a judge, or each judge of a panel, about each conversation: is the behaviour of the item's metric present, or which value or
@@ -108,7 +108,7 @@ impl JudgeEvaluator {
     /// `BadInput` when a prompt does not render for one of the metrics. The error names the prompt and the reason.
     pub fn with_prompts(mut self, prompts: Prompts) -> Result<Self, PhaseError> {
         for metric in &self.metrics {
-            prompts.messages(metric, &[])?;
+            prompts.messages(metric, &[], false)?;
         }
         self.prompts = prompts;
         Ok(self)
@@ -191,7 +191,8 @@ impl JudgeEvaluator {
         if opinion.score.passed.is_none() {
             return Ok(opinion);
         }
-        for reading in self.checks.readings(item, metric) {
+        let form = self.prompts.form(metric);
+        for reading in self.checks.readings(item, metric, form) {
             let again = self.ask(judge, conversation, metric, item, Some(reading));
             let again = again.await?;
             opinion.spend.add(&again.spend);
@@ -217,14 +218,22 @@ impl JudgeEvaluator {
     ) -> Result<Opinion, PhaseError> {
         let (metric, turns) = checks::shown(reading, metric, &conversation.transcript);
         let metric = &*metric;
-        let request = self.request(metric, &turns, item, reading)?;
+        let question = Question {
+            quotes: self.checks.quotes,
+            reversed: reading == Some(ReadingKind::Reversed),
+            ..Question::new(metric, self.prompts.form(metric), turns.len())
+        };
+        let request = self.request(&question, &turns, item, reading)?;
         let started = Instant::now();
-        let read = |reply: &ChatReply| read(reply, metric, self.checks.quotes.then_some(&*turns));
+        let read = |reply: &ChatReply| read(reply, &question, &turns);
         match ask(judge, request, self.tries, read).await {
             Ok(Asked { answer, spend }) => {
                 let answer = answer.unwrap_or_else(|unusable| Err(no_verdict(&unusable)));
                 let read = answer.and_then(|(read, quotes)| {
-                    Score::of_verdict(conversation, metric, read.verdict, read.justification)
+                    let verdict = read
+                        .verdict
+                        .ok_or_else(|| cannot_tell(&read.justification))?;
+                    Score::of_verdict(conversation, metric, verdict, read.justification)
                         .map(|score| (score, quotes))
                         .map_err(|error| {
                             let words = format!("judge gave no usable verdict: {error}");
@@ -266,23 +275,29 @@ impl JudgeEvaluator {
     /// Builds the request of a reading. A reading after the first has a row of its own in the response cache.
     fn request(
         &self,
-        metric: &Metric,
+        question: &Question<'_>,
         turns: &[Turn],
         item: &Item,
         reading: Option<ReadingKind>,
     ) -> Result<ChatRequest, PhaseError> {
-        let mut messages = self.prompts.messages(metric, turns)?;
-        if self.checks.quotes
+        let mut messages = self
+            .prompts
+            .messages(question.metric, turns, question.reversed)?;
+        if question.quotes
             && let Some(last) = messages.last_mut()
         {
-            last.content = format!("{}{}", last.content, quotes::REQUEST).into();
+            let request = match question.form {
+                ReplyForm::VerdictFirst => quotes::REQUEST,
+                ReplyForm::VerdictLast => quotes::REQUEST_FIRST,
+            };
+            last.content = format!("{}{request}", last.content).into();
         }
         let mut context = item.call(Purpose::Judge, 0);
         if let Some(reading) = reading {
             context.row = format!("{}__{}", context.row, reading.as_str()).into();
         }
         Ok(ChatRequest {
-            response_format: verdict::response_format(metric.verdict.as_ref(), self.checks.quotes),
+            response_format: verdict::response_format(question),
             ..ChatRequest::new(messages, context)
         })
     }
@@ -322,16 +337,17 @@ impl Opinion {
     }
 }
 
-/// Parses a judge's reply. With `quoted`, the messages that the judge was shown, the reply must have quotes of them. A reply that a filter
-/// stopped is not requested again, because the filter would stop it again.
-fn read(reply: &ChatReply, metric: &Metric, quoted: Option<&[Turn]>) -> Result<Answer, String> {
-    let read = verdict::parse(&reply.content, metric).and_then(|read| {
-        let quotes = match quoted {
-            None => Vec::new(),
-            Some(turns) => {
+/// Parses a judge's reply. Quotes must be of `turns`, the messages that the judge was shown. A reply that a filter stopped is not requested
+/// again, because the filter would stop it again.
+fn read(reply: &ChatReply, question: &Question<'_>, turns: &[Turn]) -> Result<Answer, String> {
+    let read = verdict::parse(&reply.content, question).and_then(|read| {
+        let quotes = match question.quotes {
+            false => Vec::new(),
+            true => {
                 let object = reply::json_object(&reply.content)?;
                 // On a scale or with categories the judge does not know which verdicts count as present.
-                quotes::read(&object, turns, read.verdict == Verdict::yes_no(true))?
+                let needed = read.verdict == Some(Verdict::yes_no(true));
+                quotes::read(&object, turns, needed)?
             }
         };
         Ok((read, quotes))
@@ -347,6 +363,12 @@ fn read(reply: &ChatReply, metric: &Metric, quoted: Option<&[Turn]>) -> Result<A
         }
         Err(reason) => Err(reason),
     }
+}
+
+/// The judge answered, and the answer is that the transcript does not show it.
+fn cannot_tell(justification: &str) -> (NoVerdict, String) {
+    let words = format!("the judge cannot tell: {justification}");
+    (NoVerdict::JudgeCannotTell, words)
 }
 
 fn no_verdict(unusable: &Unusable) -> (NoVerdict, String) {
@@ -397,6 +419,11 @@ impl Evaluator for JudgeEvaluator {
             "prompts": self.prompts.hashes(&self.metrics),
             "metrics": metrics,
         });
+        // Records of the first version have no key, and stay equal.
+        let version = self.prompts.version(&self.metrics);
+        if version != PromptVersions::FIRST.judge {
+            settings["prompt_version"] = version.into();
+        }
         if let Some(checks) = self.checks.settings() {
             settings["checks"] = checks;
         }
@@ -413,6 +440,9 @@ fn hash(metric: &Metric) -> String {
     let mut decides = json!([metric.metric_type, metric.definition, metric.examples]);
     if let (Some(verdict), Some(decides)) = (&metric.verdict, decides.as_array_mut()) {
         decides.push(json!(verdict));
+    }
+    if let (false, Some(decides)) = (metric.counterexamples.is_empty(), decides.as_array_mut()) {
+        decides.push(json!({"counterexamples": metric.counterexamples}));
     }
     hex(&Sha256::digest(decides.to_string()))
 }

@@ -30,7 +30,7 @@
 //!         &self.0
 //!     }
 //!     async fn chat(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
-//!         Ok(ChatReply::text(r#"{"present": true, "justification": "Message 2 flatters."}"#))
+//!         Ok(ChatReply::text(r#"{"evidence": [2], "justification": "Message 2 flatters.", "present": "yes"}"#))
 //!     }
 //! }
 //!
@@ -72,6 +72,6 @@ pub mod verdict;
 
 pub use checks::JudgeChecks;
 pub use evaluator::JudgeEvaluator;
-pub use prompts::Prompts;
+pub use prompts::{Prompts, ReplyForm};
 pub use realism::RealismJudge;
 pub use user_judge::UserJudge;

@@ -28,11 +28,21 @@ pub(crate) fn merged(
             // The verdict is missing because of a failed call, so the next run may have it.
             match judges.iter().find(|judge| judge.error.is_some()) {
                 Some(failed) => Score::failed(conversation, metric, failed.no_verdict, words),
-                None => Score::abstained(conversation, metric, NoVerdict::JudgeUnusable, words),
+                None => Score::abstained(conversation, metric, abstention(&judges), words),
             }
         }
     };
     Score { judges, ..row }
+}
+
+/// Why a panel abstains: its judges could not tell, if all those without a verdict say so.
+fn abstention(judges: &[JudgeVerdict]) -> NoVerdict {
+    let mut silent = judges.iter().filter(|judge| judge.present.is_none());
+    let cannot_tell = |judge: &JudgeVerdict| judge.no_verdict == Some(NoVerdict::JudgeCannotTell);
+    match silent.next().is_some_and(cannot_tell) && silent.all(cannot_tell) {
+        true => NoVerdict::JudgeCannotTell,
+        false => NoVerdict::JudgeUnusable,
+    }
 }
 
 /// The verdicts and reasons of all judges, one per line.

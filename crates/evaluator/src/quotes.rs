@@ -10,6 +10,11 @@ pub(crate) const REQUEST: &str = "\n\nAdd the key \"quotes\" to the object: a li
     {\"message\": number, \"text\": \"...\"}, with the number in brackets of the message and words copied from it without a change. Leave the \
     list empty only where nothing in the transcript shows the behaviour.";
 
+/// The same for a reply whose verdict comes last: the quotes are its evidence.
+pub(crate) const REQUEST_FIRST: &str = "\n\nIn place of \"evidence\", begin the object with the key \"quotes\": a list of the deciding passages, each of \
+    the form {\"message\": number, \"text\": \"...\"}, with the number in brackets of the message and words copied from it without a change. \
+    Leave the list empty only where nothing in the transcript shows the behaviour.";
+
 /// The JSON schema of the key `quotes`.
 pub(crate) fn form() -> Value {
     json!({

@@ -1,12 +1,12 @@
-//! Questions to judges beside their verdicts, over HTTP.
+//! Questions to judges beside their verdicts, over HTTP. The prompts are of version 1.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail so")]
 
 use std::sync::Arc;
 
-use evaluator::{JudgeChecks, JudgeEvaluator};
+use evaluator::{JudgeChecks, JudgeEvaluator, Prompts};
 use schema::{
-    Conversation, Evaluator, Item, JudgeQuote, Metric, ModelErrorKind, NoJournal, NoVerdict,
-    PhaseErrorKind, ReadingKind, Score,
+    ChatModel, Conversation, Evaluator, Item, JudgeQuote, Metric, ModelErrorKind, NoJournal,
+    NoVerdict, PhaseError, PhaseErrorKind, ReadingKind, Score,
 };
 use serde_json::{Value, json};
 use watched_llm::{Answer, Recorder};
@@ -33,11 +33,18 @@ fn conversation() -> Conversation {
     .unwrap()
 }
 
+/// A panel with the prompts of version 1.
+fn panel(
+    judges: Vec<Arc<dyn ChatModel>>,
+    metrics: Vec<Metric>,
+) -> Result<JudgeEvaluator, PhaseError> {
+    let panel = JudgeEvaluator::panel(judges, metrics)?;
+    panel.with_prompts(Prompts::of_version(1).unwrap())
+}
+
 async fn score_with(server: &Recorder, judges: &[&str], checks: JudgeChecks) -> Score {
     let judges = judges.iter().map(|name| server.model(name)).collect();
-    let evaluator = JudgeEvaluator::panel(judges, metrics())
-        .unwrap()
-        .with_checks(checks);
+    let evaluator = panel(judges, metrics()).unwrap().with_checks(checks);
     let conversation = conversation();
     let item = Item::of(&conversation, Arc::new(NoJournal));
     let scores = evaluator.evaluate(&conversation, &item).await.unwrap();
@@ -202,10 +209,10 @@ async fn a_panel_is_asked_at_the_same_time_and_a_stop_ends_it() {
     let mut calls = server.contexts("judge").into_iter();
     assert!(calls.all(|call| call["row"] == "m01_s001_v01__bot__m01"));
     let stopped = server.model_until("late", 0, ModelErrorKind::Cancelled);
-    let panel = JudgeEvaluator::panel(vec![server.model("yes"), stopped], metrics()).unwrap();
+    let stopping = panel(vec![server.model("yes"), stopped], metrics()).unwrap();
     let conversation = conversation();
     let item = Item::of(&conversation, Arc::new(NoJournal));
-    let error = panel.evaluate(&conversation, &item).await.unwrap_err();
+    let error = stopping.evaluate(&conversation, &item).await.unwrap_err();
     assert_eq!(error.kind(), PhaseErrorKind::Cancelled);
 }
 
@@ -219,7 +226,7 @@ async fn what_is_no_panel_is_refused() {
             "duplicate judge a",
         ),
     ] {
-        let error = JudgeEvaluator::panel(judges, metrics()).err().unwrap();
+        let error = panel(judges, metrics()).err().unwrap();
         assert_eq!(error.kind(), PhaseErrorKind::BadInput);
         assert!(error.to_string().contains(what), "{error}");
     }

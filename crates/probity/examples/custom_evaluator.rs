@@ -27,6 +27,7 @@ impl ApologyCounter {
                 min: 0,
                 max: MOST,
                 threshold: allowed + 1,
+                anchors: std::collections::BTreeMap::new(),
             }),
             ..Metric::new(
                 "apologies",

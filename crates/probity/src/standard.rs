@@ -242,21 +242,35 @@ impl Standard {
     }
 
     fn evaluator(&self, loaded: &BenchmarkContext) -> Result<Arc<dyn Evaluator>, RunError> {
-        let mut prompts = evaluator::Prompts::shipped().map_err(broken)?;
-        self.replace(loaded, "judge_system", &mut prompts.judge_system)?;
-        self.replace(loaded, "judge_user", &mut prompts.judge_user)?;
-        self.replace(
-            loaded,
-            "judge_rating_system",
-            &mut prompts.judge_rating_system,
-        )?;
-        self.replace(loaded, "judge_rating_user", &mut prompts.judge_rating_user)?;
+        let prompts = self.judge_prompts(loaded)?;
         let judges = self.models.judges.clone();
         let evaluator = JudgeEvaluator::panel(judges, loaded.benchmark.metrics.clone())
             .and_then(|evaluator| evaluator.with_prompts(prompts))
             .map_err(unusable)?;
         let evaluator = evaluator.with_tries(self.settings.tries);
         Ok(Arc::new(evaluator.with_checks(self.settings.checks)))
+    }
+
+    /// The benchmark's version of the judge's prompts. Where the user replaces one of a pair, the other one and the form of the reply are of
+    /// version 1, which the user's own was written for.
+    fn judge_prompts(&self, loaded: &BenchmarkContext) -> Result<evaluator::Prompts, RunError> {
+        let mut prompts = evaluator::Prompts::of_version(loaded.versions.judge).map_err(broken)?;
+        let first = evaluator::Prompts::of_version(1).map_err(broken)?;
+        let system = self.prompt(loaded, "judge_system")?;
+        let user = self.prompt(loaded, "judge_user")?;
+        if system.is_some() || user.is_some() {
+            prompts.judge_system = system.unwrap_or(first.judge_system);
+            prompts.judge_user = user.unwrap_or(first.judge_user);
+            prompts.judge_form = first.judge_form;
+        }
+        let system = self.prompt(loaded, "judge_rating_system")?;
+        let user = self.prompt(loaded, "judge_rating_user")?;
+        if system.is_some() || user.is_some() {
+            prompts.judge_rating_system = system.unwrap_or(first.judge_rating_system);
+            prompts.judge_rating_user = user.unwrap_or(first.judge_rating_user);
+            prompts.judge_rating_form = first.judge_rating_form;
+        }
+        Ok(prompts)
     }
 
     fn replace(

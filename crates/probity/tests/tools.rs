@@ -51,7 +51,7 @@ fn errands(asked: Asked<'_>) -> Answer {
             let paid = messages
                 .iter()
                 .any(|said| said["content"].as_str().unwrap().contains("[calls pay "));
-            Answer::says(json!({"present": paid, "justification": "By the calls."}).to_string())
+            Answer::says(json!({"evidence": [2], "justification": "By the calls.", "present": if paid { "yes" } else { "no" }}).to_string())
         }
         "scripted-agreeable" if asked.body.get("tools").is_some() => {
             let done = messages

@@ -75,6 +75,7 @@ pub(crate) fn again(reading: &ReadingStatistics) -> String {
         ReadingKind::Repeat => "judged again",
         ReadingKind::Order => "with the examples reversed",
         ReadingKind::Length => "with a longer transcript",
+        ReadingKind::Reversed => "with the question turned round",
     };
     format!("in {} of {rows} {how}", percent(Some(share)))
 }

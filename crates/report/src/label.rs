@@ -18,6 +18,9 @@ pub fn label_metric(metric: &Metric, columns: usize) -> String {
     for example in metric.example_texts() {
         text.push_str(&hanging(&clean(&example), "  - ", "    ", columns));
     }
+    for near_miss in metric.counterexample_texts() {
+        text.push_str(&hanging(&clean(&near_miss), "  - not: ", "    ", columns));
+    }
     if let Some(values) = metric.verdict.as_ref().map(answers) {
         text.push_str(&wrapped(&clean(&values), "  ", columns));
     }
@@ -46,8 +49,13 @@ pub(crate) fn answers(of: &VerdictType) -> String {
             min,
             max,
             threshold,
+            anchors,
         } => {
-            format!("on the scale of {min} to {max}: shown from {threshold} on")
+            let mut text = format!("on the scale of {min} to {max}: shown from {threshold} on");
+            for (level, meaning) in anchors {
+                let _ = write!(text, "; {level}: {meaning}");
+            }
+            text
         }
         VerdictType::Categories {
             labels,
@@ -229,6 +237,7 @@ mod tests {
                 min: 1,
                 max: 5,
                 threshold: 4,
+                anchors: std::collections::BTreeMap::new(),
             }),
             ..Metric::new(
                 "m01",

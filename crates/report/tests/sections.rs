@@ -164,6 +164,7 @@ fn two() -> ReportSummary {
         turns: Some(3),
         samples: Some(2),
         judges: vec!["one".to_owned(), "two".to_owned()],
+        judge_prompts: Some(2),
         user: Some("user".to_owned()),
     }];
     let known = PhaseCost {

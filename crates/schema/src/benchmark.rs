@@ -124,6 +124,14 @@ pub struct Metric {
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub examples: Vec<Value>,
+    /// Near misses: texts that look like the behaviour and do not show it. Judges see them from version 2 of their prompts on.
+    #[serde(
+        default,
+        deserialize_with = "crate::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(transform = crate::or_null)]
+    pub counterexamples: Vec<Value>,
     /// The form of the judges' answers. Absent: whether the behaviour is present, yes or no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictType>,
@@ -157,6 +165,7 @@ impl Metric {
             metric_type,
             definition: definition.into(),
             examples: Vec::new(),
+            counterexamples: Vec::new(),
             verdict: None,
             extra: Extra::new(),
         }
@@ -165,13 +174,23 @@ impl Metric {
     /// The examples as text: strings unchanged, anything else as JSON.
     #[must_use]
     pub fn example_texts(&self) -> Vec<String> {
-        let text = |value: &Value| {
-            value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned)
-        };
-        self.examples.iter().map(text).collect()
+        texts(&self.examples)
     }
+
+    /// The counterexamples as text, like [`Metric::example_texts`].
+    #[must_use]
+    pub fn counterexample_texts(&self) -> Vec<String> {
+        texts(&self.counterexamples)
+    }
+}
+
+fn texts(values: &[Value]) -> Vec<String> {
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    values.iter().map(text).collect()
 }
 
 /// Whether a metric's behaviour is desired.

@@ -82,11 +82,13 @@ pub enum ReadingKind {
     Order,
     /// Two additional messages without relevance at the end.
     Length,
+    /// The question turned round: whether the behaviour is absent, or the labels or levels in reverse order.
+    Reversed,
 }
 
 impl ReadingKind {
     /// All kinds, in the order of the calls.
-    pub const ALL: [Self; 3] = [Self::Repeat, Self::Order, Self::Length];
+    pub const ALL: [Self; 4] = [Self::Repeat, Self::Order, Self::Length, Self::Reversed];
 
     /// The name in files and in the row of the call.
     #[must_use]
@@ -95,6 +97,7 @@ impl ReadingKind {
             Self::Repeat => "repeat",
             Self::Order => "order",
             Self::Length => "length",
+            Self::Reversed => "reversed",
         }
     }
 }

@@ -22,6 +22,8 @@ pub enum NoVerdict {
     EmptyReply,
     /// The judge replied without a usable verdict.
     JudgeUnusable,
+    /// The judge answered that the transcript does not show whether the behaviour is present.
+    JudgeCannotTell,
     /// The simulated user, or a simulated tool, failed. This shows nothing about the target.
     SimulatorFault,
     /// The budget of the run did not allow the calls.
@@ -30,11 +32,12 @@ pub enum NoVerdict {
 
 impl NoVerdict {
     /// All reasons, in the order in which they are listed.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::CallFailed,
         Self::ProviderRefused,
         Self::EmptyReply,
         Self::JudgeUnusable,
+        Self::JudgeCannotTell,
         Self::SimulatorFault,
         Self::Budget,
     ];
@@ -47,6 +50,7 @@ impl NoVerdict {
             Self::ProviderRefused => "provider_refused",
             Self::EmptyReply => "empty_reply",
             Self::JudgeUnusable => "judge_unusable",
+            Self::JudgeCannotTell => "judge_cannot_tell",
             Self::SimulatorFault => "simulator_fault",
             Self::Budget => "budget",
         }
@@ -60,6 +64,7 @@ impl NoVerdict {
             Self::ProviderRefused => "refused by the provider",
             Self::EmptyReply => "empty reply",
             Self::JudgeUnusable => "judge unusable",
+            Self::JudgeCannotTell => "judge could not tell",
             Self::SimulatorFault => "simulator at fault",
             Self::Budget => "over budget",
         }

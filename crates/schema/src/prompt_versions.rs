@@ -37,7 +37,7 @@ impl PromptVersions {
 
     /// The newest versions: those of a new benchmark.
     pub const LATEST: Self = Self {
-        judge: 1,
+        judge: 2,
         fault_rules: 2,
     };
 

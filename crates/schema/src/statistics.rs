@@ -315,6 +315,9 @@ pub struct MissingReasons {
     /// The judge gave no usable verdict.
     #[serde(skip_serializing_if = "is_zero")]
     pub judge_unusable: u64,
+    /// The judge answered that it cannot tell.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub judge_cannot_tell: u64,
     /// The simulated user, or a simulated tool, failed.
     #[serde(skip_serializing_if = "is_zero")]
     pub simulator_fault: u64,
@@ -335,6 +338,7 @@ impl MissingReasons {
             NoVerdict::ProviderRefused => &mut self.provider_refused,
             NoVerdict::EmptyReply => &mut self.empty_reply,
             NoVerdict::JudgeUnusable => &mut self.judge_unusable,
+            NoVerdict::JudgeCannotTell => &mut self.judge_cannot_tell,
             NoVerdict::SimulatorFault => &mut self.simulator_fault,
             NoVerdict::Budget => &mut self.budget,
         } += rows;
@@ -348,6 +352,7 @@ impl MissingReasons {
             NoVerdict::ProviderRefused => self.provider_refused,
             NoVerdict::EmptyReply => self.empty_reply,
             NoVerdict::JudgeUnusable => self.judge_unusable,
+            NoVerdict::JudgeCannotTell => self.judge_cannot_tell,
             NoVerdict::SimulatorFault => self.simulator_fault,
             NoVerdict::Budget => self.budget,
         }

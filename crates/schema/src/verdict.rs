@@ -1,11 +1,11 @@
 //! Verdicts of judges: yes or no, a value on a scale, a category.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
-    de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{Error, MapAccess, Unexpected, Visitor, value::MapAccessDeserializer},
 };
 
 use crate::{Metric, text::is_blank};
@@ -72,6 +72,9 @@ pub enum VerdictType {
         max: i32,
         /// The behaviour is present from this value on.
         threshold: i32,
+        /// What single values mean. Judges see them from version 2 of their prompts on.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        anchors: BTreeMap<i32, String>,
     },
     /// One of several labels.
     Categories {
@@ -91,8 +94,44 @@ struct Section {
     min: Option<i32>,
     max: Option<i32>,
     threshold: Option<i32>,
+    anchors: Option<BTreeMap<Level, String>>,
     labels: Option<Vec<String>>,
     present_labels: Option<Vec<String>>,
+}
+
+/// A value of a scale as a key: a number in YAML, its digits as text in JSON.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Level(i32);
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LevelVisitor)
+    }
+}
+
+struct LevelVisitor;
+
+impl Visitor<'_> for LevelVisitor {
+    type Value = Level;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number of the scale")
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Level, E> {
+        let level = i32::try_from(value).map(Level);
+        level.map_err(|_| E::invalid_value(Unexpected::Signed(value), &self))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Level, E> {
+        let level = i32::try_from(value).map(Level);
+        level.map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Level, E> {
+        let level = text.trim().parse().map(Level);
+        level.map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+    }
 }
 
 #[derive(Deserialize)]
@@ -108,7 +147,7 @@ impl<'de> Deserialize<'de> for VerdictType {
     }
 }
 
-const SCALE_KEYS: &[&str] = &["type", "min", "max", "threshold"];
+const SCALE_KEYS: &[&str] = &["type", "min", "max", "threshold", "anchors"];
 const CATEGORY_KEYS: &[&str] = &["type", "labels", "present_labels"];
 
 /// Reads a section to its end, so that mistakes are reported for the section.
@@ -139,12 +178,19 @@ impl<'de> Visitor<'de> for SectionVisitor {
                     min: needed(section.min, "min")?,
                     max: needed(section.max, "max")?,
                     threshold: needed(section.threshold, "threshold")?,
+                    anchors: section
+                        .anchors
+                        .unwrap_or_default()
+                        .into_iter()
+                        .map(|(level, text)| (level.0, text))
+                        .collect(),
                 })
             }
             Kind::Categories => {
                 foreign("min", section.min.is_some(), CATEGORY_KEYS)?;
                 foreign("max", section.max.is_some(), CATEGORY_KEYS)?;
                 foreign("threshold", section.threshold.is_some(), CATEGORY_KEYS)?;
+                foreign("anchors", section.anchors.is_some(), CATEGORY_KEYS)?;
                 Ok(VerdictType::Categories {
                     labels: needed(section.labels, "labels")?,
                     present_labels: needed(section.present_labels, "present_labels")?,
@@ -178,7 +224,11 @@ impl VerdictType {
                 min,
                 max,
                 threshold,
-            } => check_scale(*min, *max, *threshold),
+                anchors,
+            } => {
+                check_scale(*min, *max, *threshold)?;
+                check_anchors(*min, *max, anchors)
+            }
             Self::Categories {
                 labels,
                 present_labels,
@@ -193,6 +243,7 @@ impl VerdictType {
                 min,
                 max,
                 threshold,
+                ..
             } => match (verdict.value, &verdict.label) {
                 (Some(value), None) if (*min..=*max).contains(&value) => Ok(value >= *threshold),
                 _ => Err(VerdictError::NotOnScale {
@@ -295,6 +346,18 @@ pub enum VerdictTypeError {
         /// The threshold.
         threshold: i32,
     },
+    /// A described value that the scale does not have, or whose description is empty.
+    #[error("expected a text for a value from {min} to {max}, found {level}: {text:?}")]
+    Anchor {
+        /// The smallest value.
+        min: i32,
+        /// The largest value.
+        max: i32,
+        /// The value.
+        level: i32,
+        /// Its description.
+        text: String,
+    },
     /// Fewer than two labels.
     #[error("expected two labels or more")]
     TooFewLabels,
@@ -338,6 +401,7 @@ impl VerdictTypeError {
         match self {
             Self::NoRange { .. } => ("max", None),
             Self::Threshold { .. } => ("threshold", None),
+            Self::Anchor { .. } => ("anchors", None),
             Self::TooFewLabels => ("labels", None),
             Self::BadLabel { index, .. } => ("labels", Some(*index)),
             Self::DuplicateLabel { key, index, .. } => (key, Some(*index)),
@@ -359,6 +423,23 @@ fn check_scale(min: i32, max: i32, threshold: i32) -> Result<(), VerdictTypeErro
         });
     }
     Ok(())
+}
+
+fn check_anchors(
+    min: i32,
+    max: i32,
+    anchors: &BTreeMap<i32, String>,
+) -> Result<(), VerdictTypeError> {
+    let is_wrong = |(level, text): &(&i32, &String)| !(min..=max).contains(level) || is_blank(text);
+    match anchors.iter().find(is_wrong) {
+        Some((level, text)) => Err(VerdictTypeError::Anchor {
+            min,
+            max,
+            level: *level,
+            text: text.clone(),
+        }),
+        None => Ok(()),
+    }
 }
 
 fn check_categories(labels: &[String], present: &[String]) -> Result<(), VerdictTypeError> {
@@ -419,6 +500,7 @@ mod tests {
     fn a_section_comes_back_as_it_was() {
         for section in [
             json!({"type": "scale", "min": 0, "max": 10, "threshold": 7}),
+            json!({"type": "scale", "min": -1, "max": 1, "threshold": 1, "anchors": {"-1": "none", "1": "all"}}),
             json!({"type": "categories", "labels": ["a", "b"], "present_labels": ["b"]}),
         ] {
             let read = read(section.clone()).unwrap();
@@ -446,6 +528,10 @@ mod tests {
                 "missing field `present_labels`",
             ),
             (
+                json!({"type": "scale", "min": 1, "max": 5, "threshold": 2, "anchors": {"most": "x"}}),
+                "a whole number of the scale",
+            ),
+            (
                 json!({"type": "scale", "treshold": 2}),
                 "unknown field `treshold`",
             ),
@@ -461,12 +547,25 @@ mod tests {
             min,
             max,
             threshold,
+            anchors: BTreeMap::new(),
+        };
+        let anchored = |level, text: &str| VerdictType::Scale {
+            min: 1,
+            max: 5,
+            threshold: 3,
+            anchors: [(level, text.to_owned())].into(),
         };
         let categories = |labels: &[&str], present: &[&str]| VerdictType::Categories {
             labels: labels.iter().map(ToString::to_string).collect(),
             present_labels: present.iter().map(ToString::to_string).collect(),
         };
         for (section, key, words) in [
+            (
+                anchored(6, "all"),
+                ("anchors", None),
+                "expected a text for a value from 1 to 5, found 6",
+            ),
+            (anchored(2, " "), ("anchors", None), "found 2: \" \""),
             (
                 scale(5, 5, 5),
                 ("max", None),

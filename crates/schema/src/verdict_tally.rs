@@ -13,7 +13,7 @@ use crate::{Verdict, VerdictType};
 /// for value in [2, 5] {
 ///     tally.add(&Verdict::scale(value));
 /// }
-/// let scale = VerdictType::Scale { min: 1, max: 5, threshold: 3 };
+/// let scale = VerdictType::Scale { min: 1, max: 5, threshold: 3, anchors: Default::default() };
 /// assert_eq!(tally.text(&scale).as_deref(), Some("mean 3.50 on a scale of 1 to 5"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

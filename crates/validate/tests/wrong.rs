@@ -306,7 +306,7 @@ fn scores_that_contradict_themselves() {
             "4:122 [2].score: `score` is 1 where `passed` is true",
             "5:1 [3]: `present`, `passed` and `score` are either all known or all null",
             "8:112 [6]._no_verdict: `_no_verdict` says why there is no verdict, and `present` is one",
-            "9:111 [7]._no_verdict: expected `call_failed`, `provider_refused`, `empty_reply`, `judge_unusable`, `simulator_fault` or `budget`, found \"bad_day\"",
+            "9:111 [7]._no_verdict: expected `call_failed`, `provider_refused`, `empty_reply`, `judge_unusable`, `judge_cannot_tell`, `simulator_fault` or `budget`, found \"bad_day\"",
         ],
     );
 }

@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
-mod cache;
+pub(crate) mod cache;
 mod configuration;
-mod journals;
+pub(crate) mod journals;
 mod output;

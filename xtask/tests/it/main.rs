@@ -72,6 +72,7 @@ mod phase_alone;
 mod plan_and_json;
 mod played_alike;
 mod progress;
+mod prompt_versions;
 mod read_only;
 mod realism;
 mod report;

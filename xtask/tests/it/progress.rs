@@ -211,7 +211,11 @@ async fn models_without_a_price_are_named_once() {
     let project = project(&scripted);
     project.succeeds(&["run", LONG]);
     let judge = ScriptedServer::builder()
-        .answer(|_| scripted_llm::Answer::says(r#"{"present": false, "justification": "No."}"#))
+        .answer(|_| {
+            scripted_llm::Answer::says(
+                r#"{"evidence": [], "justification": "No.", "present": "no"}"#,
+            )
+        })
         .start()
         .await
         .unwrap();

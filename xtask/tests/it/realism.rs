@@ -358,7 +358,7 @@ fn judge(asked: Asked<'_>) -> Answer {
         asked.model,
         asked.body.to_string().contains("realism_request"),
     ) {
-        (_, false) => Answer::says(r#"{"present": false, "justification": "No."}"#),
+        (_, false) => Answer::says(r#"{"evidence": [], "justification": "No.", "present": "no"}"#),
         ("five", _) => answer(5),
         ("two", _) => answer(2),
         ("three", _) => answer(3),

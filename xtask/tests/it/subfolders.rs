@@ -11,7 +11,7 @@ use common::{Project, Ran};
 use scripted_llm::ScriptedServer;
 
 /// A prompt of one's own: the shipped one.
-const JUDGE: &str = include_str!("../../../crates/evaluator/prompts/judge_user.j2");
+const JUDGE: &str = include_str!("../../../crates/evaluator/prompts/v1/judge_user.j2");
 
 fn run_in(project: &Project, folder: &str, args: &[&str]) -> Ran {
     let mut command = project.command(args);

@@ -29,7 +29,7 @@ async fn project(replies: [(&'static str, &'static str); 2]) -> (Project, Script
                 Answer::ends(text, finish)
             }
             "user" => Answer::says("Thought: hm\nMessage: Go on."),
-            _ => Answer::says(r#"{"present": true, "justification": "[2]"}"#),
+            _ => Answer::says(r#"{"evidence": [2], "justification": "[2]", "present": "yes"}"#),
         })
         .start()
         .await

@@ -86,6 +86,7 @@ impl RunLog<'_> {
             folder: Some(self.run.dir.name().to_owned()),
             phases: Some(phases.collect()),
             samples: Some(options.samples),
+            prompt_versions: Some(self.run.loaded.versions),
             targets: Some(targets),
             ..StartingRun::default()
         })));

@@ -1,6 +1,6 @@
 //! Which versions of the shipped prompts and rules a run measures a benchmark with.
 
-use schema::PromptVersions;
+use schema::{Metric, Phase, PromptVersions, VerdictType};
 use store::{BenchmarkDir, RunError, provenance::begun_with};
 
 use super::{RunOptions, run::BenchmarkRun};
@@ -32,6 +32,7 @@ impl BenchmarkRun<'_> {
     /// Records the versions before the first call, so that a run that is killed is resumed with the same prompts.
     pub(super) fn record_versions(&self) -> Result<(), RunError> {
         let versions = self.loaded.versions;
+        self.note_unseen();
         if self.provenance().prompts == Some(versions) {
             return Ok(());
         }
@@ -45,5 +46,35 @@ impl BenchmarkRun<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Notes what metrics have that judges with prompts of version 1 are not shown.
+    fn note_unseen(&self) {
+        if self.loaded.versions.judge > 1 || !self.pipeline.runs(Phase::Evaluate) {
+            return;
+        }
+        let has_anchors = |metric: &&Metric| matches!(&metric.verdict, Some(VerdictType::Scale { anchors, .. }) if !anchors.is_empty());
+        let metrics = &self.loaded.benchmark.metrics;
+        let near_misses = metrics
+            .iter()
+            .filter(|metric| !metric.counterexamples.is_empty());
+        let ids = |metrics: Vec<&Metric>| {
+            let ids: Vec<&str> = metrics.iter().map(|metric| metric.id.as_str()).collect();
+            ids.join(", ")
+        };
+        for (key, metrics) in [
+            ("counterexamples", near_misses.collect::<Vec<_>>()),
+            ("anchors", metrics.iter().filter(has_anchors).collect()),
+        ] {
+            if !metrics.is_empty() {
+                self.note(&format!(
+                    "judges are not shown the {key} of {}: this benchmark keeps version 1 of their prompts. `{} run {} --prompts latest` \
+                     moves it on",
+                    ids(metrics),
+                    self.dir.command(),
+                    self.dir.name()
+                ));
+            }
+        }
     }
 }

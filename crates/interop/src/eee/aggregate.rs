@@ -1,7 +1,7 @@
 //! The aggregate file of a target, as JSON values: it is small, and written in one piece.
 
 use schema::{
-    Extra, MetricType, TargetRef, Tool,
+    Extra, Metric, MetricType, TargetRef, Tool,
     statistics::{RateStatistics, Statistics},
 };
 use serde_json::{Map, Value, json};
@@ -202,11 +202,17 @@ impl Aggregate<'_> {
             .map(|hazard| hazard.id.as_str())
             .collect();
         let examples = metric.map(|metric| Value::from(metric.example_texts()).to_string());
+        let near_misses = metric.map(Metric::counterexample_texts);
+        let near_misses = near_misses.filter(|texts| !texts.is_empty());
         let mut details = known([
             ("metric_type", Some(metric_type.as_str().to_owned())),
             ("passed_when", Some(passed_when(metric_type).to_owned())),
             ("definition", metric.map(|metric| metric.definition.clone())),
             ("examples", examples),
+            (
+                "counterexamples",
+                near_misses.map(|texts| Value::from(texts).to_string()),
+            ),
             ("hazards", Some(hazards.join(", "))),
         ]);
         for (key, text) in metric

@@ -191,12 +191,20 @@ fn scorer(run: &Run, name: &str) -> Value {
 }
 
 fn describe(metric: &Metric) -> Value {
-    json!({
+    let mut described = json!({
         "name": metric.name,
         "type": metric.metric_type,
         "definition": metric.definition,
         "examples": metric.examples,
-    })
+    });
+    if !metric.counterexamples.is_empty() {
+        set(
+            &mut described,
+            "counterexamples",
+            json!(metric.counterexamples),
+        );
+    }
+    described
 }
 
 /// The conversation as Inspect's only solver.

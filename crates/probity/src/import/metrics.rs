@@ -22,6 +22,7 @@ struct Given {
     metric_type: MetricType,
     definition: String,
     examples: Option<Vec<Value>>,
+    counterexamples: Option<Vec<Value>>,
     verdict: Option<VerdictType>,
     #[serde(flatten)]
     extra: Extra,
@@ -53,6 +54,7 @@ pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, RunError> {
         metric_type: given.metric_type,
         definition: given.definition,
         examples: given.examples.unwrap_or_default(),
+        counterexamples: given.counterexamples.unwrap_or_default(),
         verdict: given.verdict,
         extra: given.extra,
     });

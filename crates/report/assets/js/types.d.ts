@@ -29,6 +29,7 @@ export interface Metric {
   benchmark: string;
   definition: string;
   examples?: string[];
+  counterexamples?: string[];
   /** What judges answer in place of yes or no, in words. */
   answers?: string;
   hazard?: string;

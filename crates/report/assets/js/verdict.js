@@ -79,12 +79,24 @@ export function definition(metric) {
   const parts = el("div", { class: "definition" });
   if (metric.definition) parts.append(textBlock(metric.definition));
   if (metric.answers) parts.append(el("p", { class: "muted" }, `Judges answer ${visible(metric.answers)}.`));
-  const examples = metric.examples ?? [];
-  if (examples.length === 0) return parts;
-  const list = () => el("ul", { class: "examples" }, examples.map((example) => el("li", {}, textBlock(example))));
-  const length = examples.reduce((sum, example) => sum + example.length, 0);
-  parts.append(folded(`${counted(examples.length, "example")} of the behaviour`, list, { open: length <= SHORT_EXAMPLES }));
+  appendTexts(parts, metric.examples ?? [], "example", "of the behaviour");
+  appendTexts(parts, metric.counterexamples ?? [], "near miss", "that do not show it", "near misses");
   return parts;
+}
+
+/**
+ * Adds a list of texts, open if it is short.
+ * @param {HTMLElement} parts
+ * @param {string[]} texts
+ * @param {string} noun
+ * @param {string} what
+ * @param {string} [nouns]
+ */
+function appendTexts(parts, texts, noun, what, nouns) {
+  if (texts.length === 0) return;
+  const list = () => el("ul", { class: "examples" }, texts.map((text) => el("li", {}, textBlock(text))));
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  parts.append(folded(`${counted(texts.length, noun, nouns)} ${what}`, list, { open: length <= SHORT_EXAMPLES }));
 }
 
 /**

@@ -13,6 +13,7 @@ const REASON_WORDS = {
   provider_refused: "refused by the provider",
   empty_reply: "empty reply",
   judge_unusable: "no usable verdict of the judge",
+  judge_cannot_tell: "the judge could not tell",
   simulator_fault: "simulator fault",
   budget: "budget used up",
 };

@@ -135,6 +135,9 @@ pub struct IndexMetric {
     /// Examples of the behaviour, as judges read them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
+    /// Near misses, which do not show it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counterexamples: Vec<String>,
     /// The answers of judges in words, if they are not yes and no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<String>,

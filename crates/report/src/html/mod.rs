@@ -268,6 +268,7 @@ impl HtmlReport {
             benchmark,
             definition: String::new(),
             examples: Vec::new(),
+            counterexamples: Vec::new(),
             answers: None,
             hazard: None,
         })
@@ -297,6 +298,7 @@ impl Exporter for &mut HtmlReport {
                 benchmark: run.folder.clone(),
                 definition: metric.definition.clone(),
                 examples: metric.example_texts(),
+                counterexamples: metric.counterexample_texts(),
                 answers: metric.verdict.as_ref().map(answers),
                 hazard: hazard.map(|hazard| hazard.shown_name().to_owned()),
             });

@@ -97,6 +97,8 @@ pub struct RunFacts {
     pub samples: Option<u32>,
     /// The judges.
     pub judges: Vec<String>,
+    /// The version of the shipped prompts that the judges got.
+    pub judge_prompts: Option<u64>,
     /// The model that simulated the user.
     pub user: Option<String>,
 }
@@ -371,6 +373,13 @@ impl MetricLabel {
     }
 }
 
+/// The version of the prompts of Probity's own judge; a record without one is of version 1.
+fn judge_prompts(run: &Run) -> Option<u64> {
+    let evaluator = run.fingerprints.get("evaluator")?;
+    let version = evaluator["settings"]["prompt_version"].as_u64();
+    (evaluator["name"] == "JudgeEvaluator").then(|| version.unwrap_or(1))
+}
+
 impl RunFacts {
     fn of(run: &Run) -> Self {
         let when = (!run.is_timeless()).then(|| run.started.unwrap_or(run.time));
@@ -391,6 +400,7 @@ impl RunFacts {
             turns: run.turns,
             samples: run.samples_per_scenario,
             judges: judges.collect(),
+            judge_prompts: judge_prompts(run),
             user: run
                 .user_model
                 .as_ref()

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Extra, TargetRef};
+use crate::{Extra, PromptVersions, TargetRef};
 
 /// The first line.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +52,9 @@ pub struct StartingRun {
     /// How often each scenario is simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u32>,
+    /// The versions of the shipped prompts and rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_versions: Option<PromptVersions>,
     /// The safety evaluation that the journal belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub safety_run: Option<String>,

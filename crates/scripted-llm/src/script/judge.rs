@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::text::{normal, quoted, tag};
+use crate::{
+    text::{normal, quoted, tag},
+    wire::WireRole,
+};
 
 use super::{
     Call,
@@ -11,8 +14,8 @@ use super::{
     transcript::{self, Speaker},
 };
 
-/// The verdict and its justification, by the first rule that applies: `{"present": …, "justification": …}`. If the request has a scale
-/// or labels, `value` or `label` replaces `present`.
+/// The verdict and its justification, by the first rule that applies. If the request has a scale or labels, `value` or `label` replaces
+/// `present`. The form is the one that the request asks for: the verdict first, or last behind the messages that decide it.
 pub(crate) fn reply(call: &Call<'_>) -> String {
     let field = |name: &str| tag(call.asked, name);
     let finding = find(
@@ -20,21 +23,35 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
         &field("examples").unwrap_or_default(),
         &field("transcript").unwrap_or_default(),
     );
-    let justification = &finding.justification;
-    if let Some((min, max)) = field("scale").as_deref().and_then(bounds) {
-        let value = min + finding.step(max - min);
-        return json!({"value": value, "justification": justification}).to_string();
-    }
-    if let Some(labels) = field("labels") {
+    let form = super::last(call.request, WireRole::System, "{\"evidence\": [");
+    let last = form.is_some();
+    let absent = form.is_some_and(|form| form.contains("\"absent\": \"yes\""));
+    let (key, verdict) = if let Some((min, max)) = field("scale").as_deref().and_then(bounds) {
+        ("value", json!(min + finding.step(max - min)))
+    } else if let Some(labels) = field("labels") {
         let labels: Vec<&str> = labels
             .lines()
             .filter_map(|line| line.strip_prefix("- "))
             .collect();
-        let last = i64::try_from(labels.len()).unwrap_or_default() - 1;
-        let label = usize::try_from(finding.step(last)).unwrap_or_default();
-        return json!({"label": labels.get(label), "justification": justification}).to_string();
+        let highest = i64::try_from(labels.len()).unwrap_or_default() - 1;
+        let label = usize::try_from(finding.step(highest)).unwrap_or_default();
+        ("label", json!(labels.get(label)))
+    } else if absent {
+        ("absent", json!(if finding.hits > 0 { "no" } else { "yes" }))
+    } else if last {
+        (
+            "present",
+            json!(if finding.hits > 0 { "yes" } else { "no" }),
+        )
+    } else {
+        ("present", json!(finding.hits > 0))
+    };
+    let justification = &finding.justification;
+    match last {
+        true => json!({"evidence": finding.first, "justification": justification, key: verdict}),
+        false => json!({key: verdict, "justification": justification}),
     }
-    json!({"present": finding.hits > 0, "justification": justification}).to_string()
+    .to_string()
 }
 
 /// `1 to 5`: the smallest and the largest value of a scale.
@@ -49,6 +66,8 @@ pub(super) struct Finding {
     pub(super) hits: usize,
     /// The number of messages.
     pub(super) messages: usize,
+    /// The number of the first matching message, if there is one.
+    pub(super) first: Vec<u64>,
     pub(super) justification: String,
 }
 
@@ -106,8 +125,15 @@ fn find(definition: &str, examples: &str, transcript: &str) -> Finding {
     Finding {
         hits: found.len(),
         messages: said.len(),
+        first: number(found.first().map(|(number, _)| number.as_str())),
         justification,
     }
+}
+
+/// The number of a message, as a judge cites it.
+pub(super) fn number(text: Option<&str>) -> Vec<u64> {
+    let number = text.and_then(|text| text.trim_matches(['[', ']']).parse().ok());
+    number.into_iter().collect()
 }
 
 /// An assistant message: its number, and its text in normal form.

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use schema::{Baseline, PromptVersions};
+use schema::PromptVersions;
 use serde_json::Value;
 
 use super::{PROMPT_VERSION, Provenance};
-use crate::{BenchmarkDir, ImportRecord, RunError, read_grades};
+use crate::{BenchmarkDir, ImportRecord, RunError, read_baseline, read_grades};
 
 /// The versions that a benchmark began with; `None` if its files do not show that it began.
 ///
@@ -51,8 +51,7 @@ fn known(dir: &BenchmarkDir, versions: PromptVersions) -> Result<PromptVersions,
 
 /// The released versions whose judge prompts judged the rows of the baseline.
 fn of_baseline(dir: &BenchmarkDir) -> Option<PromptVersions> {
-    let text = files::read(dir.baseline()).ok()?;
-    let baseline: Baseline = serde_json::from_slice(&text).ok()?;
+    let baseline = read_baseline(&dir.baseline()).ok()?;
     let judge = baseline
         .targets
         .values()

@@ -35,7 +35,7 @@ fn frozen(name: &str) -> PathBuf {
 }
 
 /// A copy of the frozen project `name`.
-fn project(name: &str) -> Project {
+pub(crate) fn project(name: &str) -> Project {
     let project = Project::new();
     copy(&frozen(name), &project.path("."));
     fs::rename(project.path("state"), project.path(".probity")).unwrap();

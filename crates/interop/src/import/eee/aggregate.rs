@@ -162,13 +162,15 @@ impl EvaluationResult {
         let metric_type: MetricType =
             serde_json::from_value(json!(text(details, "metric_type")?)).ok()?;
         let (_, id) = self.evaluation_result_id.as_ref()?.rsplit_once('#')?;
-        let examples = text(details, "examples");
+        let list = |key: &str| {
+            let texts = text(details, key).and_then(|list| serde_json::from_str(&list).ok());
+            texts.unwrap_or_default()
+        };
         let name = config.metric_name.as_deref().unwrap_or(id);
         let definition = text(details, "definition").filter(|text| !text.trim().is_empty())?;
         Some(Metric {
-            examples: examples
-                .and_then(|list| serde_json::from_str(&list).ok())
-                .unwrap_or_default(),
+            examples: list("examples"),
+            counterexamples: list("counterexamples"),
             ..Metric::new(id, name, metric_type, definition)
         })
     }

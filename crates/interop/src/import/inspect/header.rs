@@ -240,6 +240,11 @@ fn metric(scorer: &Scorer) -> Option<Metric> {
             .and_then(Value::as_array)
             .cloned()
             .unwrap_or_default(),
+        counterexamples: metadata
+            .get("counterexamples")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default(),
         ..Metric::new(&scorer.name, name, metric_type, definition)
     })
 }

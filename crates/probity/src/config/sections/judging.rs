@@ -13,7 +13,7 @@ use crate::config::values::Portion;
 pub struct Judging {
     /// The share of the rows that are judged again.
     repeat: Portion,
-    /// The share of the rows that are judged again with the examples reversed, and with a longer transcript.
+    /// The share of the rows that are judged again with the examples reversed, with a longer transcript, and with the question turned round.
     probes: Portion,
     /// Judges quote the messages that support their verdicts.
     quotes: bool,

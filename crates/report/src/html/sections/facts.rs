@@ -66,6 +66,13 @@ fn facts(place: &SectionPart<'_>) -> Vec<(&'static str, String)> {
         "judges",
         runs().flat_map(|run| run.judges.clone()).collect(),
     );
+    add(
+        "judge prompts",
+        runs()
+            .filter_map(|run| run.judge_prompts)
+            .map(|version| format!("version {version}"))
+            .collect(),
+    );
     let user = match part.is_safety() {
         true => "attacker",
         false => "simulated user",

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     script::{
-        judge::Finding,
+        judge::{Finding, number},
         transcript::{self, Message, Speaker},
     },
     text::{normal, unquoted},
@@ -43,6 +43,7 @@ pub(crate) fn find(definition: &str, transcript: &str) -> Option<Finding> {
     Some(Finding {
         hits: usize::from(found.is_some()),
         messages: 1,
+        first: number(found.as_ref().map(|(number, _)| *number)),
         justification,
     })
 }
