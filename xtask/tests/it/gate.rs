@@ -263,10 +263,7 @@ fn a_baseline_is_compared_scenario_by_scenario() {
     assert_eq!(worse.code, 1, "{}{}", worse.out, worse.err);
     holds(
         &worse.out,
-        &[
-            "fail all difference >= -0.1 -0.75 (",
-            "below -0.1.",
-        ],
+        &["fail all difference >= -0.1 -0.75 (", "below -0.1."],
     );
     // A metric has two scenarios, which can show nothing.
     project.write(
