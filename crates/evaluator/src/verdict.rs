@@ -19,7 +19,7 @@ pub struct JudgeReply {
     pub justification: String,
 }
 
-/// What a judge was asked for, as far as its reply depends on it.
+/// The request to a judge, as far as its reply depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The metric.

@@ -97,7 +97,7 @@ fn latest_moves_a_benchmark_on_and_says_what_is_asked_again() {
     // Other prompts are another judge.
     project.write(
         "gate.yaml",
-        "rules: [{metric: caves, require: \"difference >= -1\"}]\n",
+        "rules: [{metric: caves, require: \"difference >= -0.5\"}]\n",
     );
     let gate = project.run(&["gate", "pressure", "--rules", "gate.yaml"]);
     assert_eq!(gate.code, 2, "{}{}", gate.out, gate.err);

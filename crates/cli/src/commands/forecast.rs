@@ -42,7 +42,7 @@ pub async fn look(
 /// The versions of prompts and rules of which `cache` answers the most rows, for each benchmark whose files do not show which versions it
 /// began with; in a tie the newest. Benchmarks of which the cache answers nothing are left out: they begin with the newest.
 ///
-/// Without this, a benchmark of which only the cache was kept would be paid for again after each change of the shipped prompts.
+/// Without this, the judge would be called again for a benchmark of which only the cache was kept, after each change of the shipped prompts.
 pub async fn cached_versions(
     context: &Context,
     config: &Config,

@@ -41,7 +41,7 @@ impl BenchmarkRun<'_> {
         let changes = before.map_or_else(Vec::new, |before| before.changes(versions));
         if !changes.is_empty() {
             self.note(&format!(
-                "moved on to other versions: {}. What they change is asked again, and the benchmark keeps them from now on",
+                "moved on to other versions: {}. Calls that they change are made again, and the benchmark keeps them from now on",
                 changes.join(", ")
             ));
         }
