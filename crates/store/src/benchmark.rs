@@ -171,7 +171,7 @@ mod tests {
             ),
             (
                 "{type: scale, min: 1, max: 5, threshold: 4, labels: [a]}",
-                ", line 6, column 56: metrics[0].verdict: unknown key `labels`; known keys: type, min, max, threshold",
+                ", line 6, column 56: metrics[0].verdict: unknown key `labels`; known keys: type, min, max, threshold, anchors",
             ),
         ] {
             assert_eq!(error(verdict), expected);
