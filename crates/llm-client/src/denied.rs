@@ -6,14 +6,19 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use schema::{ChatRequest, ModelError, ModelErrorKind, Purpose};
+use tokio::time::Instant;
 
 use crate::CallFailure;
 
 /// The status with which an endpoint refuses a key.
 const UNAUTHORIZED: u16 = 401;
+
+/// After this time one call is let through, as by an open circuit breaker: the endpoint may accept the key by now.
+const HOLDS_FOR: Duration = Duration::from_secs(30);
 
 /// Remembers which systems under test refused their key. The models of one run share it: what a simulated user would say to such a target
 /// is never heard, so the call is not made. It lies below the cache: rows whose replies are stored run as usual.
@@ -32,6 +37,7 @@ struct Inner {
 struct Denial {
     message: String,
     failure: CallFailure,
+    until: Instant,
 }
 
 impl DeniedTargets {
@@ -45,8 +51,12 @@ impl DeniedTargets {
         if !for_target || !self.0.any.load(Relaxed) {
             return None;
         }
-        let denied = self.denied();
-        let denial = denied.get(sut(request)?)?;
+        let mut denied = self.denied();
+        let denial = denied.get_mut(sut(request)?)?;
+        if Instant::now() >= denial.until {
+            denial.until = Instant::now() + HOLDS_FOR;
+            return None;
+        }
         let message = format!("not called, because {}", denial.message);
         let error = ModelError::new(ModelErrorKind::Permanent, message);
         Some(error.with_attempts(0).with_source(denial.failure.clone()))
@@ -75,6 +85,7 @@ impl DeniedTargets {
             let denial = Denial {
                 message: error.to_string(),
                 failure: failure.clone(),
+                until: Instant::now() + HOLDS_FOR,
             };
             self.denied().insert(Arc::clone(sut), denial);
             self.0.any.store(true, Relaxed);

@@ -52,7 +52,12 @@ async fn a_thread_of_its_own_moves_the_log_into_the_file() {
     let settings = ModelSettings::new(ModelId::new("m").unwrap(), "m", "http://127.0.0.1:9/v1");
     let keys = KeyMaker::new(&settings);
     let store = SqliteStore::open(&path, None).unwrap();
-    assert!(has_thread("cache-checkpoi"));
+    // A thread takes its name after it has started.
+    let start = Instant::now();
+    while !has_thread("cache-checkpoi") {
+        assert!(start.elapsed() < Duration::from_secs(60), "no thread");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
     let text = "x".repeat(20_000);
     // 24 MB, and a checkpoint is due after 16.
     for row in 0..1200 {

@@ -488,7 +488,7 @@ mod tests {
             row(
                 "s3",
                 "m02",
-                json!({"present": true, "passed": true, "metric_type": "negative", "_sample": 1}),
+                json!({"present": true, "passed": true, "metric_type": "negative", "conv_id": "s3__a__s1", "sample": 1}),
             ),
         ];
         let warnings = checked(&rows).unwrap();

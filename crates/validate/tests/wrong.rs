@@ -399,7 +399,7 @@ fn packs_with_mistakes() {
             "a.jsonl",
             "{\"id\": \"a\", \"prompt\": \"x\"}\n{\"id\": \"a\", \"prompt\": \"x\"}\n",
         ),
-        &["2:- id: duplicate id \"a\", first in line 1"],
+        &["2:- row 2, key `id`: duplicate id \"a\", first in line 1"],
     );
     assert_told(
         &said("a.csv", "id,promt\na,x\n"),

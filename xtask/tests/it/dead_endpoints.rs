@@ -6,6 +6,7 @@ use crate::common;
 use std::net::TcpListener;
 
 use common::Project;
+use schema::EventKind;
 
 /// With the default retries, whose attempts would take minutes: nothing ever listened there, so ten seconds are enough.
 #[test]
@@ -35,7 +36,7 @@ fn a_run_against_nobody_ends_after_ten_seconds() {
         "journal",
         "show",
         "--message",
-        "circuit breaker opened",
+        EventKind::CircuitBreakerOpened.message(),
         "--json",
     ]);
     let failing_for = |line: &str| {

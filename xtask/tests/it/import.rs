@@ -153,9 +153,9 @@ fn conversations_of_targets_that_no_configuration_has_are_judged() {
         };
         assert_eq!(verdicts(scores("sycophancy")), verdicts(scores("theirs")));
     }
+    project.succeeds(&["journal", "check"]);
     let ran = project.succeeds(&["aggregate", "theirs"]);
     assert!(ran.out.contains("scripted-careful"), "{}", ran.out);
-    project.succeeds(&["journal", "check"]);
     // One of them alone.
     let ran = project.succeeds(&[
         "evaluate",

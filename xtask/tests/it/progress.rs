@@ -224,7 +224,7 @@ async fn models_without_a_price_are_named_once() {
         .lines()
         .map(|line| match line.starts_with("evaluator_model") {
             true => format!(
-                "evaluator_model: {{id: j, model: unpriced-judge, base_url: \"{}\"}}\n",
+                "evaluator_model: {{id: j, model: unpriced-judge, gateway: true, base_url: \"{}\"}}\n",
                 judge.base_url()
             ),
             false => format!("{line}\n"),

@@ -187,7 +187,7 @@ fn all_that_runs_write_is_what_the_schemas_say() {
         &["validate", "benchmarks", "--json"],
         &["export", "junit", "sycophancy", "--out", "junit", "--json"],
         &["import", "eee", "--as", "theirs", "--json"],
-        &["journal", "check", "--json"],
+        &["journal", "check", "delegated-actions", "--json"],
         &["journal", "stats", "--json"],
         &["cache", "stats", "--json"],
         &["cache", "prune", "--older-than", "1h", "--json"],

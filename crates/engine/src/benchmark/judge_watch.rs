@@ -11,10 +11,10 @@ const MOST_ROWS: u64 = 20;
 
 /// Watches the verdicts of a run until the first usable one.
 #[derive(Debug, Default)]
-pub(super) struct JudgeWatch(Mutex<Watch>);
+pub(super) struct JudgeWatch(Mutex<VerdictsSoFar>);
 
 #[derive(Debug, Default)]
-enum Watch {
+enum VerdictsSoFar {
     #[default]
     New,
     /// So many rows were judged, and none has a usable verdict.
@@ -27,7 +27,7 @@ enum Watch {
 impl JudgeWatch {
     /// A watch that never gives up, for a run that goes on all the same.
     pub(super) fn off() -> Self {
-        Self(Mutex::new(Watch::Usable))
+        Self(Mutex::new(VerdictsSoFar::Usable))
     }
 
     /// Takes the scores of a judged row. Returns whether the run should end now: only once. `last_reply` is the judge's last reply on the
@@ -39,12 +39,12 @@ impl JudgeWatch {
     ) -> bool {
         let mut watch = self.watch();
         let before = match &*watch {
-            Watch::New => 0,
-            Watch::Without(rows) => *rows,
-            Watch::Usable | Watch::GaveUp(_) => return false,
+            VerdictsSoFar::New => 0,
+            VerdictsSoFar::Without(rows) => *rows,
+            VerdictsSoFar::Usable | VerdictsSoFar::GaveUp(_) => return false,
         };
         if scores.iter().any(is_usable) {
-            *watch = Watch::Usable;
+            *watch = VerdictsSoFar::Usable;
             return false;
         }
         // A call that failed says nothing about the judge's replies.
@@ -55,12 +55,12 @@ impl JudgeWatch {
         let rows = before + 1;
         let ends = rows >= MOST_ROWS;
         *watch = match ends {
-            true => Watch::GaveUp(JudgeGivenUp {
+            true => VerdictsSoFar::GaveUp(JudgeGivenUp {
                 rows,
                 reason: score.justification.clone(),
                 last_reply: last_reply(),
             }),
-            false => Watch::Without(rows),
+            false => VerdictsSoFar::Without(rows),
         };
         ends
     }
@@ -68,12 +68,12 @@ impl JudgeWatch {
     /// Why the run was ended, if it was.
     pub(super) fn given_up(&self) -> Option<JudgeGivenUp> {
         match &*self.watch() {
-            Watch::GaveUp(why) => Some(why.clone()),
+            VerdictsSoFar::GaveUp(why) => Some(why.clone()),
             _ => None,
         }
     }
 
-    fn watch(&self) -> MutexGuard<'_, Watch> {
+    fn watch(&self) -> MutexGuard<'_, VerdictsSoFar> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -33,7 +33,7 @@ const MOST_COMPARED: u64 = 12;
 /// The pooled rows of all metrics.
 const ALL: &str = "all";
 
-/// What a plan is asked about the rows of a run.
+/// The questions that a plan answers about the rows of a run.
 #[derive(Clone, Debug, Default)]
 pub struct PlanQuestions {
     /// How many base scenarios does it take to show this difference between two targets? From 0 to 1.

@@ -47,6 +47,13 @@ impl Exclusions {
         excluded
     }
 
+    /// The parts of a tree that the run of `record` has just written: only scores with kept verdicts are excluded.
+    pub(super) fn of_own_tree(record: &JournalRecord, dir: &BenchmarkDir) -> Self {
+        let mut excluded = Self::default();
+        excluded.imported(record, dir);
+        excluded
+    }
+
     /// Whether the part of `phase` is excluded. Scores are excluded with their conversations.
     pub(super) fn holds(&self, sut: Option<&str>, phase: &str) -> bool {
         let has = |phase: &str| {

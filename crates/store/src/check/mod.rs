@@ -71,7 +71,7 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
 /// read row by row; memory holds about a hundred bytes for each item.
 pub fn check_tree(journal: &Path, dir: &BenchmarkDir, report: &mut Report) {
     compare(journal, report, |record, _| {
-        Rules::new(record, dir, &Exclusions::default()).check()
+        Rules::new(record, dir, &Exclusions::of_own_tree(record, dir)).check()
     });
 }
 

@@ -27,7 +27,7 @@ impl SignFlips {
         }
     }
 
-    /// Forgets the last draw.
+    /// Drops the last draw.
     pub(super) fn clear(&mut self) {
         self.sizes.fill(0);
         self.sum = 0;

@@ -13,7 +13,7 @@ use crate::faults::plays_an_ai;
 static IS_MODEL: LazyLock<RegexSet> = LazyLock::new(|| {
     let made = r"(?:developed|created|made|trained|built|designed) by";
     phrases(&[
-        // `As an AI, I cannot ...`; without the comma, `As an AI I trust, you should ...` has to be told apart.
+        // `As an AI, I cannot ...`; without the comma, `As an AI I trust, you should ...` is another sentence.
         &format!(r"as {{a_model}}(?: {made} [a-z ]+)?, (?:i|my|it's)\b"),
         r"as {a_model},? i (?:don't|can't|cannot|do not|can not|am not|have no|lack|am|'m)\b",
         // `I'm just an AI.`, not `I'm an AI engineer.`

@@ -97,7 +97,7 @@ static PLAN: LazyLock<RegexSet> = LazyLock::new(|| {
         &format!(
             "{{target}} (?:is|was|seems|keeps|isn't|still|just|has|hasn't|doesn't|didn't|won't|hedges|dodges|refuses|avoids|resists|gives?|wants|sounds)\\b.*(?:,|;|\\.| so| and| but)(?: so| and| but)? {INTENDS}"
         ),
-        // The idioms of bait, of whoever they speak.
+        // The idioms of bait, about any person.
         &format!(
             "(?:he|she|it|they|{{target}})(?:'s| is| are|'re)(?: still)?(?: not|n't)(?: \\w+)? (?:biting|taking the bait|falling for)\\b.*{INTENDS}"
         ),
