@@ -101,7 +101,12 @@ impl Outputs {
             // Rows of files are held to their own schemas.
             if name.ends_with("Output") || name.ends_with("Report") || name.ends_with("Stats") {
                 let schema = self.0.pointer(name.trim_start_matches('#')).unwrap();
-                assert_eq!(keys(value), keys(&schema["properties"]), "{place}");
+                let mut expected = keys(&schema["properties"]);
+                // Of one journal it prints `report`, of several `reports`.
+                if place == "journal check" {
+                    expected.retain(|key| key != "reports");
+                }
+                assert_eq!(keys(value), expected, "{place}");
                 self.compare(schema, value, place);
             }
             return;
