@@ -118,7 +118,7 @@ fn evaluates_without_a_call(mode: &str) {
     };
     let (mut again, mut before) = (
         rows(&project.read("again.json")),
-        rows(&project.read("results.json")),
+        rows(&project.read("safety.json")),
     );
     for file in [&mut again, &mut before] {
         let details = file["probity"].as_object_mut().unwrap();
