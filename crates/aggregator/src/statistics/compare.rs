@@ -85,24 +85,6 @@ fn in_family(
         .collect()
 }
 
-/// The difference of the pooled rows of some metrics, not corrected for other comparisons. `None` if no scenario has a
-/// verdict from both.
-#[must_use]
-pub fn compare_in(
-    a: &TargetRows,
-    b: &TargetRows,
-    index: &ScenarioIndex,
-    is_in: impl Fn(&str) -> bool,
-) -> Option<Difference> {
-    let (units_a, units_b) = (a.units(index), b.units(index));
-    let pairs = paired(&units_a, &units_b).into_iter();
-    let pairs: Vec<PairedUnit<'_>> = pairs
-        .filter(|(metric, _)| is_in(metric))
-        .map(|(_, unit)| unit)
-        .collect();
-    paired_difference(&pairs)
-}
-
 /// The units of both sides, paired. Both inputs are sorted by base scenario, scenario and metric.
 fn paired<'a>(a: &[Unit<'a>], b: &[Unit<'a>]) -> Vec<(&'a str, PairedUnit<'a>)> {
     let key = |unit: &Unit<'a>| (unit.base, unit.scenario, unit.metric);

@@ -59,7 +59,7 @@ pub use agreement::{
 pub use attainable::{Attainable, corrected_p_values};
 pub use clusters::Cluster;
 pub(crate) use clusters::float;
-pub use compare::{UncorrectedPair, compare, compare_in, corrected_comparisons};
+pub use compare::{UncorrectedPair, compare, corrected_comparisons};
 pub use corrected::{
     LabelledScenario, LabelledStratum, corrected_difference, corrected_differences, corrected_rate,
     judge_rate,

@@ -1,7 +1,5 @@
 //! Counts the rows of one target for its statistics.
 
-use std::collections::BTreeMap;
-
 use indexmap::IndexMap;
 use schema::{MetricType, ModelId, NoVerdict, SimulatorStatistics};
 
@@ -191,19 +189,6 @@ impl TargetRows {
     #[must_use]
     pub fn has(&self, scenario: &str, metric: &str) -> bool {
         self.unit(scenario, metric).is_some()
-    }
-
-    /// The number of units, by metric, with a verdict in `before` and none here.
-    #[must_use]
-    pub fn lost_since(&self, before: &Self) -> BTreeMap<String, u64> {
-        let mut lost = BTreeMap::new();
-        for unit in before.scored_units() {
-            let here = self.unit(unit.scenario, unit.metric);
-            if here.is_none_or(|counts| counts.scored() == 0) {
-                *lost.entry(unit.metric.to_owned()).or_default() += 1;
-            }
-        }
-        lost
     }
 
     fn unit(&self, scenario: &str, metric: &str) -> Option<&UnitCounts> {
