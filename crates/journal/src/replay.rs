@@ -2,7 +2,9 @@
 
 use std::{collections::HashMap, io::BufRead};
 
-use schema::{EventBody, ItemKey, RealismVerdict, SimulatorFault, Spend, Turn, event::QueuingItem};
+use schema::{
+    EventBody, ItemKey, PhaseCost, RealismVerdict, SimulatorFault, Spend, Turn, event::QueuingItem,
+};
 use serde_json::Value;
 
 use crate::{JournalReader, Line, ReadError};
@@ -95,6 +97,12 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// The sum as `_usage` of a row; `None` without a call.
+    #[must_use]
+    pub fn usage(&self) -> Option<PhaseCost> {
+        (self.spend.calls > 0).then(|| self.spend.to_phase_cost())
+    }
+
     fn reply(&mut self, spend: Option<&Spend>) {
         self.replies = self.replies.saturating_add(1);
         self.other(spend);

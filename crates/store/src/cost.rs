@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use indexmap::IndexMap;
-use schema::{Phase, PhaseCost};
+use schema::{Phase, PhaseCost, text::counted};
 use serde::{Deserialize, Serialize};
 
 use crate::{RunError, write_json};
@@ -48,4 +48,20 @@ fn order(name: &str) -> usize {
         .iter()
         .position(|phase| phase.as_str() == name)
         .unwrap_or(usize::MAX)
+}
+
+/// What calls used and cost, for people.
+pub(crate) fn cost_text(cost: &PhaseCost) -> String {
+    let dollars = match (cost.cost, cost.priced_cost) {
+        (Some(dollars), _) => format!("{dollars} dollars"),
+        (None, Some(priced)) => format!(
+            "{priced} dollars and {} without a price",
+            counted(cost.unpriced_calls, "call", "calls")
+        ),
+        (None, None) => "an unknown price".to_owned(),
+    };
+    format!(
+        "{} and {} tokens and {dollars}",
+        cost.input_tokens, cost.output_tokens
+    )
 }

@@ -6,6 +6,7 @@ use crate::common;
 use schema::EventKind;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::Stdio,
@@ -258,5 +259,73 @@ fn a_benchmarks_name_stands_for_its_newest_journal() {
         let ran = project.run(&["journal", "check", name]);
         assert_eq!(ran.code, 2, "{}", ran.err);
         assert!(ran.err.contains(wanted), "{}", ran.err);
+    }
+}
+
+/// A journal of the run, without or with other lines, and what is rebuilt from it: the files by name, and whether it says that it is whole.
+fn rebuilt_from(lines: &[&str], folder: &Path) -> Option<(BTreeMap<PathBuf, Vec<u8>>, bool)> {
+    let journal = folder.join("cut.jsonl");
+    fs::write(&journal, lines.concat()).unwrap();
+    let out = tempfile::tempdir_in(folder).unwrap();
+    let rebuilt = rebuild(&journal, out.path()).ok()?;
+    let is_said = !rebuilt.is_whole() || !rebuilt.notes.is_empty();
+    let files = rebuilt.files.iter();
+    let files = files.map(|path| {
+        let name = path.strip_prefix(out.path()).unwrap().to_owned();
+        (name, fs::read(path).unwrap())
+    });
+    Some((files.collect(), is_said))
+}
+
+#[test]
+fn a_line_that_is_missing_or_changed_changes_no_rebuilt_file_in_silence() {
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet", "--turns", "2"]);
+    let journal = journals(&project).pop().unwrap();
+    let text = fs::read_to_string(&journal).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, is_said) = rebuilt_from(&lines, folder.path()).unwrap();
+    assert!(!is_said && whole.len() == 8, "{:?}", whole.keys());
+
+    let item = lines.iter().position(|line| line.contains("queuing item"));
+    let (mut silent, mut said) = (Vec::new(), 0);
+    // The lines before the first item, those of the first items, and the last ones.
+    let ends = lines.len() - 40;
+    for at in (0..item.unwrap() + 60).chain(ends..lines.len()) {
+        let mut cut = lines.clone();
+        cut.remove(at);
+        match rebuilt_from(&cut, folder.path()) {
+            Some((files, false)) if files != whole => silent.push(lines[at]),
+            Some((_, true)) | None => said += 1,
+            Some(_) => {}
+        }
+    }
+    assert!(silent.is_empty(), "{silent:?}");
+    assert!(said > 50, "{said}");
+
+    // The usage of one call in the place of another's.
+    let calls: Vec<usize> = (0..lines.len())
+        .filter(|at| lines[*at].contains("\"fetched user response\""))
+        .collect();
+    let spend = |line: &str| {
+        let start = line.find("\"spend\":").unwrap();
+        line[start..].to_owned()
+    };
+    let other = calls
+        .iter()
+        .find(|at| spend(lines[**at]) != spend(lines[calls[0]]))
+        .unwrap();
+    let first = lines[calls[0]].replace(&spend(lines[calls[0]]), &spend(lines[*other]));
+    let mut exchanged = lines.clone();
+    exchanged[calls[0]] = &first;
+    let (files, is_said) = rebuilt_from(&exchanged, folder.path()).unwrap();
+    assert!(is_said && files == whole);
+
+    project.write("cut.jsonl", &exchanged.concat());
+    let ran = project.run(&["journal", "rebuild", "cut.jsonl", "--out", "again"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    for words in ["not everything could be restored", "the run counted"] {
+        assert!(ran.err.contains(words), "{}", ran.err);
     }
 }

@@ -11,7 +11,7 @@ use super::{
     record::{CallSum, Item, JournalRecord, judges, key},
     results,
 };
-use crate::{BenchmarkDir, TargetDir, each_row, read_costs};
+use crate::{BenchmarkDir, TargetDir, cost::cost_text, each_row, read_costs};
 
 /// The rules, over the record of a journal and the files of a benchmark.
 pub(super) struct Rules<'d> {
@@ -273,8 +273,8 @@ fn same_usage(row: Option<PhaseCost>, calls: &CallSum) -> Result<(), String> {
     match (row, calls.usage()) {
         (Some(row), Some(calls)) if row != calls => Err(format!(
             "the row used {}, its calls {}",
-            words(&row),
-            words(&calls)
+            cost_text(&row),
+            cost_text(&calls)
         )),
         _ => Ok(()),
     }
@@ -288,8 +288,8 @@ fn cost(rule: &mut Row, path: &Path, phase: &str, sum: &PhaseCost, sut: Option<&
         Some(entry) if entry.cost == *sum => return,
         Some(entry) => format!(
             "{phase} in cost.json is {}, its calls are {}",
-            words(&entry.cost),
-            words(sum)
+            cost_text(&entry.cost),
+            cost_text(sum)
         ),
         None => format!("cost.json has no entry for {phase}"),
     };
@@ -298,19 +298,4 @@ fn cost(rule: &mut Row, path: &Path, phase: &str, sum: &PhaseCost, sut: Option<&
         Some(sut) => failure.sut(sut),
         None => failure,
     });
-}
-
-fn words(cost: &PhaseCost) -> String {
-    let dollars = match (cost.cost, cost.priced_cost) {
-        (Some(dollars), _) => format!("{dollars} dollars"),
-        (None, Some(priced)) => format!(
-            "{priced} dollars and {} without a price",
-            counted(cost.unpriced_calls, "call", "calls")
-        ),
-        (None, None) => "an unknown price".to_owned(),
-    };
-    format!(
-        "{} and {} tokens and {dollars}",
-        cost.input_tokens, cost.output_tokens
-    )
 }

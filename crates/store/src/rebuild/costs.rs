@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schema::{CostSum, EventBody, ModelId, Phase, PhaseCost, Spend, event::CostSummed};
 
-use super::sut::Sums;
+use super::{problems::Problems, sut::Sums};
 use crate::{CostEntry, CostFile};
 
 /// The costs in a journal.
@@ -101,20 +101,33 @@ impl Costs {
         })
     }
 
-    /// `cost.json` of the benchmark.
-    pub(super) fn of_benchmark(&self) -> CostFile {
-        let of = |entry: &Entry| match entry.of_this_run {
-            true => self.generated(&entry.phase, entry.earlier),
-            false => entry.cost,
+    /// The generating phases that have calls and no entry.
+    pub(super) fn without_entry(&self) -> impl Iterator<Item = &'static str> {
+        let has = |phase: &str| {
+            let mut entries = self.entries.iter();
+            entries.any(|entry| entry.sut.is_none() && entry.phase == phase)
         };
+        let phases = self.calls.keys().copied();
+        phases.filter(move |phase| !has(phase))
+    }
+
+    /// `cost.json` of the benchmark.
+    pub(super) fn of_benchmark(&self, problems: &mut Problems) -> CostFile {
         let entries = self.entries.iter().filter(|entry| entry.sut.is_none());
         entries
-            .map(|entry| file_entry(&entry.phase, of(entry)))
+            .map(|entry| {
+                if entry.of_this_run {
+                    let calls = self.generated(&entry.phase, entry.earlier);
+                    let name = || format!("cost.json, {}", entry.phase);
+                    problems.compare(name, Some(entry.cost), Some(calls));
+                }
+                file_entry(&entry.phase, entry.cost)
+            })
             .collect()
     }
 
     /// `cost.json` of one system under test. `sums` are the costs of its rows.
-    pub(super) fn of_sut(&self, sut: &ModelId, sums: Sums) -> CostFile {
+    pub(super) fn of_sut(&self, sut: &ModelId, sums: Sums, problems: &mut Problems) -> CostFile {
         let sum = |phase: &str| match phase {
             "simulate" => sums.simulate,
             "evaluate" => sums.evaluate,
@@ -124,8 +137,10 @@ impl Costs {
         let mut file: CostFile = entries
             .filter(|entry| entry.sut.as_ref() == Some(sut))
             .map(|entry| {
-                let own = sum(&entry.phase).filter(|_| entry.of_this_run);
-                file_entry(&entry.phase, own.unwrap_or(entry.cost))
+                let rows = sum(&entry.phase).filter(|_| entry.of_this_run);
+                let name = || format!("cost.json of {sut}, {}", entry.phase);
+                problems.compare(name, Some(entry.cost), rows);
+                file_entry(&entry.phase, entry.cost)
             })
             .collect();
         if file.is_empty() {

@@ -1,8 +1,8 @@
 //! The rows of one item.
 
-use journal::{Calls, ItemHistory};
+use journal::ItemHistory;
 use schema::{
-    Conversation, ModelId, PhaseCost, Realism, Scenario, Score,
+    Conversation, ModelId, Realism, Scenario, Score,
     event::{ConversationFinished, ScoreFinished},
 };
 use serde::Deserialize;
@@ -64,7 +64,7 @@ pub(super) fn conversation(
         no_verdict: finished.no_verdict,
         simulator_faults: std::mem::take(&mut item.simulator_faults),
         realism: (!realism.is_empty()).then(|| Realism::of(realism)),
-        usage: usage(finished.usage, &item.simulated),
+        usage: finished.usage,
     })
 }
 
@@ -98,7 +98,7 @@ pub(super) fn score(
         no_verdict: finished.no_verdict,
         verdict: finished.verdict,
         judges: finished.judges.unwrap_or_default(),
-        usage: usage(finished.usage, &item.judged),
+        usage: finished.usage,
         extra: finished.extra.unwrap_or_default(),
     };
     Ok(match present {
@@ -124,13 +124,4 @@ fn judged(item: &ItemHistory) -> Result<Option<Judged>, RebuildError> {
         .transpose()
         .map_err(|_| bad("`annotation.metadata` does not hold `present` and `justification`"))?;
     Ok(annotation.map(|annotation| annotation.metadata))
-}
-
-/// `_usage` of a row: the sum of its calls. If the calls are not in the journal, as with a model that is not journaled, the
-/// value stated in the row's event.
-fn usage(stated: Option<PhaseCost>, calls: &Calls) -> Option<PhaseCost> {
-    stated.map(|stated| match calls.spend.calls {
-        0 => stated,
-        _ => calls.spend.to_phase_cost(),
-    })
 }

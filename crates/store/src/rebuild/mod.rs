@@ -3,26 +3,35 @@
 mod costs;
 mod head;
 mod item;
+mod problems;
 mod safety;
 mod sut;
 mod unfinished;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     fs,
     path::{Path, PathBuf},
 };
 
 use aggregator::{aggregate_reader, sort_summaries};
-use journal::{ItemHistory, JournalReader, Replay, Replayed, Scope};
+use journal::{
+    ItemHistory, JournalReader, Replay, Replayed, Scope,
+    check::{Report, Verdict},
+};
 use schema::{EventBody, ItemKey, ModelId, Summary, event::ExceptionStoppingRun, text::counted};
 
 pub(crate) use self::costs::Costs;
-use self::{head::Head, sut::SutFiles, unfinished::Unfinished};
+use self::{
+    head::Head,
+    problems::{ItemRows, Problems, name},
+    sut::SutFiles,
+    unfinished::Unfinished,
+};
 use crate::{CostFile, RowPosition, RunError, write_json};
 
-/// The files that [`rebuild`] wrote.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The files that [`rebuild`] wrote, and what it could not restore.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rebuilt {
     /// The folder of the benchmark, as the run named it.
@@ -31,6 +40,18 @@ pub struct Rebuilt {
     pub files: Vec<PathBuf>,
     /// Notes for people, for example that the journal is cut off.
     pub notes: Vec<String>,
+    /// The result of the rules of journals, which are checked first.
+    pub check: Report,
+    /// What could not be restored, or contradicts what the run counted: one line each.
+    pub problems: Vec<String>,
+}
+
+impl Rebuilt {
+    /// Whether the files are those of the run, as far as the journal can show: no line of it is known to be missing or changed.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.problems.is_empty() && !matches!(self.check.verdict(), Verdict::Failed)
+    }
 }
 
 /// Writes `conversations.json`, `scores.json`, `cost.json` and `results.json` into `out`, laid out as a benchmark's folder, using only the
@@ -39,7 +60,11 @@ pub struct Rebuilt {
 /// The files appear in `out` when all of them are complete: a journal that cannot be rebuilt leaves nothing.
 ///
 /// They are byte for byte what the run itself wrote. Files that the run did not write are left out, such as the conversations if it judged
-/// those of an earlier run. The journal is read once, and memory holds only the items that are open at the same time.
+/// those of an earlier run. The journal is checked first, and then read again; memory holds only the items that are open at the same time.
+///
+/// Lines that are missing in the journal, or were exchanged, cost the rows that cannot be restored without them: these are left out, and
+/// [`Rebuilt::problems`] names them. Tokens and dollars are those that the run counted; where the calls in the journal sum up to other
+/// numbers, that is a problem too.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,8 +75,8 @@ pub struct Rebuilt {
 /// ```
 ///
 /// # Errors
-/// When the journal cannot be read, has a line that is not an event, was written by another program or by a safety evaluation, or lacks
-/// data that a row needs: the text names the file and the line. When a file cannot be written.
+/// When the journal cannot be read, has a line that is not an event, or was written by another program or by a safety evaluation: the text
+/// names the file and the line. When a file cannot be written.
 pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, RunError> {
     let unreadable =
         |error: journal::ReadError| RunError::input(error.to_string()).with_source(error);
@@ -114,6 +139,9 @@ struct State<'o> {
     failed: bool,
     /// Whether the journal has the last event of the run.
     ended: bool,
+    /// What the events of open items report about their rows.
+    rows: HashMap<ItemKey, ItemRows>,
+    problems: Problems,
     rebuilt: Rebuilt,
 }
 
@@ -128,7 +156,15 @@ impl<'o> State<'o> {
             kept: Vec::new(),
             failed: false,
             ended: false,
-            rebuilt: Rebuilt::default(),
+            rows: HashMap::new(),
+            problems: Problems::default(),
+            rebuilt: Rebuilt {
+                benchmark: String::new(),
+                files: Vec::new(),
+                notes: Vec::new(),
+                check: journal::check::check(journal),
+                problems: Vec::new(),
+            },
         }
     }
 
@@ -139,8 +175,16 @@ impl<'o> State<'o> {
         let event = event.map_err(|error| bad(format!("{}: {error}", replayed.line.message)))?;
         match replayed.scope {
             Scope::Run => self.take_of_run(event),
-            Scope::Item(key, item) => self.take_of_item(&key, item, event),
-            Scope::Closed(_) => Ok(()),
+            Scope::Item(key, item) => self.take_of_item(key, item, event),
+            Scope::Closed(key) => {
+                if let EventBody::ConversationFinished(_) | EventBody::ScoreFinished(_) = event {
+                    self.problems.add_row(
+                        &key,
+                        "its row is left out: the journal has no `queuing item` of it",
+                    );
+                }
+                Ok(())
+            }
         }
     }
 
@@ -177,6 +221,33 @@ impl<'o> State<'o> {
 
     fn take_of_item(
         &mut self,
+        key: ItemKey,
+        item: &mut ItemHistory,
+        event: EventBody,
+    ) -> Result<(), RebuildError> {
+        match event {
+            EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => {
+                let rows = self.rows.remove(&key).unwrap_or_default();
+                for problem in rows.missing() {
+                    self.problems.add_row(&key, problem);
+                }
+                return Ok(());
+            }
+            _ => self.rows.entry(key.clone()).or_default().take(&event),
+        }
+        match self.take_row(&key, item, event) {
+            Err(RebuildError::Line(why)) => {
+                let problem = format!("its row is left out: {why}");
+                self.problems.add_row(&key, &problem);
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    /// Adds the row that `event` completes, if it does.
+    fn take_row(
+        &mut self,
         key: &ItemKey,
         item: &mut ItemHistory,
         event: EventBody,
@@ -187,6 +258,8 @@ impl<'o> State<'o> {
             EventBody::ConversationFinished(finished) => {
                 let (sut, place) = (sut()?, item::place(item)?);
                 let row = item::conversation(item, &sut, head()?, finished)?;
+                self.problems
+                    .compare(|| name(key), row.usage, item.simulated.usage());
                 let files = self.suts.entry(sut).or_default();
                 files.conversation(self.out, &key.sut, place, &row)?;
             }
@@ -194,6 +267,8 @@ impl<'o> State<'o> {
                 let part = u32::try_from(finished.part).unwrap_or(u32::MAX);
                 let (sut, place) = (sut()?, item::place(item)?);
                 let row = item::score(item, &sut, head()?, finished)?;
+                self.problems
+                    .compare(|| name(key), row.usage, item.judged.usage());
                 let files = self.suts.entry(sut).or_default();
                 files.score(self.out, &key.sut, RowPosition { part, ..place }, &row)?;
             }
@@ -218,20 +293,33 @@ impl<'o> State<'o> {
         let mut scored = Vec::new();
         for (sut, mut files) in std::mem::take(&mut self.suts) {
             if self.ended {
-                let wrote = |phase| self.costs.wrote(sut.as_str(), phase);
-                files.keep(wrote("simulate"), wrote("evaluate"))?;
+                let dropped = files.keep(|phase| self.costs.wrote(sut.as_str(), phase))?;
+                let note = |phase| {
+                    format!(
+                        "left out the rows of {phase} for {sut}: by the journal the run did not write them (it has no `cost summed` of them)"
+                    )
+                };
+                self.rebuilt.notes.extend(dropped.into_iter().map(note));
             }
             let folder = self.out.join("runs").join(sut.as_str());
             let sums = files.sums();
             if files.compose(&folder, &mut self.rebuilt.files)? {
                 scored.push((sut.clone(), folder.join("scores.json")));
             }
-            self.write_cost(&folder, self.costs.of_sut(&sut, sums))?;
+            let costs = self.costs.of_sut(&sut, sums, &mut self.problems);
+            self.write_cost(&folder, costs)?;
         }
-        self.write_cost(self.out, self.costs.of_benchmark())?;
+        for phase in self.costs.without_entry() {
+            self.rebuilt.notes.push(format!(
+                "left out the cost of {phase}: the journal has calls of it, and no `cost summed`"
+            ));
+        }
+        let costs = self.costs.of_benchmark(&mut self.problems);
+        self.write_cost(self.out, costs)?;
         if head.summed_up && !self.failed {
             self.write_results(scored)?;
         }
+        self.rebuilt.problems = self.problems.into_lines();
         Ok(self.rebuilt)
     }
 

@@ -57,13 +57,22 @@ impl SutFiles {
         }
     }
 
-    /// Drops the rows that the run produced but did not write.
-    pub(super) fn keep(&mut self, conversations: bool, scores: bool) -> Result<(), RunError> {
-        let dropped = [
-            self.conversations.take_if(|_| !conversations),
-            self.scores.take_if(|_| !scores),
-        ];
-        dropped.into_iter().flatten().try_for_each(Spool::discard)
+    /// Drops the rows that the run produced but did not write. Returns the phases whose rows were dropped.
+    pub(super) fn keep(
+        &mut self,
+        wrote: impl Fn(&str) -> bool,
+    ) -> Result<Vec<&'static str>, RunError> {
+        let mut dropped = Vec::new();
+        for (phase, rows) in [
+            ("simulate", &mut self.conversations),
+            ("evaluate", &mut self.scores),
+        ] {
+            if let Some(rows) = rows.take_if(|_| !wrote(phase)) {
+                rows.discard()?;
+                dropped.push(phase);
+            }
+        }
+        Ok(dropped)
     }
 
     /// Writes the files into `folder`. Returns whether there are scores.

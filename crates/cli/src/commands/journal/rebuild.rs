@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
+use journal::check::{Outcome, Verdict};
+use probity::Rebuilt;
+use schema::text::counted;
+
 use super::{super::Context, JournalSelection, find, page::Page};
 use crate::exit::{Exit, Failure};
 
-/// Writes the files and prints their names.
+/// Writes the files and prints their names. Warns of what could not be restored.
 ///
 /// # Errors
 /// When there is no such journal, it lacks required data, or `out` is not empty.
@@ -26,5 +30,46 @@ pub fn run(context: &Context, selection: &JournalSelection, out: &Path) -> Resul
         page.write(format!("{}\n", file.display()).as_bytes())?;
     }
     page.flush()?;
-    Ok(Exit::Complete)
+    report_problems(context, &path, &rebuilt);
+    Ok(match rebuilt.is_whole() {
+        true => Exit::Complete,
+        false => Exit::FailedRows,
+    })
+}
+
+fn report_problems(context: &Context, path: &Path, rebuilt: &Rebuilt) {
+    match rebuilt.check.verdict() {
+        Verdict::Passed => {}
+        Verdict::NotCheckable(reason) => context.terminal.note(&format!(
+            "{}: the rules of journals cannot be checked: {}",
+            path.display(),
+            reason.reason
+        )),
+        Verdict::Failed => {
+            let rows = rebuilt.check.rows.iter();
+            let failed = rows.filter(|row| row.outcome == Outcome::Failed);
+            let rules: Vec<String> = failed
+                .map(|row| {
+                    let failures = counted(row.failed, "failure", "failures");
+                    format!("{} ({failures})", row.rule)
+                })
+                .collect();
+            context.terminal.warning(&format!(
+                "{}: the journal fails {}\nhelp: `{} journal check {}` lists the items",
+                path.display(),
+                rules.join(", "),
+                context.layout.command(),
+                path.display()
+            ));
+        }
+    }
+    if rebuilt.problems.is_empty() {
+        return;
+    }
+    let problems: Vec<&str> = rebuilt.problems.iter().map(String::as_str).collect();
+    context.terminal.warning(&format!(
+        "{}: not everything could be restored:\n{}",
+        path.display(),
+        problems.join("\n")
+    ));
 }
