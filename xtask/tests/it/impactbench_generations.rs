@@ -77,6 +77,15 @@ fn the_trees_are_aggregated_as_there() {
     }
 }
 
+/// Conversations have several verdicts each, 108 in all.
+#[test]
+fn the_progress_of_evaluate_counts_conversations() {
+    let project = project(JUNE);
+    project.succeeds(&["import", &format!("benchmarks/{JUNE}"), "--as", "ours"]);
+    let ran = project.succeeds(&["evaluate", "ours"]);
+    assert!(ran.err.contains("evaluate 48/48, done"), "{}", ran.err);
+}
+
 #[test]
 fn statistics_and_exports_go_by_the_types_of_the_benchmark() {
     let project = project(JUNE);

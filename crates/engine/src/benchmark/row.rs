@@ -180,6 +180,7 @@ impl Row<'_> {
             }
         }
         let others = self.item.tests();
+        let mut outcomes = Vec::with_capacity(scores.len());
         for (part, score) in (0..).zip(&scores) {
             let mut of_metric = others.iter();
             let other = of_metric.find(|other| *other.item().key().test == *score.metric_id);
@@ -188,8 +189,9 @@ impl Row<'_> {
                 part,
                 ..self.position
             };
-            write_score(run, conversation, score, position);
+            outcomes.extend(write_score(run, conversation, score, position));
         }
+        run.ended_with_scores(&outcomes);
         for item in std::iter::once(self.item).chain(others) {
             end(run, item, conversation, &scores, started);
         }
@@ -244,13 +246,21 @@ fn keep_verdicts(
     scores: &[Score],
     position: RowPosition,
 ) {
+    run.row_started(Phase::Evaluate);
     run.totals().kept_verdicts += scores.len() as u64;
-    for (part, score) in (0..).zip(scores) {
-        write_score(run, conversation, score, RowPosition { part, ..position });
-    }
+    let outcomes = (0..).zip(scores).filter_map(|(part, score)| {
+        write_score(run, conversation, score, RowPosition { part, ..position })
+    });
+    run.ended_with_scores(&outcomes.collect::<Vec<_>>());
 }
 
-fn write_score(run: &TargetRun, conversation: &Conversation, score: &Score, position: RowPosition) {
+/// Writes a score. Returns how its row ended; `None` where it cannot be written.
+fn write_score(
+    run: &TargetRun,
+    conversation: &Conversation,
+    score: &Score,
+    position: RowPosition,
+) -> Option<Outcome> {
     let outcome = match (&score.error, score.present) {
         (Some(_), _) => Outcome::Failed,
         (None, Some(_)) => Outcome::Done,
@@ -262,9 +272,8 @@ fn write_score(run: &TargetRun, conversation: &Conversation, score: &Score, posi
     if let Some(usage) = &score.usage {
         run.totals().evaluate_cost.add(usage);
     }
-    if run.write(run.scores.as_ref(), position, score).is_some() {
-        run.ended(Phase::Evaluate, outcome);
-    }
+    run.write(run.scores.as_ref(), position, score)?;
+    Some(outcome)
 }
 
 fn conv_id(run: &TargetRun, row: &FeedRow, sample: u32) -> String {
@@ -309,7 +318,7 @@ fn failed_score(
     let metric = run.metric(&conversation.scenario.metric_id);
     if metric.is_none() {
         run.failed(Phase::Evaluate, &conversation.conv_id, error);
-        run.ended(Phase::Evaluate, Outcome::Failed);
+        run.totals().evaluate.add(Outcome::Failed);
     }
     Some(Score::failed(conversation, metric?, reason, error))
 }

@@ -341,7 +341,7 @@ impl TargetRun {
         });
     }
 
-    /// Counts a row that ended, and reports it.
+    /// Counts a conversation that ended a phase, and reports it.
     pub(super) fn ended(&self, phase: Phase, outcome: Outcome) {
         {
             let mut totals = self.totals();
@@ -350,6 +350,21 @@ impl TargetRun {
                 _ => totals.simulate.add(outcome),
             }
         }
+        self.report_ended(phase, outcome);
+    }
+
+    /// Counts the scores of a conversation, and reports it as one row, as [`Progress::Rows`] announced it.
+    pub(super) fn ended_with_scores(&self, outcomes: &[Outcome]) {
+        for outcome in outcomes {
+            self.totals().evaluate.add(*outcome);
+        }
+        let of_row = [Outcome::Failed, Outcome::Abstained]
+            .into_iter()
+            .find(|outcome| outcomes.contains(outcome));
+        self.report_ended(Phase::Evaluate, of_row.unwrap_or(Outcome::Done));
+    }
+
+    fn report_ended(&self, phase: Phase, outcome: Outcome) {
         let row = Progress::Row {
             phase,
             benchmark: &self.benchmark,
