@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelId, statistics::AgreementStatistics};
+use super::AgreementStatistics;
+use crate::ModelId;
 
 /// A judge compared with people who labelled some of its rows. If several people labelled a row, their majority counts; a tie
 /// leaves the row out.
@@ -18,7 +19,7 @@ pub struct JudgeAgainstPeople {
     /// Labelled rows that are left out because the judge gave no verdict.
     pub without_verdict: u64,
     /// Labels that are left out because they belong to conversations of an earlier run; absent if there are none.
-    #[serde(default, skip_serializing_if = "crate::statistics::is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_zero")]
     pub of_earlier_run: u64,
     /// The agreement between people; null with one labeller.
     pub between_people: Option<AgreementStatistics>,
