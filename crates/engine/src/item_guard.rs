@@ -87,6 +87,9 @@ impl ItemGuard {
         for fault in self.item.unrecorded_faults(faults) {
             self.record(EventBody::SimulatorFault(fault.clone()));
         }
+        if let Some(check) = &conversation.simulator_check {
+            self.record(EventBody::SimulatorChecked(check.clone()));
+        }
         let judged = conversation.realism.iter();
         for verdict in judged.flat_map(|realism| &realism.judges) {
             self.record(EventBody::RealismJudged(verdict.clone()));
@@ -281,6 +284,7 @@ mod tests {
             error: None,
             no_verdict: None,
             simulator_faults: Vec::new(),
+            simulator_check: None,
             realism: None,
             usage: Some(Spend::default().to_phase_cost()),
         }

@@ -59,17 +59,7 @@ impl JudgeChecks {
     }
 
     fn falls_on(&self, item: &Item, check: &str, share: f64) -> bool {
-        let (key, sample) = (item.key(), item.sample());
-        let row = format!(
-            "{check}\0{}\0{}\0{}\0{}\0{sample}",
-            self.seed, key.test, key.prompt_id, key.sut
-        );
-        let hash = Sha256::digest(row);
-        let place = hash
-            .iter()
-            .take(4)
-            .fold(0_u32, |place, byte| place << 8 | u32::from(*byte));
-        f64::from(place) < share * (f64::from(u32::MAX) + 1.0)
+        falls_on(self.seed, item, check, share)
     }
 
     /// The settings for the fingerprint; `None` if there is no further question.
@@ -86,6 +76,21 @@ fn can_be_reversed(metric: &Metric) -> bool {
         Some(VerdictType::Scale { anchors, .. }) => anchors.len() > 1,
         Some(VerdictType::Categories { .. }) | None => true,
     }
+}
+
+/// Whether `item` belongs to the `share` of the rows that `check` asks about. It depends on the row and the seed alone.
+pub(crate) fn falls_on(seed: u64, item: &Item, check: &str, share: f64) -> bool {
+    let (key, sample) = (item.key(), item.sample());
+    let row = format!(
+        "{check}\0{seed}\0{}\0{}\0{}\0{sample}",
+        key.test, key.prompt_id, key.sut
+    );
+    let hash = Sha256::digest(row);
+    let place = hash
+        .iter()
+        .take(4)
+        .fold(0_u32, |place, byte| place << 8 | u32::from(*byte));
+    f64::from(place) < share * (f64::from(u32::MAX) + 1.0)
 }
 
 /// The messages that the length probe appends to a transcript. They are unrelated to any behaviour.

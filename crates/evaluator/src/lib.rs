@@ -74,4 +74,4 @@ pub use checks::JudgeChecks;
 pub use evaluator::JudgeEvaluator;
 pub use prompts::{Prompts, ReplyForm};
 pub use realism::RealismJudge;
-pub use user_judge::UserJudge;
+pub use user_judge::{UserJudge, UserSample};

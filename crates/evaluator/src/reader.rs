@@ -83,6 +83,11 @@ impl Reader {
         self.simulator.calls_target_once()
     }
 
+    /// The fingerprint of the simulator alone.
+    pub(crate) fn simulator_fingerprint(&self) -> Fingerprint {
+        self.simulator.fingerprint()
+    }
+
     /// The fingerprint of the simulator, with the settings of the judge and the prompts under `key`.
     pub(crate) fn fingerprint(&self, key: &str, mut own: Value) -> Fingerprint {
         let mut fingerprint = self.simulator.fingerprint();

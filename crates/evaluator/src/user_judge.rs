@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use schema::{
     ChatModel, ChatReply, ChatRequest, Conversation, Event, EventBody, Fingerprint, Item,
-    ModelErrorKind, NoVerdict, PhaseError, Purpose, Role, Scenario, Simulator, SimulatorFault,
-    SimulatorFaultKind, Turn,
+    ModelErrorKind, NoVerdict, PhaseError, Purpose, Role, Scenario, Simulator, SimulatorCheck,
+    SimulatorFault, SimulatorFaultKind, Turn,
     event::PlacedTurn,
     prompt::unframed,
     reply::{self, AskFailed, Asked, Refused, ask},
@@ -15,7 +15,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    JudgeEvaluator, cited,
+    JudgeEvaluator,
+    checks::falls_on,
+    cited,
     reader::{Reader, ReaderPrompts, add, refused},
     transcript,
 };
@@ -43,6 +45,25 @@ pub struct UserJudge {
     /// Whether the user model was given the instructions of the scenario's landmarks.
     landmarks: bool,
     tries: u32,
+    /// Only this sample is read, and only reported.
+    sample: Option<UserSample>,
+}
+
+/// A sample of the conversations that is read for faults of the simulated user. What the judge finds is reported, and takes no verdict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UserSample {
+    /// The share of the conversations, 0 to 1.
+    pub share: f64,
+    /// The seed that, together with a row, decides whether the row is chosen.
+    pub seed: u64,
+}
+
+impl UserSample {
+    /// Whether the conversation of `item` is read. It depends on the row and the seed alone, so that a run that is resumed or split reads
+    /// the same ones.
+    fn has(self, item: &Item) -> bool {
+        falls_on(self.seed, item, "simulator", self.share)
+    }
 }
 
 /// The values of the prompt.
@@ -78,7 +99,16 @@ impl UserJudge {
             judge,
             landmarks,
             tries: JudgeEvaluator::DEFAULT_TRIES,
+            sample: None,
         })
+    }
+
+    /// Has the judge read only a sample of the conversations, and report what it finds: [`Conversation::simulator_check`]. No
+    /// conversation becomes faulty.
+    #[must_use]
+    pub fn with_sample(mut self, sample: Option<UserSample>) -> Self {
+        self.sample = sample;
+        self
     }
 
     /// Asks up to `tries` times for a usable answer; 0 counts as 1.
@@ -111,34 +141,68 @@ impl UserJudge {
         self.reader.request(&values, item, Purpose::UserJudge)
     }
 
-    /// Has the judge check the conversation, and adds the faults and the cost to it.
-    async fn check(&self, conversation: &mut Conversation, item: &Item) -> Result<(), PhaseError> {
+    /// Has the judge read the conversation, and adds the cost to it.
+    ///
+    /// # Errors
+    /// The call was not made, because the run stops.
+    async fn ask(
+        &self,
+        conversation: &mut Conversation,
+        item: &Item,
+    ) -> Result<Answer, PhaseError> {
         let request = self.request(&conversation.scenario, &conversation.transcript, item)?;
         let turns = &conversation.transcript;
         let asked = ask(&*self.judge, request, self.tries, |reply| {
             usable(reply, turns)
         });
-        let (found, spend) = match asked.await {
-            Ok(Asked { answer, spend }) => (answer, spend),
+        let (answer, spend) = match asked.await {
+            Ok(Asked { answer, spend }) => match answer {
+                Ok(faults) => (Answer::Faults(faults), spend),
+                Err(unusable) => (Answer::Unusable(unusable.to_string()), spend),
+            },
             Err(AskFailed { error, spend }) => {
                 let what = format!("judge {} of the simulated user", self.judge.id());
-                let reason = error.no_verdict();
-                let kind = error.kind();
+                let (kind, reason) = (error.kind(), error.no_verdict());
                 let error = PhaseError::from_model(what, error);
                 if matches!(kind, ModelErrorKind::Cancelled | ModelErrorKind::OverBudget) {
                     return Err(error);
                 }
-                conversation.no_verdict = Some(reason);
-                conversation.error = Some(error.to_string());
-                add(conversation, &spend);
-                return Ok(());
+                let error = error.to_string();
+                (Answer::Failed { reason, error }, spend)
             }
         };
         add(conversation, &spend);
-        let found = found.unwrap_or_else(|unusable| {
-            tracing::debug!(conversation = conversation.conv_id, judge = %self.judge.id(), %unusable, "judge of the simulated user abstained");
-            Vec::new()
+        Ok(answer)
+    }
+
+    /// Has the judge read a conversation of the sample, and adds what it finds as a report.
+    async fn report(&self, conversation: &mut Conversation, item: &Item) -> Result<(), PhaseError> {
+        let (faults, error) = match self.ask(conversation, item).await? {
+            Answer::Faults(faults) => (faults, None),
+            Answer::Unusable(error) | Answer::Failed { error, .. } => (Vec::new(), Some(error)),
+        };
+        conversation.simulator_check = Some(SimulatorCheck {
+            judge: self.judge.id().to_string(),
+            faults,
+            error,
         });
+        Ok(())
+    }
+
+    /// Has the judge check the conversation, and adds the faults to it: with one, it has no verdict.
+    async fn check(&self, conversation: &mut Conversation, item: &Item) -> Result<(), PhaseError> {
+        let found = match self.ask(conversation, item).await? {
+            Answer::Faults(faults) => faults,
+            Answer::Unusable(unusable) => {
+                tracing::debug!(conversation = conversation.conv_id, judge = %self.judge.id(), unusable, "judge of the simulated user abstained");
+                Vec::new()
+            }
+            Answer::Failed { reason, error } => {
+                conversation.no_verdict = Some(reason);
+                conversation.error = Some(error);
+                return Ok(());
+            }
+        };
         for fault in found {
             item.record(Event::new(EventBody::SimulatorFault(fault.clone())));
             conversation.simulator_faults.push(fault);
@@ -156,6 +220,16 @@ impl UserJudge {
         }
         Ok(())
     }
+}
+
+/// What the judge answers about a conversation.
+enum Answer {
+    /// The faults that it finds.
+    Faults(Vec<SimulatorFault>),
+    /// No usable answer, and why.
+    Unusable(String),
+    /// It could not be called.
+    Failed { reason: NoVerdict, error: String },
 }
 
 fn usable(reply: &ChatReply, turns: &[Turn]) -> Result<Vec<SimulatorFault>, Refused> {
@@ -234,7 +308,11 @@ impl Simulator for UserJudge {
         let (mut conversation, is_whole) = self.reader.simulate(scenario, item).await?;
         let mut said = conversation.transcript.iter();
         if is_whole && said.any(|turn| turn.role == Role::User) {
-            self.check(&mut conversation, item).await?;
+            match self.sample {
+                None => self.check(&mut conversation, item).await?,
+                Some(sample) if sample.has(item) => self.report(&mut conversation, item).await?,
+                Some(_) => {}
+            }
         }
         Ok(conversation)
     }
@@ -244,6 +322,10 @@ impl Simulator for UserJudge {
     }
 
     fn fingerprint(&self) -> Fingerprint {
+        if self.sample.is_some() {
+            // It changes no row's messages or verdict.
+            return self.reader.simulator_fingerprint();
+        }
         let own = json!({"model": self.judge.id(), "tries": self.tries});
         self.reader.fingerprint("user_judge", own)
     }

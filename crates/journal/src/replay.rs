@@ -3,7 +3,8 @@
 use std::{collections::HashMap, io::BufRead};
 
 use schema::{
-    EventBody, ItemKey, PhaseCost, RealismVerdict, SimulatorFault, Spend, Turn, event::QueuingItem,
+    EventBody, ItemKey, PhaseCost, RealismVerdict, SimulatorCheck, SimulatorFault, Spend, Turn,
+    event::QueuingItem,
 };
 use serde_json::Value;
 
@@ -77,6 +78,8 @@ pub struct ItemHistory {
     pub transcript: Vec<Turn>,
     /// Faults of the simulated user, in all attempts.
     pub simulator_faults: Vec<SimulatorFault>,
+    /// What a judge found in the user's messages, if the conversation is one of a sample. For an item that was retried, of the last attempt.
+    pub simulator_check: Option<SimulatorCheck>,
     /// The judges' verdicts on the realism of the conversation. For an item that was retried, of the last attempt.
     pub realism: Vec<RealismVerdict>,
     /// The calls of the conversation: to the system under test, the simulated user, and models that simulate tools.
@@ -210,6 +213,7 @@ impl ItemHistory {
             queued,
             transcript: Vec::new(),
             simulator_faults: Vec::new(),
+            simulator_check: None,
             realism: Vec::new(),
             simulated: Calls::default(),
             judged: Calls::default(),
@@ -225,6 +229,7 @@ impl ItemHistory {
         match event {
             EventBody::RetryingItem(_) => {
                 self.transcript.clear();
+                self.simulator_check = None;
                 self.realism.clear();
                 self.simulated.replies = 0;
             }
@@ -234,6 +239,7 @@ impl ItemHistory {
             }
             EventBody::ToolAnswered(answer) => self.transcript.push(answer.to_turn()),
             EventBody::SimulatorFault(fault) => self.simulator_faults.push(fault.clone()),
+            EventBody::SimulatorChecked(check) => self.simulator_check = Some(check.clone()),
             EventBody::RealismJudged(verdict) => self.realism.push(verdict.clone()),
             EventBody::FetchedSutTurn(reply)
             | EventBody::UsingCachedSutTurn(reply)

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use evaluator::{JudgeChecks, JudgeEvaluator, RealismJudge, UserJudge};
+use evaluator::{JudgeChecks, JudgeEvaluator, RealismJudge, UserJudge, UserSample};
 use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
 use schema::{
     ChatModel, Evaluator, MetricGenerator, PhaseError, ScenarioGenerator, Simulator, TargetRef,
@@ -80,6 +80,8 @@ pub struct PhaseSettings {
     pub checks: JudgeChecks,
     /// Whether the first judge reads each conversation for messages of the simulated user that do not fit its role.
     pub judge_users: bool,
+    /// The judge of the simulated user reads only this sample, and what it finds takes no verdict.
+    pub user_sample: Option<UserSample>,
     /// Whether the judges rate how realistic each conversation is.
     pub judge_realism: bool,
 }
@@ -94,6 +96,7 @@ impl Default for PhaseSettings {
             prompts: BTreeMap::new(),
             checks: JudgeChecks::default(),
             judge_users: false,
+            user_sample: None,
             judge_realism: false,
         }
     }
@@ -214,7 +217,12 @@ impl Standard {
             })?;
             let landmarks = settings.simulator.landmarks;
             let judged = UserJudge::new(simulator, Arc::clone(judge), landmarks);
-            simulator = Arc::new(judged.map_err(unusable)?.with_tries(settings.tries));
+            simulator = Arc::new(
+                judged
+                    .map_err(unusable)?
+                    .with_tries(settings.tries)
+                    .with_sample(settings.user_sample),
+            );
         }
         if settings.judge_realism {
             if judges.is_empty() {

@@ -234,12 +234,16 @@ pub(crate) fn missing_notes(targets: &[TargetStatistics]) -> Vec<String> {
         }
     }
     notes.extend(targets.iter().filter_map(simulator_note));
+    notes.extend(targets.iter().filter_map(sample_note));
     notes
 }
 
 /// How often the simulated user fell out of its role; `None` where it never did.
 fn simulator_note(target: &TargetStatistics) -> Option<String> {
     let simulator = target.simulator.as_ref()?;
+    if simulator.faults.is_empty() {
+        return None;
+    }
     let kinds = |count: fn(&SimulatorFaultCounts) -> u64| {
         let faults = simulator.faults.iter();
         let some = faults.filter(|(_, counts)| count(counts) > 0);
@@ -262,6 +266,37 @@ fn simulator_note(target: &TargetStatistics) -> Option<String> {
         "{}: the simulated user fell out of its role in {faulty}{mended}, of {}.",
         clean(target.target.as_str()),
         counted(simulator.conversations, "conversation", "conversations")
+    ))
+}
+
+/// What a judge found in a sample of the conversations; `None` without one.
+fn sample_note(target: &TargetStatistics) -> Option<String> {
+    let sample = target.simulator.as_ref()?.sample.as_ref()?;
+    let rate = &sample.faulty;
+    let id = clean(target.target.as_str());
+    let unanswered = match rate.missing.unscored() {
+        0 => String::new(),
+        n => format!(" {n} more had no answer."),
+    };
+    if rate.rows == 0 {
+        return Some(format!(
+            "{id}: the judge of the simulated user gave no answer about a sample of {}.",
+            counted(rate.missing.unscored(), "conversation", "conversations")
+        ));
+    }
+    let kinds = sample.faults.iter();
+    let kinds = kinds.map(|(kind, count)| format!("{} {count}", kind.in_words()));
+    let kinds = kinds.collect::<Vec<_>>().join(", ");
+    let kinds = match kinds.is_empty() {
+        true => kinds,
+        false => format!(" ({kinds})"),
+    };
+    Some(format!(
+        "{id}: a judge read a sample of {}; the simulated user fell out of its role in {}{kinds}: {}, 95% interval {}. No verdict is removed.{unanswered}",
+        counted(rate.rows, "conversation", "conversations"),
+        rate.passed,
+        percent(rate.estimate),
+        compact_interval(rate.lower.zip(rate.upper)),
     ))
 }
 

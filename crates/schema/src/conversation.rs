@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
     Extra, FinishReason, ModelId, NoVerdict, PhaseCost, Realism, ReturnedReasoning, Role, Scenario,
-    SimulatorFault, ToolCall,
+    SimulatorCheck, SimulatorFault, ToolCall,
 };
 
 /// One row of `conversations.json`: one sample of one scenario, simulated with one system under test.
@@ -47,6 +47,13 @@ pub struct Conversation {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub simulator_faults: Vec<SimulatorFault>,
+    /// What a judge found in the messages of the simulated user, if the conversation is one of a sample. It takes no verdict.
+    #[serde(
+        rename = "_simulator_check",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub simulator_check: Option<SimulatorCheck>,
     /// The judges' ratings of how realistic the conversation is. Absent if no judge was called for it.
     #[serde(rename = "_realism", default, skip_serializing_if = "Option::is_none")]
     pub realism: Option<Realism>,
@@ -73,6 +80,8 @@ struct ReadRow {
     no_verdict: Option<NoVerdict>,
     #[serde(rename = "_simulator_faults", default)]
     simulator_faults: Option<Vec<SimulatorFault>>,
+    #[serde(rename = "_simulator_check", default)]
+    simulator_check: Option<SimulatorCheck>,
     #[serde(rename = "_realism", default)]
     realism: Option<Realism>,
     #[serde(rename = "_usage", default)]
@@ -90,6 +99,7 @@ impl From<ReadRow> for Conversation {
             error: row.error,
             no_verdict: row.no_verdict,
             simulator_faults: row.simulator_faults.unwrap_or_default(),
+            simulator_check: row.simulator_check,
             realism: row.realism,
             usage: row.usage,
         }
@@ -113,6 +123,8 @@ struct WrittenRow<'r> {
     no_verdict: Option<NoVerdict>,
     #[serde(rename = "_simulator_faults", skip_serializing_if = "<[_]>::is_empty")]
     simulator_faults: &'r [SimulatorFault],
+    #[serde(rename = "_simulator_check", skip_serializing_if = "Option::is_none")]
+    simulator_check: Option<&'r SimulatorCheck>,
     #[serde(rename = "_realism", skip_serializing_if = "Option::is_none")]
     realism: Option<&'r Realism>,
     #[serde(rename = "_usage", skip_serializing_if = "Option::is_none")]
@@ -131,6 +143,7 @@ impl Serialize for Conversation {
             error: self.error.as_deref(),
             no_verdict: self.no_verdict,
             simulator_faults: &self.simulator_faults,
+            simulator_check: self.simulator_check.as_ref(),
             realism: self.realism.as_ref(),
             usage: self.usage.as_ref(),
         }
@@ -151,6 +164,7 @@ impl Conversation {
             error: None,
             no_verdict: None,
             simulator_faults: Vec::new(),
+            simulator_check: None,
             realism: None,
             usage: None,
         }

@@ -66,7 +66,6 @@ pub mod json_locate;
 pub mod json_pointer;
 pub mod json_rows;
 mod json_text;
-mod judge_statistics;
 mod judge_verdict;
 mod key_like;
 mod label;
@@ -88,6 +87,7 @@ mod run_phase;
 pub mod safety;
 mod scenario;
 mod score;
+mod simulator_check;
 mod simulator_fault;
 mod source_location;
 mod special_file;
@@ -140,8 +140,10 @@ pub use replies::{IncompleteReplies, ReasoningReplies};
 pub use run_phase::Phase;
 pub use scenario::{Landmark, Scenario};
 pub use score::Score;
+pub use simulator_check::SimulatorCheck;
 pub use simulator_fault::{
-    SimulatorFault, SimulatorFaultCounts, SimulatorFaultKind, SimulatorStatistics,
+    SampledFaultStatistics, SimulatorFault, SimulatorFaultCounts, SimulatorFaultKind,
+    SimulatorStatistics,
 };
 pub use source_location::SourceLocation;
 pub use special_file::{is_own_stream, special_file, unreadable_special};

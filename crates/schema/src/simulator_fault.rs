@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::text::is_blank;
+use crate::{statistics::RateStatistics, text::is_blank};
 
 /// The most letters of a message that a fault keeps.
 const MOST_TEXT: usize = 300;
@@ -129,7 +129,7 @@ impl SimulatorFault {
 }
 
 /// How often the simulated user of one system under test left its role.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulatorStatistics {
     /// Conversations, including failed ones.
     pub conversations: u64,
@@ -139,6 +139,20 @@ pub struct SimulatorStatistics {
     pub mended: u64,
     /// Conversations with a fault of each kind; kinds without any are absent.
     pub faults: BTreeMap<SimulatorFaultKind, SimulatorFaultCounts>,
+    /// What a judge found in a sample of the conversations; absent without one. These faults take no verdict, and the other numbers do not
+    /// count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<SampledFaultStatistics>,
+}
+
+/// Faults of the simulated user that a judge found in a sample of the conversations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SampledFaultStatistics {
+    /// The share of the sampled conversations with a fault: `passed` of `rows`. Conversations that the judge could not be asked about are
+    /// missing.
+    pub faulty: RateStatistics,
+    /// Sampled conversations with a fault of each kind; kinds without any are absent.
+    pub faults: BTreeMap<SimulatorFaultKind, u64>,
 }
 
 /// Conversations with one kind of fault.

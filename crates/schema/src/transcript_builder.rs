@@ -161,6 +161,7 @@ impl<'i> TranscriptBuilder<'i> {
             error,
             no_verdict,
             simulator_faults: self.faults,
+            simulator_check: None,
             realism: None,
             usage: Some(self.spend.to_phase_cost()),
         }

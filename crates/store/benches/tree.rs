@@ -41,6 +41,7 @@ fn conversation() -> Conversation {
         error: None,
         no_verdict: None,
         simulator_faults: Vec::new(),
+        simulator_check: None,
         realism: None,
         usage: None,
     }

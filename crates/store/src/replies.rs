@@ -3,10 +3,11 @@
 
 use std::{collections::HashSet, fmt, ops::ControlFlow, path::Path};
 
-use aggregator::statistics::RealismRows;
+use aggregator::statistics::{RealismRows, SimulatorSampleRows};
 use schema::{
     Benchmark, Conversation, FinishReason, IncompleteReplies, ModelId, Realism, ReasoningReplies,
-    Role, SimulatorFault, SimulatorStatistics, Turn, reasoning::has_unopened_tag, text::is_blank,
+    Role, SimulatorCheck, SimulatorFault, SimulatorStatistics, Turn, reasoning::has_unopened_tag,
+    text::is_blank,
 };
 use serde::{
     Deserialize, Deserializer,
@@ -17,7 +18,7 @@ use super::each_row;
 use crate::RunError;
 
 /// Conversations of one system under test by what is missing in their replies, and its replies by the reasoning in them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplyTally {
     conversations: u64,
     incomplete: u64,
@@ -31,6 +32,7 @@ pub struct ReplyTally {
     /// The ids of conversations that hold an empty or a cut-off reply.
     incomplete_ids: HashSet<String>,
     simulator: SimulatorStatistics,
+    simulator_sample: SimulatorSampleRows,
     realism: RealismRows,
 }
 
@@ -38,6 +40,8 @@ impl ReplyTally {
     /// Counts a conversation. If it failed, only the faults of the simulated user count: it is reported elsewhere and never judged.
     pub fn add(&mut self, conversation: &Conversation) {
         self.simulator.add(&conversation.simulator_faults);
+        let check = conversation.simulator_check.as_ref();
+        self.simulator_sample.push(&conversation.scenario.id, check);
         let realism = conversation.realism.as_ref();
         let failed = conversation.error.is_some();
         self.realism
@@ -82,6 +86,12 @@ impl ReplyTally {
     #[must_use]
     pub fn simulator(&self) -> &SimulatorStatistics {
         &self.simulator
+    }
+
+    /// What a judge found in a sample of the conversations.
+    #[must_use]
+    pub fn simulator_sample(&self) -> &SimulatorSampleRows {
+        &self.simulator_sample
     }
 
     /// The judges' ratings of how realistic the conversations are.
@@ -190,6 +200,8 @@ pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, R
         }
         let faults = row.simulator_faults.unwrap_or_default();
         tally.simulator.add(&faults);
+        let check = row.simulator_check.as_ref();
+        tally.simulator_sample.push(&row.id, check);
         let (realism, failed) = (row.realism.as_ref(), row.error.is_some());
         tally.realism.push(&row.id, realism, failed);
         if row.error.is_none() {
@@ -213,6 +225,8 @@ struct Row {
     error: Option<IgnoredAny>,
     #[serde(rename = "_simulator_faults", default)]
     simulator_faults: Option<Vec<SimulatorFault>>,
+    #[serde(rename = "_simulator_check", default)]
+    simulator_check: Option<SimulatorCheck>,
     #[serde(rename = "_realism", default)]
     realism: Option<Realism>,
     #[serde(default)]
@@ -328,9 +342,13 @@ mod tests {
             tally.add(&serde_json::from_value(row.clone()).unwrap());
         }
         let mut realism = RealismRows::default();
+        let mut simulator_sample = SimulatorSampleRows::default();
         for row in &rows {
             let read: Option<Realism> = serde_json::from_value(row["_realism"].clone()).unwrap();
             realism.push("s", read.as_ref(), row["error"].is_string());
+            let check: Option<SimulatorCheck> =
+                serde_json::from_value(row["_simulator_check"].clone()).unwrap();
+            simulator_sample.push("s", check.as_ref());
         }
         let wanted = ReplyTally {
             realism,
@@ -356,7 +374,9 @@ mod tests {
                     },
                 )]
                 .into(),
+                sample: None,
             },
+            simulator_sample,
         };
         assert_eq!(tally, wanted);
 

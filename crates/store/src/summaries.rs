@@ -95,7 +95,10 @@ pub fn read_target_rows(
 /// Records in `rows` what their conversations show besides verdicts.
 fn note_conversations(rows: &mut TargetRows, replies: Option<&ReplyTally>) {
     if let Some(replies) = replies {
-        rows.set_simulator(replies.simulator().clone());
+        rows.set_simulator(
+            replies.simulator().clone(),
+            replies.simulator_sample().clone(),
+        );
         rows.set_realism(replies.realism().clone());
     }
 }

@@ -360,3 +360,140 @@ async fn a_judge_of_the_user_that_cannot_be_called_is_called_again_by_the_next_r
         assert!(row.get("error").is_none(), "{row}");
     }
 }
+
+/// The judge finds a fault in each conversation that it reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sample_is_only_reported_and_takes_no_verdict() {
+    let server = judged(FOUND).await;
+    let project = project(&server, "judging: {simulator: {sample: 1.0}}\n");
+    let ran = project.succeeds(&["run", "--target", "careful"]);
+    let note = "careful: a judge read a sample of 2 conversations; the simulated user fell out of its role in 2 (role flip 2): 100";
+    assert!(ran.out.contains(note), "{}", ran.out);
+    assert!(ran.out.contains("No verdict is removed."), "{}", ran.out);
+    for row in conversations(&project) {
+        assert!(row.get("_simulator_faults").is_none() && row.get("error").is_none());
+        let check = &row["_simulator_check"];
+        assert_eq!(check["judge"], "scripted-judge");
+        let found = &check["faults"][0];
+        assert_eq!(
+            (&found["fault"], &found["turn"]),
+            (&json!("role_flip"), &json!(1))
+        );
+        assert_eq!(found["text"], row["transcript"][0]["content"]);
+    }
+    let scores = json(&project, "runs/careful/scores.json");
+    for score in scores.as_array().unwrap() {
+        assert!(score["passed"].is_boolean(), "{score}");
+    }
+    let statistics = simulator(&project);
+    assert_eq!(
+        (&statistics["faulty"], &statistics["faults"]),
+        (&json!(0), &json!({}))
+    );
+    let sample = &statistics["sample"];
+    assert_eq!(sample["faults"], json!({"role_flip": 2}));
+    let rate = &sample["faulty"];
+    assert_eq!((&rate["passed"], &rate["rows"]), (&json!(2), &json!(2)));
+    assert!(
+        (rate["lower"].as_f64().unwrap() - 0.025_f64.sqrt()).abs() < 1e-6,
+        "{rate}"
+    );
+    let report = project.read("benchmarks/flattery/report.html");
+    assert!(report.contains("a judge read a sample of 2 conversations"));
+    assert_eq!(project.run(&["validate", "."]).code, 0);
+    // The rows, with what the judge found, are in the journal.
+    let (faults, journal) = events(&project);
+    assert!(faults.is_empty(), "{faults:?}");
+    project.succeeds(&["journal", "check", &journal]);
+    project.succeeds(&["journal", "rebuild", &journal, "--out", "again"]);
+    assert_eq!(
+        project.read("again/runs/careful/conversations.json"),
+        project.read("benchmarks/flattery/runs/careful/conversations.json")
+    );
+    // `aggregate` counts from the tree alone.
+    let ran = project.succeeds(&["aggregate"]);
+    assert!(ran.out.contains(note), "{}", ran.out);
+}
+
+/// The ids of the conversations that a judge read.
+fn sampled(project: &Project) -> Vec<String> {
+    let rows = conversations(project).into_iter();
+    let read = rows.filter(|row| row.get("_simulator_check").is_some());
+    read.map(|row| row["conv_id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sample_is_the_same_rows_in_every_run_and_other_rows_with_another_seed() {
+    let server = judged(r#"{"faults": []}"#).await;
+    let project = project(&server, "judging: {simulator: {sample: 0.5}}\nseed: 1\n")
+        .env("PROBITY_GENERATION__SCENARIOS_PER_METRIC", "12");
+    let planned = project.succeeds(&["plan", "--target", "careful"]);
+    assert!(
+        planned.out.contains("of the user for target careful"),
+        "{}",
+        planned.out
+    );
+    let ran = project.succeeds(&["run", "--target", "careful"]);
+    let first = sampled(&project);
+    assert!((1..12).contains(&first.len()), "{first:?}");
+    assert_eq!(
+        server.stats().by_task.get("user_judge").copied(),
+        Some(first.len().try_into().unwrap())
+    );
+    let note = format!(
+        "careful: a judge read a sample of {} conversations; the simulated user fell out of its role in 0: 0",
+        first.len()
+    );
+    assert!(ran.out.contains(&note), "{}", ran.out);
+
+    // The tree is gone, the replies are in the cache: nothing is requested.
+    let requests = server.stats().requests;
+    fs::remove_dir_all(project.path("benchmarks/flattery/runs")).unwrap();
+    project.succeeds(&["run", "--target", "careful"]);
+    assert_eq!(sampled(&project), first);
+    assert_eq!(server.stats().requests, requests);
+
+    let other = project.env("PROBITY_SEED", "2");
+    other.succeeds(&["run", "--target", "careful"]);
+    assert_ne!(sampled(&other), first);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_of_a_sample_that_cannot_be_called_leaves_the_verdicts() {
+    let fault = "400; task=user_judge".parse().unwrap();
+    let builder = ScriptedServer::builder().fault(fault);
+    let server = builder.start().await.unwrap();
+    let project = project(&server, "judging: {simulator: {sample: 1}}\n");
+    let ran = project.succeeds(&["run", "--target", "careful"]);
+    let note = "careful: the judge of the simulated user gave no answer about a sample of 2 conversations.";
+    assert!(ran.out.contains(note), "{}", ran.out);
+    assert_eq!(
+        simulator(&project)["sample"]["faulty"]["missing"]["failed"],
+        2
+    );
+    let scores = json(&project, "runs/careful/scores.json");
+    for score in scores.as_array().unwrap() {
+        assert!(score["passed"].is_boolean(), "{score}");
+    }
+    // The environment has text: `true` asks about every conversation.
+    let all = project.env("PROBITY_JUDGING__SIMULATOR", "true");
+    let ran = all.run(&["run", "--target", "careful"]);
+    assert_ne!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("of the simulated user"), "{}", ran.err);
+    let wrong = all.env("PROBITY_JUDGING__SIMULATOR", "0.1");
+    let ran = wrong.run(&["run", "--target", "careful"]);
+    assert_eq!(ran.code, 2);
+    let expected = "expected true, false or {sample: 0.1}, found `0.1`";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+    let off = wrong.env("PROBITY_JUDGING__SIMULATOR", "false");
+    off.succeeds(&["run", "--target", "careful"]);
+    assert!(conversations(&off)[0].get("_simulator_check").is_none());
+    let misspelt = self::project(&server, "judging: {simulator: {smaple: 1}}\n");
+    let ran = misspelt.run(&["run", "--target", "careful"]);
+    assert!(
+        ran.code == 2 && ran.err.contains("did you mean `sample`?"),
+        "{}",
+        ran.err
+    );
+}

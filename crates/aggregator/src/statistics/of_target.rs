@@ -30,7 +30,7 @@ impl TargetRows {
             reliability: reliability(&units, &metrics),
             variants: variants(&units, index),
             judge: self.judges.statistics(),
-            simulator: self.simulator().cloned(),
+            simulator: self.simulator(index),
             realism: self.realism.statistics(index),
         }
     }

@@ -5,7 +5,7 @@ use schema::{MetricType, ModelId, NoVerdict, SimulatorStatistics};
 
 use super::{
     ScenarioIndex, Verdicts, judges::JudgeRows, missing::MissingCluster, rate_of_units::RowVerdict,
-    realism::RealismRows,
+    realism::RealismRows, simulator_sample::SimulatorSampleRows,
 };
 use crate::ScoreRow;
 
@@ -19,6 +19,7 @@ pub struct TargetRows {
     /// The scenario and metric of the last row: rows are usually sorted.
     last: Option<(usize, usize)>,
     simulator: Option<SimulatorStatistics>,
+    simulator_sample: SimulatorSampleRows,
     pub(super) realism: RealismRows,
 }
 
@@ -100,6 +101,7 @@ impl TargetRows {
             judges: JudgeRows::default(),
             last: None,
             simulator: None,
+            simulator_sample: SimulatorSampleRows::default(),
             realism: RealismRows::default(),
         }
     }
@@ -110,9 +112,10 @@ impl TargetRows {
         &self.target
     }
 
-    /// Sets how often the simulated user left its role in the conversations of the rows.
-    pub fn set_simulator(&mut self, statistics: SimulatorStatistics) {
-        self.simulator = (!statistics.faults.is_empty()).then_some(statistics);
+    /// Sets how often the simulated user left its role in the conversations of the rows, and what a judge found in a sample of them.
+    pub fn set_simulator(&mut self, statistics: SimulatorStatistics, sample: SimulatorSampleRows) {
+        self.simulator = Some(statistics);
+        self.simulator_sample = sample;
     }
 
     /// Sets the judged realism of the conversations of the rows.
@@ -120,8 +123,15 @@ impl TargetRows {
         self.realism = realism;
     }
 
-    pub(super) fn simulator(&self) -> Option<&SimulatorStatistics> {
-        self.simulator.as_ref()
+    /// `None` if no fault was found and no conversation was sampled.
+    pub(super) fn simulator(&self, index: &ScenarioIndex) -> Option<SimulatorStatistics> {
+        let sample = self.simulator_sample.statistics(index);
+        let statistics = self.simulator.clone()?;
+        let is_known = !statistics.faults.is_empty() || sample.is_some();
+        is_known.then_some(SimulatorStatistics {
+            sample,
+            ..statistics
+        })
     }
 
     /// Counts one row; rows of a scenario and metric come in the order of the samples. `incomplete`: whether a reply of the target in its conversation is empty or cut off.

@@ -74,7 +74,7 @@ impl<'a> ModelRoles<'a> {
         let judges_needed = match runs(Phase::Simulate) {
             _ if runs(Phase::Evaluate) => usize::MAX,
             true if judging.realism => usize::MAX,
-            true if judging.simulator => 1,
+            true if !judging.simulator.is_off() => 1,
             _ => 0,
         };
         let judges = need(judges_needed > 0, "evaluator_model", &models.judges).iter();

@@ -322,7 +322,7 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
         tools: plan_model(parts.tool)?,
         judges: plan_judges(&endpoints, parts)?,
         further_judge_calls: further_judge_calls(settings),
-        judge_users: settings.judging.simulator,
+        judge_users: settings.judging.simulator.share(),
         judge_realism: settings.judging.realism,
         targets: parts
             .targets

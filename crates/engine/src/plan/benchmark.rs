@@ -6,7 +6,7 @@ use super::{
     JUDGE_REPLY, METRICS_REPLY, PROMPT, PlanModel, PlanRow, PlanSettings, Range, SCENARIO_REPLY,
     SCENARIO_TEXT, and_further,
     conversation::{ConversationPlan, Tools},
-    cut, dollars, each, tokens,
+    cut, dollars, each, part_of, tokens,
 };
 use crate::wanted::WantedScenarios;
 
@@ -186,13 +186,12 @@ impl Planner<'_> {
                 &settings.tools,
             );
         }
-        let of_users = settings.judges.first().filter(|_| settings.judge_users);
+        let share = settings.judge_users;
+        let of_users = settings.judges.first().filter(|_| share > 0.0);
         let of_realism = settings.judges.iter().filter(|_| settings.judge_realism);
-        let of_users = of_users.map(|judge| (judge, "the user"));
-        for (judge, what) in of_users
-            .into_iter()
-            .chain(of_realism.map(|judge| (judge, "realism")))
-        {
+        let of_users = of_users.map(|judge| (judge, "the user", part_of(rows, share)));
+        let of_realism = of_realism.map(|judge| (judge, "realism", rows));
+        for (judge, what, rows) in of_users.into_iter().chain(of_realism) {
             let asked = Asked {
                 calls: rows,
                 input: each(rows, conversation.judge_input),
@@ -255,7 +254,7 @@ mod tests {
                 tools: model("w"),
                 judges: vec![model("j")],
                 further_judge_calls: 0.1,
-                judge_users: true,
+                judge_users: 1.0,
                 judge_realism: true,
                 targets: vec![model("t")],
             };

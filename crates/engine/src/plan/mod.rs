@@ -89,8 +89,8 @@ pub struct PlanSettings {
     pub judges: Vec<PlanModel>,
     /// The most calls that a judge makes for a row after the first one, on average.
     pub further_judge_calls: f64,
-    /// Whether the first judge also reads the messages of the simulated user.
-    pub judge_users: bool,
+    /// The share of the conversations, 0 to 1, in which the first judge also reads the messages of the simulated user.
+    pub judge_users: f64,
     /// Whether the judges also rate how realistic each conversation is.
     pub judge_realism: bool,
     /// The systems under test.
@@ -209,6 +209,22 @@ pub(crate) fn each(times: Range<u64>, of: Range<u64>) -> Range<u64> {
     Range {
         low: times.low.saturating_mul(of.low),
         high: times.high.saturating_mul(of.high),
+    }
+}
+
+/// A `share` of the calls in `range`, 0 to 1. Which rows belong to it is not known: at the least it is none of them.
+pub(crate) fn part_of(range: Range<u64>, share: f64) -> Range<u64> {
+    if share >= 1.0 {
+        return range;
+    }
+    let none = Range {
+        high: range.high,
+        low: 0,
+    };
+    let further = and_further(none, share);
+    Range {
+        high: further.high.saturating_sub(range.high),
+        low: 0,
     }
 }
 

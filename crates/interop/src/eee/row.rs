@@ -358,6 +358,9 @@ fn metadata<'a>(
     if !faults.is_empty() {
         texts.add("_simulator_faults", json!(faults).to_string());
     }
+    if let Some(check) = &conversation.simulator_check {
+        texts.add("_simulator_check", json!(check).to_string());
+    }
     if let Some(realism) = &conversation.realism {
         texts.add("_realism", json!(realism).to_string());
     }

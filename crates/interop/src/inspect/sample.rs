@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, io};
 
-use schema::{Conversation, Extra, MetricType, PhaseCost, Realism, Role, Scenario, SimulatorFault};
+use schema::{
+    Conversation, Extra, MetricType, PhaseCost, Realism, Role, Scenario, SimulatorCheck,
+    SimulatorFault,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -201,6 +204,8 @@ struct Metadata<'a> {
     usage: Option<&'a PhaseCost>,
     #[serde(rename = "_simulator_faults", skip_serializing_if = "<[_]>::is_empty")]
     simulator_faults: &'a [SimulatorFault],
+    #[serde(rename = "_simulator_check", skip_serializing_if = "Option::is_none")]
+    simulator_check: Option<&'a SimulatorCheck>,
     #[serde(rename = "_realism", skip_serializing_if = "Option::is_none")]
     realism: Option<&'a Realism>,
     /// The calls to the user model and the judges.
@@ -219,6 +224,7 @@ impl<'a> Metadata<'a> {
             scenario: apart::scenario(&conversation.scenario, &apart::INSPECT),
             usage: conversation.usage.as_ref(),
             simulator_faults: &conversation.simulator_faults,
+            simulator_check: conversation.simulator_check.as_ref(),
             realism: conversation.realism.as_ref(),
             calls: calls.filter(|call| call.by != Asked::Target).collect(),
         }

@@ -227,6 +227,7 @@ fn release_after(body: &EventBody) -> Release {
         | EventBody::TranslatedSutTurn(_)
         | EventBody::TranslatedSutResponse(_)
         | EventBody::ToolAnswered(_)
+        | EventBody::SimulatorChecked(_)
         | EventBody::RealismJudged(_)
         | EventBody::ConversationFinished(_)
         | EventBody::JudgeScored(_)

@@ -63,7 +63,7 @@ pub use published::schema;
 pub use sections::{
     Axis, Budget, CacheSection, Concurrency, Demographics, Generation, HeaderName, JournalSection,
     Judging, Limits, ModelEntries, ModelEntry, ModelTable, PriceEntry, Prompts, Retries, Route,
-    Run, Safety, Settings, SimulatorSection,
+    Run, Safety, Settings, SimulatorJudging, SimulatorSection,
 };
 pub use text::{BaseUrl, Secret, Text};
 pub use tree::Origin;

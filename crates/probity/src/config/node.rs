@@ -20,6 +20,7 @@ use super::{
     error::{ConfigProblem, KeyPlace},
     read::{Problems, ReadError},
     tree::{Data, Value},
+    values::yaml_bool,
     vars::Vars,
 };
 
@@ -206,14 +207,12 @@ impl<'a> Deserializer<'a> for Node<'a> {
         visitor.visit_string(self.scalar(&"text")?)
     }
 
-    /// Accepts all of YAML's spellings.
     fn deserialize_bool<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let expected = &"true or false";
         let text = self.scalar(expected)?;
-        match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => visitor.visit_bool(true),
-            "false" | "no" | "off" | "0" => visitor.visit_bool(false),
-            _ => Err(ReadError::invalid_value(Unexpected::Str(&text), expected)),
+        match yaml_bool(&text) {
+            Some(value) => visitor.visit_bool(value),
+            None => Err(ReadError::invalid_value(Unexpected::Str(&text), expected)),
         }
     }
 

@@ -39,7 +39,8 @@ impl Config {
             tries: defaults.tries,
             prompts: self.prompt_files()?,
             checks: settings.judging.checks(*settings.seed),
-            judge_users: settings.judging.simulator,
+            judge_users: !settings.judging.simulator.is_off(),
+            user_sample: settings.judging.simulator.sample(*settings.seed),
             judge_realism: settings.judging.realism,
         })
     }

@@ -52,6 +52,15 @@ pub fn some_from_text<'de, T: FromText, D: Deserializer<'de>>(
     from_text(deserializer).map(Some)
 }
 
+/// `true` or `false`, in all of YAML's spellings.
+pub fn yaml_bool(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
 macro_rules! deserialized_from_text {
     ($([$($generics:tt)*] $type:ty;)*) => {
         $(impl<'de, $($generics)*> Deserialize<'de> for $type {

@@ -5,7 +5,7 @@ use schema::{Conversation, Extra, Metric, Role, Scenario, TargetRef};
 use serde_json::{Value, json};
 
 /// Keys of rows, here or in an export: metadata with these names are put under `imported`.
-const TAKEN: [&str; 30] = [
+const TAKEN: [&str; 31] = [
     "id",
     "metric_id",
     "metric_name",
@@ -27,6 +27,7 @@ const TAKEN: [&str; 30] = [
     "transcript",
     "error",
     "_simulator_faults",
+    "_simulator_check",
     "_realism",
     "imported",
     "benchmark",

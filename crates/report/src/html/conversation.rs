@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 use interop::{Asked, Call, MessagePosition, Sample, places};
 use schema::{
     Conversation, Extra, FinishReason, JudgeQuote, JudgeVerdict, MetricType, Realism, Role,
-    Scenario, Score, Turn, Usage, base_scenario_id, text::not_blank, transcript_digest,
+    Scenario, Score, SimulatorFault, Turn, Usage, base_scenario_id, text::not_blank,
+    transcript_digest,
 };
 use serde_json::Value;
 
@@ -215,9 +216,15 @@ fn shown(kind: RunKind, score: &Score) -> Option<String> {
     verdict.or_else(graded)
 }
 
+/// The faults that the rules or a judge found, those of a sample included.
+fn all_faults(conversation: &Conversation) -> impl Iterator<Item = &SimulatorFault> {
+    let sampled = conversation.simulator_check.iter();
+    let sampled = sampled.flat_map(|check| &check.faults);
+    conversation.simulator_faults.iter().chain(sampled)
+}
+
 fn faults(conversation: &Conversation) -> Vec<FaultData<'_>> {
-    let faults = conversation.simulator_faults.iter();
-    faults
+    all_faults(conversation)
         .map(|fault| FaultData {
             turn: fault.turn,
             kind: fault.fault.name(),
@@ -262,7 +269,7 @@ fn of_conversation(run: usize, kind: RunKind, conversation: &Conversation) -> Ro
     let transcript = || conversation.transcript.iter();
     let first = transcript().find(said(Role::User));
     let mut faults: Vec<&'static str> = Vec::new();
-    for fault in &conversation.simulator_faults {
+    for fault in all_faults(conversation) {
         if !faults.contains(&fault.fault.name()) {
             faults.push(fault.fault.name());
         }

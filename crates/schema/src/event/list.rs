@@ -18,7 +18,7 @@ use super::{
     TestScored, ToolAnswered, TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse,
     UsingTestItems,
 };
-use crate::{RealismVerdict, SimulatorFault};
+use crate::{RealismVerdict, SimulatorCheck, SimulatorFault};
 
 /// Generates both enums and their functions from `Variant(Struct) = "message" by "Class"::"method"`.
 macro_rules! events {
@@ -178,6 +178,7 @@ events! {
     TranslatedSutTurn(TranslatedSutReply) = "translated sut turn" by "Play"::"target_turn",
     TranslatedSutResponse(TranslatedSutReply) = "translated sut response" by "Play"::"target_turn",
     ToolAnswered(ToolAnswered) = "tool answered" by "Play"::"answer_calls",
+    SimulatorChecked(SimulatorCheck) = "simulator checked" by "ItemGuard"::"simulated",
     RealismJudged(RealismVerdict) = "realism judged" by "ItemGuard"::"simulated",
     ConversationFinished(ConversationFinished) = "conversation finished" by "ItemGuard"::"simulated",
     TranslatedAnnotation(TranslatedAnnotation) = "translated annotation" by "JudgeEvaluator"::"judged",

@@ -63,6 +63,7 @@ pub(super) fn conversation(
         error: finished.error,
         no_verdict: finished.no_verdict,
         simulator_faults: std::mem::take(&mut item.simulator_faults),
+        simulator_check: item.simulator_check.take(),
         realism: (!realism.is_empty()).then(|| Realism::of(realism)),
         usage: finished.usage,
     })

@@ -15,7 +15,7 @@ pub(super) fn number(metadata: &Extra, key: &str) -> Option<u32> {
 
 /// Fields of scenarios and conversations that a text cannot replace. `tools` is one of them: it names tools whose answers are not in
 /// the format, and without answers no conversation can be simulated.
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 24] = [
     "id",
     "metric_id",
     "metric_name",
@@ -36,6 +36,7 @@ const FIELDS: [&str; 23] = [
     "transcript",
     "error",
     "_simulator_faults",
+    "_simulator_check",
     "_realism",
     "_usage",
     "imported",

@@ -29,7 +29,7 @@ pub use cache::CacheSection;
 pub use demographics::{Axis, Demographics};
 pub use generation::Generation;
 pub use journal::JournalSection;
-pub use judging::Judging;
+pub use judging::{Judging, SimulatorJudging};
 pub use limits::Limits;
 pub use model::{HeaderName, ModelEntry, ModelTable, Route};
 pub use models::ModelEntries;
