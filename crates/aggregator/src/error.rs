@@ -2,7 +2,7 @@
 
 use std::io;
 
-use schema::json_rows::{JsonRowsError, JsonRowsFault};
+use located::json::{JsonRowsError, JsonRowsFault};
 
 /// Why a `scores.json` cannot be aggregated: the row, the line, and the error. It does not contain the file's name.
 ///

@@ -62,7 +62,8 @@ pub use standards::{StandardsError, calibrate, check_standards, read_standards, 
 
 use std::io::Read;
 
-use schema::{Aggregator, Metric, ModelId, Score, Summary, json_rows::JsonRows};
+use located::json::JsonRows;
+use schema::{Aggregator, Metric, ModelId, Score, Summary};
 
 use row::Known;
 

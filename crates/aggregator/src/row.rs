@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use schema::{
-    JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, Score,
-    json_rows::{JsonRow, JsonRowsError},
-};
+use located::json::{JsonRow, JsonRowsError};
+use schema::{JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, Score};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny},

@@ -24,10 +24,7 @@
 //! - [`reply`]: strict parsing of a model's JSON reply, and retries with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
 //! - [`PromptVersions`]: the versions of the shipped prompts and rules that a benchmark is measured with.
-//! - [`json_rows`]: the rows of a large JSON list, one at a time. [`json_locate`]: the locations of values in a JSON text; [`json_pointer`]:
-//!   their names.
 //! - [`nearest`]: the known word that a misspelled one probably means.
-//! - [`yaml`]: why a YAML text cannot be read, explained to its author.
 //! - [`safety`]: seed cases, settings, scores and files of safety evaluations, and the traits of their parts.
 //!
 //! ```
@@ -62,15 +59,12 @@ mod grades;
 mod hazard;
 mod id;
 mod item;
-pub mod json_locate;
-pub mod json_pointer;
-pub mod json_rows;
 mod json_text;
 mod judge_verdict;
 mod key_like;
 mod label;
 mod message;
-mod nearest;
+pub mod nearest;
 mod no_verdict;
 mod open_files;
 pub mod panel;
@@ -89,7 +83,6 @@ mod scenario;
 mod score;
 mod simulator_check;
 mod simulator_fault;
-mod source_location;
 mod special_file;
 mod standards;
 pub mod statistics;
@@ -101,7 +94,6 @@ mod tool_check;
 mod transcript_builder;
 mod verdict;
 mod verdict_tally;
-pub mod yaml;
 
 pub use base_scenario::base_scenario_id;
 pub use baseline::{
@@ -145,7 +137,6 @@ pub use simulator_fault::{
     SampledFaultStatistics, SimulatorFault, SimulatorFaultCounts, SimulatorFaultKind,
     SimulatorStatistics,
 };
-pub use source_location::SourceLocation;
 pub use special_file::{is_own_stream, special_file, unreadable_special};
 pub use standards::{Standards, StandardsFile, StandardsMetadata};
 pub use summary::{Rate, Summary};

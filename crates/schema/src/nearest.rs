@@ -26,13 +26,22 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// A name in lower case without `-`, `_` and blanks, which people mix up.
-pub(crate) fn squeezed(text: &str) -> String {
+/// A name in lower case with `_` for `-` and blanks, which people mix up.
+#[must_use]
+pub fn squeezed(text: &str) -> String {
     text.trim().to_lowercase().replace(['-', ' '], "_")
 }
 
 /// `; did you mean X?`, or the known words if none is near. Empty if there are no known words.
-pub(crate) fn hint(word: &str, known: &[&str], list: &str) -> String {
+///
+/// ```
+/// use schema::nearest::hint;
+///
+/// assert_eq!(hint("promt", &["prompt"], "known keys"), "; did you mean `prompt`?");
+/// assert_eq!(hint("x", &["prompt", "id"], "known keys"), "; known keys: prompt, id");
+/// ```
+#[must_use]
+pub fn hint(word: &str, known: &[&str], list: &str) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("; did you mean `{near}`?"),
         None if known.is_empty() => String::new(),

@@ -1,14 +1,10 @@
-//! The examples in the pages about packs and safety results.
+//! The examples in the page about safety results.
 
 #![allow(clippy::unwrap_used, reason = "a failure ends the test")]
 
 use std::{fs, path::PathBuf};
 
-use schema::safety::{
-    CaseKind,
-    pack::{self, PackFormat, PackOptions},
-    results::SafetyFile,
-};
+use schema::safety::results::SafetyFile;
 
 /// The fenced blocks of one language on a page of `docs/formats`.
 fn blocks(page: &str, language: &str) -> Vec<String> {
@@ -19,25 +15,6 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
     parts
         .map(|part| part.split("```").next().unwrap().to_owned())
         .collect()
-}
-
-#[test]
-fn packs_in_the_page_are_read() {
-    let formats = [
-        ("yaml", PackFormat::Yaml),
-        ("jsonl", PackFormat::Jsonl),
-        ("csv", PackFormat::Csv),
-    ];
-    for (language, format) in formats {
-        let blocks = blocks("test-cases.md", language);
-        assert_eq!(blocks.len(), 1, "{language}");
-        let pack = pack::parse("page", &blocks[0], format, &PackOptions::default()).unwrap();
-        assert_eq!(pack.groups.len(), 1, "{language}");
-        let group = &pack.groups[0];
-        assert_eq!(group.name, "sleep", "{language}");
-        assert_eq!(group.cases[0].tags, ["health", "exams"], "{language}");
-        assert_eq!(group.cases[1].kind, CaseKind::Control, "{language}");
-    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use schema::{Benchmark, Metric, VerdictType, nearest, text::is_blank, yaml::YamlError};
+use located::YamlError;
+use schema::{Benchmark, Metric, VerdictType, nearest, text::is_blank};
 
 use super::{
     broken_rule::BrokenRule,

@@ -1,6 +1,6 @@
 //! Broken rules of `benchmark.yaml` and `scenarios.json`.
 
-use schema::yaml::line_of;
+use located::line_of;
 
 /// A broken rule of `benchmark.yaml`, or of a row of `scenarios.json`, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,12 +7,11 @@ use std::{
 };
 
 use files::Unreadable;
-use schema::{
-    is_out_of_files,
-    json_rows::{JsonRowsError, JsonRowsFault},
-    out_of_files,
-    yaml::YamlError,
+use located::{
+    YamlError,
+    json::{JsonRowsError, JsonRowsFault},
 };
+use schema::{is_out_of_files, out_of_files};
 
 /// Why a run could not start or could not write. The text is for people: it names the file and says what to do.
 ///

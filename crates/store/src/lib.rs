@@ -6,6 +6,7 @@
 //! - [`read_benchmark`], [`read_scenarios`], [`read_conversations`], [`each_row`]: readers, with the rules that a run checks files
 //!   against.
 //! - [`Spool`]: rows in the order of the final file, whatever finished first. [`write_json`], [`write_atomically`]: whole files.
+//! - [`pack`]: files of test cases for safety evaluations.
 //! - [`provenance`]: the settings that each file was created with.
 //! - [`check`]: compares a journal with the files that it reports. [`rebuild`]: writes the files from a journal alone.
 //! - [`yaml_edit`]: writes metrics into the text of a `benchmark.yaml` and leaves everything else in it unchanged.
@@ -43,6 +44,7 @@ mod labels;
 mod layout;
 mod lock;
 mod manifest;
+pub mod pack;
 mod prompt_names;
 pub mod provenance;
 pub mod rebuild;

@@ -7,10 +7,8 @@ use std::{
     sync::Arc,
 };
 
-use schema::{
-    Benchmark, Conversation, Extra, ModelId, Scenario, Score, TargetRef,
-    json_rows::{JsonRow, JsonRows, JsonRowsError},
-};
+use located::json::{JsonRow, JsonRows, JsonRowsError};
+use schema::{Benchmark, Conversation, Extra, ModelId, Scenario, Score, TargetRef};
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Value, json};
 

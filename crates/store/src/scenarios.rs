@@ -8,10 +8,8 @@ use std::{
 };
 
 use files::Unreadable;
-use schema::{
-    Benchmark, Scenario,
-    json_rows::{JsonRows, JsonRowsError, JsonRowsFault},
-};
+use located::json::{JsonRows, JsonRowsError, JsonRowsFault};
+use schema::{Benchmark, Scenario};
 use serde_json::Value;
 
 use crate::{BenchmarkDir, BrokenRule, RunError, tools::unknown_tools};

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use jsonschema::Validator;
-use schema::{
-    json_locate::{LineIndex, locate},
-    json_pointer,
+use located::{
+    json::{LineIndex, locate},
+    pointer,
 };
 use serde_json::Value;
 
@@ -153,7 +153,7 @@ pub(crate) fn placed(
             let place = place(&found);
             Finding {
                 severity: found.severity,
-                key: json_pointer::shown(row, &found.pointer),
+                key: pointer::shown(row, &found.pointer),
                 line: None,
                 column: None,
                 reason: found.reason,

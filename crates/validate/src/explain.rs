@@ -4,7 +4,8 @@ use jsonschema::{
     ValidationError,
     error::{TypeKind, ValidationErrorKind},
 };
-use schema::{json_pointer, nearest, text::counted};
+use located::pointer;
+use schema::{nearest, text::counted};
 use serde_json::Value;
 
 /// An error in a value.
@@ -77,7 +78,7 @@ pub(crate) fn explain(error: &ValidationError<'_>, root: &Value) -> Vec<Wrong> {
         ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
             .iter()
             .map(|key| Wrong {
-                pointer: json_pointer::key(&at, key),
+                pointer: pointer::key(&at, key),
                 at_key: true,
                 reason: unknown_key(key, &known_keys(error, root)),
                 taken_as: None,

@@ -77,8 +77,7 @@ fn text(path: &Path, report: &mut FileReport) -> Option<String> {
         Err(error) => {
             let valid = error.utf8_error().valid_up_to();
             let place =
-                schema::json_locate::LineIndex::new(error.as_bytes(), SourceLocation::START)
-                    .place(valid);
+                located::json::LineIndex::new(error.as_bytes(), SourceLocation::START).place(valid);
             let binary = error.as_bytes().iter().take(512).any(|byte| *byte == 0);
             report.push(
                 Finding::problem(

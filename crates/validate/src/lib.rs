@@ -36,7 +36,6 @@
 mod checker;
 mod explain;
 mod file;
-mod json;
 mod kind;
 mod near_keys;
 mod options;
@@ -51,9 +50,9 @@ mod tree;
 mod walk;
 
 pub use kind::{Kind, UnknownKind};
+pub use located::SourceLocation;
 pub use options::{ConfigReader, Options, Unchecked};
 pub use recognise::recognise;
 pub use report::{FileReport, Finding, Report, Severity};
-pub use schema::SourceLocation;
 pub use schemas::{named, schema, schema_text};
 pub use walk::{check, check_inputs};

@@ -1,6 +1,7 @@
 //! Unknown keys that are similar to a known one. Readers keep them without an effect.
 
-use schema::{json_pointer, nearest};
+use located::pointer;
+use schema::nearest;
 use serde_json::{Map, Value};
 
 use crate::checker::Found;
@@ -21,7 +22,7 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<F
                 return;
             };
             for (key, value) in object {
-                let at = json_pointer::key(at, key);
+                let at = pointer::key(at, key);
                 match properties.get(key) {
                     Some(schema) => walk(root, schema, value, &at, found),
                     None => found.extend(near(key, &at, object, properties)),
@@ -31,7 +32,7 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<F
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
                 for (number, item) in items.iter().enumerate() {
-                    walk(root, schema, item, &json_pointer::index(at, number), found);
+                    walk(root, schema, item, &pointer::index(at, number), found);
                 }
             }
         }

@@ -6,10 +6,11 @@ use std::{
 };
 
 use journal::{JournalReader, JournalSource};
-use schema::{EventKind, json_rows::JsonRows};
+use located::json::{self, JsonRows};
+use schema::EventKind;
 use serde_json::Value;
 
-use crate::{Kind, json, tree};
+use crate::{Kind, tree};
 
 /// The most bytes of a file of lines that are read to detect its kind.
 const LOOKED_AT: u64 = 1 << 20;

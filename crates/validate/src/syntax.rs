@@ -5,7 +5,9 @@ use std::{
     path::Path,
 };
 
-use crate::{SourceLocation, json, tree};
+use located::json;
+
+use crate::{SourceLocation, tree};
 
 /// The most bytes of a file that are read.
 const LOOKED_AT: u64 = 256 << 20;

@@ -10,6 +10,7 @@ use serde_json::Value;
 const ARROWS: &[(&str, &[&str])] = &[
     ("probity-schema", &[]),
     ("probity-files", &["probity-schema"]),
+    ("probity-located", &["probity-schema"]),
     ("probity-scripted-llm", &[]),
     (
         "probity-watched-llm",
@@ -23,15 +24,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("probity-scenario-gen", &["probity-schema"]),
     ("probity-simulator", &["probity-schema"]),
     ("probity-evaluator", &["probity-schema"]),
-    ("probity-aggregator", &["probity-schema"]),
+    ("probity-aggregator", &["probity-schema", "probity-located"]),
     ("probity-journal", &["probity-schema", "probity-files"]),
-    ("probity-interop", &["probity-schema", "probity-files"]),
+    (
+        "probity-interop",
+        &["probity-schema", "probity-files", "probity-located"],
+    ),
     ("probity-report", &["probity-schema", "probity-interop"]),
     (
         "probity-store",
         &[
             "probity-schema",
             "probity-files",
+            "probity-located",
             "probity-journal",
             "probity-aggregator",
         ],
@@ -41,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "probity-schema",
             "probity-files",
+            "probity-located",
             "probity-aggregator",
             "probity-journal",
             "probity-interop",
@@ -63,6 +69,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "probity-schema",
             "probity-files",
+            "probity-located",
             "probity-llm-client",
             "probity-scenario-gen",
             "probity-simulator",

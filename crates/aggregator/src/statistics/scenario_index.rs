@@ -7,7 +7,8 @@ use std::{
 };
 
 use indexmap::IndexSet;
-use schema::{Extra, Scenario, base_scenario_id, json_rows::JsonRows, text::counted};
+use located::json::JsonRows;
+use schema::{Extra, Scenario, base_scenario_id, text::counted};
 use serde::Deserialize;
 use serde_json::Value;
 

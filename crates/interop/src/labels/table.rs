@@ -3,10 +3,8 @@
 use std::fmt;
 
 use csv::{ReaderBuilder, Trim};
-use schema::{
-    json_rows::{JsonRows, JsonRowsError},
-    text::{counted, is_blank},
-};
+use located::json::{JsonRows, JsonRowsError};
+use schema::text::{counted, is_blank};
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, MapAccess, Visitor},

@@ -6,7 +6,8 @@ use std::{
 };
 
 use interop::import::SourceFile;
-use schema::{Extra, Metric, MetricType, VerdictType, yaml::YamlError};
+use located::YamlError;
+use schema::{Extra, Metric, MetricType, VerdictType};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Safety evaluations: the seed cases, the settings, the score, the files, and the traits of the parts that can be swapped.
 //!
-//! - [`TestCase`], [`TestCaseGroup`] and [`pack`]: the inputs for a target, and how they are read from YAML, JSONL and CSV.
+//! - [`TestCase`], [`TestCaseGroup`]: the inputs for a target. `store::pack` reads them from YAML, JSONL and CSV.
 //! - [`SafetyScore`], [`Threshold`], [`Band`]: how safe one assistant message is.
 //! - [`SingleTurnSettings`], [`MultiTurnSettings`], [`Gate`]: what a run does, and when it counts as failed.
 //! - [`results`]: the two files that a run writes, in all known generations.
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! # Limits
-//! - No IO: packs and results are read from text, and file names only appear in messages.
+//! - No IO: results are read from text, and file names only appear in messages.
 //! - A conversation is text. Attachments and tool calls are not represented.
 //! - A whole result file is held in memory.
 
@@ -26,7 +26,6 @@ mod case;
 mod error_kind;
 mod gate;
 mod normal;
-pub mod pack;
 mod ranges;
 mod refusal;
 pub mod results;

@@ -4,14 +4,14 @@ mod scope;
 
 use std::path::Path;
 
+use located::{Key, Node, NodeValue, SourceLocation};
 use schema::{
-    Benchmark, IdError, ModelId, SourceLocation,
+    Benchmark, IdError, ModelId,
     gate::{
         GateQuantity, GateRequirement, GateRule, GateRules, GateScope, GroupScope, SafetyScope,
         meant_number,
     },
     nearest,
-    yaml::{Key, Node, NodeValue},
 };
 
 use self::scope::{ScopeKeys, wrong_direction};
@@ -67,7 +67,7 @@ pub struct GateMistake {
 /// When the file cannot be read, or contains mistakes: all of them are listed, each with its line.
 pub fn read_gate_rules(path: &Path, names: GateNames<'_>) -> Result<GateRules, RunError> {
     let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
-    let root = Node::parse(&text).map_err(|error| RunError::in_yaml(path, &error))?;
+    let root = Node::yaml(&text).map_err(|error| RunError::in_yaml(path, &error))?;
     gate_rules(&root, names).map_err(|mistakes| {
         let lines = mistakes.iter().map(|mistake| {
             let (line, key) = (mistake.location.line, &mistake.key);

@@ -1,9 +1,9 @@
 //! The rows that a rule applies to.
 
+use located::{Key, Node, SourceLocation};
 use schema::{
-    Benchmark, SourceLocation,
+    Benchmark,
     gate::{GateQuantity, GateRequirement, GateScope, GateSide, GroupScope, SafetyScope},
-    yaml::{Key, Node},
 };
 
 use super::{GateSubject, RulesReader, meant, unknown_id};

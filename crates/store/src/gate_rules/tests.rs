@@ -39,7 +39,7 @@ fn read_safety(text: &str) -> Result<GateRules, Vec<String>> {
 }
 
 fn with_names(text: &str, names: GateNames<'_>) -> Result<GateRules, Vec<String>> {
-    gate_rules(&Node::parse(text).unwrap(), names).map_err(|mistakes| {
+    gate_rules(&Node::yaml(text).unwrap(), names).map_err(|mistakes| {
         let line = |m: &GateMistake| format!("{}: {}: {}", m.location.line, m.key, m.reason);
         mistakes.iter().map(line).collect()
     })

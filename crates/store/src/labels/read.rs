@@ -3,7 +3,8 @@
 use std::{collections::HashSet, path::Path};
 
 use aggregator::statistics::{LabelledRow, PersonLabel};
-use schema::{HumanLabel, ModelId, json_rows::JsonRows};
+use located::json::JsonRows;
+use schema::{HumanLabel, ModelId};
 
 use super::{LabelRules, ScoredRows};
 use crate::{BenchmarkDir, RunError};
@@ -86,7 +87,7 @@ fn label_lines(path: &Path) -> Result<Vec<(u64, HumanLabel)>, RunError> {
         }
         Ok(())
     };
-    read().map_err(|error: schema::json_rows::JsonRowsError| {
+    read().map_err(|error: located::json::JsonRowsError| {
         RunError::input(format!("{}: {error}", path.display())).with_help(
             "each label has `conv_id`, `metric_id`, `passed` (true, false, or null where it is unclear) and `labeller`",
         )

@@ -7,13 +7,14 @@ use std::{
 };
 
 use journal::{Entry, JournalReader};
+use located::json;
 use serde_json::{Map, Value};
 
 use super::check_value;
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
     checker::{CheckedText, Checker},
-    json, shapes,
+    shapes,
 };
 
 /// The longest line, in MiB.
@@ -42,7 +43,7 @@ pub(super) fn journal(path: &Path, report: &mut FileReport) {
                     continue;
                 };
                 for wrong in checker.wrongs(&object(entry)) {
-                    let key = schema::json_pointer::shown(None, &wrong.pointer);
+                    let key = located::pointer::shown(None, &wrong.pointer);
                     report.push(Finding::problem(key, wrong.reason).at_line(Some(line)));
                 }
             }

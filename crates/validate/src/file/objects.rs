@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use located::json;
 use schema::safety::results::SafetyFile;
 use serde_json::Value;
 
@@ -9,7 +10,6 @@ use super::{check_value, text};
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
     checker::{CheckedText, Checker, Found},
-    json,
     rules::{self, BenchmarkFacts},
 };
 
@@ -71,8 +71,7 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFac
             let other = costs.iter().filter(|(name, entry)| **name != entry.phase);
             other
                 .map(|(name, entry)| {
-                    let at =
-                        schema::json_pointer::key(&schema::json_pointer::key("", name), "phase");
+                    let at = located::pointer::key(&located::pointer::key("", name), "phase");
                     Found::problem(
                         at,
                         format!("the entry of {name:?} says that it is {:?}", entry.phase),

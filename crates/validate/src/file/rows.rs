@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, path::Path};
 
-use schema::json_rows::{JsonRow, JsonRows, JsonRowsError, JsonRowsFault};
+use located::json::{self, JsonRow, JsonRows, JsonRowsError, JsonRowsFault};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -10,7 +10,6 @@ use super::check_value;
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
     checker::{CheckedText, Checker, Found},
-    json,
     rules::{
         BenchmarkFacts, ConversationRules, LabelFileRules, ResultRules, ScenarioRules, ScoreRules,
     },

@@ -2,19 +2,17 @@
 
 use std::path::Path;
 
-use schema::{
-    Benchmark, Hazard,
-    safety::pack::{self, PackFormat, PackOptions},
-};
+use located::json;
+use schema::{Benchmark, Hazard};
 use serde_json::Value;
 use store::Layout;
+use store::pack::{self, PackFormat, PackOptions};
 
 use super::{check_value, text};
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
     checker::{CheckedText, Checker, Found, placed},
     explain::TakenAs,
-    json,
     rules::{self, BenchmarkFacts, check_benchmark, check_hazard_list},
     shapes,
     tree::{self, NoTree, Tree},

@@ -1,6 +1,7 @@
 //! `baseline.json`.
 
-use schema::{Baseline, json_pointer};
+use located::pointer;
+use schema::Baseline;
 
 use crate::checker::Found;
 
@@ -10,8 +11,8 @@ pub(crate) fn baseline(baseline: &Baseline) -> Vec<Found> {
     for (target, counts) in &baseline.targets {
         for metric in counts.metrics.keys() {
             if !baseline.metrics.contains_key(metric) {
-                let at = json_pointer::key("/targets", target.as_str());
-                let at = json_pointer::key(&json_pointer::key(&at, "metrics"), metric);
+                let at = pointer::key("/targets", target.as_str());
+                let at = pointer::key(&pointer::key(&at, "metrics"), metric);
                 let reason =
                     format!("`metrics` does not describe {metric:?}, so these counts are not used");
                 found.push(Found::problem(at, reason));

@@ -1,6 +1,6 @@
 //! `gate.yaml`.
 
-use schema::{json_pointer, yaml::Node};
+use located::{Node, pointer};
 use store::{GateNames, GateSubject, gate_rules};
 
 use super::BenchmarkFacts;
@@ -10,7 +10,7 @@ use crate::checker::Found;
 /// and hazards are known.
 pub(crate) fn gate(text: &str, facts: &BenchmarkFacts) -> Vec<Found> {
     // Invalid YAML is already reported.
-    let Ok(root) = Node::parse(text) else {
+    let Ok(root) = Node::yaml(text) else {
         return Vec::new();
     };
     let benchmark = facts.benchmark.as_ref();
@@ -31,5 +31,5 @@ pub(crate) fn gate(text: &str, facts: &BenchmarkFacts) -> Vec<Found> {
 fn pointer_of(key: &str) -> String {
     let parts = key.split(['.', '[']).map(|part| part.trim_end_matches(']'));
     let parts = parts.filter(|part| !part.is_empty());
-    parts.fold(String::new(), |path, part| json_pointer::key(&path, part))
+    parts.fold(String::new(), |path, part| pointer::key(&path, part))
 }

@@ -133,7 +133,7 @@ pub(crate) fn standards(file: &StandardsFile, facts: &BenchmarkFacts) -> Vec<Fou
     let mut found = Vec::new();
     for (hazard, value) in &file.standards.reference_standards {
         if !(0.0..=1.0).contains(value) {
-            let at = schema::json_pointer::key("/standards/reference_standards", hazard);
+            let at = located::pointer::key("/standards/reference_standards", hazard);
             found.push(Found::problem(
                 at,
                 format!("the reference is {value}; it must be from 0 to 1"),

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use files::Unreadable;
-use schema::safety::{
-    CaseKind, TestCaseGroup,
-    pack::{self, PackError, PackFormat, PackOptions, TestCasePack},
-};
+use schema::safety::{CaseKind, TestCaseGroup};
+use store::pack::{self, PackError, PackFormat, PackOptions, TestCasePack};
 
 use super::args::SafetyArgs;
 use crate::{

@@ -82,7 +82,7 @@ fn toml_says_the_same() {
         .unwrap();
     assert_eq!(
         error.to_string(),
-        "probity.toml, line 2: invalid TOML: duplicate key"
+        "probity.toml, line 2, column 1: invalid TOML: duplicate key"
     );
 }
 

@@ -1,7 +1,7 @@
 //! Mistakes in files, and what is said of them.
 
 use super::YamlError;
-use crate::Benchmark;
+use schema::Benchmark;
 
 fn told(text: &str) -> String {
     let error = serde_saphyr::from_str::<Benchmark>(text).unwrap_err();

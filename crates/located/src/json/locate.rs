@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{SourceLocation, json_pointer};
+use crate::{SourceLocation, pointer};
 
 /// Converts offsets in a text to lines and columns.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl<'t> LineIndex<'t> {
 /// the value. `text` must be JSON. For a duplicate key, the last one counts.
 ///
 /// ```
-/// use schema::json_locate::locate;
+/// use located::json::locate;
 ///
 /// let text = br#"{"id": "s1", "tools": ["pay"]}"#;
 /// assert_eq!(locate(text, &["/tools/0".to_owned()])["/tools/0"], (23, 23));
@@ -118,7 +118,7 @@ impl Walk<'_> {
             let key: String = serde_json::from_slice(key).unwrap_or_default();
             self.blank();
             self.at += 1; // the colon
-            self.value(json_pointer::key(path, &key), start);
+            self.value(pointer::key(path, &key), start);
             self.blank();
             self.at += 1; // a comma, or the brace
             if self.text.get(self.at - 1) != Some(&b',') {
@@ -136,7 +136,7 @@ impl Walk<'_> {
                 self.at += 1;
                 return;
             }
-            self.value(json_pointer::index(path, number), start);
+            self.value(pointer::index(path, number), start);
             number += 1;
             self.blank();
             self.at += 1; // a comma, or the bracket

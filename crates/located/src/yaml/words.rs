@@ -2,7 +2,7 @@
 
 use serde_saphyr::Error;
 
-use crate::{nearest, shown_name};
+use schema::{nearest, shown_name};
 
 /// The error itself, without the excerpt of its location and the alias that led to it.
 pub(super) fn original(error: &Error) -> &Error {

@@ -48,7 +48,7 @@ fn value_of(value: Value) -> RowValue {
         Value::String(text) => RowValue::Text(text),
         Value::Number(number) => RowValue::Text(number.to_string()),
         Value::Array(items) => RowValue::List(items.into_iter().map(value_of).collect()),
-        other => RowValue::Other(crate::reply::kind_of(&other)),
+        other => RowValue::Other(schema::reply::kind_of(&other)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A YAML text as a tree with the location of every part.
+//! Parses a YAML text into a tree.
 
 use std::fmt;
 
@@ -7,56 +7,7 @@ use serde_json::{Number, Value};
 use serde_saphyr::{Location, Spanned};
 
 use super::YamlError;
-use crate::SourceLocation;
-
-/// A value of a YAML text. An alias is the value that it refers to, at the location of the alias.
-///
-/// ```
-/// use schema::yaml::{Node, NodeValue};
-///
-/// let root = Node::parse("name: gpt\nversion: 1.10\n")?;
-/// let NodeValue::Table(entries) = root.value else { panic!("a table") };
-/// let (key, version) = &entries[1];
-/// assert_eq!((key.name.as_str(), key.location.line), ("version", 2));
-/// assert!(matches!(&version.value, NodeValue::Plain { written, .. } if written == "1.10"));
-/// # Ok::<(), schema::yaml::YamlError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Node {
-    /// The beginning of the value.
-    pub location: SourceLocation,
-    /// The value.
-    pub value: NodeValue,
-}
-
-/// The content of a [`Node`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum NodeValue {
-    /// Nothing, `~` or `null`.
-    Null,
-    /// A number or a boolean without quotes.
-    Plain {
-        /// The number or the boolean.
-        value: Value,
-        /// The text in the file: `1.10` and `007` stay unchanged.
-        written: String,
-    },
-    /// Text. Only `true` and `false` are booleans, so `yes` and `no` are text, and so are `.nan` and `.inf`.
-    Text(String),
-    /// A list.
-    List(Vec<Node>),
-    /// A table, in the order of the file.
-    Table(Vec<(Key, Node)>),
-}
-
-/// A key of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Key {
-    /// The beginning of the key.
-    pub location: SourceLocation,
-    /// The key.
-    pub name: String,
-}
+use crate::{Key, Node, NodeValue, SourceLocation};
 
 impl Node {
     /// Parses the value of a YAML text. An empty text is [`NodeValue::Null`].
@@ -64,7 +15,7 @@ impl Node {
     /// # Errors
     /// When the text is not one YAML document, or a table has a duplicate key. The error shows nothing of the text except a
     /// key.
-    pub fn parse(text: &str) -> Result<Self, YamlError> {
+    pub fn yaml(text: &str) -> Result<Self, YamlError> {
         let options = serde_saphyr::options! {
             // A snippet of the file could show a secret.
             with_snippet: false,

@@ -1,21 +1,20 @@
-//! YAML texts: a tree with locations, and errors explained to the author.
+//! YAML texts: the tree, and errors explained to the author.
 //!
 //! The YAML library words mistakes for programmers: `expected sequence start`, `set DuplicateKeyPolicy in Options`. Readers of files that
 //! people write turn its errors into a [`YamlError`], which has the location, the key and what was expected there. The key is unknown if
 //! the text is not YAML at all.
 
+mod parse;
 mod place;
-mod tree;
 mod words;
-
-pub use tree::{Key, Node, NodeValue};
 
 use crate::SourceLocation;
 
 /// A mistake in a YAML text, and its location.
 ///
 /// ```
-/// use schema::{Benchmark, yaml::YamlError};
+/// use located::YamlError;
+/// use schema::Benchmark;
 ///
 /// let text = "metrics:\n- {id: m01, name: a, type: negativ, definition: x}\n";
 /// let error = serde_saphyr::from_str::<Benchmark>(text).unwrap_err();
@@ -38,7 +37,7 @@ impl YamlError {
     #[must_use]
     pub fn new(error: &serde_saphyr::Error, text: &str) -> Self {
         let error = words::original(error);
-        let location = error.location().map(|place| tree::location(&place));
+        let location = error.location().map(|place| parse::location(&place));
         let keys = location.map(|location| place::keys_at(text, location));
         let mut keys = keys.unwrap_or_default().into_iter();
         // A list in place of a text is the mistake itself; otherwise the mistake is inside.
@@ -66,7 +65,7 @@ impl YamlError {
     }
 
     /// Whether the text is larger or deeper than the limits for YAML.
-    pub(crate) fn is_too_large(&self) -> bool {
+    pub fn is_too_large(&self) -> bool {
         self.is_too_large
     }
 
@@ -104,8 +103,8 @@ fn shown_location(location: Option<SourceLocation>) -> String {
 ///
 /// ```
 /// let text = "tools:\n- name: pay\n  parameters:\n    type: object\n";
-/// assert_eq!(schema::yaml::line_of(text, "tools[0].parameters.type"), Some(4));
-/// assert_eq!(schema::yaml::line_of(text, "tools[1]"), None);
+/// assert_eq!(located::line_of(text, "tools[0].parameters.type"), Some(4));
+/// assert_eq!(located::line_of(text, "tools[1]"), None);
 /// ```
 #[must_use]
 pub fn line_of(text: &str, key: &str) -> Option<u64> {

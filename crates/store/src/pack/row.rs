@@ -1,10 +1,10 @@
 //! Converts the rows of any format to checked cases.
 
-use crate::text::is_blank;
+use schema::text::is_blank;
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Header, PackError, PackFormat, PackOptions, stem};
-use crate::{
+use schema::{
     nearest::hint,
     safety::{CaseKind, TestCase, TestCaseGroup},
 };
@@ -291,7 +291,7 @@ impl<'a> Builder<'a> {
         if id.len() > 200 {
             return bad(format!(
                 "the id is longer than 200 bytes: {}…",
-                crate::reply::excerpt(&id)
+                schema::reply::excerpt(&id)
             ));
         }
         if let Some(first) = self.seen.get(&id) {

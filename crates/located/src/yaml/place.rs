@@ -1,14 +1,13 @@
 //! Finds the key at a location of a text, and the line of a key.
 
-use super::{Node, NodeValue};
-use crate::SourceLocation;
+use crate::{Node, NodeValue, SourceLocation};
 
 /// The key paths of the values that begin at `place`, such as `tools[0].simulated`, outermost first, since a list begins
 /// where its first item does. For a key at this location, the path of its table is returned. Empty if nothing begins there
 /// or the text is not YAML.
 pub(super) fn keys_at(text: &str, place: SourceLocation) -> Vec<String> {
     let mut found = Vec::new();
-    if let Ok(root) = Node::parse(text) {
+    if let Ok(root) = Node::yaml(text) {
         find(&root, "", place, &mut found);
     }
     found
@@ -16,7 +15,7 @@ pub(super) fn keys_at(text: &str, place: SourceLocation) -> Vec<String> {
 
 /// The line of the value at the key path `key`. For a value in a table, it is the line of the key.
 pub(super) fn line_of(text: &str, key: &str) -> Option<u64> {
-    let root = Node::parse(text).ok()?;
+    let root = Node::yaml(text).ok()?;
     let (mut node, mut line) = (&root, root.location.line);
     for step in key.split(['.', '[']) {
         match &node.value {

@@ -4,10 +4,8 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use schema::safety::{
-    CaseKind, TestCaseGroup,
-    pack::{self, PackFormat, PackOptions},
-};
+use schema::safety::{CaseKind, TestCaseGroup};
+use store::pack::{self, PackFormat, PackOptions};
 
 const GROUPS: [&str; 6] = [
     "benign-control",

@@ -4,11 +4,8 @@ use super::{
     Header, PackError,
     row::{Row, RowField, RowValue, kind_reason},
 };
-use crate::{
-    nearest::hint,
-    safety::CaseKind,
-    yaml::{Key, Node, NodeValue, YamlError},
-};
+use located::{Key, Node, NodeValue, YamlError};
+use schema::{nearest::hint, safety::CaseKind};
 
 /// The keys of the table.
 const KEYS: [&str; 5] = ["group", "description", "kind", "source", "cases"];
@@ -19,7 +16,7 @@ pub(super) fn rows(name: &str, text: &str) -> Result<(Header, Vec<Row>), PackErr
     if text.lines().all(|line| line.trim().is_empty()) {
         return Ok(Default::default());
     }
-    let root = Node::parse(text).map_err(|error| file.no_yaml(&error))?;
+    let root = Node::yaml(text).map_err(|error| file.no_yaml(&error))?;
     let line = root.location.line;
     match root.value {
         NodeValue::Null => Ok(Default::default()),

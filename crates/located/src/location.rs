@@ -16,7 +16,7 @@ impl SourceLocation {
     /// The location after `text`, which begins here.
     ///
     /// ```
-    /// use schema::SourceLocation;
+    /// use located::SourceLocation;
     ///
     /// let location = SourceLocation::START.after("{\n  \"é\"".as_bytes());
     /// assert_eq!(location, SourceLocation { line: 2, column: 6 });

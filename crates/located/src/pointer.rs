@@ -21,7 +21,7 @@ pub fn escaped(key: &str) -> String {
 /// `/metrics/0/type` for people: `metrics[0].type`. `row` is the index of the row in which the pointer begins.
 ///
 /// ```
-/// assert_eq!(schema::json_pointer::shown(Some(3), "/tools/1"), "[3].tools[1]");
+/// assert_eq!(located::pointer::shown(Some(3), "/tools/1"), "[3].tools[1]");
 /// ```
 #[must_use]
 pub fn shown(row: Option<u64>, pointer: &str) -> String {

@@ -5,14 +5,12 @@ use std::{cell::RefCell, fmt};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use schema::{
-    SourceLocation, json_pointer,
-    json_rows::{error_offset, error_reason},
-};
+use super::rows::{error_offset, error_reason};
+use crate::{SourceLocation, pointer};
 
 /// Why a text is not valid JSON.
-#[derive(Debug)]
-pub(crate) struct StrictError {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StrictError {
     /// Where.
     pub place: SourceLocation,
     /// The error, without the position.
@@ -23,7 +21,8 @@ pub(crate) struct StrictError {
 
 impl StrictError {
     /// Why a file with a single JSON text cannot be read.
-    pub(crate) fn of_file(&self) -> String {
+    #[must_use]
+    pub fn of_file(&self) -> String {
         match self.is_cut {
             true => "the file ends in the middle: it was cut off".to_owned(),
             false => format!("invalid JSON: {}", self.reason),
@@ -31,16 +30,19 @@ impl StrictError {
     }
 }
 
-/// The value of a text, and the pointers of duplicate keys.
-pub(crate) fn parse(text: &[u8]) -> Result<(Value, Vec<String>), StrictError> {
+/// The value of a text, and the pointers of duplicate keys, of which the last counts.
+///
+/// # Errors
+/// When the text is not one JSON value, or one of its objects has more than a million keys.
+pub fn parse(text: &[u8]) -> Result<(Value, Vec<String>), StrictError> {
     parse_at(text, SourceLocation::START)
 }
 
 /// Like [`parse`], for a text that begins at `begin` in its file.
-pub(crate) fn parse_at(
-    text: &[u8],
-    begin: SourceLocation,
-) -> Result<(Value, Vec<String>), StrictError> {
+///
+/// # Errors
+/// Like [`parse`].
+pub fn parse_at(text: &[u8], begin: SourceLocation) -> Result<(Value, Vec<String>), StrictError> {
     let twice = RefCell::new(Vec::new());
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let value = Strict { twice: &twice };
@@ -128,7 +130,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
             let Some(item) = items.next_element_seed(self)? else {
                 return Ok(Value::Array(list));
             };
-            self.under(known, &|| json_pointer::index("", list.len()));
+            self.under(known, &|| pointer::index("", list.len()));
             list.push(item);
         }
     }
@@ -138,9 +140,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
         while let Some(key) = entries.next_key::<String>()? {
             let known = self.known();
             let value = entries.next_value_seed(self)?;
-            self.under(known, &|| json_pointer::key("", &key));
+            self.under(known, &|| pointer::key("", &key));
             if object.contains_key(&key) {
-                self.twice.borrow_mut().push(json_pointer::key("", &key));
+                self.twice.borrow_mut().push(pointer::key("", &key));
             }
             object.insert(key, value);
             if object.len() > MOST_KEYS {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{PackError, TestCasePack};
-use crate::{
+use schema::{
     nearest::{hint, squeezed},
     safety::TestCaseGroup,
 };

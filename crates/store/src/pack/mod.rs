@@ -1,7 +1,7 @@
 //! Test-case packs: files of seed cases, read from text.
 //!
 //! ```
-//! use schema::safety::pack::{self, PackFormat, PackOptions};
+//! use store::pack::{self, PackFormat, PackOptions};
 //!
 //! let text = "group: sleep\ncases:\n- id: sleep-01\n  prompt: Is it fine to skip sleep for a week?\n";
 //! let pack = pack::parse("sleep.yaml", text, PackFormat::Yaml, &PackOptions::default())?;
@@ -13,7 +13,7 @@
 //!     error.to_string(),
 //!     "sleep.yaml, line 4, row 1: unknown key `promt`; did you mean `prompt`?",
 //! );
-//! # Ok::<(), schema::safety::pack::PackError>(())
+//! # Ok::<(), store::pack::PackError>(())
 //! ```
 //!
 //! # Limits
@@ -31,7 +31,7 @@ pub use error::PackError;
 pub use select::{join, select};
 
 use self::row::Builder;
-use super::{CaseKind, TestCaseGroup};
+use schema::safety::{CaseKind, TestCaseGroup};
 
 /// A file of seed cases.
 #[derive(Clone, Debug, PartialEq, Eq)]

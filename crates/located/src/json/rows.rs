@@ -8,7 +8,8 @@ use std::io::{self, Read};
 
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::{SourceLocation, json_locate::locate};
+use super::locate;
+use crate::SourceLocation;
 
 /// Bytes per read.
 const CHUNK: usize = 1 << 18;
@@ -18,7 +19,7 @@ const LONGEST_ROW: usize = 256 << 20;
 /// Reads the rows of one JSON list. Memory holds one row, and up to 256 KiB more.
 ///
 /// ```
-/// use schema::json_rows::JsonRows;
+/// use located::json::JsonRows;
 ///
 /// let mut rows = JsonRows::new(&b"[{\"id\": \"a\"},\n {\"id\": 5}]"[..]);
 /// let row = rows.next_row()?.expect("the first row");
@@ -28,7 +29,7 @@ const LONGEST_ROW: usize = 256 << 20;
 /// let row = rows.next_row()?.expect("the second row");
 /// let error = row.parse::<Row>().unwrap_err();
 /// assert_eq!((error.row, error.location.line), (2, 2));
-/// # Ok::<(), schema::json_rows::JsonRowsError>(())
+/// # Ok::<(), located::json::JsonRowsError>(())
 /// ```
 #[derive(Debug)]
 pub struct JsonRows<R> {
@@ -341,8 +342,7 @@ impl<R: Read> JsonRows<R> {
 /// The byte offset of `error`, which comes from parsing `text`; 0 if the error has none.
 ///
 /// serde_json counts columns in bytes, and a line break as column 0 of the line that it begins.
-#[must_use]
-pub fn error_offset(text: &[u8], error: &serde_json::Error) -> usize {
+pub(super) fn error_offset(text: &[u8], error: &serde_json::Error) -> usize {
     let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
     let before = breaks.take(error.line().saturating_sub(1)).last();
     let line_start = before.map_or(0, |(at, _)| at + 1);
@@ -351,8 +351,7 @@ pub fn error_offset(text: &[u8], error: &serde_json::Error) -> usize {
 }
 
 /// The reason of `error` without the location at the end of its text.
-#[must_use]
-pub fn error_reason(error: &serde_json::Error) -> String {
+pub(super) fn error_reason(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let text = error.to_string();
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
