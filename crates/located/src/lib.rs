@@ -3,7 +3,7 @@
 //! - [`Node`]: a YAML or TOML text as a tree with locations. [`YamlError`] and [`TomlError`] say why there is none; a [`YamlError`] also
 //!   explains why a typed read of a YAML text failed.
 //! - [`json`]: the rows of a large JSON list one at a time, a JSON value with its duplicate keys, and the locations of values.
-//! - [`pointer`]: the names of values in a text, for programs and for people.
+//! - [`mod@pointer`]: the names of values in a text, for programs and for people.
 //!
 //! ```
 //! use located::{Node, NodeValue};
