@@ -47,7 +47,9 @@ fn repair_file(path: &Path) -> Result<(), CacheError> {
     let sqlite = |source| CacheError::sqlite(path, source);
     let mut connection = connect(path, OpenFlags::empty()).map_err(sqlite)?;
     match identify(&connection, path)? {
-        Owner::Probity { .. } => repair::repair(&mut connection, path).map_err(sqlite),
+        Owner::Probity { .. } => repair::repair(&mut connection, path)
+            .map(|_lost| ())
+            .map_err(sqlite),
         Owner::Nobody => Err(CacheError::Foreign {
             path: path.to_owned(),
         }),

@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod flight;
 mod key;
+mod pages;
 mod prune;
 mod repair;
 mod row;

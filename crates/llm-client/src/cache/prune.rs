@@ -75,8 +75,8 @@ impl SqliteStore {
     pub fn prune(path: &Path, filter: &PruneFilter, dry_run: bool) -> Result<Pruned, CacheError> {
         let sqlite = |error| CacheError::sqlite(path, error);
         let file_before = file_bytes(path);
-        let counted = |rows: Vec<i64>, bytes| Pruned {
-            rows: rows.len() as u64,
+        let counted = |rows: u64, bytes| Pruned {
+            rows,
             bytes,
             file_before,
             file_after: file_before,
@@ -86,27 +86,27 @@ impl SqliteStore {
             let connection = file::open_reader(path).map_err(sqlite)?;
             file::identify(&connection, path)?;
             let matching = matching(&connection, filter).map_err(sqlite)?;
-            return Ok(counted(matching.rows, matching.bytes));
+            return Ok(counted(matching.count(), matching.bytes));
         }
         let mut connection = file::open(path)?;
-        let removed = remove(&mut connection, filter);
-        let is_damaged = match &removed {
-            Ok(matching) => matching.walked != Walked::Whole,
-            Err(error) => is_damage(error),
-        };
-        let Matching { rows, bytes, .. } = match is_damaged {
-            // A row is in a page that cannot be read; the repair leaves it out.
-            true => {
-                let found = removed.or_else(|_| matching(&connection, filter));
-                repair::repair(&mut connection, path).map_err(sqlite)?;
-                remove(&mut connection, filter).map_err(sqlite)?;
-                found.map_err(sqlite)?
+        let (rows, bytes) = match remove(&mut connection, filter) {
+            Ok(Some(removed)) => (removed.count(), removed.bytes),
+            Err(error) if !is_damage(&error) => return Err(sqlite(error)),
+            // Rows are in pages that cannot be read. The repair saves those that are intact, and leaves the others out.
+            Ok(None) | Err(_) => {
+                let lost = repair::repair(&mut connection, path).map_err(sqlite)?;
+                let removed = remove(&mut connection, filter).map_err(sqlite)?;
+                let (rows, bytes) =
+                    removed.map_or((0, 0), |removed| (removed.count(), removed.bytes));
+                match filter.matches(None) {
+                    true => (rows + lost, bytes),
+                    false => (rows, bytes),
+                }
             }
-            false => removed.map_err(sqlite)?,
         };
-        let unshrunk = match rows.is_empty() {
-            true => None,
-            false => shrink(&mut connection, path).err(),
+        let unshrunk = match rows {
+            0 => None,
+            _ => shrink(&mut connection, path).err(),
         };
         Ok(Pruned {
             unshrunk,
@@ -125,6 +125,12 @@ struct Matching {
     walked: Walked,
 }
 
+impl Matching {
+    fn count(&self) -> u64 {
+        self.rows.len() as u64
+    }
+}
+
 fn matching(connection: &Connection, filter: &PruneFilter) -> rusqlite::Result<Matching> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     let walked = repair::walk(connection, |number, row| {
@@ -141,17 +147,20 @@ fn matching(connection: &Connection, filter: &PruneFilter) -> rusqlite::Result<M
     })
 }
 
-/// Removes the rows that match, all or none.
-fn remove(connection: &mut Connection, filter: &PruneFilter) -> rusqlite::Result<Matching> {
+/// Removes the rows that match, all or none. `None`: not all pages can be read, and nothing is removed.
+fn remove(connection: &mut Connection, filter: &PruneFilter) -> rusqlite::Result<Option<Matching>> {
     let transaction = file::begin(connection)?;
     let matching = matching(&transaction, filter)?;
+    if matching.walked != Walked::Whole {
+        return Ok(None);
+    }
     let mut delete = transaction.prepare("DELETE FROM replies WHERE rowid = ?1")?;
     for row in &matching.rows {
         delete.execute([row])?;
     }
     drop(delete);
     transaction.commit()?;
-    Ok(matching)
+    Ok(Some(matching))
 }
 
 /// Rewrites the file without the free space in it. SQLite writes a copy of the content into the folder for temporary files,

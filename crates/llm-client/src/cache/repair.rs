@@ -1,7 +1,7 @@
 //! Saves the readable part of a damaged file.
 
 use std::{
-    ops::Range,
+    ops::{ControlFlow, Range},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -13,16 +13,17 @@ use super::{
     bounds::{self, KEY},
     earlier::Layout,
     error::{is_damage, is_too_long},
-    file,
+    file, pages,
     row::{CREATE, Row},
 };
 
 /// The most copies of damaged files that are left beside a cache.
 const MOST_COPIES: u32 = 9;
 
-/// Builds a new table of all rows that can be read and are intact. Other processes may have the file open meanwhile. Lost
-/// replies are requested again when they are needed. If any are lost, a copy of the damaged file is left beside it.
-pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Result<()> {
+/// Builds a new table of all rows that are intact: those that SQLite can read, then those in pages that it does not find. Other processes may have the file open meanwhile. Lost
+/// replies are requested again when they are needed. If SQLite does not find all rows, a copy of the damaged file is left beside it. Returns how
+/// many replies are known to be lost.
+pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Result<u64> {
     let transaction = file::begin(connection)?;
     // This connection reads the state before the transaction, and its errors do not end the transaction.
     let damaged = file::open_reader(path)?;
@@ -34,22 +35,25 @@ pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Resu
     transaction.pragma_update(None, "writable_schema", false)?;
     forgotten?;
     transaction.execute_batch(CREATE)?;
-    let (mut kept, mut lost) = (0, 0);
+    let mut lost: u64 = 0;
     let walked = walk(&damaged, |_, row| match row {
         // Of two rows under one key the first is kept.
-        Some(row) => {
-            kept += 1;
-            row.insert(&transaction, i64::MIN)
-        }
+        Some(row) => row.insert(&transaction, i64::MIN),
         None => {
             lost += 1;
             Ok(())
         }
     })?;
-    let copied = match lost > 0 || walked != Walked::Whole {
-        true => copy_beside(&damaged, path),
-        false => None,
-    };
+    let mut kept = count(&transaction)?;
+    let mut copied = None;
+    if lost > 0 || walked != Walked::Whole {
+        copied = copy_beside(&damaged, path);
+        let until = Instant::now() + bounds::most_time(&damaged)?;
+        // The copy has what the write-ahead log of the damaged file holds, too.
+        save_from_pages(copied.as_deref().unwrap_or(path), &transaction, until)?;
+        let found = count(&transaction)?.saturating_sub(kept);
+        (kept, lost) = (kept + found, lost.saturating_sub(found));
+    }
     file::mark(&transaction)?;
     transaction.commit()?;
     drop(damaged);
@@ -69,7 +73,29 @@ pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Resu
     );
     // If there is no room for it, or another process holds the file, the file only stays larger than necessary.
     let _ = vacuum(connection);
-    Ok(())
+    Ok(lost)
+}
+
+/// Stores the intact rows in the pages of the file at `path` that are not stored yet. Of several copies of a row, the newest is kept.
+fn save_from_pages(path: &Path, to: &Connection, until: Instant) -> rusqlite::Result<()> {
+    let mut stored = Ok(());
+    let read = pages::rows(path, |row| {
+        stored = row.insert(to, row.created);
+        match stored.is_err() || Instant::now() > until {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    if let Err(error) = read {
+        tracing::debug!(%error, "not all pages of the damaged response cache are read");
+    }
+    stored
+}
+
+/// The number of replies in the table.
+fn count(connection: &Connection) -> rusqlite::Result<u64> {
+    let count: i64 = connection.query_row("SELECT count(*) FROM replies", [], |row| row.get(0))?;
+    Ok(count.unsigned_abs())
 }
 
 /// Rewrites the file without the free space in it.
