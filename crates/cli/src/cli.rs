@@ -12,6 +12,7 @@ use crate::commands::{
     BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, GateArgs, ImportArgs,
     JournalCommand, JudgeCheckArgs, LabelArgs, ReportArgs, SafetyCommand, ValidateArgs, ViewArgs,
 };
+use crate::completion;
 use crate::flags::{
     AggregateArgs, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, RunArgs, ScenariosArgs,
 };
@@ -123,6 +124,7 @@ pub enum Command {
     /// Simulate the scenarios with the targets
     Simulate(PlayArgs),
     /// Judge the conversations
+    #[command(mut_arg("targets", |arg| arg.add(completion::targets_to_judge())))]
     Evaluate(JudgeArgs),
     /// Aggregate the scores into results.json
     Aggregate(AggregateArgs),

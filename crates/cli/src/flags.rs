@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use probity::PromptChoice;
 
-use crate::config::Flag;
+use crate::{completion, config::Flag};
 
 /// The flags of a command on benchmarks. Flags that the command does not have are unset.
 #[derive(Clone, Debug, Default)]
@@ -99,7 +99,7 @@ impl Overrides {
 #[derive(Clone, Debug, Default, Args)]
 pub struct BenchmarkSelection {
     /// Benchmarks by name: folders in the benchmarks folder, or shipped ones
-    #[arg(value_name = "BENCHMARK", conflicts_with = "all")]
+    #[arg(value_name = "BENCHMARK", add = completion::benchmarks_and_shipped(), conflicts_with = "all")]
     pub names: Vec<String>,
     /// Every benchmark in the folder
     #[arg(long)]
@@ -113,7 +113,7 @@ pub struct BenchmarkSelection {
 #[derive(Clone, Debug, Default, Args)]
 pub struct Targets {
     /// Only this system under test, by its id; can be repeated
-    #[arg(long = "target", value_name = "ID")]
+    #[arg(long = "target", value_name = "ID", add = completion::configured_targets())]
     targets: Vec<String>,
 }
 
@@ -311,6 +311,9 @@ pub struct PlanArgs {
     turns: Turns,
     #[command(flatten)]
     prompts: PromptArgs,
+    /// What it takes to call the targets again, with the replies of users and judges where their input does not change
+    #[arg(long, help_heading = OVER)]
+    fresh_targets: bool,
     /// The most dollars that the run may spend
     #[arg(long, value_name = "DOLLARS", value_parser = dollars, allow_negative_numbers = true, help_heading = OVER)]
     max_cost: Option<f64>,
@@ -442,6 +445,7 @@ impl From<PlanArgs> for PhaseArgs {
             overrides: Overrides {
                 num_samples: args.samples.num_samples,
                 turns: args.turns.turns,
+                fresh_targets: args.fresh_targets,
                 max_cost: args.max_cost,
                 ..Overrides::default()
             },

@@ -22,6 +22,7 @@
 mod benchmarks;
 mod cli;
 mod commands;
+mod completion;
 mod config;
 mod exit;
 mod flags;

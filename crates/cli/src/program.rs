@@ -7,7 +7,7 @@ use probity::{Models, Phases};
 
 use crate::{
     cli::{Cli, command, parse},
-    commands, open_files,
+    commands, completion, open_files,
 };
 
 /// Replaces shipped phases by custom ones. It also gets the models of the run. It is called once for each run, and a second time to
@@ -70,6 +70,9 @@ impl Program {
         let arguments: Vec<OsString> = env::args_os().collect();
         let more = self.more.iter().map(|(command, _)| command.clone());
         let line = command(&self.name, more);
+        if let Some(exit) = completion::answer(&line) {
+            return exit;
+        }
         let matches = match parse(line.clone(), &arguments) {
             Ok(matches) => matches,
             Err(error) => error.exit(),

@@ -65,24 +65,6 @@ fn a_file_made_by_init_names_the_program() {
 }
 
 #[test]
-fn bash_accepts_the_completion_script_and_it_names_the_program() {
-    let folder = tempfile::tempdir().unwrap();
-    let named = folder.path().join("gauge");
-    fs::copy(env!("CARGO_BIN_EXE_probity"), &named).unwrap();
-    let done = run(&named, folder.path(), &["completions", "bash"]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
-    let script = text(&done.stdout);
-    assert!(script.contains("complete -F _gauge"), "{script}");
-    for word in ["gen-scenarios", "--max-cost", "completions"] {
-        assert!(script.contains(word), "no {word} in {script}");
-    }
-    fs::write(folder.path().join("script"), script).unwrap();
-    let checked = run(Path::new("bash"), folder.path(), &["-n", "script"]);
-    assert!(checked.status.success(), "{}", text(&checked.stderr));
-    assert_eq!(text(&checked.stderr), "");
-}
-
-#[test]
 fn each_command_has_a_manual_page_named_after_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let probity = Path::new(env!("CARGO_BIN_EXE_probity"));
@@ -107,15 +89,4 @@ fn each_command_has_a_manual_page_named_after_the_program() {
         "{}",
         text(&done.stderr)
     );
-}
-
-#[test]
-fn every_shell_has_a_completion_script() {
-    let folder = tempfile::tempdir().unwrap();
-    let probity = Path::new(env!("CARGO_BIN_EXE_probity"));
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let done = run(probity, folder.path(), &["completions", shell]);
-        assert!(done.status.success(), "{shell}: {}", text(&done.stderr));
-        assert!(text(&done.stdout).contains("probity"), "{shell}");
-    }
 }

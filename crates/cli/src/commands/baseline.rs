@@ -10,6 +10,7 @@ use serde_json::json;
 use super::{Context, safety_files};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
+    completion,
     exit::{Exit, Failure},
 };
 
@@ -17,13 +18,13 @@ use crate::{
 #[derive(Clone, Debug, Args)]
 pub struct BaselineArgs {
     /// The benchmark by name
-    #[arg(value_name = "BENCHMARK", required_unless_present = "safety")]
+    #[arg(value_name = "BENCHMARK", add = completion::benchmarks(), required_unless_present = "safety")]
     name: Option<String>,
     /// Result files of safety evaluations of one kind, instead of a benchmark
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "name")]
     safety: Vec<PathBuf>,
     /// Only this target, by its id in the tree; can be repeated
-    #[arg(long = "target", value_name = "ID")]
+    #[arg(long = "target", value_name = "ID", add = completion::simulated_targets())]
     targets: Vec<String>,
     /// The file to write [default: baseline.json in the folder of the benchmark; with --safety safety-single-turn-baseline.json or
     /// safety-multi-turn-baseline.json here]

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::Context;
 use crate::{
     benchmarks::{one_benchmark, target_ids},
+    completion,
     exit::{Exit, Failure},
     flags::Overrides,
 };
@@ -18,10 +19,10 @@ use crate::{
 #[derive(Clone, Debug, Args)]
 pub struct CalibrateArgs {
     /// The benchmark by name
-    #[arg(value_name = "BENCHMARK")]
+    #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]
     name: String,
     /// A reference system, by its id in the tree; can be repeated, and the lowest score counts
-    #[arg(long = "reference", value_name = "ID", required = true)]
+    #[arg(long = "reference", value_name = "ID", add = completion::simulated_targets(), required = true)]
     references: Vec<String>,
     /// The file to write [default: standards.json of the benchmark]
     #[arg(long, value_name = "FILE")]

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::Context;
 use crate::{
     benchmarks::{one_benchmark, target_ids},
+    completion,
     exit::{Exit, Failure},
 };
 
@@ -21,10 +22,10 @@ use crate::{
 #[derive(Clone, Debug, Args)]
 pub struct CompareArgs {
     /// The benchmark by name
-    #[arg(value_name = "BENCHMARK")]
+    #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]
     name: String,
     /// The targets by their ids in the tree [default: all]
-    #[arg(value_name = "TARGET")]
+    #[arg(value_name = "TARGET", add = completion::simulated_targets())]
     targets: Vec<String>,
     /// Compare each target with itself in another tree of the benchmark, or in a folder that `export jsonl` wrote
     #[arg(long, value_name = "FOLDER")]

@@ -19,6 +19,7 @@ use serde_json::json;
 use super::Context;
 use crate::{
     benchmarks::choose,
+    completion,
     exit::{Exit, Failure},
     flags::BenchmarkSelection,
     logging,
@@ -31,7 +32,7 @@ pub struct ExportArgs {
     #[arg(value_enum)]
     format: Format,
     /// Benchmarks by name [default: the only one in the folder]
-    #[arg(value_name = "BENCHMARK")]
+    #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]
     names: Vec<String>,
     /// Result files of safety evaluations, instead of benchmarks
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["names", "all"])]
@@ -48,7 +49,7 @@ pub struct ExportArgs {
     #[arg(long, conflicts_with = "names")]
     all: bool,
     /// Only this target, by its id in the tree; can be repeated
-    #[arg(long = "target", value_name = "ID")]
+    #[arg(long = "target", value_name = "ID", add = completion::simulated_targets())]
     targets: Vec<String>,
     /// The folder to write into [default: a folder of the format in export]
     #[arg(long, value_name = "DIR")]

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::{Context, report_file, safety_files};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
+    completion,
     exit::{Exit, Failure, Problems},
     flags::PhaseArgs,
 };
@@ -24,7 +25,7 @@ use crate::{
 #[derive(Clone, Debug, Args)]
 pub struct GateArgs {
     /// The benchmark by name
-    #[arg(value_name = "BENCHMARK", required_unless_present = "safety")]
+    #[arg(value_name = "BENCHMARK", add = completion::benchmarks(), required_unless_present = "safety")]
     name: Option<String>,
     /// Result files of safety evaluations of one kind, instead of a benchmark
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "name")]
@@ -37,7 +38,7 @@ pub struct GateArgs {
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Only this target, by its id in the tree; can be repeated
-    #[arg(long = "target", value_name = "ID")]
+    #[arg(long = "target", value_name = "ID", add = completion::simulated_targets())]
     targets: Vec<String>,
     /// The result as JSON on standard output
     #[arg(long)]

@@ -136,7 +136,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         Command::Journal(command) => journal::run(&context, &command),
         Command::Cache(command) => cache::run(&context, &command),
         Command::Validate(args) => validate::run(&context, &args),
-        Command::Completions { shell } => completions::run(&context, line, shell),
+        Command::Completions { shell } => completions::run(&context, shell),
         Command::Man { folder } => man::run(&context, line, &folder),
         Command::Init { name } => init::run(&context, &name),
     };

@@ -16,6 +16,7 @@ use serde_json::json;
 use super::Context;
 use crate::{
     benchmarks::{choose, target_ids},
+    completion,
     exit::{Exit, Failure},
     flags::BenchmarkSelection,
     logging,
@@ -25,7 +26,7 @@ use crate::{
 #[derive(Clone, Debug, Args)]
 pub struct ReportArgs {
     /// Benchmarks by name [default: the only one in the folder]
-    #[arg(value_name = "BENCHMARK")]
+    #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]
     names: Vec<String>,
     /// All benchmarks in the folder
     #[arg(long, conflicts_with = "names")]
@@ -34,10 +35,10 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     safety: Vec<PathBuf>,
     /// Only this target, by its id in the tree; can be repeated
-    #[arg(long = "target", value_name = "ID")]
+    #[arg(long = "target", value_name = "ID", add = completion::simulated_targets())]
     targets: Vec<String>,
     /// The target that others are compared with
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = completion::simulated_targets())]
     baseline: Option<String>,
     /// Rules whose answers it shows, as of the command gate
     #[arg(long, value_name = "FILE")]

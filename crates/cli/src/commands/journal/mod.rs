@@ -17,6 +17,7 @@ use journal::Since;
 
 use super::Context;
 use crate::{
+    completion,
     exit::{Exit, Failure},
     logging,
 };
@@ -59,7 +60,7 @@ pub enum JournalCommand {
 #[derive(Clone, Debug, Args)]
 pub struct JournalSelection {
     /// A journal, a run's folder, a run's id, or a benchmark: its newest run [default: the newest run of all]
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", add = completion::benchmarks_and_paths())]
     pub path: Option<PathBuf>,
 }
 
@@ -78,7 +79,7 @@ pub struct JsonArgs {
 #[derive(Clone, Debug, Args)]
 pub struct CheckArgs {
     /// Journals, or the folders or ids of runs, or benchmarks: all journals of their newest runs [default: the newest run of all]
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", add = completion::benchmarks_and_paths())]
     pub paths: Vec<PathBuf>,
     /// The result as JSON on standard output
     #[arg(long)]
@@ -95,7 +96,7 @@ pub struct ShowArgs {
     #[arg(long, value_name = "ID")]
     pub prompt_id: Option<String>,
     /// Only events of this system under test
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = completion::simulated_targets())]
     pub sut: Option<String>,
     /// Only events of this test
     #[arg(long, value_name = "ID")]

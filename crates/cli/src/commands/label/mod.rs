@@ -16,6 +16,7 @@ use self::session::{Input, Session};
 use super::{Context, label_words::WordArgs, run_report};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
+    completion,
     exit::{Exit, Failure},
 };
 
@@ -26,10 +27,10 @@ const ENOUGH: usize = 40;
 #[derive(Clone, Debug, Args)]
 pub struct LabelArgs {
     /// The benchmark by name
-    #[arg(value_name = "BENCHMARK")]
+    #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]
     name: String,
     /// The target whose rows are labelled, by its id in the tree [default: the only one with scores]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = completion::simulated_targets())]
     target: Option<String>,
     /// Who labels: a name or initials, the same each time
     #[arg(long, value_name = "NAME", conflicts_with = "import")]

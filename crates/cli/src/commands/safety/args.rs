@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::SafetyCommand;
-use crate::config::Flag;
+use crate::{completion, config::Flag};
 
 /// The kind of a safety evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,13 +99,13 @@ pub struct CommonArgs {
     #[arg(long, value_name = "N", help_heading = CASES, allow_negative_numbers = true)]
     max_cases: Option<String>,
     /// Only this system under test, by its id; can be repeated
-    #[arg(long = "target", value_name = "ID", help_heading = MODELS)]
+    #[arg(long = "target", value_name = "ID", add = completion::configured_targets(), help_heading = MODELS)]
     pub targets: Vec<String>,
     /// The configured model that rewrites or attacks, by its id [default: safety.attacker_model, else user_model]
-    #[arg(long, value_name = "ID", help_heading = MODELS)]
+    #[arg(long, value_name = "ID", add = completion::configured_models(), help_heading = MODELS)]
     pub attacker: Option<String>,
     /// A configured model that scores, by its id; repeated: a panel [default: safety.judge_models, else evaluator_model]
-    #[arg(long = "judge", value_name = "ID", help_heading = MODELS)]
+    #[arg(long = "judge", value_name = "ID", add = completion::configured_models(), help_heading = MODELS)]
     pub judges: Vec<String>,
     /// The targets' system prompt
     #[arg(long, value_name = "TEXT", help_heading = MODELS, conflicts_with = "system_prompt_file")]
@@ -147,6 +147,9 @@ pub struct CommonArgs {
     /// Call the target again; keep the replies of attackers and judges where their input did not change
     #[arg(long, help_heading = OVER, conflicts_with = "force")]
     fresh_targets: bool,
+    /// Go on although the judges have given no usable score in 20 cases
+    #[arg(long, help_heading = OVER)]
+    keep_going: bool,
     /// Show the plan; call nothing and write nothing
     #[arg(long, help_heading = OVER)]
     dry_run: bool,
@@ -207,6 +210,8 @@ impl SafetyArgs {
         flags.set("run.force", "--force", &yes(common.force));
         let fresh = yes(common.fresh_targets);
         flags.set("run.fresh_targets", "--fresh-targets", &fresh);
+        let keep_going = yes(common.keep_going);
+        flags.set("run.keep_going", "--keep-going", &keep_going);
         flags.set("run.dry_run", "--dry-run", &yes(common.dry_run));
         flags.set("budget.max_cost", "--max-cost", &common.max_cost);
         for key in ["run.concurrency.simulate", "run.concurrency.evaluate"] {

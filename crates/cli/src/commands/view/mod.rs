@@ -23,6 +23,7 @@ use self::{access::Access, follow::Follower, routes::Viewer, temporary::Temporar
 use super::{Context, run_report, signals};
 use crate::{
     benchmarks::choose,
+    completion,
     exit::{Exit, Failure},
     flags::BenchmarkSelection,
     logging,
@@ -32,7 +33,7 @@ use crate::{
 #[derive(Clone, Debug, Args)]
 pub struct ViewArgs {
     /// The benchmark by name [default: the only one in the folder]
-    #[arg(value_name = "BENCHMARK")]
+    #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]
     name: Option<String>,
     /// The port [default: a free one]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
