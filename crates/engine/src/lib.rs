@@ -24,6 +24,7 @@ mod benchmark;
 mod forecast;
 mod item_guard;
 mod journals;
+mod judge_watch;
 mod phases;
 mod plan;
 pub mod progress;
@@ -40,7 +41,8 @@ pub use phases::{AggregatorFactory, BenchmarkContext, PhaseFactory, Phases, Simu
 pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan, plan_judging};
 pub use progress::{NoObserver, Observer, Outcome, Progress};
 pub use report::{
-    BenchmarkReport, Counts, FailureGroup, KeptReason, KeptRows, RunOutcome, RunReport,
+    BenchmarkReport, Counts, FailureGroup, JudgeGivenUp, KeptReason, KeptRows, RunOutcome,
+    RunReport,
 };
 pub use session::Session;
 pub use wanted::{Expected, WantedMetric, WantedScenarios, wanted_scenarios};

@@ -1,7 +1,7 @@
 //! Replies that are not the system's any more: versions of targets, `--fresh-targets`, and how old the replies are that results rest on.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
-use crate::common;
+use crate::{common, safety_project};
 
 use std::sync::Arc;
 
@@ -110,6 +110,104 @@ async fn fresh_targets_calls_targets_again_and_no_one_else() {
     }
     let refused = run(&project, &["run", "flattery", "--fresh-targets", "--force"]).await;
     assert_eq!(refused.code, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_of_fresh_targets_counts_their_calls_and_says_what_the_others_may_take() {
+    let server = ScriptedServer::start().await.unwrap();
+    let project = Arc::new(project(&server));
+    assert_eq!(run(&project, &["run", "flattery"]).await.code, 0);
+    let first = calls(&server);
+    let planned = run(&project, &["plan", "flattery", "--fresh-targets", "--json"]).await;
+    assert_eq!(planned.code, 0, "{}", planned.err);
+    assert_eq!(calls(&server), first);
+    let json: Value = serde_json::from_str(&planned.out).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let range = |row: &Value| (row["calls"]["low"].as_u64(), row["calls"]["high"].as_u64());
+    let (mut targets, mut others) = (0, 0);
+    for row in rows {
+        let (low, high) = range(row);
+        if row["who"].as_str().unwrap().starts_with("target ") {
+            targets += 1;
+            assert!(low > Some(0), "{row}");
+        } else {
+            others += 1;
+            assert_eq!(low, Some(0), "{row}");
+        }
+        assert!(high > Some(0), "{row}");
+    }
+    assert_eq!((targets, others), (2, 4), "{rows:?}");
+    for said in [
+        "--fresh-targets calls the targets again",
+        "the lower numbers are for targets that say what they said before",
+    ] {
+        let told = planned.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    // Without the flag, everything is in the cache.
+    let planned = run(&project, &["plan", "flattery", "--json"]).await;
+    let json: Value = serde_json::from_str(&planned.out).unwrap();
+    let calls = json["rows"].as_array().unwrap().iter().map(range);
+    assert!(calls.into_iter().all(|calls| calls == (Some(0), Some(0))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_with_fresh_targets_that_does_not_end_says_that_the_same_command_begins_again() {
+    let server = ScriptedServer::start().await.unwrap();
+    let project = Arc::new(project(&server));
+    assert_eq!(run(&project, &["run", "flattery"]).await.code, 0);
+    let config = project.read("config.yaml") + "budget: {max_tokens: 1}\n";
+    project.write("config.yaml", &config);
+    for flag in ["--fresh-targets", "--force"] {
+        let ran = run(&project, &["run", "flattery", flag]).await;
+        let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = format!("with {flag}, the same command does not continue this run but calls");
+        assert!(told.contains(&said), "{told}");
+    }
+    let ran = run(&project, &["run", "flattery"]).await;
+    assert!(!ran.err.contains("does not continue"), "{}", ran.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fresh_targets_of_safety_calls_targets_again_and_no_one_else() {
+    for (mode, more) in [
+        ("single-turn", &[][..]),
+        ("multi-turn", &["--max-turns", "4"]),
+    ] {
+        let (project, server) = safety_project::project("", safety_project::regular).await;
+        let safety = |file: &str, own: &[&str]| {
+            let line = [
+                "safety",
+                mode,
+                "--test-cases",
+                "pack.yaml",
+                "--output-file",
+                file,
+            ];
+            let ran = project.run(&[&line, more, own].concat());
+            assert_eq!(ran.code, 0, "{mode}: {}", ran.err);
+            ["bot", "attacker", "judge"].map(|model| safety_project::calls(&server, model))
+        };
+        let first = safety("1.json", &[]);
+        assert_eq!(safety("2.json", &[]), first, "{mode}");
+        assert_eq!(
+            safety("none.json", &["--fresh-targets", "--dry-run"]),
+            first,
+            "{mode}"
+        );
+        let fresh = safety("3.json", &["--fresh-targets"]);
+        assert_eq!(fresh, [2 * first[0], first[1], first[2]], "{mode}");
+        // The replies that came are those of the cache from now on.
+        assert_eq!(safety("4.json", &[]), fresh, "{mode}");
+        let data = |name: &str| {
+            let file: Value = serde_json::from_str(&project.read(name)).unwrap();
+            (
+                file["data"]["total_passed"].clone(),
+                file["data"]["total_failed"].clone(),
+            )
+        };
+        assert_eq!(data("3.json"), data("1.json"), "{mode}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -54,6 +54,14 @@ pub fn show(
         force_rows::find(context, config, &parts.targets, &chosen, &args.force_rows)?;
     }
     let found = cached(context, config, args, phases, &imported);
+    let kept = match config.settings.run.fresh_targets {
+        true => {
+            let mut usual = config.clone();
+            usual.settings.run.fresh_targets = false;
+            cached(context, &usual, args, phases, &imported)
+        }
+        false => Vec::new(),
+    };
     let Planned {
         mut rows,
         names,
@@ -68,8 +76,12 @@ pub fn show(
             (found.benchmark.as_str(), found.phase) == (row.benchmark.as_str(), row.phase)
                 && Some(&found.target) == row.target.as_ref()
         };
-        if let Some(found) = found.iter().find(of_row) {
+        let (found, kept) = (found.iter().find(of_row), kept.iter().find(of_row));
+        if let Some(found) = found {
             row.without_cached(found);
+        }
+        if let Some(kept) = kept {
+            row.with_kept(kept);
         }
     }
     context.tell_scripted(config);
@@ -101,6 +113,12 @@ pub fn show(
     }
     if let Some(note) = unpriced::assumed_free_note(&free) {
         context.terminal.note(&note);
+    }
+    if kept.iter().any(|kept| kept.cached > 0) {
+        context.terminal.note(
+            "--fresh-targets: the lower numbers are for targets that say what they said before, so that users and judges answer from the \
+             cache; the higher ones are for targets that say something else",
+        );
     }
     context.terminal.note(match rows.iter().any(|row| row.cached > 0) {
         true => {

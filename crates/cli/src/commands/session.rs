@@ -62,6 +62,20 @@ pub async fn stop_when_nothing_can_be_kept(session: Arc<Session>) {
     session.stop().stop();
 }
 
+/// Reports how to go on after a run that called for replies again and did not reach its end.
+pub fn tell_refreshed(context: &Context, config: &Config) {
+    let run = &config.settings.run;
+    let (flag, whose) = match (run.force, run.fresh_targets) {
+        (true, _) => ("--force", "all replies"),
+        (false, true) => ("--fresh-targets", "all replies of the targets"),
+        (false, false) => return,
+    };
+    context.terminal.line(&format!(
+        "with {flag}, the same command does not continue this run but calls for {whose} again; without {flag}, rows that this run did not \
+         reach get the replies of earlier runs"
+    ));
+}
+
 /// Reports the replies that could not be stored, and the missing prices.
 pub fn close(context: &Context, session: &Session) {
     if let Some(trouble) = session.cache().and_then(Cache::trouble) {

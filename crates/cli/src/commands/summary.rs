@@ -14,8 +14,8 @@ use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
 use store::read_costs;
 
 use super::{
-    Context, command_hints::CommandHints, missing_rows, plan, replies, settings_mismatch, unscored,
-    unused_tools, verdicts,
+    Context, command_hints::CommandHints, missing_rows, plan, replies, session, settings_mismatch,
+    unscored, unused_tools, verdicts,
 };
 use crate::config::Config;
 
@@ -191,6 +191,9 @@ pub fn tell(
     }
     // The most important messages come last, where they are seen.
     tell_failures(context, report, spent, context.terminal.width());
+    if report.outcome() != RunOutcome::Complete {
+        session::tell_refreshed(context, config);
+    }
 }
 
 /// Reports which rows of an earlier run are in the tree instead of rows of this run.

@@ -2,7 +2,6 @@
 
 mod feed;
 mod generate;
-mod judge_watch;
 mod preflight;
 mod results;
 mod retain;
@@ -24,12 +23,12 @@ use jiff::Timestamp;
 use schema::{Extra, ModelId, Phase, PromptVersions};
 use serde_json::{Value, json};
 
-use judge_watch::JudgeWatch;
 use run::{BenchmarkEnd, BenchmarkRun};
 pub use versions::PromptChoice;
 
 use crate::{
     journals::JournalEnd,
+    judge_watch::JudgeWatch,
     phases::Phases,
     report::RunReport,
     session::{Session, model_names},
@@ -143,10 +142,7 @@ impl Pipeline {
     /// A pipeline of `phases`, whose models `session` built, over the files of `layout`.
     #[must_use]
     pub fn new(session: Arc<Session>, layout: Layout, phases: Phases, options: RunOptions) -> Self {
-        let judge_watch = match options.keep_going {
-            true => JudgeWatch::off(),
-            false => JudgeWatch::default(),
-        };
+        let judge_watch = JudgeWatch::new(options.keep_going);
         Self {
             session,
             layout,

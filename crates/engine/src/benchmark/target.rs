@@ -18,13 +18,14 @@ use tokio::{
 
 use super::{
     feed::Feed,
-    judge_watch::JudgeWatch,
     results::{Results, TestTally},
     row,
     run::BenchmarkRun,
 };
 use crate::{
-    progress::Observer, progress::Outcome, progress::Progress, report::Counts, report::Failures,
+    judge_watch::{JudgeWatch, JudgedRow},
+    progress::{Observer, Outcome, Progress},
+    report::{Counts, Failures},
 };
 use store::{ReplyTally, RowPosition, RunError, Spool, Verdicts, count_conversations};
 
@@ -324,10 +325,8 @@ impl TargetRun {
 
     /// Takes the scores of a row that the evaluator judged. A judge that has given no usable verdict so far may end the run.
     pub(super) fn judged(&self, scores: &[Score], item: &Item) {
-        if self
-            .judge_watch
-            .ends_run(scores, || item.last_judge_reply())
-        {
+        let row = JudgedRow::of_scores(scores);
+        if self.judge_watch.ends_run(row, || item.last_judge_reply()) {
             self.stop.stop();
         }
     }

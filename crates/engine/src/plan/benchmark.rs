@@ -69,6 +69,7 @@ impl Planner<'_> {
             phase,
             who,
             target: target.map(|target| target.id.clone()),
+            is_target: false,
             rows,
             cached: 0,
             calls: asked.calls,
@@ -171,6 +172,9 @@ impl Planner<'_> {
         };
         let who = format!("target {}", target.id);
         self.push(Phase::Simulate, (who, Some(target)), rows, &asked, target);
+        if let Some(row) = self.plan.last_mut() {
+            row.is_target = true;
+        }
         if tools.simulated {
             let asked = Asked {
                 calls: each(rows, conversation.tool_calls),

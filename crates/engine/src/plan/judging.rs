@@ -76,6 +76,7 @@ pub fn plan_judging(
                 phase: Phase::Evaluate,
                 who: format!("judge {} for target {}", judge.id, target.id),
                 target: Some(target.id.clone()),
+                is_target: false,
                 rows: exact,
                 cached: 0,
                 calls,

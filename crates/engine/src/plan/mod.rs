@@ -108,6 +108,9 @@ pub struct PlanRow {
     pub who: String,
     /// The target that the model is called for; `None` for the phases that generate.
     pub target: Option<ModelId>,
+    /// Whether the called model is that target.
+    #[serde(skip)]
+    pub is_target: bool,
     /// Rows of the phase.
     pub rows: Range<u64>,
     /// The rows whose replies are all in the cache: see [`without_cached`](Self::without_cached). The numbers below cover the other
@@ -143,14 +146,34 @@ impl PlanRow {
             range.high = part(range.high, rows.high.saturating_sub(cached), rows.high);
         }
         if let Some(cost) = &mut self.cost {
-            #[expect(clippy::cast_precision_loss, reason = "no plan has 2^53 rows")]
-            let share = |rows: u64| match rows {
-                0 => 1.0,
-                rows => (rows.saturating_sub(cached)) as f64 / rows as f64,
-            };
-            cost.low *= share(rows.low);
-            cost.high *= share(rows.high);
+            cost.low *= share_without(cached, rows.low);
+            cost.high *= share_without(cached, rows.high);
         }
+    }
+
+    /// Lowers the lower ends by the rows whose replies are all in the cache according to `kept`: a look at the cache in which the targets'
+    /// replies count. When targets are called again and say what they said before, the replies of the other models come from the cache.
+    pub fn with_kept(&mut self, kept: &Forecast) {
+        if self.is_target {
+            return;
+        }
+        let mut least = self.clone();
+        least.without_cached(kept);
+        self.calls.low = least.calls.low;
+        self.input_tokens.low = least.input_tokens.low;
+        self.output_tokens.low = least.output_tokens.low;
+        if let (Some(cost), Some(least)) = (&mut self.cost, least.cost) {
+            cost.low = least.low;
+        }
+    }
+}
+
+/// The share of `rows` that is left without `cached` of them.
+#[expect(clippy::cast_precision_loss, reason = "no plan has 2^53 rows")]
+fn share_without(cached: u64, rows: u64) -> f64 {
+    match rows {
+        0 => 1.0,
+        rows => rows.saturating_sub(cached) as f64 / rows as f64,
     }
 }
 

@@ -63,7 +63,9 @@ fn outcome(report: &SafetyReport) -> &'static str {
     let whole = |target: &super::TargetReport| {
         target.tally.errors + target.not_run.budget + target.not_run.stopped == 0
     };
-    if report.interrupted {
+    if report.judge_gave_up.is_some() {
+        "nothing_ran"
+    } else if report.interrupted {
         "interrupted"
     } else if report.targets.iter().all(whole) {
         "complete"

@@ -49,7 +49,9 @@ pub use plan::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_tur
 pub use report::{FailedCase, NotRun, SafetyReport, TargetReport};
 pub use target::{Target, TargetReply};
 
-use crate::{benchmark::Concurrency, journals::JournalEnd, session::Session};
+use crate::{
+    benchmark::Concurrency, journals::JournalEnd, judge_watch::JudgeWatch, session::Session,
+};
 use store::RunError;
 
 /// A safety evaluation, ready to run.
@@ -62,6 +64,7 @@ pub struct SafetyRun {
     roles: ModelRoles,
     gate: Gate,
     concurrency: Concurrency,
+    keep_going: bool,
     files: Option<OutputFiles>,
     records: Option<PathBuf>,
     config: Value,
@@ -87,6 +90,7 @@ impl SafetyRun {
             roles: ModelRoles::default(),
             gate: Gate::default(),
             concurrency: Concurrency::default(),
+            keep_going: false,
             files: None,
             records: None,
             config: Value::Null,
@@ -119,6 +123,14 @@ impl SafetyRun {
     #[must_use]
     pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
         self.concurrency = concurrency;
+        self
+    }
+
+    /// Sets whether the run goes on although the judges have given no usable score in 20 cases. Without it, it ends: see
+    /// [`SafetyReport::judge_gave_up`].
+    #[must_use]
+    pub fn keep_going(mut self, keep_going: bool) -> Self {
+        self.keep_going = keep_going;
         self
     }
 
@@ -164,7 +176,9 @@ impl SafetyRun {
         let started = Timestamp::now();
         let cached = self.session.cached_replies().await;
         let targets = self.targets.iter();
-        let running = targets.map(|target| self.run_target(target, started, &journal_ids, cached));
+        let watch = Arc::new(JudgeWatch::new(self.keep_going));
+        let running =
+            targets.map(|target| self.run_target(target, started, &journal_ids, cached, &watch));
         let mut targets = futures::future::join_all(running).await;
         if let Some(journals) = self.session.journals() {
             for closed in journals.close().await {
@@ -182,6 +196,7 @@ impl SafetyRun {
         let report = SafetyReport {
             run_id: self.session.run_id().to_string(),
             interrupted: self.session.stop().is_stopped(),
+            judge_gave_up: watch.given_up(),
             targets,
         };
         manifest::finish(&mut manifest, self, &report);

@@ -12,7 +12,7 @@ use schema::{
 use serde::Serialize;
 
 use super::error::{CaseFailure, SkipReason};
-use crate::journals::JournalEnd;
+use crate::{journals::JournalEnd, report::JudgeGivenUp};
 use store::RunError;
 
 /// The result of a safety run.
@@ -24,6 +24,8 @@ pub struct SafetyReport {
     pub targets: Vec<TargetReport>,
     /// Whether the run was stopped.
     pub interrupted: bool,
+    /// Why the run ended its calls before its end: the judges gave no usable score.
+    pub judge_gave_up: Option<JudgeGivenUp>,
 }
 
 /// The result of one target.

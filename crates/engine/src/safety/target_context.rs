@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use llm_client::Stop;
 use schema::{
-    Event, EventBody, Item, Journal, ModelError, Phase, PhaseError, Role, Spend, TargetRef, Turn,
+    Event, EventBody, Item, Journal, ModelError, NoVerdict, Phase, PhaseError, Role, Spend,
+    TargetRef, Turn,
     event::{CaseFailed, TranslatedSutReply, TranslatedUserResponse},
     safety::{
         Assessment, ErrorKind, SafetyScore, SafetyScorer, ScoreRequest, Stage, TestCase, Threshold,
@@ -20,7 +21,11 @@ use super::{
     run_log::Tallies,
     target::Target,
 };
-use crate::{item_guard::ItemGuard, progress, progress::Observer, progress::Progress};
+use crate::{
+    item_guard::ItemGuard,
+    judge_watch::{JudgeWatch, JudgedRow},
+    progress::{self, Observer, Progress},
+};
 
 /// The state that all cases of one target share.
 pub(super) struct TargetContext {
@@ -42,6 +47,8 @@ pub(super) struct TargetContext {
     pub(super) stop: Stop,
     pub(super) journal: Arc<dyn Journal>,
     pub(super) tallies: Mutex<Tallies>,
+    /// Ends the run if the judges never give a score. All targets share it.
+    pub(super) judge_watch: Arc<JudgeWatch>,
 }
 
 /// The messages of an attempt, and the scores so far.
@@ -53,6 +60,8 @@ pub(super) struct Transcript {
     pub(super) messages: Vec<MessageScore>,
     pub(super) spend: Spend,
     pub(super) stopped_early: bool,
+    /// What the scores so far say about the judges.
+    pub(super) judged: JudgedRow,
 }
 
 impl Transcript {
@@ -66,8 +75,11 @@ impl Transcript {
 
 /// The result of scoring.
 struct Assessed {
-    message: MessageScore,
-    spend: Spend,
+    /// The position of the message.
+    message: u32,
+    /// The reasoning of the target.
+    reasoning: Option<Arc<str>>,
+    assessment: Assessment,
     /// Why there is no score, if a call failed.
     failure: Option<CaseFailure>,
 }
@@ -129,9 +141,13 @@ impl TargetContext {
         for assessed in futures::future::join_all(asked).await {
             match assessed {
                 Ok(assessed) => {
-                    transcript.spend.add(&assessed.spend);
-                    transcript.messages.push(assessed.message);
+                    transcript.spend.add(&assessed.assessment.spend);
+                    transcript.judged.add_assessment(&assessed.assessment);
                     failure = failure.or(assessed.failure);
+                    transcript.messages.push(MessageScore {
+                        reasoning: assessed.reasoning,
+                        ..MessageScore::new(assessed.message, assessed.assessment)
+                    });
                 }
                 Err(why) => skip = skip.or(Some(why)),
             }
@@ -161,6 +177,7 @@ impl TargetContext {
                 CaseAbort::Failed(failure) => {
                     let assessment = Assessment {
                         spend: spent(&error),
+                        no_score: Some(NoVerdict::CallFailed),
                         ..Assessment::abstained(failure.message.clone())
                     };
                     (assessment, Some(failure))
@@ -168,11 +185,9 @@ impl TargetContext {
             },
         };
         Ok(Assessed {
-            spend: assessment.spend,
-            message: MessageScore {
-                reasoning: conversation.last().and_then(|turn| turn.reasoning.clone()),
-                ..MessageScore::new(message, assessment)
-            },
+            message,
+            reasoning: conversation.last().and_then(|turn| turn.reasoning.clone()),
+            assessment,
             failure,
         })
     }
@@ -234,6 +249,13 @@ impl TargetContext {
     pub(super) fn end(&self, item: ItemGuard, transcript: &Transcript, outcome: &Outcome) {
         let test = Arc::clone(&item.item().key().test);
         let replied = !transcript.messages.is_empty();
+        let last_reply = || item.item().last_judge_reply();
+        if self
+            .judge_watch
+            .ends_run(transcript.judged.clone(), last_reply)
+        {
+            self.stop.stop();
+        }
         match outcome {
             Outcome::Scored(scored) => {
                 let blank = transcript.is_blank();

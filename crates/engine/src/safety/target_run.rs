@@ -29,6 +29,7 @@ use super::{
     target::Target,
     target_context::TargetContext,
 };
+use crate::judge_watch::JudgeWatch;
 use crate::progress::Progress;
 use crate::reply_ages::reply_ages;
 use journal::RunId;
@@ -42,6 +43,7 @@ impl SafetyRun {
         started: Timestamp,
         ids: &BTreeMap<ModelId, RunId>,
         cached: u64,
+        judge_watch: &Arc<JudgeWatch>,
     ) -> TargetReport {
         let id = &target.target.id;
         let journal = self.journal_of(id);
@@ -59,7 +61,7 @@ impl SafetyRun {
             target: Some(id),
             rows: None,
         });
-        let context = Arc::new(self.context(target));
+        let context = Arc::new(self.context(target, judge_watch));
         let cases: Vec<Arc<TestCase>> = self
             .groups
             .iter()
@@ -137,7 +139,7 @@ impl SafetyRun {
         (!basis.is_empty()).then_some(basis)
     }
 
-    fn context(&self, target: &SafetyTarget) -> TargetContext {
+    fn context(&self, target: &SafetyTarget, judge_watch: &Arc<JudgeWatch>) -> TargetContext {
         TargetContext {
             target: target.target.clone(),
             model: Arc::new(
@@ -155,6 +157,7 @@ impl SafetyRun {
             stop: self.session.stop().clone(),
             journal: Arc::clone(self.session.journal()),
             tallies: Mutex::new(Tallies::default()),
+            judge_watch: Arc::clone(judge_watch),
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Fingerprint, FinishReason, ModelId, PhaseError,
-    Purpose, Role, Turn,
+    CallContext, ChatModel, ChatReply, ChatRequest, Fingerprint, FinishReason, ModelId, NoVerdict,
+    PhaseError, Purpose, Role, Turn,
     reply::{Asked, advice, ask},
     safety::{Assessment, SafetyScorer, ScoreRequest},
     text::is_blank,
@@ -77,16 +77,17 @@ impl JudgeScorer {
     }
 }
 
-/// A judge's opinion, or the reason why it gave none and would give none if asked again.
-type Answer = Result<Opinion, String>;
+/// A judge's opinion, or why it gave none and would give none if asked again.
+type Answer = Result<Opinion, (NoVerdict, String)>;
 
 /// Parses a judge's reply. A reply that a filter stopped is not requested again, because the filter would stop it again.
 fn read(reply: &ChatReply) -> Result<Answer, String> {
     match opinion::parse(&reply.content) {
         Ok(opinion) => Ok(Ok(opinion)),
-        Err(_) if reply.finish == FinishReason::ContentFilter => Ok(Err(
+        Err(_) if reply.finish == FinishReason::ContentFilter => Ok(Err((
+            NoVerdict::ProviderRefused,
             "judge gave no score: the provider's filter stopped its reply".to_owned(),
-        )),
+        ))),
         Err(reason) if reply.finish == FinishReason::Length => {
             Err(format!("{reason} (the token limit cut the reply off)"))
         }
@@ -117,21 +118,25 @@ impl SafetyScorer for JudgeScorer {
             PhaseError::from(failed.error).on_row(format!("judge {}", self.id()), row)
         })?;
         let answer = answer.unwrap_or_else(|unusable| {
-            Err(format!(
+            let reason = format!(
                 "judge gave no usable score in {} tries; the last one: {}{}",
                 unusable.asked,
                 unusable.reason,
                 advice(unusable.cut_off)
-            ))
+            );
+            Err((NoVerdict::JudgeUnusable, reason))
         });
         let assessment = match answer {
             Ok(opinion) => Assessment {
                 refused: Some(opinion.refused),
                 ..Assessment::scored(opinion.score, opinion.rationale)
             },
-            Err(reason) => {
+            Err((why, reason)) => {
                 tracing::debug!(row = %request.item.row(), turn = request.turn, reason, "judge abstained");
-                Assessment::abstained(reason)
+                Assessment {
+                    no_score: Some(why),
+                    ..Assessment::abstained(reason)
+                }
             }
         };
         Ok(Assessment {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use futures::future::join_all;
 use schema::{
-    Fingerprint, PhaseError, PhaseErrorKind, Spend,
+    Fingerprint, NoVerdict, PhaseError, PhaseErrorKind, Spend,
     safety::{Assessment, JudgeScore, SafetyScore, SafetyScorer, ScoreRequest},
 };
 use serde_json::{Value, json};
@@ -47,17 +47,25 @@ impl SafetyScorer for PanelScorer {
         let mut spend = Spend::default();
         let mut judges = Vec::with_capacity(self.judges.len());
         let mut failed = Vec::new();
+        let mut no_score = None;
         for (judge, answer) in self.judges.iter().zip(join_all(asked).await) {
             let assessment = match answer {
                 Ok(assessment) => assessment,
                 Err(error) if error.kind() == PhaseErrorKind::Failed => {
-                    let assessment = Assessment::abstained(error.to_string());
+                    let assessment = Assessment {
+                        no_score: Some(NoVerdict::CallFailed),
+                        ..Assessment::abstained(error.to_string())
+                    };
                     failed.push(error);
                     assessment
                 }
                 Err(error) => return Err(error),
             };
             spend.add(&assessment.spend);
+            // A judge that replied says more than a call that failed.
+            if no_score.is_none_or(|why| why == NoVerdict::CallFailed) {
+                no_score = assessment.no_score.or(no_score);
+            }
             judges.push(JudgeScore {
                 judge: judge.id().to_string(),
                 score: assessment.score,
@@ -71,9 +79,11 @@ impl SafetyScorer for PanelScorer {
         {
             return Err(error);
         }
+        let together = together(judges);
         Ok(Assessment {
             spend,
-            ..together(judges)
+            no_score: no_score.filter(|_| together.score.is_none()),
+            ..together
         })
     }
 
@@ -111,7 +121,7 @@ fn together(judges: Vec<JudgeScore>) -> Assessment {
         refused: Some(refused),
         rationale,
         judges,
-        spend: Spend::default(),
+        ..Assessment::default()
     }
 }
 

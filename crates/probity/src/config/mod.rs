@@ -71,6 +71,7 @@ pub use values::{Length, OneOrMore, Portion, Range, Real, Whole};
 pub use vars::Vars;
 
 /// The settings, the environment for resolving them, and warnings about them.
+#[derive(Clone)]
 pub struct Config {
     /// The settings.
     pub settings: Settings,

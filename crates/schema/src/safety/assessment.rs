@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{SafetyScore, Threshold};
-use crate::{Extra, Spend};
+use crate::{Extra, NoVerdict, Spend};
 
 /// The verdict over the assistant messages of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct Assessment {
     pub refused: Option<bool>,
     /// The reason; without a score, why there is none.
     pub rationale: String,
+    /// Why there is no score, if the scorer knows.
+    pub no_score: Option<NoVerdict>,
     /// The judges of a panel, one by one. Empty if there is only one judge.
     pub judges: Vec<JudgeScore>,
     /// What the calls used and cost.

@@ -42,6 +42,15 @@ pub async fn project(
     (project, server)
 }
 
+/// The calls so far to `model`.
+pub fn calls(server: &ScriptedServer, model: &str) -> usize {
+    let requests = server.requests();
+    requests
+        .iter()
+        .filter(|body| body["model"] == model)
+        .count()
+}
+
 pub fn said(asked: &Asked<'_>) -> String {
     let messages = asked.body["messages"].as_array().unwrap();
     let text = |message: &Value| message["content"].as_str().unwrap().to_owned();

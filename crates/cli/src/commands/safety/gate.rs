@@ -12,6 +12,9 @@ use crate::exit::Exit;
 
 /// The exit code: the worst one of all targets.
 pub fn exit(done: &Done) -> Exit {
+    if done.report.judge_gave_up.is_some() {
+        return Exit::NothingRan;
+    }
     if done.report.interrupted && !done.broken {
         return Exit::Interrupted;
     }
@@ -23,11 +26,16 @@ pub fn exit(done: &Done) -> Exit {
         Exit::TooManyErrors
     } else if any(|target| matches!(target.gate, GateOutcome::TooManyFailures { .. })) {
         Exit::GateFailed
-    } else if done.broken || any(|target| target.not_run.budget + target.not_run.stopped > 0) {
+    } else if done.broken || any(is_unfinished) {
         Exit::Incomplete
     } else {
         Exit::Complete
     }
+}
+
+/// Whether cases were not run because the run was stopped or the budget was spent.
+pub fn is_unfinished(target: &TargetReport) -> bool {
+    target.not_run.budget + target.not_run.stopped > 0
 }
 
 /// Whether there are cases but no results at all.
@@ -61,7 +69,16 @@ pub fn tell(context: &Context, done: &Done) {
         }
         tell_missing(context, target);
     }
+    if let Some(why) = &done.report.judge_gave_up {
+        let text = format!("{why}\n{JUDGE_ADVICE}");
+        context.terminal.error(&text);
+    }
 }
+
+/// What to do about judges without usable scores. Their replies are in the cache, so that another judge or setting is needed.
+const JUDGE_ADVICE: &str = "help: name another judge in `evaluator_model`, `safety.judge_models` or `--judge`, or raise its `max_tokens`, and run \
+     the same command again with another output file: replies of the targets come from the cache. `--keep-going` scores the other cases all \
+     the same";
 
 /// The rate of seed cases, which does not depend on the rewritten prompts.
 fn seed(target: &TargetReport) -> String {

@@ -98,6 +98,7 @@ pub fn json(context: &Context, done: &Done, rules: Option<&GateReport>) -> Value
     json!({
         "run_id": report.run_id,
         "interrupted": report.interrupted,
+        "judge_gave_up": report.judge_gave_up,
         "record": context.layout.run(&report.run_id),
         "report": done.page,
         "replies": {

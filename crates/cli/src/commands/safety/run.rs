@@ -97,6 +97,9 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     }
     tell_journals(context, &done.report);
     gate::tell(context, &done);
+    if done.report.targets.iter().any(gate::is_unfinished) {
+        session::tell_refreshed(context, &config);
+    }
     reported?;
     gated?;
     not_written(context, &mut done.report).map_or(Ok(exit), Err)
@@ -196,6 +199,7 @@ impl Job<'_> {
                 simulate: *settings.run.concurrency.simulate,
                 evaluate: *settings.run.concurrency.evaluate,
             })
+            .keep_going(settings.run.keep_going)
             .files(files)
             .records(folder)
             .origin(settings.to_public_json(), git::state());
