@@ -10,7 +10,8 @@ use schema::nearest;
 
 use crate::commands::{
     BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, GateArgs, ImportArgs,
-    JournalCommand, JudgeCheckArgs, LabelArgs, ReportArgs, SafetyCommand, ValidateArgs, ViewArgs,
+    JournalCommand, JudgeCheckArgs, LabelArgs, ReportArgs, RunsCommand, SafetyCommand,
+    ValidateArgs, ViewArgs,
 };
 use crate::completion;
 use crate::flags::{
@@ -227,6 +228,9 @@ pub enum Command {
     /// Show the size of the reply cache, or remove replies from it
     #[command(subcommand)]
     Cache(CacheCommand),
+    /// Remove the records of old runs: journals and manifests
+    #[command(subcommand)]
+    Runs(RunsCommand),
     /// Check files: a benchmark, a run, a configuration, or any other file of Probity
     #[command(
         after_help = "Every problem is reported with file, line, key and reason. No model is called, and nothing is written.\n\nExamples:\n  cargo xtask validate benchmarks/honesty\n  cargo xtask validate config.yaml .probity --json\n  cargo \

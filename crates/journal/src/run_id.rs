@@ -34,6 +34,15 @@ impl RunId {
         Self(time.strftime("run-%Y%m%d-%H%M%S-%6f").to_string())
     }
 
+    /// When the run started. `None` for digits that are no time.
+    #[must_use]
+    pub fn time(&self) -> Option<Timestamp> {
+        let part = |range: std::ops::Range<usize>| self.0.get(range);
+        let (date, time, micros) = (part(4..12)?, part(13..19)?, part(20..26)?);
+        let text = format!("{date}T{time}.{micros}Z");
+        text.parse().ok()
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -91,6 +100,9 @@ mod tests {
         let id = RunId::at(time);
         assert_eq!(id.as_str(), "run-20260102-030405-000067");
         assert_eq!(id.as_str().parse::<RunId>().unwrap(), id);
+        assert_eq!(id.time(), "2026-01-02T03:04:05.000067Z".parse().ok());
+        let none: RunId = "run-20261399-000000-000000".parse().unwrap();
+        assert_eq!(none.time(), None);
         assert!(RunId::now() > id);
     }
 

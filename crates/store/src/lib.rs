@@ -44,6 +44,7 @@ mod labels;
 mod layout;
 mod lock;
 mod manifest;
+mod old_runs;
 pub mod pack;
 mod prompt_names;
 pub mod provenance;
@@ -92,6 +93,7 @@ pub use labels::{
 pub use layout::{BenchmarkDir, Layout, TargetDir};
 pub use lock::TreeLock;
 pub use manifest::{Manifest, SafetySetup};
+pub use old_runs::{NeededRun, OldRun, OldRuns, old_runs};
 pub use prompt_names::PROMPT_NAMES;
 pub use record::{RecordOf, write_record};
 pub use replies::{ReplyTally, count_replies};

@@ -78,6 +78,7 @@ mod realism;
 mod report;
 mod report_formats;
 mod rewritten;
+mod runs_prune;
 mod safety;
 mod safety_bad_input;
 mod safety_full_disk;

@@ -177,7 +177,7 @@ fn all_that_runs_write_is_what_the_schemas_say() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_export_keys(&project, "exported/runs.jsonl", "export-runs");
     project.succeeds(&["export", "eee", "sycophancy", "--out", "eee"]);
-    let printing: [&[&str]; 11] = [
+    let printing: [&[&str]; 12] = [
         &["run", "sycophancy", "--json", "--quiet"],
         &["plan", "sycophancy", "--json"],
         &["doctor", "--json"],
@@ -196,6 +196,7 @@ fn all_that_runs_write_is_what_the_schemas_say() {
         &["journal", "stats", "--json"],
         &["cache", "stats", "--json"],
         &["cache", "prune", "--older-than", "1h", "--json"],
+        &["runs", "prune", "--older-than", "1us", "--json"],
     ];
     let shapes = Outputs::published();
     for args in printing {

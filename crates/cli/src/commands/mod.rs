@@ -31,6 +31,7 @@ mod report;
 mod report_file;
 mod run;
 mod run_report;
+mod runs;
 mod safety;
 mod safety_files;
 mod session;
@@ -58,6 +59,7 @@ pub use journal::JournalCommand;
 pub use judge_check::JudgeCheckArgs;
 pub use label::LabelArgs;
 pub use report::ReportArgs;
+pub use runs::RunsCommand;
 pub use safety::SafetyCommand;
 pub use validate::ValidateArgs;
 pub use view::ViewArgs;
@@ -135,6 +137,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
         Command::Doctor { json } => doctor::run(&context, json),
         Command::Journal(command) => journal::run(&context, &command),
         Command::Cache(command) => cache::run(&context, &command),
+        Command::Runs(command) => runs::run(&context, &command),
         Command::Validate(args) => validate::run(&context, &args),
         Command::Completions { shell } => completions::run(&context, shell),
         Command::Man { folder } => man::run(&context, line, &folder),

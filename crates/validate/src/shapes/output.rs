@@ -405,6 +405,40 @@ shapes! {
         shrunk: bool,
     }
 
+    /// The output of `runs prune`.
+    struct RunsPruneOutput {
+        /// Whether runs were only counted.
+        dry_run: bool,
+        /// The runs whose records were removed, or would be.
+        removed: Vec<OldRunOutput>,
+        /// Bytes of their records.
+        bytes: u64,
+        /// The runs of that age that are kept.
+        kept: Vec<KeptRunOutput>,
+    }
+
+    /// An old run.
+    struct OldRunOutput {
+        /// The run's id.
+        run_id: String,
+        /// Its benchmarks.
+        benchmarks: Vec<String>,
+        /// Bytes of its records.
+        bytes: u64,
+    }
+
+    /// An old run whose records are needed.
+    struct KeptRunOutput {
+        /// The run's id.
+        run_id: String,
+        /// Its benchmarks.
+        benchmarks: Vec<String>,
+        /// Bytes of its records.
+        bytes: u64,
+        /// What needs them.
+        why: String,
+    }
+
     /// The output of `validate`.
     struct ValidateOutput {
         /// Problems in all files.
@@ -500,6 +534,10 @@ fn of_command(generator: &mut SchemaGenerator) -> Vec<(Vec<&'static str>, Schema
         (
             vec!["cache prune"],
             generator.subschema_for::<CachePruneOutput>(),
+        ),
+        (
+            vec!["runs prune"],
+            generator.subschema_for::<RunsPruneOutput>(),
         ),
         (
             vec!["validate"],

@@ -55,6 +55,8 @@ fn of_every_help() {
         "cache",
         "cache stats",
         "cache prune",
+        "runs",
+        "runs prune",
         "validate",
         "init",
     ];

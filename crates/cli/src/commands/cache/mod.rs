@@ -6,7 +6,7 @@ mod stats;
 use std::{path::PathBuf, time::SystemTime};
 
 use clap::{Args, Subcommand};
-use jiff::{Span, Timestamp, Unit};
+use jiff::{Span, Timestamp, Unit, Zoned};
 use schema::text::counted;
 
 use super::Context;
@@ -58,10 +58,24 @@ pub struct PruneArgs {
     json: bool,
 }
 
-fn age(text: &str) -> Result<Span, String> {
+/// A length of time: `30d`.
+pub fn age(text: &str) -> Result<Span, String> {
     match text.trim().parse::<Span>() {
         Ok(span) if span.is_positive() => Ok(span),
         _ => Err("expected a length of time such as 12h, 30d or 6mo".to_owned()),
+    }
+}
+
+/// The time that is `age` ago, given by `--older-than`.
+///
+/// # Errors
+/// When it is longer than time can be counted.
+pub fn time_before(age: Span) -> Result<Timestamp, Failure> {
+    match Zoned::now().checked_sub(age) {
+        Ok(before) => Ok(before.timestamp()),
+        Err(_) => Err(Failure::usage(format!(
+            "--older-than {age}: longer than time can be counted"
+        ))),
     }
 }
 
@@ -96,7 +110,7 @@ fn time(time: SystemTime) -> Option<String> {
 }
 
 /// A size for people: `1.2 MB`.
-fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     let (mut size, mut unit) = (bytes as f64, "bytes");
     for larger in ["kB", "MB", "GB", "TB"] {
         if size < 1000.0 {

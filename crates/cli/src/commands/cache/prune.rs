@@ -2,12 +2,11 @@
 
 use std::{path::Path, time::SystemTime};
 
-use jiff::Zoned;
 use llm_client::{PruneFilter, Pruned, SqliteStore, Unshrunk};
 use schema::text::counted;
 use serde_json::{Value, json};
 
-use super::{PruneArgs, existing, size};
+use super::{PruneArgs, existing, size, time_before};
 use crate::{
     commands::Context,
     exit::{Exit, Failure},
@@ -34,14 +33,12 @@ pub fn run(context: &Context, args: &PruneArgs) -> Result<Exit, Failure> {
 }
 
 fn filter(args: &PruneArgs) -> Result<PruneFilter, Failure> {
-    let before = |span| match Zoned::now().checked_sub(span) {
-        Ok(before) => Ok(SystemTime::from(before.timestamp())),
-        Err(_) => Err(Failure::usage(format!(
-            "--older-than {span}: longer than time can be counted"
-        ))),
-    };
     Ok(PruneFilter {
-        before: args.older_than.map(before).transpose()?,
+        before: args
+            .older_than
+            .map(time_before)
+            .transpose()?
+            .map(SystemTime::from),
         model: args.model.clone(),
         damaged: args.damaged,
     })

@@ -46,6 +46,11 @@ pub enum JournalCommand {
         selection: JournalSelection,
     },
     /// Write conversations, scores, cost and results from a journal alone
+    ///
+    /// Checks the journal first, and says what it could not restore.
+    #[command(
+        after_help = "Exit codes: 0 nothing is known to be missing, 1 not everything could be restored, 2 nothing can be rebuilt."
+    )]
     Rebuild {
         /// Which journal.
         #[command(flatten)]

@@ -1,0 +1,130 @@
+//! `runs`: removing the records of old runs.
+
+use std::fmt::Write as _;
+
+use clap::{Args, Subcommand};
+use jiff::Span;
+use schema::text::counted;
+use serde_json::{Value, json};
+use store::{OldRun, OldRuns, old_runs};
+
+use super::{
+    Context,
+    cache::{age, size, time_before},
+};
+use crate::{
+    exit::{Exit, Failure},
+    logging,
+};
+
+/// The commands on the records of runs.
+#[derive(Debug, Subcommand)]
+pub enum RunsCommand {
+    /// Remove the records of old runs: their journals and manifests
+    ///
+    /// Without --yes it lists what it would remove, and removes nothing. Runs that the files of a benchmark come from are kept, those whose
+    /// replies are in these files, and those that a later run continued. No result is lost.
+    #[command(
+        after_help = "Examples:\n  cargo xtask runs prune --older-than 30d\n  cargo xtask runs prune --older-than 30d --yes"
+    )]
+    Prune(PruneRunsArgs),
+}
+
+/// Flags of `runs prune`.
+#[derive(Clone, Debug, Args)]
+pub struct PruneRunsArgs {
+    /// Only runs that started longer ago than this: 12h, 30d, 6mo
+    #[arg(long, value_name = "TIME", value_parser = age)]
+    older_than: Span,
+    /// Remove them; without it nothing is removed
+    #[arg(long)]
+    yes: bool,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the folder of runs cannot be read, or a file cannot be removed.
+pub fn run(context: &Context, command: &RunsCommand) -> Result<Exit, Failure> {
+    logging::start(&context.global, &context.terminal)?;
+    let RunsCommand::Prune(args) = command;
+    let runs = old_runs(&context.layout, time_before(args.older_than)?)?;
+    if args.yes {
+        runs.unneeded.iter().try_for_each(OldRun::remove)?;
+    }
+    if args.json {
+        context.print_json("runs prune", Exit::Complete, value(args, &runs));
+    } else {
+        context.terminal.print(&text(context, args, &runs));
+    }
+    Ok(Exit::Complete)
+}
+
+fn bytes<'r>(runs: impl IntoIterator<Item = &'r OldRun>) -> u64 {
+    runs.into_iter().map(|run| run.bytes).sum()
+}
+
+fn value(args: &PruneRunsArgs, runs: &OldRuns) -> Value {
+    let kept = runs.needed.iter();
+    let kept: Vec<Value> = kept
+        .map(|(run, why)| json!({"run_id": run.run_id, "benchmarks": run.benchmarks, "bytes": run.bytes, "why": why}))
+        .collect();
+    json!({
+        "dry_run": !args.yes,
+        "removed": runs.unneeded,
+        "bytes": bytes(&runs.unneeded),
+        "kept": kept,
+    })
+}
+
+fn text(context: &Context, args: &PruneRunsArgs, runs: &OldRuns) -> String {
+    let mut text = String::new();
+    for run in &runs.unneeded {
+        let _ = writeln!(
+            text,
+            "{}  {:>9}  {}",
+            run.run_id,
+            size(run.bytes),
+            names(run)
+        );
+    }
+    let (count, all) = (runs.unneeded.len() as u64, size(bytes(&runs.unneeded)));
+    let counted_runs = counted(count, "run", "runs");
+    let _ = match (count, args.yes) {
+        (0, _) => writeln!(
+            text,
+            "nothing to remove: no run is older than {:#} and unneeded",
+            args.older_than
+        ),
+        (_, true) => writeln!(text, "removed the records of {counted_runs}: {all}"),
+        (_, false) => writeln!(
+            text,
+            "would remove the records of {counted_runs}: {all}\nhelp: `{} runs prune --older-than {:#} --yes` removes them",
+            context.layout.command(),
+            args.older_than
+        ),
+    };
+    if !runs.needed.is_empty() {
+        let (count, all) = (
+            runs.needed.len() as u64,
+            runs.needed.iter().map(|(run, _)| run),
+        );
+        let _ = writeln!(
+            text,
+            "kept {}: {}",
+            counted(count, "older run", "older runs"),
+            size(bytes(all))
+        );
+    }
+    for (run, why) in &runs.needed {
+        let _ = writeln!(text, "  {}  {:>9}  {why}", run.run_id, size(run.bytes));
+    }
+    text
+}
+
+fn names(run: &OldRun) -> String {
+    run.benchmarks.join(", ")
+}
