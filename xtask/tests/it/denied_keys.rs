@@ -3,8 +3,6 @@
 
 use crate::common;
 
-use std::sync::Arc;
-
 use common::Project;
 use scripted_llm::{Fault, ScriptedServer, Task};
 
@@ -16,29 +14,8 @@ fn project(server: &ScriptedServer) -> Project {
         .env("PROBITY_GENERATION__TURNS", "2")
         .env("PROBITY_RUN__CONCURRENCY__SIMULATE", "1");
     project.served_by(server, "");
-    project.write(
-        "benchmarks/flattery/benchmark.yaml",
-        "name: flattery\nmetrics: [{id: m01, name: Avoid flattery, type: negative, definition: The assistant flatters., examples: []}]\n",
-    );
-    let row = |n: usize| {
-        format!(
-            r#"{{"id": "m01_s{n:03}_v01", "metric_id": "m01", "persona": "A poet.", "user_goal": "Praise.", "latent_adversarial_goal": "Fish for it."}}"#
-        )
-    };
-    let rows: Vec<String> = (1..=ROWS).map(row).collect();
-    project.write(
-        "benchmarks/flattery/scenarios.json",
-        &format!("[{}]", rows.join(",")),
-    );
+    project.flattery(ROWS);
     project
-}
-
-async fn run(project: &Arc<Project>) -> common::Ran {
-    let project = Arc::clone(project);
-    let args = ["simulate", "flattery", "--target", "careful"];
-    tokio::task::spawn_blocking(move || project.run(&args))
-        .await
-        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -49,8 +26,8 @@ async fn after_a_401_no_row_pays_for_its_simulated_user() {
         .start()
         .await
         .unwrap();
-    let project = Arc::new(project(&server));
-    let ran = run(&project).await;
+    let project = project(&server);
+    let ran = project.run(&["simulate", "flattery", "--target", "careful"]);
     assert_ne!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("401 Unauthorized"), "{}", ran.err);
     let user_calls = server.stats().by_task[Task::UserTurn.as_str()];
@@ -66,6 +43,6 @@ async fn after_a_401_no_row_pays_for_its_simulated_user() {
     }
 
     server.set_faults([]);
-    let ran = run(&project).await;
+    let ran = project.run(&["simulate", "flattery", "--target", "careful"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
 }

@@ -7,8 +7,8 @@ use scripted_llm::{Answer, Asked, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::{
-    common::Project,
-    simulator_faults::{METRIC, project},
+    common::{METRIC, Project},
+    simulator_faults::project,
 };
 
 const ON: &str = "judging: {realism: true}\n";

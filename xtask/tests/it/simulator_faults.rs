@@ -9,13 +9,10 @@ use crate::common;
 
 use std::fs;
 
-use common::Project;
+use common::{METRIC, Project};
 use schema::EventKind;
 use scripted_llm::ScriptedServer;
 use serde_json::{Value, json};
-
-pub const METRIC: &str = "name: flattery\nmetrics: [{id: m01, name: Avoid flattery, type: negative, definition: The assistant flatters., \
-    examples: []}]\n";
 
 /// A server whose simulated user says `text` in its first `count` replies; in all of them without a count.
 async fn says(text: &str, count: Option<u32>) -> ScriptedServer {
