@@ -5,33 +5,12 @@ mod endpoint;
 
 use std::{
     fs,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
-use endpoint::request;
-use llm_client::{KeyMaker, ModelSettings, ReplyBody, ReplyStore, SqliteStore, StoredReply};
-use schema::{FinishReason, ModelId, Spend};
-
-fn reply(text: String) -> StoredReply {
-    StoredReply {
-        created: SystemTime::now(),
-        run_time: Duration::from_millis(1),
-        failed_attempts: Spend::default(),
-        body: Some(ReplyBody {
-            content: text,
-            reasoning: None,
-            returned_reasoning: None,
-            tool_calls: Vec::new(),
-            finish: FinishReason::Stop,
-            usage: None,
-            cost: None,
-            model: None,
-        }),
-        wire: None,
-        model: None,
-        endpoint: None,
-    }
-}
+use endpoint::{request, stored_reply};
+use llm_client::{KeyMaker, ModelSettings, ReplyStore, SqliteStore};
+use schema::ModelId;
 
 /// Whether this process has a thread whose name begins so. The system keeps 15 characters of it.
 #[cfg(target_os = "linux")]
@@ -63,7 +42,7 @@ async fn a_thread_of_its_own_moves_the_log_into_the_file() {
     for row in 0..1200 {
         let key = keys.key(&request(&row.to_string()));
         store
-            .put(&key, &reply(format!("{row} {text}")))
+            .put(&key, &stored_reply(format!("{row} {text}")))
             .await
             .unwrap();
     }

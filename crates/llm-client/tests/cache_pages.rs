@@ -13,17 +13,17 @@ use std::{
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
-use endpoint::request;
+use endpoint::{request, stored_reply};
 use fastrand::Rng;
 use llm_client::{
-    CacheKey, KeyMaker, ModelSettings, PruneFilter, ReplyBody, ReplyStore, SqliteStore, StoreError,
+    CacheKey, KeyMaker, ModelSettings, PruneFilter, ReplyStore, SqliteStore, StoreError,
     StoredReply,
 };
 use rusqlite::Connection;
-use schema::{FinishReason, ModelId, Spend};
+use schema::ModelId;
 
 /// Every operation on a damaged file of this size takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -35,27 +35,6 @@ const FILES: u64 = 120;
 fn key(row: &str) -> CacheKey {
     let settings = ModelSettings::new(ModelId::new("m").unwrap(), "m", "http://127.0.0.1:9/v1");
     KeyMaker::new(&settings).key(&request(row))
-}
-
-fn reply(text: String) -> StoredReply {
-    StoredReply {
-        created: SystemTime::now(),
-        run_time: Duration::from_millis(1),
-        failed_attempts: Spend::default(),
-        body: Some(ReplyBody {
-            content: text,
-            reasoning: None,
-            returned_reasoning: None,
-            tool_calls: Vec::new(),
-            finish: FinishReason::Stop,
-            usage: None,
-            cost: None,
-            model: None,
-        }),
-        wire: None,
-        model: Some("m".to_owned()),
-        endpoint: Some("http://127.0.0.1:9/v1".to_owned()),
-    }
 }
 
 fn content(stored: StoredReply) -> String {
@@ -106,7 +85,7 @@ fn use_all(path: &Path, said: &HashMap<CacheKey, String>) -> Result<usize, Strin
     }
     for new in 0..3 {
         let (key, text) = (key(&format!("new {new}")), format!("new {new}"));
-        if block_on(store.put(&key, &reply(text.clone()))).is_err() {
+        if block_on(store.put(&key, &stored_reply(text.clone()))).is_err() {
             continue;
         }
         let found = block_on(store.get(&key)).unwrap().unwrap();
@@ -139,7 +118,7 @@ fn whole(folder: &Path, page: usize) -> (PathBuf, HashMap<CacheKey, String>) {
         let length = if row % 20 == 0 { 3 * page } else { page / 3 };
         let text = format!("reply {row} {}", "x".repeat(length));
         let key = key(&row.to_string());
-        block_on(store.put(&key, &reply(text.clone()))).unwrap();
+        block_on(store.put(&key, &stored_reply(text.clone()))).unwrap();
         said.insert(key, text);
     }
     drop(store);
@@ -269,7 +248,7 @@ impl Pages<'_> {
 }
 
 #[test]
-fn operations_on_damaged_files_end_and_change_no_reply() {
+fn operations_on_damaged_files_end_and_change_no_stored_reply() {
     let folder = tempfile::tempdir().unwrap();
     let (mut used, mut refused, mut given) = (0, 0, 0);
     for page in [512, 4096] {

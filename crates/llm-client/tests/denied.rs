@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use common::{Act, Record, Server, http, quick};
 use llm_client::{Cache, CacheSettings, CallFailure, ModelFactory};
@@ -79,4 +79,40 @@ async fn after_a_401_only_stored_replies_of_its_users_are_returned() {
         .await
         .unwrap();
     user_says(&denied, "two").await.unwrap();
+}
+
+/// Moves the clock of the runtime, whose other tasks keep the real one.
+async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn after_half_a_minute_one_call_is_let_through() {
+    let denies = Server::always(Act::json(401, "wrong key")).await;
+    let users = Server::always(Act::say("hello")).await;
+    let factory = ModelFactory::new(http()).with_retries(quick());
+    let target = factory.model(denies.settings()).unwrap();
+    let user = factory.model(users.settings()).unwrap();
+    let denied = item("a");
+    let user_says = async || user.chat(&says(&denied, Purpose::UserTurn, "one")).await;
+    let request = says(&denied, Purpose::TargetTurn, "x");
+    target.chat(&request).await.unwrap_err();
+
+    user_says().await.unwrap_err();
+    pass(Duration::from_secs(29)).await;
+    user_says().await.unwrap_err();
+    assert_eq!(users.count(), 0);
+    pass(Duration::from_secs(2)).await;
+    user_says().await.unwrap();
+    // Only one: what it says may be refused again.
+    user_says().await.unwrap_err();
+    assert_eq!(users.count(), 1);
+    target.chat(&request).await.unwrap_err();
+    pass(Duration::from_secs(29)).await;
+    user_says().await.unwrap_err();
+    pass(Duration::from_secs(2)).await;
+    user_says().await.unwrap();
+    assert_eq!(users.count(), 2);
 }

@@ -1,13 +1,18 @@
 //! A small HTTP endpoint whose every reply the test decides.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
-use llm_client::{HttpClient, ModelFactory, ModelSettings, Price, RetryPolicy};
-use schema::{CallContext, ChatRequest, Message, ModelId, Purpose, Role};
+use llm_client::{
+    HttpClient, ModelFactory, ModelSettings, Price, ReplyBody, RetryPolicy, StoredReply,
+};
+use schema::{CallContext, ChatRequest, FinishReason, Message, ModelId, Purpose, Role, Spend};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
@@ -81,7 +86,7 @@ pub fn settings(base_url: &str) -> ModelSettings {
 /// A factory that loses no time with retries.
 pub fn factory() -> ModelFactory {
     ModelFactory::new(HttpClient::default()).with_retries(RetryPolicy {
-        base_delay: std::time::Duration::from_millis(1),
+        base_delay: Duration::from_millis(1),
         ..RetryPolicy::default()
     })
 }
@@ -140,4 +145,26 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> Option<String> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
     String::from_utf8(body).ok()
+}
+
+/// A stored reply whose content is `text`.
+pub fn stored_reply(text: String) -> StoredReply {
+    StoredReply {
+        created: SystemTime::now(),
+        run_time: Duration::from_millis(1),
+        failed_attempts: Spend::default(),
+        body: Some(ReplyBody {
+            content: text,
+            reasoning: None,
+            returned_reasoning: None,
+            tool_calls: Vec::new(),
+            finish: FinishReason::Stop,
+            usage: None,
+            cost: None,
+            model: None,
+        }),
+        wire: None,
+        model: Some("m".to_owned()),
+        endpoint: Some("http://127.0.0.1:9/v1".to_owned()),
+    }
 }
