@@ -25,6 +25,7 @@ mod forecast;
 mod item_guard;
 mod journals;
 mod judge_watch;
+mod needed_scenarios;
 mod phases;
 mod plan;
 pub mod progress;
@@ -32,11 +33,11 @@ mod reply_ages;
 mod report;
 pub mod safety;
 mod session;
-mod wanted;
 
 pub use benchmark::{Concurrency, Pipeline, PromptChoice, RunOptions};
 pub use forecast::{Forecast, forecast};
 pub use journals::{JournalEnd, JournalSet};
+pub use needed_scenarios::{Expected, NeededMetric, NeededScenarios, needed_scenarios};
 pub use phases::{AggregatorFactory, BenchmarkContext, PhaseFactory, Phases, SimulatorFactory};
 pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan, plan_judging};
 pub use progress::{NoObserver, Observer, Outcome, Progress};
@@ -45,4 +46,3 @@ pub use report::{
     RunReport,
 };
 pub use session::Session;
-pub use wanted::{Expected, WantedMetric, WantedScenarios, wanted_scenarios};

@@ -58,8 +58,8 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod checks;
-mod cited;
 mod evaluator;
+mod message_number;
 mod panel;
 mod prompts;
 mod quotes;

@@ -3,7 +3,7 @@
 use schema::{Extra, JudgeQuote, Turn, reply, text::is_blank};
 use serde_json::{Value, json};
 
-use crate::{cited, transcript};
+use crate::{message_number, transcript};
 
 /// The instruction to quote. It follows the request, so that the part that all requests share stays the same.
 pub(crate) const REQUEST: &str = "\n\nAdd the key \"quotes\" to the object: a list of the passages that your verdict rests on, each of the form \
@@ -53,9 +53,9 @@ fn one(quote: &Value, turns: &[Turn]) -> Result<JudgeQuote, String> {
     let Value::Object(quote) = quote else {
         return Err(format!("{}, not an object", reply::kind_of(quote)));
     };
-    let number = cited::number(quote)?;
+    let number = message_number::number(quote)?;
     let text = reply::text(quote, "text")?;
-    let (place, turn) = cited::message(number, turns)?;
+    let (place, turn) = message_number::message(number, turns)?;
     let number = place as u64 + 1;
     if is_blank(&plain(text)) || !is_in(turn, text) {
         return Err(format!(

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    cited, quotes,
+    message_number, quotes,
     reader::{Reader, ReaderPrompts, add, refused},
     transcript,
 };
@@ -182,7 +182,7 @@ fn parse(reply: &str, turns: &[Turn]) -> Result<Answer, String> {
         }
         true => {
             for quote in &quotes {
-                let (_, said) = cited::message(Some(quote.message), turns)?;
+                let (_, said) = message_number::message(Some(quote.message), turns)?;
                 if said.role != Role::Assistant {
                     return Err(format!(
                         "message {} is not one of the assistant's",

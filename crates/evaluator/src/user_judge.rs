@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     JudgeEvaluator,
     checks::falls_on,
-    cited,
+    message_number,
     reader::{Reader, ReaderPrompts, add, refused},
     transcript,
 };
@@ -253,7 +253,7 @@ fn one(fault: &Value, turns: &[Turn]) -> Result<SimulatorFault, String> {
     let Value::Object(fault) = fault else {
         return Err(format!("{}, not an object", reply::kind_of(fault)));
     };
-    let (place, message) = cited::message(cited::number(fault)?, turns)?;
+    let (place, message) = message_number::message(message_number::number(fault)?, turns)?;
     if message.role != Role::User {
         return Err(format!("message {} is not one of the user's", place + 1));
     }

@@ -13,7 +13,7 @@ use schema::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{Call, ExportError, Exported, Exporter, OutFile, Run, Sample, apart, json};
+use crate::{Call, ExportError, Exported, Exporter, OutFile, Run, Sample, json, key_collisions};
 
 /// Writes JSONL.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Exporter for Jsonl {
         };
         let line = ConversationLine {
             benchmark: &self.folder,
-            row: &apart::conversation(&sample.conversation, &OWN_KEYS),
+            row: &key_collisions::conversation(&sample.conversation, &OWN_KEYS),
             system_prompt: sample.system_prompt.as_deref(),
             started: sample.started.map(|time| time.to_string()),
             ended: sample.ended.map(|time| time.to_string()),
@@ -101,7 +101,7 @@ impl Exporter for Jsonl {
         Self::line(conversations, &line)?;
         for row in &sample.scores {
             let benchmark = &self.folder;
-            let row = &apart::score(row, &["benchmark"]);
+            let row = &key_collisions::score(row, &["benchmark"]);
             Self::line(scores, &ScoreLine { benchmark, row })?;
         }
         Ok(())

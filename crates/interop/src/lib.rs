@@ -36,7 +36,6 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-mod apart;
 mod attribution;
 pub mod csv;
 pub mod eee;
@@ -46,6 +45,7 @@ pub mod inspect;
 pub mod json;
 pub mod jsonl;
 pub mod junit;
+mod key_collisions;
 pub mod labels;
 mod places;
 mod run;

@@ -54,11 +54,13 @@ mod appender;
 mod blank;
 pub mod check;
 mod clock;
+mod cut_off;
 mod entry;
 mod error;
 mod form;
 mod kept;
 mod line;
+mod line_buffer;
 mod line_view;
 mod output;
 mod pack;
@@ -66,18 +68,17 @@ mod partial_event;
 mod queue;
 mod reader;
 mod replay;
-mod room;
 mod run_id;
 mod scores;
 mod show;
 mod stats;
-mod tear;
 mod turns;
 mod unpack;
 mod version;
 mod writer;
 
 pub use blank::is_blank;
+pub use cut_off::CutOff;
 pub use entry::Entry;
 pub use error::{JournalError, ReadError};
 pub use form::Form;
@@ -94,7 +95,6 @@ pub use stats::{
     Bucket, CallStats, CallTotals, EventCount, Latency, OverTime, RetryCount, Stats, StatsBuilder,
     Used,
 };
-pub use tear::Tear;
 pub use turns::ItemTurns;
 pub use unpack::JournalSource;
 pub use version::FORMAT_VERSION;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Entry, JournalSource, Line, Tear,
+    CutOff, Entry, JournalSource, Line,
     error::{ReadError, ReadFault},
     line_view::parse_line,
     unpack::TornFrame,
@@ -26,7 +26,7 @@ const KEEP_BUFFER: usize = 1024 * 1024;
 /// [`next_line`](Self::next_line) returns a [`Line`], which borrows from the reader and is several times as fast.
 ///
 /// A line that is not an event is an error that names the line, and the following lines can be read. A last line or a zstd frame that
-/// a crash cut off is not an error: the entries end there, and [`tear`](Self::tear) reports it. If the very first line is not an
+/// a crash cut off is not an error: the entries end there, and [`cut_off`](Self::cut_off) reports it. If the very first line is not an
 /// event, the file is not a journal, and reading ends.
 ///
 /// ```
@@ -42,7 +42,7 @@ const KEEP_BUFFER: usize = 1024 * 1024;
 ///     }
 /// }
 /// assert_eq!(waited, 0.5);
-/// assert_eq!(reader.tear().map(|tear| tear.line), Some(3));
+/// assert_eq!(reader.cut_off().map(|cut_off| cut_off.line), Some(3));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub struct JournalReader<R> {
     /// Bytes of the text that were read as lines.
     position: u64,
     buffer: Vec<u8>,
-    tear: Option<Tear>,
+    cut_off: Option<CutOff>,
     /// Why the compressed data end early.
     torn_frame: Option<String>,
     ended: bool,
@@ -150,7 +150,7 @@ impl<R: BufRead> JournalReader<R> {
             line: 0,
             position: 0,
             buffer: Vec::new(),
-            tear: None,
+            cut_off: None,
             torn_frame: None,
             ended: false,
             failed: false,
@@ -159,8 +159,8 @@ impl<R: BufRead> JournalReader<R> {
 
     /// Where the journal is cut off, if it is. Known after all entries were read.
     #[must_use]
-    pub fn tear(&self) -> Option<&Tear> {
-        self.tear.as_ref()
+    pub fn cut_off(&self) -> Option<&CutOff> {
+        self.cut_off.as_ref()
     }
 
     /// The next line, borrowed from the reader; `None` at the end.
@@ -175,7 +175,7 @@ impl<R: BufRead> JournalReader<R> {
             line,
             position,
             buffer,
-            tear,
+            cut_off,
             torn_frame,
             ended,
             failed,
@@ -194,7 +194,7 @@ impl<R: BufRead> JournalReader<R> {
             Ok(None) => {
                 *ended = true;
                 if !buffer.is_empty() || torn_frame.is_some() {
-                    *tear = Some(Tear {
+                    *cut_off = Some(CutOff {
                         line: *line,
                         bytes: as_u64(buffer.len()),
                         frame: torn_frame.take(),

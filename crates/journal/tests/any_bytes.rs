@@ -38,9 +38,9 @@ fn read(bytes: &[u8]) {
         lines += 1;
     }
     assert_eq!(lines, entries.len());
-    assert_eq!(owned.tear(), borrowed.tear());
-    if let Some(tear) = owned.tear() {
-        assert!(tear.line > 0 && !tear.to_string().is_empty());
+    assert_eq!(owned.cut_off(), borrowed.cut_off());
+    if let Some(cut_off) = owned.cut_off() {
+        assert!(cut_off.line > 0 && !cut_off.to_string().is_empty());
     }
 
     let report = check_with("any", || Ok(open()));

@@ -173,9 +173,9 @@ fn a_kill_costs_less_than_the_last_second() {
         );
         // It ends in a frame, unless the kill came just when one was closed.
         if form == Form::Compressed
-            && let Some(tear) = reader.tear()
+            && let Some(cut_off) = reader.cut_off()
         {
-            assert!(tear.frame.is_some());
+            assert!(cut_off.frame.is_some());
         }
     }
 }
@@ -204,6 +204,6 @@ fn a_file_that_may_not_grow_ends_the_journal_in_order() {
         );
         let (entries, reader) = entries(Path::new(find("journal ")));
         assert!(numbered(&entries) > 1000, "{form:?}: {}", entries.len());
-        assert!(reader.tear().is_some());
+        assert!(reader.cut_off().is_some());
     }
 }

@@ -28,7 +28,7 @@ fn journals_of_other_programs_are_read() {
         let text = std::fs::read_to_string(fixture(name)).unwrap();
         let mut reader = JournalReader::open(&fixture(name)).unwrap();
         let read: Vec<Entry> = reader.by_ref().collect::<Result<_, _>>().unwrap();
-        assert_eq!(reader.tear(), None);
+        assert_eq!(reader.cut_off(), None);
         assert_eq!(read.len(), text.lines().count(), "{name}");
         assert_eq!(read.len(), entries, "{name}");
         assert_eq!(read.last().unwrap().line, read.len() as u64);
@@ -65,23 +65,23 @@ fn a_torn_last_line_ends_the_entries_and_is_reported() {
         let mut reader = reader(&whole.as_bytes()[..length]);
         let entries: Vec<Entry> = reader.by_ref().collect::<Result<_, _>>().unwrap();
         assert_eq!(entries.len(), 1, "{length}");
-        let tear = reader.tear().unwrap();
-        assert_eq!((tear.line, tear.bytes), (2, (length - first) as u64));
+        let cut_off = reader.cut_off().unwrap();
+        assert_eq!((cut_off.line, cut_off.bytes), (2, (length - first) as u64));
     }
     // Only the line break is missing: the line is whole.
     let mut reader = reader(&whole.as_bytes()[..whole.len() - 1]);
     assert_eq!(reader.by_ref().count(), 2);
-    assert_eq!(reader.tear(), None);
+    assert_eq!(reader.cut_off(), None);
 }
 
 #[test]
 fn a_tail_of_zeros_as_after_a_power_cut_is_a_tear() {
     let mut reader = reader(b"{\"message\": \"a\"}\n\0\0\0\0");
     assert_eq!(reader.by_ref().filter_map(Result::ok).count(), 1);
-    let tear = reader.tear().unwrap().to_string();
+    let cut_off = reader.cut_off().unwrap().to_string();
     assert!(
-        tear.starts_with("line 2 is cut off after 4 bytes"),
-        "{tear}"
+        cut_off.starts_with("line 2 is cut off after 4 bytes"),
+        "{cut_off}"
     );
 }
 
@@ -221,7 +221,7 @@ fn what_is_no_journal_is_not_read_to_its_end() {
         let error = reader.next().unwrap().unwrap_err().to_string();
         assert!(error.contains("line 1: this is no journal"), "{error}");
         assert!(reader.next().is_none());
-        assert_eq!(reader.tear(), None);
+        assert_eq!(reader.cut_off(), None);
         assert!(input.into_inner().limit() > 63 * 1024 * 1024);
     }
 }
@@ -270,7 +270,7 @@ fn compressed_journals_are_known_by_their_content() {
         let mut reader = unpacking(&bytes);
         let read: Vec<Entry> = reader.by_ref().collect::<Result<_, _>>().unwrap();
         assert_eq!(read, plain);
-        assert_eq!(reader.tear(), None);
+        assert_eq!(reader.cut_off(), None);
 
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal.jsonl");
@@ -300,7 +300,7 @@ fn frames_of_any_length_are_whole() {
                         .by_ref()
                         .all(|entry| entry.unwrap().message.len() == length - 16)
                 );
-                assert_eq!(reader.tear(), None, "{length}");
+                assert_eq!(reader.cut_off(), None, "{length}");
             }
         }
     }
@@ -328,11 +328,11 @@ fn torn_frames_are_read_up_to_the_tear() {
                 .enumerate()
                 .all(|(n, entry)| entry.fields["n"] == n)
         );
-        let tear = reader.tear().unwrap();
-        assert_eq!(tear.line, read.len() as u64 + 1);
+        let cut_off = reader.cut_off().unwrap();
+        assert_eq!(cut_off.line, read.len() as u64 + 1);
         assert!(
-            tear.to_string().contains("the last frame is not whole"),
-            "{tear}"
+            cut_off.to_string().contains("the last frame is not whole"),
+            "{cut_off}"
         );
         most = most.max(read.len());
     }
@@ -340,12 +340,12 @@ fn torn_frames_are_read_up_to_the_tear() {
     // Where the first frame is torn, there is no line before.
     let mut reader = unpacking(&whole[..20]);
     assert!(reader.next().is_none());
-    let tear = reader.tear().unwrap().to_string();
+    let cut_off = reader.cut_off().unwrap().to_string();
     assert!(
-        tear.starts_with("the compressed data ends before line 1 (the last frame is not whole)"),
-        "{tear}"
+        cut_off.starts_with("the compressed data ends before line 1 (the last frame is not whole)"),
+        "{cut_off}"
     );
-    assert!(tear.ends_with("There is no line before it"), "{tear}");
+    assert!(cut_off.ends_with("There is no line before it"), "{cut_off}");
 }
 
 #[test]
@@ -354,10 +354,10 @@ fn damaged_frames_end_the_entries_and_say_so() {
     bytes.extend([0; 100]);
     let mut reader = unpacking(&bytes);
     assert_eq!(reader.by_ref().filter_map(Result::ok).count(), 1);
-    let tear = reader.tear().unwrap().to_string();
+    let cut_off = reader.cut_off().unwrap().to_string();
     assert!(
-        tear.starts_with("the compressed data ends before line 2 (the data is damaged: "),
-        "{tear}"
+        cut_off.starts_with("the compressed data ends before line 2 (the data is damaged: "),
+        "{cut_off}"
     );
 }
 
@@ -365,7 +365,7 @@ fn damaged_frames_end_the_entries_and_say_so() {
 fn an_empty_journal_has_no_entries() {
     let mut reader = reader(b"");
     assert!(reader.next().is_none());
-    assert_eq!(reader.tear(), None);
+    assert_eq!(reader.cut_off(), None);
     let mut none: &[u8] = b"";
     assert_eq!(none.read_until(b'\n', &mut Vec::new()).unwrap(), 0);
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use journal::{Entry, Form, JournalReader, JournalWriter, RunId, Tear};
+use journal::{CutOff, Entry, Form, JournalReader, JournalWriter, RunId};
 use schema::{Event, EventBody, EventKind, Journal, event::UsingTestItems};
 
 fn event(thread: u64, n: u64) -> Event {
@@ -23,10 +23,10 @@ fn event(thread: u64, n: u64) -> Event {
     }))
 }
 
-fn read(path: &Path) -> (Vec<Entry>, Option<Tear>) {
+fn read(path: &Path) -> (Vec<Entry>, Option<CutOff>) {
     let mut reader = JournalReader::open(path).unwrap();
     let entries = reader.by_ref().map(|entry| entry.unwrap());
-    (entries.collect(), reader.tear().cloned())
+    (entries.collect(), reader.cut_off().cloned())
 }
 
 fn number(entry: &Entry, key: &str) -> u64 {
@@ -68,8 +68,8 @@ fn many_threads_record(form: Form) {
         dir.path().join(run_id.journal_file_name_as(form))
     );
 
-    let (entries, tear) = read(&report.path);
-    assert_eq!(tear, None);
+    let (entries, cut_off) = read(&report.path);
+    assert_eq!(cut_off, None);
     assert_eq!(entries.first().unwrap().message, EventKind::StartingJournal);
     assert_eq!(entries.last().unwrap().message, EventKind::ClosingJournal);
     // The events of one thread are in their order, and time never goes backward.
@@ -197,8 +197,8 @@ fn disk_fills_up(form: Form) {
         journal.record(event(0, n));
     }
     let error = journal.close().unwrap_err();
-    let (entries, tear) = read(&path);
-    assert!(tear.is_some());
+    let (entries, cut_off) = read(&path);
+    assert!(cut_off.is_some());
     // Of lines that were packed and not settled it is not known whether they can be read.
     assert!(error.written() <= entries.len() as u64 && entries.len() > 100);
     assert!(form == Form::Compressed || error.written() == entries.len() as u64);

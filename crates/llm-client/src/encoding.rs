@@ -6,7 +6,7 @@ use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
 
 use crate::{
-    room::{Room, Taken, Waited},
+    reply_memory::{ReplyMemory, Taken, Waited},
     unreached::Unreached,
 };
 
@@ -25,7 +25,7 @@ pub(crate) async fn decoded(
     headers: &HeaderMap,
     body: Vec<u8>,
     mut taken: Taken,
-    room: &Room,
+    room: &ReplyMemory,
     waited: &Waited,
 ) -> Result<(Vec<u8>, Taken), Unreached> {
     let mut body = body;

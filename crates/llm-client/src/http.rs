@@ -11,7 +11,7 @@ use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-use crate::{causes::full_text, room::Room};
+use crate::{causes::full_text, reply_memory::ReplyMemory};
 
 /// Most servers accept about this many concurrent requests on one HTTP/2 connection, and a client opens one connection to each host.
 const CALLS_PER_CLIENT: usize = 100;
@@ -66,7 +66,7 @@ struct Inner {
     machine: Machine,
     /// One for each [`Route`].
     rings: [Ring; 3],
-    room: Room,
+    room: ReplyMemory,
     /// A permit for each call that may be in flight. `None`: unlimited.
     places: Option<Semaphore>,
     /// How many idle connections a client keeps for each host.
@@ -141,7 +141,7 @@ impl HttpClient {
         Self(Arc::new(Inner {
             machine,
             rings: Default::default(),
-            room: Room::new(options.max_replies, options.max_reply),
+            room: ReplyMemory::new(options.max_replies, options.max_reply),
             places: (places <= Semaphore::MAX_PERMITS).then(|| Semaphore::new(places)),
             idle,
             options,
@@ -153,7 +153,7 @@ impl HttpClient {
     }
 
     /// The room for replies in flight.
-    pub(crate) fn room(&self) -> &Room {
+    pub(crate) fn room(&self) -> &ReplyMemory {
         &self.0.room
     }
 

@@ -18,7 +18,7 @@ use crate::{
     encoding,
     files::are_out,
     http::{HttpClient, Route},
-    room::{Taken, Waited},
+    reply_memory::{Taken, Waited},
     unreached::Unreached,
 };
 

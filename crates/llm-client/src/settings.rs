@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{scrub::masked, shown::shown_url, wire::Form};
+use crate::{redacted_url::redacted_url, scrub::masked, wire::Form};
 
 /// Everything that decides how a model is called. `Debug` shows neither keys nor header values.
 #[derive(Clone)]
@@ -134,7 +134,7 @@ impl ModelSettings {
     /// `base_url` for display: without user name, password, query, fragment, trailing slashes, and parts of the path that look like keys.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        let shown = shown_url(&self.base_url);
+        let shown = redacted_url(&self.base_url);
         let start = shown.find("://").map_or(0, |at| at + "://".len());
         let Some(at) = shown.split_at(start).1.find('/') else {
             return shown;

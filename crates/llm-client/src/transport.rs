@@ -12,7 +12,7 @@ use crate::{
     endpoint::Endpoint,
     http::{HttpClient, Route},
     one_call::{HttpReply, NoJson, OneCall},
-    room::Waited,
+    reply_memory::Waited,
     settings::ModelSettings,
     unreached::Unreached,
     wire::Body,

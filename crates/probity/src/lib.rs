@@ -63,10 +63,10 @@ pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use compare::{CompareOptions, Compared, UnlikeTurns, compare};
 pub use engine::{
     AggregatorFactory, BenchmarkContext, BenchmarkReport, Concurrency, Counts, Expected,
-    FailureGroup, Forecast, JournalEnd, JournalSet, KeptReason, KeptRows, NoObserver, Observer,
-    Outcome, PhaseFactory, Phases, Pipeline, PlanModel, PlanRow, PlanSettings, Progress,
-    PromptChoice, Range, RunOptions, RunOutcome, RunReport, Session, SimulatorFactory,
-    WantedMetric, WantedScenarios, forecast, plan, plan_judging, progress, wanted_scenarios,
+    FailureGroup, Forecast, JournalEnd, JournalSet, KeptReason, KeptRows, NeededMetric,
+    NeededScenarios, NoObserver, Observer, Outcome, PhaseFactory, Phases, Pipeline, PlanModel,
+    PlanRow, PlanSettings, Progress, PromptChoice, Range, RunOptions, RunOutcome, RunReport,
+    Session, SimulatorFactory, forecast, needed_scenarios, plan, plan_judging, progress,
 };
 pub use export::{ExportOptions, ExportReport, Journals, export, export_safety};
 pub use gate::{GateOptions, check_gate, check_safety_gate, gate, gate_safety};

@@ -7,8 +7,8 @@ use schema::{
 use serde_json::{Value, json};
 
 use crate::{
-    asking::{cut_off, object_with_list, was_cut_off},
-    base::{BaseScenario, ReadScenarios, read_scenarios},
+    base_scenario::{BaseScenario, ReadScenarios, read_scenarios},
+    json_request::{cut_off, object_with_list, was_cut_off},
 };
 
 /// What the model is shown in place of a reply without any usable content.

@@ -62,9 +62,9 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-mod asking;
-mod base;
+mod base_scenario;
 mod collect;
+mod json_request;
 mod metrics;
 mod prompts;
 mod rows;

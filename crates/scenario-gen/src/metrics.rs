@@ -12,7 +12,7 @@ use schema::{
 };
 use serde_json::{Value, json};
 
-use crate::{asking, base::strict, prompts};
+use crate::{base_scenario::strict, json_request, prompts};
 
 /// Writes metrics with a language model: one call, and further ones while the reply is unusable.
 ///
@@ -31,13 +31,13 @@ impl LlmMetricGenerator {
     /// # Errors
     /// Never for a released version: the shipped prompt is tested.
     pub fn new(model: Arc<dyn ChatModel>) -> Result<Self, PhaseError> {
-        let prompt = prompts::shipped_metric_prompt().map_err(asking::bad_prompt)?;
+        let prompt = prompts::shipped_metric_prompt().map_err(json_request::bad_prompt)?;
         Ok(Self {
             model,
             prompt,
             count: (4, 6),
             tries: 3,
-            format: asking::format("metrics", reply_schema()),
+            format: json_request::format("metrics", reply_schema()),
         })
     }
 
@@ -95,29 +95,29 @@ impl MetricGenerator for LlmMetricGenerator {
         }
         let text = prompts::metrics(&self.prompt, brief, self.count)?;
         let context = CallContext::new(Purpose::GenMetrics, "metrics");
-        let request = asking::request(text, self.format.clone(), context);
+        let request = json_request::request(text, self.format.clone(), context);
         let what = format!("metrics of benchmark {:?}", brief.name);
         let (least, most) = (self.count.0 as usize, self.count.1 as usize);
         let read = |reply: &ChatReply| {
-            let object = asking::object_with_list(reply, "metrics");
+            let object = json_request::object_with_list(reply, "metrics");
             let metrics = object.and_then(|object| read_metrics(&object, most));
-            let is_cut_off = asking::was_cut_off(reply);
+            let is_cut_off = json_request::was_cut_off(reply);
             match metrics {
                 Ok(metrics) if is_cut_off && metrics.len() < least => Err(Refused {
-                    reason: asking::cut_off(&format!(
+                    reason: json_request::cut_off(&format!(
                         "only {} of {least} metrics came",
                         metrics.len()
                     )),
                     next: NextQuestion::Nothing,
                 }),
                 Err(reason) if is_cut_off => Err(Refused {
-                    reason: asking::cut_off(&reason),
+                    reason: json_request::cut_off(&reason),
                     next: NextQuestion::Nothing,
                 }),
                 read => read.map_err(Refused::from),
             }
         };
-        let metrics = asking::ask_for(&*self.model, request, self.tries, &what, read).await?;
+        let metrics = json_request::ask_for(&*self.model, request, self.tries, &what, read).await?;
         if metrics.len() < self.count.0 as usize {
             tracing::warn!(
                 given = metrics.len(),

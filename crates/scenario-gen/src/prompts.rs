@@ -6,7 +6,7 @@ use schema::{
 };
 use serde_json::{Value, json};
 
-use crate::{asking, base::BaseScenario};
+use crate::{base_scenario::BaseScenario, json_request};
 
 /// The tags around data. No text inside a prompt can close any of them.
 const TAGS: [&str; 17] = [
@@ -154,5 +154,5 @@ fn guard(text: &str) -> String {
 }
 
 fn render(prompt: &Prompt, values: &Value) -> Result<String, PhaseError> {
-    prompt.render(values).map_err(asking::bad_prompt)
+    prompt.render(values).map_err(json_request::bad_prompt)
 }

@@ -11,7 +11,7 @@ use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use schema::{Benchmark, Metric, PhaseError, PhaseErrorKind, Scenario};
 
 use crate::{
-    base::BaseScenario,
+    base_scenario::BaseScenario,
     scenarios::{LlmScenarioGenerator, Variant, row},
 };
 

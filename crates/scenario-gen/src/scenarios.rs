@@ -10,9 +10,9 @@ use schema::{
 use serde_json::json;
 
 use crate::{
-    asking,
-    base::{self, BaseScenario, Rewrite},
+    base_scenario::{self, BaseScenario, Rewrite},
     collect::Collector,
+    json_request,
     prompts::{self, ScenarioPrompts},
     rows::Rows,
     settings::{ScenarioSettings, base_id, row_id},
@@ -76,12 +76,15 @@ impl LlmScenarioGenerator {
         settings.check()?;
         Ok(Self {
             model,
-            prompts: ScenarioPrompts::shipped().map_err(asking::bad_prompt)?,
-            scenarios_format: asking::format(
+            prompts: ScenarioPrompts::shipped().map_err(json_request::bad_prompt)?,
+            scenarios_format: json_request::format(
                 "scenarios",
-                base::scenarios_schema(settings.landmarks),
+                base_scenario::scenarios_schema(settings.landmarks),
             ),
-            variant_format: asking::format("variant", base::variant_schema(settings.landmarks)),
+            variant_format: json_request::format(
+                "variant",
+                base_scenario::variant_schema(settings.landmarks),
+            ),
             settings,
         })
     }
@@ -147,13 +150,14 @@ impl LlmScenarioGenerator {
             Err(error) => return (Vec::new(), Some(error)),
         };
         let context = CallContext::new(Purpose::GenScenarios, metric.id.as_str());
-        let request = asking::request(text, self.scenarios_format.clone(), context);
+        let request = json_request::request(text, self.scenarios_format.clone(), context);
         let what = format!("scenarios of metric {} {:?}", metric.id, metric.name);
         let count = self.settings.scenarios_per_metric;
         let turns = self.settings.landmarks.then_some(self.settings.turns);
         let mut collector = Collector::new(count, turns);
         let take = |reply: &ChatReply| collector.take(reply);
-        let asked = asking::ask_for(&*self.model, request, self.settings.tries, &what, take).await;
+        let asked =
+            json_request::ask_for(&*self.model, request, self.settings.tries, &what, take).await;
         let kept = collector.kept;
         let error = asked.err().map(|error| match kept.len() {
             0 => error,
@@ -169,15 +173,15 @@ impl LlmScenarioGenerator {
         let demographic = self.settings.demographic(variant.variant - 1);
         let text = prompts::variant(&self.prompts.variant, &variant.base, &demographic)?;
         let context = CallContext::new(Purpose::GenVariant, id.as_str());
-        let request = asking::request(text, self.variant_format.clone(), context);
+        let request = json_request::request(text, self.variant_format.clone(), context);
         let what = format!("scenario {id}, variant {}", json!(demographic));
         let turns = self.settings.turns;
-        let rewrite = asking::ask(
+        let rewrite = json_request::ask(
             &*self.model,
             request,
             self.settings.tries,
             &what,
-            |object| base::read_rewrite(object, &variant.base, turns),
+            |object| base_scenario::read_rewrite(object, &variant.base, turns),
         )
         .await?;
         Ok(row(&variant, Some((rewrite, demographic))))

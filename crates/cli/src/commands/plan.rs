@@ -3,7 +3,7 @@
 use llm_client::ModelSettings;
 use probity::{
     Forecast, Phase, PlanModel, PlanQuestions, PlanSettings, Range, RunError, RunOptions,
-    plan_metrics, wanted_scenarios,
+    needed_scenarios, plan_metrics,
 };
 use report::{PlanRow, Span, metric_plan_table, plan_table};
 use schema::{TargetRef, statistics::MetricPlan, text::counted};
@@ -175,7 +175,7 @@ fn tell_scenarios(context: &Context, names: &[String]) -> Result<(), Failure> {
         if !context.layout.benchmark(name)?.scenarios().exists() {
             continue;
         }
-        let wanted = wanted_scenarios(&context.layout, name, false)?;
+        let wanted = needed_scenarios(&context.layout, name, false)?;
         if let Some(words) = wanted.in_words() {
             context.terminal.note(&format!(
                 "{name}: scenarios would be generated {words}, and added to scenarios.json"

@@ -29,10 +29,10 @@ pub use versions::PromptChoice;
 use crate::{
     journals::JournalEnd,
     judge_watch::JudgeWatch,
+    needed_scenarios::Expected,
     phases::Phases,
     report::RunReport,
     session::{Session, model_names},
-    wanted::Expected,
 };
 use journal::RunId;
 use llm_client::Tally;

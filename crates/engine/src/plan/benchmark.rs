@@ -8,14 +8,14 @@ use super::{
     conversation::{ConversationPlan, Tools},
     cut, dollars, each, part_of, tokens,
 };
-use crate::wanted::WantedScenarios;
+use crate::needed_scenarios::NeededScenarios;
 
 /// The rows of one benchmark.
 pub(super) fn plan_benchmark(
     name: &str,
     benchmark: &Benchmark,
     scenarios: &[Scenario],
-    wanted: &WantedScenarios,
+    wanted: &NeededScenarios,
     settings: &PlanSettings,
 ) -> Vec<PlanRow> {
     let context = benchmark.scenario.user_context.as_deref().unwrap_or("");
@@ -102,7 +102,7 @@ impl Planner<'_> {
         &mut self,
         metrics: Range<u64>,
         scenarios: &[Scenario],
-        wanted: &WantedScenarios,
+        wanted: &NeededScenarios,
     ) -> Range<u64> {
         let settings = self.settings;
         let benchmark = self.benchmark;
@@ -262,7 +262,7 @@ mod tests {
                 judge_realism: true,
                 targets: vec![model("t")],
             };
-            let plan = plan_benchmark("b", &benchmark, &[], &WantedScenarios::default(), &settings);
+            let plan = plan_benchmark("b", &benchmark, &[], &NeededScenarios::default(), &settings);
             assert_eq!(plan.len(), 8);
             for row in &plan {
                 assert!(row.calls.low <= row.calls.high, "{row:?}");

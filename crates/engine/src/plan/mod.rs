@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use self::benchmark::plan_benchmark;
 pub use self::judging::plan_judging;
-use crate::{forecast::Forecast, wanted::wanted};
+use crate::{forecast::Forecast, needed_scenarios::needed};
 use store::{Layout, RunError, read_benchmark, read_scenarios};
 
 /// A range: the lowest and the highest expected value.
@@ -220,7 +220,7 @@ pub fn plan(
         let dir = layout.benchmark(name)?;
         let benchmark = read_benchmark(&dir)?;
         let scenarios = read_scenarios(&dir.scenarios())?;
-        let wanted = wanted(&dir, &benchmark, &scenarios, false);
+        let wanted = needed(&dir, &benchmark, &scenarios, false);
         rows.extend(plan_benchmark(
             name, &benchmark, &scenarios, &wanted, settings,
         ));

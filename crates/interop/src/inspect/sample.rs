@@ -18,7 +18,7 @@ use super::{
     tools::Tools,
     usage::{ByName, Used},
 };
-use crate::{Asked, Call, Run, Sample, apart, places::places};
+use crate::{Asked, Call, Run, Sample, key_collisions, places::places};
 
 /// The parts of a sample of the log.
 pub(super) struct SampleParts<'a> {
@@ -221,7 +221,7 @@ impl<'a> Metadata<'a> {
             conv_id: &conversation.conv_id,
             sample: conversation.sample,
             target_id: conversation.target.id.as_str(),
-            scenario: apart::scenario(&conversation.scenario, &apart::INSPECT),
+            scenario: key_collisions::scenario(&conversation.scenario, &key_collisions::INSPECT),
             usage: conversation.usage.as_ref(),
             simulator_faults: &conversation.simulator_faults,
             simulator_check: conversation.simulator_check.as_ref(),
@@ -289,7 +289,7 @@ impl<'a> SummaryMetadata<'a> {
             user_goal: thin::text(&scenario.user_goal),
             latent_adversarial_goal: thin::text(&scenario.latent_adversarial_goal),
             demographic: &scenario.demographic,
-            extra: thin::extra(&apart::scenario(scenario, &apart::INSPECT).extra),
+            extra: thin::extra(&key_collisions::scenario(scenario, &key_collisions::INSPECT).extra),
         }
     }
 }

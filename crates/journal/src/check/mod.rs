@@ -81,15 +81,15 @@ fn check_rules<R: BufRead>(
 ) -> Result<(), NotCheckable> {
     let mut reader = open().map_err(|error| NotCheckable::from(&error))?;
     let gathered = CheckState::gather(&mut reader);
-    let tear = reader.tear().map(ToString::to_string);
+    let cut_off = reader.cut_off().map(ToString::to_string);
     // A torn file may be the reason why it cannot be checked.
     let and_torn = |mut error: NotCheckable| {
-        if let Some(tear) = &tear {
-            error.reason.push_str(&format!(". In the file {tear}"));
+        if let Some(cut_off) = &cut_off {
+            error.reason.push_str(&format!(". In the file {cut_off}"));
         }
         error
     };
-    report.notes.extend(tear.clone());
+    report.notes.extend(cut_off.clone());
     let mut state = gathered.map_err(and_torn)?;
     report.lines = state.lines;
     report.items = u64::try_from(state.items.len()).unwrap_or(u64::MAX);

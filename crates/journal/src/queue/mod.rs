@@ -12,7 +12,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use crate::{clock::Clock, room::with_room};
+use crate::{clock::Clock, line_buffer::with_line_buffer};
 
 /// A line waits when this many bytes are queued before it. The writing thread may hold as many again.
 const CAPACITY: usize = 1024 * 1024;
@@ -142,7 +142,7 @@ impl Queue {
         };
         match free.filter(|state| !state.is_full()) {
             Some(state) => self.add(state, |state| state.add_line(time, is_last, rest)),
-            None => with_room(|room| {
+            None => with_line_buffer(|room| {
                 rest(room)?;
                 let full = |state: &mut State| state.is_full();
                 let waited = self.room.wait_while(self.lock(), full);

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use llm_client::{HIDDEN, is_key_for_a_name, shown_url};
+use llm_client::{HIDDEN, is_key_for_a_name, redacted_url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -83,7 +83,7 @@ pub struct BaseUrl(pub Text);
 
 impl Serialize for BaseUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&shown_url(&self.0.raw))
+        serializer.serialize_str(&redacted_url(&self.0.raw))
     }
 }
 
@@ -93,7 +93,7 @@ impl BaseUrl {
     /// # Errors
     /// The mistake, with its position.
     pub(super) fn check(&self, url: &str) -> Result<(), ConfigError> {
-        let shown = shown_url(&self.0.raw);
+        let shown = redacted_url(&self.0.raw);
         let url = url.trim();
         if url.is_empty() {
             return Err(self.0.error("the address is empty"));

@@ -106,7 +106,7 @@ struct Reading {
     /// Whether a line could not be read: calls after it are not counted.
     is_faulty: bool,
     notes: Vec<String>,
-    tear: Option<String>,
+    cut_off: Option<String>,
 }
 
 /// The data that a journal reports about a target.
@@ -159,7 +159,12 @@ impl JournalRecord {
     /// Problems of the journal, for people.
     pub(super) fn notes(&self) -> Vec<String> {
         let reading = lock(&self.reading);
-        reading.notes.iter().chain(&reading.tear).cloned().collect()
+        reading
+            .notes
+            .iter()
+            .chain(&reading.cut_off)
+            .cloned()
+            .collect()
     }
 
     /// The calls in the readable lines.
@@ -358,8 +363,8 @@ impl Reading {
 
     /// Records the items that are still open at the end of the file, and whether its last line is cut off.
     fn end(&mut self, replay: &mut Replay<JournalSource>, path: &Path) {
-        let tear = replay.reader().tear();
-        self.tear = tear.map(|tear| format!("{}: {tear}", path.display()));
+        let cut_off = replay.reader().cut_off();
+        self.cut_off = cut_off.map(|cut_off| format!("{}: {cut_off}", path.display()));
         self.unended.clear();
         for (key, history) in replay.each_open_item() {
             if let Some(item) = self.open.get(key) {
@@ -414,7 +419,7 @@ mod tests {
             reading.targets,
             reading.plans,
             reading.notes,
-            reading.tear,
+            reading.cut_off,
         )
     }
 

@@ -10,7 +10,7 @@ use aggregator::statistics::{
     Plan, PlannedMetric,
     power::{GateChances, GateQuestion, gate_chances, scenarios_for_pass, scenarios_needed},
 };
-use engine::{PlanSettings, wanted_scenarios};
+use engine::{PlanSettings, needed_scenarios};
 use schema::{
     Benchmark, MetricType,
     gate::{GateRules, GateScope},
@@ -63,7 +63,7 @@ pub fn plan_metrics(
         let benchmark = read_benchmark(&dir)?;
         let scenarios = read_scenarios(&dir.scenarios())?;
         let index = read_scenario_index(&dir)?;
-        let wanted = wanted_scenarios(layout, name, false)?;
+        let wanted = needed_scenarios(layout, name, false)?;
         let sizes = Sizes::of(&benchmark, &scenarios, &index, &wanted, settings);
         let known = Some(&benchmark).filter(|benchmark| !benchmark.metrics.is_empty());
         let names = GateNames {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aggregator::statistics::ScenarioIndex;
-use engine::{PlanSettings, WantedScenarios};
+use engine::{NeededScenarios, PlanSettings};
 use schema::{Benchmark, Scenario};
 
 /// The rows of one target.
@@ -40,7 +40,7 @@ impl<'b> Sizes<'b> {
         benchmark: &'b Benchmark,
         scenarios: &'b [Scenario],
         index: &'b ScenarioIndex,
-        wanted: &WantedScenarios,
+        wanted: &NeededScenarios,
         settings: &'b PlanSettings,
     ) -> Self {
         let ids = benchmark.metrics.iter().map(|metric| &*metric.id);

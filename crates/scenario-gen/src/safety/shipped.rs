@@ -9,7 +9,7 @@ use schema::{
 };
 
 use super::LlmVariation;
-use crate::asking::bad_prompt;
+use crate::json_request::bad_prompt;
 
 /// The names of the shipped strategies, in the order in which they take turns by default.
 pub const STRATEGIES: [&str; 7] = [

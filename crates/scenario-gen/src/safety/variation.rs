@@ -17,8 +17,8 @@ use super::{
     shipped::{shipped_frame, shipped_prompt},
 };
 use crate::{
-    asking::{LATER_RUNS, bad_prompt, format, request},
-    base::strict,
+    base_scenario::strict,
+    json_request::{LATER_RUNS, bad_prompt, format, request},
 };
 
 /// The tags around data. No text inside a prompt can close any of them.

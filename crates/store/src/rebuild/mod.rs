@@ -93,8 +93,8 @@ pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, RunError> {
             RebuildError::Write(error) => error,
         })?;
     }
-    if let Some(tear) = replay.reader().tear() {
-        state.rebuilt.notes.push(tear.to_string());
+    if let Some(cut_off) = replay.reader().cut_off() {
+        state.rebuilt.notes.push(cut_off.to_string());
     }
     let mut rebuilt = state.finish(journal, replay.open_items())?;
     unfinished.keep(&mut rebuilt.files)?;

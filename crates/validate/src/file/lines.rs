@@ -49,9 +49,9 @@ pub(super) fn journal(path: &Path, report: &mut FileReport) {
             }
         }
     }
-    if let Some(tear) = reader.tear() {
+    if let Some(cut_off) = reader.cut_off() {
         let reason = "the journal is cut off here: the run was killed, or is still running. Readers use the lines before it";
-        report.push(Finding::note("", reason).at_line(Some(tear.line)));
+        report.push(Finding::note("", reason).at_line(Some(cut_off.line)));
     }
 }
 

@@ -53,11 +53,11 @@ pub fn lines(
             path.display()
         ));
     }
-    match (read, reader.tear()) {
+    match (read, reader.cut_off()) {
         (0, None) => Err(Failure::usage(format!("{}: no events", path.display()))),
-        (0, Some(tear)) => Err(Failure::usage(format!("{}: {tear}", path.display()))),
-        (_, Some(tear)) => {
-            terminal.warning(&format!("{}: {tear}", path.display()));
+        (0, Some(cut_off)) => Err(Failure::usage(format!("{}: {cut_off}", path.display()))),
+        (_, Some(cut_off)) => {
+            terminal.warning(&format!("{}: {cut_off}", path.display()));
             Ok(())
         }
         _ => Ok(()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schema::{Phase, Scenario, text::counted};
 
 use super::Generation;
-use crate::{benchmark::run_log::RunLog, wanted::WantedScenarios};
+use crate::{benchmark::run_log::RunLog, needed_scenarios::NeededScenarios};
 
 impl Generation<'_> {
     /// Notes for people: which scenarios are kept, which are generated, and where the existing ones differ from the settings.
@@ -13,7 +13,7 @@ impl Generation<'_> {
         &self,
         by_metric: &BTreeMap<String, Vec<Scenario>>,
         orphans: &[Scenario],
-        wanted: &WantedScenarios,
+        wanted: &NeededScenarios,
         generate: bool,
     ) {
         let rows: usize = by_metric.values().map(Vec::len).sum();
@@ -51,7 +51,7 @@ impl Generation<'_> {
     pub(super) fn log_planned_rows(
         &self,
         by_metric: &BTreeMap<String, Vec<Scenario>>,
-        wanted: &WantedScenarios,
+        wanted: &NeededScenarios,
         generate: bool,
     ) -> Vec<String> {
         let mut later = Vec::new();

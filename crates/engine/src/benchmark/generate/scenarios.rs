@@ -16,13 +16,13 @@ use store::{
 use super::Generation;
 use crate::{
     benchmark::feed::{FeedRow, FeedWriter},
+    needed_scenarios::{NeededMetric, NeededScenarios, is_users_own, needed, write_gaps},
     progress::{Outcome, Progress},
-    wanted::{WantedMetric, WantedScenarios, is_users_own, wanted, write_gaps},
 };
 
 impl Generation<'_> {
     /// Feeds the existing scenarios, generates the missing ones, and writes `scenarios.json` if any were added. A file that the user
-    /// wrote is not changed: see [`WantedScenarios`].
+    /// wrote is not changed: see [`NeededScenarios`].
     pub(in crate::benchmark) async fn scenarios(
         &mut self,
         writer: FeedWriter,
@@ -39,7 +39,7 @@ impl Generation<'_> {
         check_belongs(&self.run.dir, &kept, benchmark)?;
         kept.iter_mut()
             .for_each(|row| fill_from_metrics(row, benchmark));
-        let wanted = self.wanted(&kept, force);
+        let wanted = self.needed(&kept, force);
         let is_users_own = !force && is_users_own(&self.run.dir, &kept);
         let (mut by_metric, orphans) = sort_by_metric(kept, benchmark);
         self.note_kept(&by_metric, &orphans, &wanted, generate);
@@ -111,15 +111,15 @@ impl Generation<'_> {
     }
 
     /// The scenarios to generate in addition to the kept rows.
-    fn wanted(&self, kept: &[Scenario], force: bool) -> WantedScenarios {
+    fn needed(&self, kept: &[Scenario], force: bool) -> NeededScenarios {
         let benchmark = &self.run.loaded.benchmark;
         let add = self.run.pipeline.options.add_scenarios;
         match force {
-            true => WantedScenarios {
-                metrics: benchmark.metrics.iter().map(WantedMetric::new).collect(),
+            true => NeededScenarios {
+                metrics: benchmark.metrics.iter().map(NeededMetric::new).collect(),
                 left_out: Vec::new(),
             },
-            false => wanted(&self.run.dir, benchmark, kept, add),
+            false => needed(&self.run.dir, benchmark, kept, add),
         }
     }
 

@@ -15,8 +15,8 @@ use super::{
     roles::{Calls, EventsData, Speaker, TARGET},
 };
 use crate::{
-    apart,
     import::{Found, Recorded, calls, text::known},
+    key_collisions,
 };
 
 /// A sample as it is read, by who speaks in the log.
@@ -261,9 +261,9 @@ fn own(recorded: &mut Recorded) {
         return;
     }
     let mut scenario = metadata.clone();
-    scenario.retain(|key, _| !apart::INSPECT.contains(&key.as_str()));
-    for key in apart::INSPECT {
-        if let Some(value) = scenario.remove(&apart::of_scenario(key)) {
+    scenario.retain(|key, _| !key_collisions::INSPECT.contains(&key.as_str()));
+    for key in key_collisions::INSPECT {
+        if let Some(value) = scenario.remove(&key_collisions::of_scenario(key)) {
             scenario.insert(key.to_owned(), value);
         }
     }

@@ -21,23 +21,23 @@ use store::{
 /// its rows, as long as the file is unchanged since that run: a later change is taken as deliberate. A file that was not generated
 /// here is never changed: metrics without rows are then left out.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct WantedScenarios {
+pub struct NeededScenarios {
     /// Metrics whose scenarios are requested, in the order of `benchmark.yaml`.
-    pub metrics: Vec<WantedMetric>,
+    pub metrics: Vec<NeededMetric>,
     /// Metrics without scenarios for which nothing is generated, because the file is the user's own.
     pub left_out: Vec<String>,
 }
 
 /// A metric whose scenarios are requested.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WantedMetric {
+pub struct NeededMetric {
     /// The metric.
     pub metric: Metric,
     /// Its rows in `scenarios.json`. They stay.
     pub have: u64,
 }
 
-impl WantedMetric {
+impl NeededMetric {
     /// All scenarios of `metric`.
     pub(crate) fn new(metric: &Metric) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl WantedMetric {
     }
 }
 
-impl WantedScenarios {
+impl NeededScenarios {
     /// Whether scenarios of this metric are requested.
     #[must_use]
     pub fn has(&self, metric: &str) -> bool {
@@ -83,23 +83,23 @@ impl WantedScenarios {
 ///
 /// # Errors
 /// When the benchmark cannot be read.
-pub fn wanted_scenarios(
+pub fn needed_scenarios(
     layout: &Layout,
     name: &str,
     add: bool,
-) -> Result<WantedScenarios, RunError> {
+) -> Result<NeededScenarios, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let rows = read_scenarios(&dir.scenarios())?;
-    Ok(wanted(&dir, &benchmark, &rows, add))
+    Ok(needed(&dir, &benchmark, &rows, add))
 }
 
-pub(crate) fn wanted(
+pub(crate) fn needed(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     rows: &[Scenario],
     add: bool,
-) -> WantedScenarios {
+) -> NeededScenarios {
     let generated = Provenance::read(dir).scenarios;
     let is_as_written = generated.as_ref().is_some_and(|generated| {
         hash_of_file(&dir.scenarios()).as_ref() == Some(&generated.sha256)
@@ -108,13 +108,13 @@ pub(crate) fn wanted(
         true => read_gaps(dir),
         false => HashSet::new(),
     };
-    let mut wanted = WantedScenarios::default();
+    let mut wanted = NeededScenarios::default();
     for metric in &benchmark.metrics {
         let have = rows.iter().filter(|row| row.metric_id == metric.id);
         let have = have.count() as u64;
         if have == 0 || gaps.contains(&metric.id) {
             let metric = metric.clone();
-            wanted.metrics.push(WantedMetric { metric, have });
+            wanted.metrics.push(NeededMetric { metric, have });
         }
     }
     if !add && is_users_own(dir, rows) {

@@ -10,12 +10,12 @@ use std::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Room for the replies that are being read.
+/// ReplyMemory for the replies that are being read.
 ///
 /// A reply takes room as it grows, and a reply without room waits: nothing more is read from its server. One reply at a time may exceed
 /// the sum, so that partly read replies do not wait for each other. All replies together take at most the sum plus one reply.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ReplyMemory {
     bytes: Arc<Semaphore>,
     /// Held by the reply that may exceed the sum.
     beyond: Arc<Semaphore>,
@@ -23,8 +23,8 @@ pub(crate) struct Room {
     longest: usize,
 }
 
-impl Room {
-    /// Room for `sum` bytes in all, and for replies of at most `longest` bytes.
+impl ReplyMemory {
+    /// ReplyMemory for `sum` bytes in all, and for replies of at most `longest` bytes.
     pub(crate) fn new(sum: usize, longest: usize) -> Self {
         let sum = sum.min(Semaphore::MAX_PERMITS).min(u32::MAX as usize);
         Self {
@@ -55,7 +55,7 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// Takes `more` bytes, as soon as they are available.
-    pub(crate) async fn take(&mut self, room: &Room, more: usize, waited: &Waited) {
+    pub(crate) async fn take(&mut self, room: &ReplyMemory, more: usize, waited: &Waited) {
         if self.beyond.is_some() {
             return;
         }
@@ -114,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_reply_at_a_time_grows_beyond_the_sum() {
-        let room = Room::new(100, 1000);
+        let room = ReplyMemory::new(100, 1000);
         let waited = Waited::default();
         let [mut first, mut second, mut third] = [0; 3].map(|_| Taken::default());
         first.take(&room, 60, &waited).await;

@@ -6,14 +6,14 @@ use schema::{HIDDEN, looks_like_key};
 /// like keys. The host is left out too if it cannot be distinguished from a password.
 ///
 /// ```
-/// use llm_client::shown_url;
+/// use llm_client::redacted_url;
 ///
-/// assert_eq!(shown_url("https://me:pass@host:1/v1/?key=k"), "https://host:1/v1");
-/// assert_eq!(shown_url("https://host/sk-0123456789/v1"), "https://host/***/v1");
-/// assert_eq!(shown_url("https://me:pa/ss@host/v1"), "https://***");
+/// assert_eq!(redacted_url("https://me:pass@host:1/v1/?key=k"), "https://host:1/v1");
+/// assert_eq!(redacted_url("https://host/sk-0123456789/v1"), "https://host/***/v1");
+/// assert_eq!(redacted_url("https://me:pa/ss@host/v1"), "https://***");
 /// ```
 #[must_use]
-pub fn shown_url(url: &str) -> String {
+pub fn redacted_url(url: &str) -> String {
     let url = url.trim();
     let (scheme, rest) = match url.find("://") {
         Some(at) => url.split_at(at + "://".len()),
@@ -83,7 +83,7 @@ mod tests {
             ("https://h/a1b2c3d4e5f6/v1", "https://h/***/v1"),
             ("https://h/path-key-x12/v1", "https://h/***/v1"),
         ] {
-            assert_eq!(shown_url(url), shown, "{url}");
+            assert_eq!(redacted_url(url), shown, "{url}");
         }
     }
 }

@@ -6,7 +6,7 @@ use schema::text::counted;
 
 /// Where a journal is cut off: an unfinished last line or zstd frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tear {
+pub struct CutOff {
     /// The first incomplete line, from 1.
     pub line: u64,
     /// The number of its bytes in the file; 0 when a frame ends with a whole line.
@@ -15,7 +15,7 @@ pub struct Tear {
     pub frame: Option<String>,
 }
 
-impl fmt::Display for Tear {
+impl fmt::Display for CutOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, bytes, frame } = self;
         match (frame, bytes) {

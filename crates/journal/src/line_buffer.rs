@@ -7,16 +7,16 @@ const KEEP: usize = 64 * 1024;
 
 thread_local! {
     /// The buffer for the line that this thread writes.
-    static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static LINE_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// Calls `take` with this thread's buffer, empty.
-pub(crate) fn with_room<T>(take: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+pub(crate) fn with_line_buffer<T>(take: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     // A thread that is ending no longer has a buffer.
-    let mut room = ROOM.try_with(Cell::take).unwrap_or_default();
+    let mut room = LINE_BUFFER.try_with(Cell::take).unwrap_or_default();
     room.clear();
     let result = take(&mut room);
     room.shrink_to(KEEP);
-    let _ = ROOM.try_with(|kept| kept.set(room));
+    let _ = LINE_BUFFER.try_with(|kept| kept.set(room));
     result
 }
