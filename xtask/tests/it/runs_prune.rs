@@ -47,7 +47,7 @@ fn runs_that_files_come_from_stay_and_others_go_when_it_is_said_twice() {
 
     let listed = prune(&project, &[]);
     assert_eq!(listed["dry_run"], true);
-    assert_eq!(ids(&listed, "removed"), [again.clone()]);
+    assert_eq!(ids(&listed, "removed"), [again.as_str()]);
     assert_eq!(
         ids(&listed, "kept"),
         [generated.clone(), fetched.clone(), latest.clone()]
@@ -62,7 +62,7 @@ fn runs_that_files_come_from_stay_and_others_go_when_it_is_said_twice() {
     assert_eq!(runs(&project), all);
 
     let removed = prune(&project, &["--yes"]);
-    assert_eq!(ids(&removed, "removed"), [again.clone()]);
+    assert_eq!(ids(&removed, "removed"), [again.as_str()]);
     // What no run writes stays, with its folder.
     assert_eq!(runs(&project), all);
     let left = fs::read_dir(note.parent().unwrap()).unwrap();
