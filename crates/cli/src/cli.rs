@@ -80,14 +80,11 @@ pub fn parse(
         .map_err(|error| suggested(error, &command, arguments))
 }
 
-/// Adds the likely intended command to clap's error. Clap's own similarity measure misses short words, such as `rnu` for `run`.
+/// Puts the likely intended command into clap's error. Clap's own similarity measure misses short words: for `rnu` it names `runs`, not `run`.
 fn suggested(mut error: clap::Error, root: &clap::Command, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
-    if error.get(ContextKind::SuggestedSubcommand).is_some() {
-        return error;
-    }
     let mut parent = root;
     for argument in arguments
         .iter()
