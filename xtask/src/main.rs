@@ -11,16 +11,21 @@ mod bench;
 mod schemas;
 
 fn main() -> ExitCode {
+    let measuring = bench::Measuring::begin();
     // The descriptions come last: `augment_args` sets one from the doc comment of the type.
     let schemas = schemas::SchemasArgs::augment_args(clap::Command::new("schemas"))
         .about("Write the JSON Schemas of all files into docs/schemas");
     let bench = bench::BenchArgs::augment_args(clap::Command::new("bench"))
         .about("Measure whole pipelines against the scripted server, and compare with a minimal client")
         .after_help("Run `cargo run --release -p xtask -- bench` for figures to compare.");
-    Program::new("cargo xtask")
+    let exit = Program::new("cargo xtask")
         .command(schemas, run_schemas)
         .command(bench, run_bench)
-        .run()
+        .run();
+    match measuring {
+        Some(measuring) => measuring.end(exit),
+        None => exit,
+    }
 }
 
 fn run_schemas(matches: &ArgMatches) -> ExitCode {

@@ -23,6 +23,9 @@ const DRAWN: Duration = Duration::from_millis(200);
 /// How often progress is reported without a terminal.
 const EVERY: Duration = Duration::from_secs(5);
 
+/// Reading a journal of so many bytes takes a moment that somebody who waits would notice.
+const LARGE: u64 = 20_000_000;
+
 /// How often a lack of progress is reported.
 const QUIET: Duration = Duration::from_secs(30);
 
@@ -125,6 +128,13 @@ impl Observer for ProgressObserver {
                 phase.command(),
                 name(target.as_ref())
             )),
+            Progress::ReadingJournal { path, bytes } if *bytes >= LARGE => {
+                let megabytes = bytes / 1_000_000;
+                shared.terminal.line(&format!(
+                    "checking the journal ({megabytes} MB): {}",
+                    path.display()
+                ));
+            }
             Progress::Note { benchmark, text } => {
                 shared.terminal.note(&format!("{benchmark}: {text}"));
             }

@@ -7,12 +7,13 @@ use std::{
     sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
+use crate::progress::{Observer, Progress};
 use journal::{
-    Form, ItemTurns, JournalWriter, RunId,
-    check::{self, Outcome, Report, Verdict},
+    Form, ItemTurns, JournalVisitor, JournalVisitors, JournalWriter, RunId,
+    check::{Outcome, Report, Verdict},
 };
 use schema::{Event, Journal, ModelId};
-use store::{BenchmarkDir, RunError, check::check_tree};
+use store::{BenchmarkDir, RunError, check::check_ended_run};
 
 /// The journal files of a run, in the folder of its records. Checkers of these journals expect one benchmark in a file, and the same
 /// requests to all its systems under test. A benchmark run therefore writes one file for each benchmark, and a safety evaluation one for
@@ -28,6 +29,8 @@ pub struct JournalSet {
     open: RwLock<Vec<OpenJournal>>,
     /// Why a closed journal is incomplete.
     incomplete: OnceLock<String>,
+    /// Who else reads the finished files.
+    visitors: Option<Arc<dyn JournalVisitors>>,
 }
 
 /// A file that is being written.
@@ -68,6 +71,7 @@ impl JournalSet {
             form: Form::Plain,
             open: RwLock::default(),
             incomplete: OnceLock::new(),
+            visitors: None,
         }
     }
 
@@ -75,6 +79,13 @@ impl JournalSet {
     #[must_use]
     pub fn form(mut self, form: Form) -> Self {
         self.form = form;
+        self
+    }
+
+    /// Sets who else reads each file when it is finished: in the same pass as the check, since reading a large journal takes seconds.
+    #[must_use]
+    pub fn read_by(mut self, visitors: Arc<dyn JournalVisitors>) -> Self {
+        self.visitors = Some(visitors);
         self
     }
 
@@ -176,6 +187,21 @@ impl JournalSet {
         all
     }
 
+    /// Reads a closed file: checks it, and with `dir` compares it with its tree. Reports to `observer` that it does.
+    pub(crate) async fn read(
+        &self,
+        closed: ClosedJournal,
+        dir: Option<BenchmarkDir>,
+        observer: &dyn Observer,
+    ) -> JournalEnd {
+        let path = &closed.path;
+        let bytes = fs::metadata(path).map_or(0, |file| file.len());
+        observer.on(&Progress::ReadingJournal { path, bytes });
+        let visitors = self.visitors.as_ref();
+        let visitor = visitors.and_then(|visitors| visitors.visitor(path));
+        JournalEnd::of(closed, dir, visitor).await
+    }
+
     fn now_open(&self) -> Vec<OpenJournal> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         open.clone()
@@ -210,17 +236,16 @@ pub struct JournalEnd {
 }
 
 impl JournalEnd {
-    /// Checks a closed journal, and with `dir` also compares it with its tree.
-    pub(crate) async fn of(closed: ClosedJournal, dir: Option<BenchmarkDir>) -> Self {
+    /// Checks a closed journal, and with `dir` also compares it with its tree. The file is read once, also for `visitor`.
+    async fn of(
+        closed: ClosedJournal,
+        dir: Option<BenchmarkDir>,
+        visitor: Option<Box<dyn JournalVisitor>>,
+    ) -> Self {
         let ClosedJournal { path, trouble, .. } = closed;
         let journal = path.clone();
-        let checked = tokio::task::spawn_blocking(move || {
-            let mut report = check::check(&journal);
-            if let Some(dir) = &dir {
-                check_tree(&journal, dir, &mut report);
-            }
-            report
-        });
+        let checked =
+            tokio::task::spawn_blocking(move || check_ended_run(&journal, dir.as_ref(), visitor));
         let check = checked.await.unwrap_or_else(|error| {
             let mut report = Report::new(path.display().to_string());
             report.set_not_checkable(format!("internal error: {error}"));

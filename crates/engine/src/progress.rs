@@ -1,5 +1,7 @@
 //! What a run reports while it is running.
 
+use std::path::Path;
+
 pub use schema::Phase;
 
 use schema::ModelId;
@@ -98,6 +100,13 @@ pub enum Progress<'a> {
         target: Option<&'a ModelId>,
         /// Why, without the row.
         reason: &'a str,
+    },
+    /// The finished journal is read, to check it. That takes seconds where it is large.
+    ReadingJournal {
+        /// The file.
+        path: &'a Path,
+        /// Its length.
+        bytes: u64,
     },
     /// A note for people: what was kept and why, for example.
     Note {

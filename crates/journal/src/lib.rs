@@ -11,7 +11,7 @@
 //!   borrows from the reader, an [`Entry`] owns its fields.
 //! - [`Replay`] returns the events of a journal with their types, each with the history of its item. [`PartialEvent`] is an
 //!   event of a line that may lack fields.
-//! - [`check`](check::check) checks the consistency rules.
+//! - [`check`](check::check) checks the consistency rules. A [`JournalVisitor`] reads a journal in the pass of another reader.
 //! - [`ItemTimelines`] and [`ItemRenderer`] describe events in words, [`StatsBuilder`] counts, [`Scores`] lists the scores.
 //! - [`RunId`] names a run and its journal.
 //!
@@ -85,7 +85,7 @@ pub use form::Form;
 pub use line_view::Line;
 pub use partial_event::PartialEvent;
 pub use reader::{JournalPosition, JournalReader};
-pub use replay::{Calls, ItemHistory, Replay, Replayed, Scope};
+pub use replay::{Calls, ItemHistory, JournalVisitor, JournalVisitors, Replay, Replayed, Scope};
 pub use run_id::{RunId, RunIdError};
 pub use scores::{ScoreRow, Scores};
 pub use show::{

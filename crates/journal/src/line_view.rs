@@ -103,7 +103,7 @@ impl<'a> Line<'a> {
     /// The event with the fields that are of the right type, for rules about single fields of a line that may be wrong. `None`
     /// for an unknown message.
     #[must_use]
-    pub fn partial_event(&self) -> Option<PartialEvent> {
+    pub fn partial_event(&self) -> Option<PartialEvent<'_>> {
         PartialEvent::read(self)
     }
 

@@ -1,6 +1,6 @@
 //! A journal, event by event, each with the history of its item.
 
-use std::{collections::HashMap, io::BufRead};
+use std::{collections::HashMap, io::BufRead, path::Path};
 
 use schema::{
     EventBody, ItemKey, PhaseCost, RealismVerdict, SimulatorCheck, SimulatorFault, Spend, Turn,
@@ -8,7 +8,7 @@ use schema::{
 };
 use serde_json::Value;
 
-use crate::{JournalReader, Line, ReadError};
+use crate::{JournalReader, JournalSource, Line, PartialEvent, ReadError};
 
 /// Reads a journal event by event, in the order of the file, and keeps the history of each item that has not ended.
 ///
@@ -56,6 +56,29 @@ pub struct Replayed<'r> {
     pub event: Option<serde_json::Result<EventBody>>,
     /// The run or item of the event.
     pub scope: Scope<'r>,
+}
+
+/// Reads the events of a journal in a pass that others share.
+pub trait JournalVisitor: Send {
+    /// Takes the next event, or the error of a line that cannot be read.
+    fn visit(&mut self, replayed: Result<Replayed<'_>, ReadError>);
+
+    /// Takes the state at the end of the file. [`Replay::go_on`] reads what is appended later.
+    fn finish(self: Box<Self>, replay: Replay<JournalSource>);
+}
+
+/// Makes the visitors of journals that another one reads.
+pub trait JournalVisitors: std::fmt::Debug + Send + Sync {
+    /// A visitor of the journal at `path`, from its first event on. `None`: this journal is not of interest.
+    fn visitor(&self, path: &Path) -> Option<Box<dyn JournalVisitor>>;
+}
+
+impl Replayed<'_> {
+    /// The event with the fields that are of the right type, as [`Line::partial_event`] returns it.
+    #[must_use]
+    pub fn partial_event(&self) -> Option<PartialEvent<'_>> {
+        PartialEvent::of(&self.line, &self.event)
+    }
 }
 
 /// The run or item of an event.

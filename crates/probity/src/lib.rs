@@ -83,7 +83,7 @@ pub use schema::Phase;
 pub use standard::{Models, PhaseSettings, standard_phases};
 pub use store::{
     BenchmarkDir, ImportRecord, Layout, Manifest, PROMPT_NAMES, RunError, RunErrorKind, TargetDir,
-    check::{check_journal, check_tree, journal_benchmark},
+    check::{check_ended_run, check_journal, journal_benchmark},
     imported_targets, provenance,
     rebuild::{Rebuilt, rebuild},
 };

@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::{fs, path::Path};
+use std::{fs, io::Write, path::Path};
 
 use common::Bench;
 use journal::{
@@ -12,7 +12,10 @@ use journal::{
     check::{Outcome, Verdict},
 };
 use llm_client::{BudgetLimits, Price};
-use probity::{JournalEnd, Phase, RunOptions, RunOutcome, RunReport, rebuild};
+use probity::{
+    JournalEnd, Journals, Phase, ReportRequest, RunOptions, RunOutcome, RunReport, read_report,
+    rebuild,
+};
 use schema::EventKind;
 use scripted_llm::{Fault, FaultKind, Role, ScriptedServer};
 use serde_json::Value;
@@ -532,6 +535,40 @@ async fn an_evaluator_of_ones_own_need_not_know_of_the_journal() {
     assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
     assert_eq!(assert_rebuilds(&bench, journal(&report)), ALL_FILES);
     assert_passes(journal(&report));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_of_a_run_takes_what_the_check_has_read() {
+    let bench = Bench::new().await;
+    let report = bench.run(RunOptions::default()).await;
+    let end = journal(&report);
+    assert_passes(end);
+    let page = |journals: &Journals| {
+        let request = ReportRequest {
+            names: vec!["flattery".to_owned()],
+            journals: journals.clone(),
+            ..ReportRequest::default()
+        };
+        let (report, _) = read_report(&bench.layout(), &request).unwrap();
+        let path = bench.folder.path().join("report.html");
+        report.write_file(&path).unwrap();
+        fs::read_to_string(path).unwrap()
+    };
+    let of_file = page(&Journals::default());
+    // Other lines after the start of the run, in the same file: nobody reads them, for the check has read the journal for the report too.
+    let mut text = fs::read(&end.path).unwrap();
+    let start = EventKind::StartingRun.message().as_bytes();
+    let start = text.windows(start.len()).position(|part| part == start);
+    let mut lines = text[start.unwrap()..].iter_mut();
+    let _ = lines.find(|byte| **byte == b'\n');
+    lines
+        .filter(|byte| **byte != b'\n')
+        .for_each(|byte| *byte = b'x');
+    let mut file = fs::File::options().write(true).open(&end.path).unwrap();
+    file.write_all(&text).unwrap();
+    drop(file);
+    assert!(page(&bench.journals) == of_file, "{of_file}");
+    assert!(page(&Journals::default()) != of_file, "{of_file}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! `cargo xtask bench`: whole pipelines against the scripted server in a second process, compared with a minimal client; the cost
+//! `cargo xtask bench`: the whole command `run` against the scripted server in a second process, compared with a minimal client; the cost
 //! of journaling; what a kill costs; and exports of a large tree.
 //!
 //! Every figure comes from a separate process, so that CPU time and memory belong only to the measured part.
 
+mod command;
 mod export;
 mod floor;
 mod journal;
@@ -18,6 +19,7 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::process::Command;
 
+pub(crate) use self::command::Measuring;
 use self::{process::Used, server::Server};
 
 /// Flags of `cargo xtask bench`.
@@ -138,23 +140,23 @@ impl Measure {
 struct Figures {
     in_flight: usize,
     calls: usize,
-    /// Wall time of the pipeline and of the floor, in seconds.
+    /// Wall time of the command and of the floor, in seconds.
     wall: (f64, f64),
-    /// The pipeline's wall time divided by the floor's.
+    /// The command's wall time divided by the floor's.
     wall_ratio: f64,
-    /// The shortest possible wall time for this many calls of this latency at this concurrency, divided by the pipeline's.
+    /// The shortest possible wall time for this many calls of this latency at this concurrency, divided by the command's.
     efficiency: f64,
-    /// Microseconds of CPU per call, of the pipeline and of the floor.
+    /// Microseconds of CPU per call, of the command and of the floor.
     cpu_per_call: (Option<f64>, Option<f64>),
-    /// The pipeline's CPU time divided by the floor's.
+    /// The command's CPU time divided by the floor's.
     cpu_ratio: Option<f64>,
-    /// The pipeline's peak memory, in MB (10^6 bytes).
+    /// The command's peak memory, in MB (10^6 bytes).
     peak: Option<f64>,
     /// The part of it for each conversation in flight, in kB.
     memory_per_conversation: Option<f64>,
     /// Replies per second of a second run that finds all of them in the cache.
     cached_replies_per_second: f64,
-    /// The number of connections that the pipeline opened.
+    /// The number of connections that the command opened.
     connections: u64,
 }
 
@@ -223,16 +225,14 @@ async fn measure_all(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
 async fn measure(in_flight: usize, args: &BenchArgs) -> Result<Figures, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     ours::prepare(folder.path(), in_flight)?;
-    let path = folder.path().to_string_lossy().into_owned();
-    let (number, rounds) = (in_flight.to_string(), args.rounds.to_string());
-
+    let number = in_flight.to_string();
     let server = Server::start(args.latency_ms).await?;
-    let url = server.base_url.clone();
-    let ours: Measure = child(&["ours", &path, &url, &number, &rounds]).await?;
+    command::configure(folder.path(), &server.base_url, in_flight, args.rounds)?;
+    let ours = command::run(folder.path()).await?;
     let connections = server.connections().await?;
     server.stop().await;
     // The server is gone: every reply of this run comes from the cache.
-    let cached: Measure = child(&["ours", &path, &url, &number, &rounds]).await?;
+    let cached = command::run(folder.path()).await?;
 
     let bodies = ours::write_bodies(folder.path(), 5_000)?
         .to_string_lossy()

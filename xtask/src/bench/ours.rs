@@ -24,7 +24,7 @@ use serde_json::json;
 use super::{Measure, process::Used};
 
 /// The number of exchanges in a conversation.
-const TURNS: u32 = 4;
+pub(super) const TURNS: u32 = 4;
 
 /// Writes a benchmark of `scenarios` scenarios of one metric into `folder`.
 pub(super) fn prepare(folder: &Path, scenarios: usize) -> Result<(), Box<dyn Error>> {

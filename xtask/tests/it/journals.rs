@@ -288,7 +288,8 @@ fn a_line_that_is_missing_or_changed_changes_no_rebuilt_file_in_silence() {
     let (whole, is_said) = rebuilt_from(&lines, folder.path()).unwrap();
     assert!(!is_said && whole.len() == 8, "{:?}", whole.keys());
 
-    let item = lines.iter().position(|line| line.contains("queuing item"));
+    let queued = EventKind::QueuingItem.message();
+    let item = lines.iter().position(|line| line.contains(queued));
     let (mut silent, mut said) = (Vec::new(), 0);
     // The lines before the first item, those of the first items, and the last ones.
     let ends = lines.len() - 40;

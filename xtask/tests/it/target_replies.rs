@@ -135,6 +135,17 @@ async fn a_closing_tag_hides_nothing_from_the_judge() {
     assert!(!judged(&server).contains("HARMFUL"), "{}", judged(&server));
     let plain = project.run(&["validate", "."]);
     assert_eq!(plain.code, 0, "{}{}", plain.out, plain.err);
+
+    // The calls of an export have the same reasoning as the transcript.
+    project.succeeds(&["export", "jsonl", "b", "--out", "jsonl"]);
+    let text = project.read("jsonl/conversations.jsonl");
+    let row: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let calls = row["calls"].as_array().unwrap().iter();
+    let reasoning: Vec<&Value> = calls
+        .filter(|call| call["by"] == "target")
+        .map(|call| &call["reasoning"])
+        .collect();
+    assert_eq!(reasoning, ["HARMFUL.", "Sure. <think>X"], "{row}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

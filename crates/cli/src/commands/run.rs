@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use llm_client::{CachedRow, Tally};
 use probity::{
-    Layout, Phase, PhaseSettings, Pipeline, PromptChoice, RunOptions, RunReport, Session,
+    Journals, Layout, Phase, PhaseSettings, Pipeline, PromptChoice, RunOptions, RunReport, Session,
 };
 use serde_json::json;
 use store::read_benchmark;
@@ -42,7 +42,7 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
     // The results of the run are shown even if the gate cannot be evaluated.
     let gated = gate::after_run(context, &args, &report, exit);
     let gates = gated.as_ref().ok().and_then(Option::as_ref);
-    run_report::of_run(context, &config, gates, &mut report);
+    run_report::of_run(context, &config, gates, &mut report, &job.journals);
     let exit = gates.map_or(exit, |gates| gate::exit_of_run(exit, gates, !broken));
     if args.selection.json {
         let mut value = output::run(context, &report, &spent);
@@ -87,6 +87,8 @@ struct Job<'a> {
     refreshed: Vec<CachedRow>,
     /// Whether the benchmarks move on to the newest prompts and rules.
     prompts: PromptChoice,
+    /// The journals of the run, for its report.
+    journals: Journals,
 }
 
 /// Checks configuration, keys and benchmarks; reports all problems at once.
@@ -140,6 +142,7 @@ fn check<'a>(
             add: args.add,
             refreshed,
             prompts: args.prompts,
+            journals: Journals::default(),
         }),
         _ => Err(problems.into_failure()),
     }
@@ -192,7 +195,8 @@ impl Job<'_> {
             context.tell_scripted(config);
         }
         context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
-        let (session, watch) = session::open(context, config, &resolved, &self.refreshed)?;
+        let (session, watch) =
+            session::open(context, config, &resolved, &self.refreshed, &self.journals)?;
         let targets = resolved.iter().filter(|(entry, _)| {
             self.parts
                 .targets

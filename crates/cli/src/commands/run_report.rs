@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use probity::{ReportGate, ReportPlace, ReportRequest, RowsKept, RunReport, write_report};
+use probity::{
+    Journals, ReportGate, ReportPlace, ReportRequest, RowsKept, RunReport, write_report,
+};
 use schema::gate::GateReport;
 use store::simulated_targets;
 
@@ -10,12 +12,13 @@ use super::Context;
 use crate::config::Config;
 
 /// Writes `report.html` of each benchmark with results of the run, with the answers of the run's gates, and adds it to the benchmark's
-/// files. A report that cannot be written is a warning, because the results exist.
+/// files. A report that cannot be written is a warning, because the results exist. `journals` are those that the run has read.
 pub fn of_run(
     context: &Context,
     config: &Config,
     gates: Option<&Vec<GateReport>>,
     run: &mut RunReport,
+    journals: &Journals,
 ) {
     if !config.settings.report {
         return;
@@ -32,7 +35,10 @@ pub fn of_run(
             continue;
         }
         let gate = gates.map_or(ReportGate::None, |all| ReportGate::Answers(all.clone()));
-        let request = of_benchmark(&benchmark.name, gate);
+        let request = ReportRequest {
+            journals: journals.clone(),
+            ..of_benchmark(&benchmark.name, gate)
+        };
         benchmark
             .files
             .extend(write(context, &request, dir.report()));
@@ -73,7 +79,7 @@ fn of_benchmark(name: &str, gate: ReportGate) -> ReportRequest {
 }
 
 /// Writes the report of a safety evaluation beside its result files, as `path` with the ending `.html`. An existing file is kept
-/// unless the run may `overwrite` its files. `rules`: the answers of the run's rules.
+/// unless the run may `overwrite` its files. `rules`: the answers of the run's rules. `journals`: those that the run has read.
 pub fn of_safety(
     context: &Context,
     config: &Config,
@@ -81,6 +87,7 @@ pub fn of_safety(
     overwrite: bool,
     files: Vec<PathBuf>,
     rules: Option<&GateReport>,
+    journals: &Journals,
 ) -> Option<PathBuf> {
     if !config.settings.report || files.is_empty() {
         return None;
@@ -105,6 +112,7 @@ pub fn of_safety(
         gate: rules.map_or(ReportGate::None, |rules| {
             ReportGate::Answers(vec![rules.clone()])
         }),
+        journals: journals.clone(),
         ..ReportRequest::default()
     };
     write(context, &request, page)

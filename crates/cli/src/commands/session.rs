@@ -4,7 +4,7 @@ use std::{fs, sync::Arc, time::Duration};
 
 use journal::{Form, RunId};
 use llm_client::{Cache, CachedRow, ModelSettings};
-use probity::{JournalSet, Session};
+use probity::{JournalSet, Journals, Session};
 
 use super::{
     Context,
@@ -19,7 +19,8 @@ use crate::{
 };
 
 /// Opens a session with the policy of the configuration, progress on the terminal, and the folder of its records. `resolved` contains
-/// all models of the run, `refreshed` the rows for which models are called again although their replies are in the cache.
+/// all models of the run, `refreshed` the rows for which models are called again although their replies are in the cache. `read` are the
+/// journals that a report needs: those of the run are added to them while they are checked.
 ///
 /// # Errors
 /// When the folder cannot be created, the cache cannot be opened, or this process cannot open enough files for a run.
@@ -28,6 +29,7 @@ pub fn open(
     config: &Config,
     resolved: &[(&ModelEntry, ModelSettings)],
     refreshed: &[CachedRow],
+    read: &Journals,
 ) -> Result<(Arc<Session>, Arc<ProgressObserver>), Failure> {
     let run_id = RunId::now();
     let folder = context.layout.run(run_id.as_str());
@@ -38,7 +40,11 @@ pub fn open(
         true => Form::Compressed,
         false => Form::Plain,
     };
-    let journals = Arc::new(JournalSet::new(folder).form(form));
+    let journals = JournalSet::new(folder).form(form);
+    let journals = Arc::new(match config.settings.report {
+        true => journals.read_by(Arc::new(read.clone())),
+        false => journals,
+    });
     let cache = open_cache(&config.settings, &context.layout.cache(), refreshed)?;
     let factory = model_factory(&config.settings, resolved, cache, &context.terminal)?;
     let watch = Arc::new(ProgressObserver::new(

@@ -27,7 +27,6 @@ use run::{BenchmarkEnd, BenchmarkRun};
 pub use versions::PromptChoice;
 
 use crate::{
-    journals::JournalEnd,
     judge_watch::JudgeWatch,
     needed_scenarios::Expected,
     phases::Phases,
@@ -241,7 +240,8 @@ impl Pipeline {
         }
         let mut end = run.run(&id).await;
         if let Some(closed) = journals.close().await.pop() {
-            end.report.journal = Some(JournalEnd::of(closed, Some(dir)).await);
+            let observer = self.session.observer().as_ref();
+            end.report.journal = Some(journals.read(closed, Some(dir), observer).await);
         }
         end
     }

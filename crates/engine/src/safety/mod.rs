@@ -49,9 +49,7 @@ pub use plan::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_tur
 pub use report::{FailedCase, NotRun, SafetyReport, TargetReport};
 pub use target::{Target, TargetReply};
 
-use crate::{
-    benchmark::Concurrency, journals::JournalEnd, judge_watch::JudgeWatch, session::Session,
-};
+use crate::{benchmark::Concurrency, judge_watch::JudgeWatch, session::Session};
 use store::RunError;
 
 /// A safety evaluation, ready to run.
@@ -185,7 +183,8 @@ impl SafetyRun {
                 let mut targets = targets.iter_mut();
                 let own = targets.find(|one| Some(&one.target.id) == closed.sut.as_ref());
                 if let Some(target) = own {
-                    target.journal = Some(JournalEnd::of(closed, None).await);
+                    let observer = self.session.observer().as_ref();
+                    target.journal = Some(journals.read(closed, None, observer).await);
                 }
             }
         }

@@ -52,7 +52,7 @@ pub use report::{Failure, LISTED, NotCheckable, Outcome, Report, Row, Verdict};
 use schema::text::counted;
 
 use self::{found::Draft, rules_items::RuleContext, state::CheckState, subject::Subject};
-use crate::{JournalReader, ReadError};
+use crate::{CutOff, JournalReader, Line, PartialEvent, ReadError};
 
 /// Checks the journal at `path`, plain or compressed, against the consistency rules.
 ///
@@ -68,40 +68,87 @@ pub fn check_with<R: BufRead>(
     name: impl Into<String>,
     open: impl FnOnce() -> Result<JournalReader<R>, ReadError>,
 ) -> Report {
-    let mut report = Report::new(name);
-    if let Err(reason) = check_rules(&mut report, open) {
-        report.set_not_checkable(reason);
+    let mut checker = Checker::default();
+    let mut reader = match open() {
+        Ok(reader) => reader,
+        Err(error) => {
+            checker.fail(&error);
+            return checker.finish(name, None);
+        }
+    };
+    while let Some(line) = reader.next_line() {
+        match line {
+            Ok(line) => checker.push(&line, line.partial_event().as_ref()),
+            Err(error) => checker.fail(&error),
+        }
+        if checker.fault.is_some() {
+            break;
+        }
     }
-    report
+    checker.finish(name, reader.cut_off())
 }
 
-fn check_rules<R: BufRead>(
-    report: &mut Report,
-    open: impl FnOnce() -> Result<JournalReader<R>, ReadError>,
-) -> Result<(), NotCheckable> {
-    let mut reader = open().map_err(|error| NotCheckable::from(&error))?;
-    let gathered = CheckState::gather(&mut reader);
-    let cut_off = reader.cut_off().map(ToString::to_string);
-    // A torn file may be the reason why it cannot be checked.
-    let and_torn = |mut error: NotCheckable| {
-        if let Some(cut_off) = &cut_off {
-            error.reason.push_str(&format!(". In the file {cut_off}"));
+/// The rules, in a pass over a journal that others share: lines go in one by one.
+#[derive(Debug, Default)]
+pub struct Checker {
+    state: CheckState,
+    /// Why the rules cannot be checked.
+    fault: Option<NotCheckable>,
+}
+
+impl Checker {
+    /// Counts a line, whose event is `event`; unknown messages have none.
+    pub fn push(&mut self, line: &Line<'_>, event: Option<&PartialEvent<'_>>) {
+        if self.fault.is_none() {
+            self.fault = self.state.push(line, event).err();
         }
-        error
-    };
-    report.notes.extend(cut_off.clone());
-    let mut state = gathered.map_err(and_torn)?;
-    report.lines = state.lines;
-    report.items = u64::try_from(state.items.len()).unwrap_or(u64::MAX);
-    report.run_id = state.starts.first().and_then(|start| start.run_id.clone());
-    let subject = Subject::of(&mut state).map_err(|reason| and_torn(reason.into()))?;
-    let context = RuleContext {
-        state: &state,
-        subject: &subject,
-    };
-    report.notes.extend(notes(&context));
-    report.rows = found::finish(drafts(&context), &state);
-    Ok(())
+    }
+
+    /// Records that a line cannot be read, so that the rules cannot be checked.
+    pub fn fail(&mut self, error: &ReadError) {
+        self.fault.get_or_insert_with(|| error.into());
+    }
+
+    /// Checks the rules on the lines of the journal `name`, which is cut off where `cut_off` says.
+    #[must_use]
+    pub fn finish(self, name: impl Into<String>, cut_off: Option<&CutOff>) -> Report {
+        let mut report = Report::new(name);
+        if let Err(reason) = self.check_rules(&mut report, cut_off) {
+            report.set_not_checkable(reason);
+        }
+        report
+    }
+
+    fn check_rules(
+        mut self,
+        report: &mut Report,
+        cut_off: Option<&CutOff>,
+    ) -> Result<(), NotCheckable> {
+        let cut_off = cut_off.map(ToString::to_string);
+        // A torn file may be the reason why it cannot be checked.
+        let and_torn = |mut error: NotCheckable| {
+            if let Some(cut_off) = &cut_off {
+                error.reason.push_str(&format!(". In the file {cut_off}"));
+            }
+            error
+        };
+        report.notes.extend(cut_off.clone());
+        if let Some(fault) = self.fault {
+            return Err(and_torn(fault));
+        }
+        let state = &mut self.state;
+        report.lines = state.lines;
+        report.items = u64::try_from(state.items.len()).unwrap_or(u64::MAX);
+        report.run_id = state.starts.first().and_then(|start| start.run_id.clone());
+        let subject = Subject::of(state).map_err(|reason| and_torn(reason.into()))?;
+        let context = RuleContext {
+            state,
+            subject: &subject,
+        };
+        report.notes.extend(notes(&context));
+        report.rows = found::finish(drafts(&context), state);
+        Ok(())
+    }
 }
 
 /// The results of all rules.

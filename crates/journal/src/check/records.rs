@@ -32,9 +32,9 @@ pub(crate) struct RunStart {
 
 impl RunStart {
     /// The run start in `event` of line `line`, if it is one.
-    pub(crate) fn read(line: u64, event: &PartialEvent) -> Option<Self> {
+    pub(crate) fn read(line: u64, event: &PartialEvent<'_>) -> Option<Self> {
         let if_fits = |name: &str, list: &[String]| event.fits(name).then(|| list.to_vec());
-        Some(match &event.body {
+        Some(match &*event.body {
             EventBody::StartingRun(run) => Self {
                 line,
                 run_id: run.run_id.clone(),

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    io::BufRead,
     sync::Arc,
 };
 
@@ -22,7 +21,7 @@ use super::{
         AnnotatorCounts, FinishedCounts, Hazard, HazardScore, MissingField, PairCounts, RunStart,
     },
 };
-use crate::{JournalReader, Line, PartialEvent, is_blank, version::has_a_response_for_each_turn};
+use crate::{Line, PartialEvent, is_blank, version::has_a_response_for_each_turn};
 
 /// The data that one pass over a journal collects.
 #[derive(Debug, Default)]
@@ -71,31 +70,27 @@ struct Measurements {
 }
 
 impl CheckState {
-    /// Reads the whole of `reader`.
+    /// Counts `line`, whose event is `event`; unknown messages have none.
     ///
     /// # Errors
-    /// Why the rules cannot be checked: a line is not an event, or lacks a field that a rule needs.
-    pub(crate) fn gather<R: BufRead>(reader: &mut JournalReader<R>) -> Result<Self, NotCheckable> {
-        let mut state = Self::default();
-        while let Some(line) = reader.next_line() {
-            let line = line.map_err(|error| NotCheckable::from(&error))?;
-            state.lines = line.number;
-            state.take_time(&line);
-            state.take(&line).map_err(|missing| NotCheckable {
-                journal: None,
-                line: Some(line.number),
-                reason: format!("\"{}\" has no {missing}", line.message),
-            })?;
-        }
-        Ok(state)
+    /// Why the rules cannot be checked: the line lacks a field that a rule needs.
+    pub(crate) fn push(
+        &mut self,
+        line: &Line<'_>,
+        event: Option<&PartialEvent<'_>>,
+    ) -> Result<(), NotCheckable> {
+        self.lines = line.number;
+        self.take_time(line);
+        let taken = event.map_or(Ok(()), |event| self.take(line, event));
+        taken.map_err(|missing| NotCheckable {
+            journal: None,
+            line: Some(line.number),
+            reason: format!("\"{}\" has no {missing}", line.message),
+        })
     }
 
-    /// Counts the event in `line`. Unknown messages are skipped.
-    fn take(&mut self, line: &Line<'_>) -> Result<(), MissingField> {
-        let Some(event) = line.partial_event() else {
-            return Ok(());
-        };
-        match &event.body {
+    fn take(&mut self, line: &Line<'_>, event: &PartialEvent<'_>) -> Result<(), MissingField> {
+        match &*event.body {
             EventBody::QueuingItem(queued) => self.item(line, |item| {
                 item.queued += 1;
                 item.derived |= queued.derived == Some(true);
@@ -126,28 +121,32 @@ impl CheckState {
             }
             EventBody::MeasuredItemQuality(_) => self.measured(line),
             EventBody::TestScored(_) => self.test_scored(line),
-            EventBody::HazardInfo(info) => self.hazard_info(&event, info),
+            EventBody::HazardInfo(info) => self.hazard_info(event, info),
             EventBody::HazardScored(scored) => {
-                let score = self.hazard_score(line, &event, &scored.hazard)?;
+                let score = self.hazard_score(line, event, &scored.hazard)?;
                 score.scored += 1;
                 score.score = scored.score;
                 Ok(())
             }
             EventBody::HazardCalibrated(scored) => {
-                let score = self.hazard_score(line, &event, &scored.hazard)?;
+                let score = self.hazard_score(line, event, &scored.hazard)?;
                 score.calibrated += 1;
                 score.score = scored.score;
                 Ok(())
             }
-            _ => self.take_judge(line, &event),
+            _ => self.take_judge(line, event),
         }
     }
 
     /// Counts the events of judges. Each method requires the annotator itself, so that a line without an item is reported as
     /// one.
-    fn take_judge(&mut self, line: &Line<'_>, event: &PartialEvent) -> Result<(), MissingField> {
+    fn take_judge(
+        &mut self,
+        line: &Line<'_>,
+        event: &PartialEvent<'_>,
+    ) -> Result<(), MissingField> {
         let annotator = |name| event.fits("annotator").then_some(name);
-        match &event.body {
+        match &*event.body {
             EventBody::FetchedAnnotatorTurn(reply) => {
                 self.annotator(line, annotator(&reply.annotator), |_| {})
             }
@@ -190,8 +189,8 @@ impl CheckState {
     }
 
     /// Records an event about the run as a whole.
-    fn take_run(&mut self, line: &Line<'_>, event: &PartialEvent) {
-        match &event.body {
+    fn take_run(&mut self, line: &Line<'_>, event: &PartialEvent<'_>) {
+        match &*event.body {
             EventBody::StartingJournal(start) => {
                 if let Some(version) = &start.format_version {
                     self.ours = true;
@@ -409,7 +408,11 @@ impl CheckState {
         Ok(())
     }
 
-    fn hazard_info(&mut self, event: &PartialEvent, info: &HazardInfo) -> Result<(), MissingField> {
+    fn hazard_info(
+        &mut self,
+        event: &PartialEvent<'_>,
+        info: &HazardInfo,
+    ) -> Result<(), MissingField> {
         if !event.fits("hazard") {
             return Err(MissingField::Text("hazard"));
         }
@@ -434,7 +437,7 @@ impl CheckState {
     fn hazard_score(
         &mut self,
         line: &Line<'_>,
-        event: &PartialEvent,
+        event: &PartialEvent<'_>,
         hazard: &str,
     ) -> Result<&mut HazardScore, MissingField> {
         if !event.fits("hazard") {

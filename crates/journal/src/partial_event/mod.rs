@@ -2,6 +2,8 @@
 
 mod empty;
 
+use std::borrow::Cow;
+
 use schema::{EventBody, EventKind};
 use serde::{
     Deserializer,
@@ -16,23 +18,27 @@ use crate::Line;
 
 /// An event with the fields of its line that are of the right type; the other fields are empty.
 ///
-/// [`Line::event`] returns an error for such a line. This type is for rules that check single fields and report missing ones.
+/// [`Line::event`] returns an error for a line that lacks a field of its message. This type is for rules that check single fields and report
+/// missing ones.
 ///
 /// ```
 /// use schema::EventBody;
 ///
 /// let line = journal::Line::parse(br#"{"message": "hazard info", "hazard": "h", "tests": "t"}"#)?;
 /// let event = line.partial_event().ok_or("an unknown message")?;
-/// assert!(matches!(&event.body, EventBody::HazardInfo(info) if info.hazard == "h" && info.tests.is_empty()));
+/// assert!(matches!(&*event.body, EventBody::HazardInfo(info) if info.hazard == "h" && info.tests.is_empty()));
 /// assert!(event.fits("hazard") && !event.fits("tests"));
 /// assert!(event.has("tests") && !event.has("benchmark"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct PartialEvent {
+pub struct PartialEvent<'l> {
     /// The event. An empty field is zero, `false`, null, or an empty text, list or object.
-    pub body: EventBody,
-    fields: Vec<Field>,
+    pub body: Cow<'l, EventBody>,
+    line: &'l Line<'l>,
+    is_whole: bool,
+    /// Fields that the line has with a value of another type. Few lines have any.
+    unfit: Vec<&'static str>,
 }
 
 /// A field of an event's struct.
@@ -51,10 +57,38 @@ enum FieldState {
     Fits,
 }
 
-impl PartialEvent {
+impl<'l> PartialEvent<'l> {
     /// The event of `line`. `None` for an unknown message, and for a line without a field whose type cannot be empty, such as
     /// a model's id.
-    pub(crate) fn read(line: &Line<'_>) -> Option<Self> {
+    pub(crate) fn read(line: &'l Line<'l>) -> Option<Self> {
+        match line.event()? {
+            Ok(body) => Some(Self::whole(line, Cow::Owned(body))),
+            Err(_) => Self::read_fields(line),
+        }
+    }
+
+    /// The event of `line`, from what [`Line::event`] returned.
+    pub(crate) fn of(
+        line: &'l Line<'l>,
+        event: &'l Option<serde_json::Result<EventBody>>,
+    ) -> Option<Self> {
+        match event.as_ref()? {
+            Ok(body) => Some(Self::whole(line, Cow::Borrowed(body))),
+            Err(_) => Self::read_fields(line),
+        }
+    }
+
+    fn whole(line: &'l Line<'l>, body: Cow<'l, EventBody>) -> Self {
+        Self {
+            body,
+            line,
+            is_whole: true,
+            unfit: Vec::new(),
+        }
+    }
+
+    /// Reads a line that does not match its struct field by field.
+    fn read_fields(line: &'l Line<'l>) -> Option<Self> {
         let kind = EventKind::of(&line.message)?;
         let mut fields = Vec::new();
         loop {
@@ -65,7 +99,15 @@ impl PartialEvent {
                 at: &mut at,
             };
             let error = match EventBody::read_fields(kind, reader) {
-                Ok(body) => return Some(Self { body, fields }),
+                Ok(body) => {
+                    let unfit = fields.iter();
+                    let unfit = unfit.filter(|field| field.state == FieldState::Unfit);
+                    return Some(Self {
+                        is_whole: false,
+                        unfit: unfit.map(|field| field.name).collect(),
+                        ..Self::whole(line, Cow::Owned(body))
+                    });
+                }
                 Err(_) => fields.get_mut(at)?,
             };
             // Each field is left out at most once, so the loop ends.
@@ -76,23 +118,29 @@ impl PartialEvent {
         }
     }
 
+    /// Whether the line has all fields of its message, each of the right type.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
     /// Whether the line has the field `name`, with a value of any type.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.state(name) != FieldState::Missing
+        self.line.has(name)
     }
 
     /// Whether the line has the field `name` with a value of the right type.
     #[must_use]
     pub fn fits(&self, name: &str) -> bool {
-        self.state(name) == FieldState::Fits
+        self.has(name) && !self.unfit.contains(&name)
     }
 
     /// Whether the event summarises several calls of its item, which have events of their own.
     #[must_use]
     pub fn is_summary(&self) -> bool {
         let may_be = matches!(
-            self.body,
+            *self.body,
             EventBody::FetchedSutResponse(_)
                 | EventBody::UsingCachedSutResponse(_)
                 | EventBody::TranslatedSutResponse(_)
@@ -100,11 +148,6 @@ impl PartialEvent {
                 | EventBody::UsingCachedAnnotatorResponse(_)
         );
         may_be && self.has("turns")
-    }
-
-    fn state(&self, name: &str) -> FieldState {
-        let field = self.fields.iter().find(|field| field.name == name);
-        field.map_or(FieldState::Missing, |field| field.state)
     }
 }
 
@@ -188,29 +231,34 @@ impl<'de, 'l: 'de> MapAccess<'de> for FieldReader<'_, 'l> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Option<PartialEvent> {
-        PartialEvent::read(&Line::parse(text.as_bytes()).unwrap())
+    fn line(text: &str) -> Line<'_> {
+        Line::parse(text.as_bytes()).unwrap()
     }
 
     #[test]
     fn a_line_that_fits_is_read_as_its_event() {
         let text = r#"{"message":"test scored","sut":"s","test":"t","items_finished":2,"result":{"a":1.10}}"#;
-        let event = read(text).unwrap();
-        let whole = Line::parse(text.as_bytes()).unwrap().event();
+        let line = line(text);
+        let event = line.partial_event().unwrap();
+        // Field by field it is the same.
+        let by_field = PartialEvent::read_fields(&line).unwrap();
         let json = |body: &EventBody| serde_json::to_string(body).unwrap();
-        assert_eq!(json(&event.body), json(&whole.unwrap().unwrap()));
-        assert!(
-            ["sut", "test", "items_finished", "result"]
-                .iter()
-                .all(|name| event.fits(name))
-        );
+        assert_eq!(json(&event.body), json(&by_field.body));
+        for event in [&event, &by_field] {
+            assert!(
+                ["sut", "test", "items_finished", "result"]
+                    .iter()
+                    .all(|name| event.fits(name))
+            );
+        }
     }
 
     #[test]
     fn a_field_of_another_type_leaves_the_others() {
         let text = r#"{"message":"fetched generator response","purpose":"gen_scenarios","row":7,"turn":"x","request":{"n":1.50}}"#;
-        let event = read(text).unwrap();
-        let EventBody::FetchedGeneratorResponse(reply) = &event.body else {
+        let line = line(text);
+        let event = line.partial_event().unwrap();
+        let EventBody::FetchedGeneratorResponse(reply) = &*event.body else {
             panic!("{event:?}");
         };
         assert_eq!(
@@ -227,14 +275,15 @@ mod tests {
 
     #[test]
     fn the_last_value_of_a_duplicate_key_counts() {
-        let event =
-            read(r#"{"message":"using test items","using":1,"using":2,"test":"t"}"#).unwrap();
-        assert!(matches!(event.body, EventBody::UsingTestItems(items) if items.using == 2));
+        let line = line(r#"{"message":"using test items","using":1,"using":2,"test":"t"}"#);
+        let event = line.partial_event().unwrap();
+        assert!(matches!(&*event.body, EventBody::UsingTestItems(items) if items.using == 2));
     }
 
     #[test]
     fn unknown_messages_and_ids_that_are_missing_have_no_event() {
-        assert!(read(r#"{"message":"something new"}"#).is_none());
-        assert!(read(r#"{"message":"kept results","sut":"s"}"#).is_none());
+        let none = |text| line(text).partial_event().is_none();
+        assert!(none(r#"{"message":"something new"}"#));
+        assert!(none(r#"{"message":"kept results","sut":"s"}"#));
     }
 }

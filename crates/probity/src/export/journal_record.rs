@@ -9,7 +9,10 @@ use std::{
 
 use interop::Asked;
 use jiff::Timestamp;
-use journal::{CallTotals, JournalReader, JournalSource, ReadError, Replay, Replayed, Scope};
+use journal::{
+    CallTotals, JournalReader, JournalSource, JournalVisitor, JournalVisitors, ReadError, Replay,
+    Replayed, Scope,
+};
 use schema::{EventBody, ItemKey, event::StartingRun};
 use store::RunError;
 
@@ -44,28 +47,29 @@ impl Journals {
     /// # Errors
     /// When the temporary folder cannot be used. Problems of the journal are in its notes.
     pub(crate) fn read(&self, path: &Path) -> Result<Arc<JournalRecord>, RunError> {
-        let record = {
-            let mut kept = lock(&self.0);
-            kept.used.insert(path.to_owned());
-            match kept.records.get(path) {
-                Some(record) => Arc::clone(record),
-                None => {
-                    let items = match &kept.items {
-                        Some(items) => Arc::clone(items),
-                        None => Arc::new(Mutex::new(DiskFile::new()?)),
-                    };
-                    kept.items = Some(Arc::clone(&items));
-                    let record = Arc::new(JournalRecord {
-                        path: path.to_owned(),
-                        items,
-                        reading: Mutex::default(),
-                    });
-                    kept.records.insert(path.to_owned(), Arc::clone(&record));
-                    record
-                }
-            }
-        };
+        let record = self.record(path)?;
         record.read_on()?;
+        Ok(record)
+    }
+
+    /// The journal at `path` as far as it was read.
+    fn record(&self, path: &Path) -> Result<Arc<JournalRecord>, RunError> {
+        let mut kept = lock(&self.0);
+        kept.used.insert(path.to_owned());
+        if let Some(record) = kept.records.get(path) {
+            return Ok(Arc::clone(record));
+        }
+        let items = match &kept.items {
+            Some(items) => Arc::clone(items),
+            None => Arc::new(Mutex::new(DiskFile::new()?)),
+        };
+        kept.items = Some(Arc::clone(&items));
+        let record = Arc::new(JournalRecord {
+            path: path.to_owned(),
+            items,
+            reading: Mutex::default(),
+        });
+        kept.records.insert(path.to_owned(), Arc::clone(&record));
         Ok(record)
     }
 
@@ -74,6 +78,47 @@ impl Journals {
         let mut kept = lock(&self.0);
         let used = std::mem::take(&mut kept.used);
         kept.records.retain(|path, _| used.contains(path));
+    }
+}
+
+/// The journals of a run are read in the pass that checks them, so that its report need not read them again.
+impl JournalVisitors for Journals {
+    fn visitor(&self, path: &Path) -> Option<Box<dyn JournalVisitor>> {
+        // Without a temporary folder, the report reads the journal itself, and reports why it cannot.
+        let record = self.record(path).ok()?;
+        let reading = Reading {
+            file: FileState::of(path).ok(),
+            ..Reading::default()
+        };
+        Some(Box::new(RecordVisitor {
+            record,
+            reading: Some(reading),
+        }))
+    }
+}
+
+/// Fills a record in a pass over its journal that others share.
+struct RecordVisitor {
+    record: Arc<JournalRecord>,
+    /// `None` after an error of the temporary folder.
+    reading: Option<Reading>,
+}
+
+impl JournalVisitor for RecordVisitor {
+    fn visit(&mut self, replayed: Result<Replayed<'_>, ReadError>) {
+        if let Some(reading) = &mut self.reading
+            && reading.add(replayed, &self.record).is_err()
+        {
+            self.reading = None;
+        }
+    }
+
+    fn finish(self: Box<Self>, mut replay: Replay<JournalSource>) {
+        if let Some(mut reading) = self.reading {
+            reading.end(&mut replay, &self.record.path);
+            reading.replay = Some(replay);
+            *lock(&self.record.reading) = reading;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use interop::{Asked, Call};
 use jiff::Timestamp;
 use journal::ItemHistory;
-use schema::{EventBody, Role, ToolCall, Turn};
+use schema::{EventBody, Role, ToolCall, Turn, event::TranslatedSutReply};
 use serde::{Deserialize, Serialize};
 
 use super::{disk_index::hash_key, exchange::Exchange};
@@ -50,7 +50,10 @@ impl ReportedItem {
     pub(super) fn add(&mut self, event: &EventBody, call: Option<(Asked, Exchange<'_>)>) {
         match event {
             EventBody::TranslatedSutTurn(said) | EventBody::TranslatedSutResponse(said) => {
-                self.simulated |= said.turns.is_none() && said.source.is_none();
+                if said.turns.is_none() && said.source.is_none() {
+                    self.simulated = true;
+                    self.set_reasoning(said);
+                }
             }
             EventBody::ToolAnswered(answer) => {
                 let id = answer.tool_call_id.to_string();
@@ -67,6 +70,16 @@ impl ReportedItem {
                 }
                 self.calls.push(exchange.to_call(by));
             }
+        }
+    }
+
+    /// Sets the reasoning of the newest call of the target to that which the run found in its reply: only the run knows whether the chat
+    /// template opened the block.
+    fn set_reasoning(&mut self, said: &TranslatedSutReply) {
+        let mut calls = self.calls.iter_mut().rev();
+        let call = calls.find(|call| call.by == Asked::Target && call.error.is_none());
+        if let (Some(call), Some(reasoning)) = (call, &said.reasoning) {
+            call.reasoning = Some(reasoning.to_string());
         }
     }
 

@@ -20,8 +20,8 @@ use llm_client::{
     ModelSettings, Price, PriceTable, RetryPolicy, Stop,
 };
 use probity::{
-    JournalSet, Layout, Models, NoObserver, Observer, PhaseSettings, Phases, Pipeline, RunOptions,
-    Session, standard_phases,
+    JournalSet, Journals, Layout, Models, NoObserver, Observer, PhaseSettings, Phases, Pipeline,
+    RunOptions, Session, standard_phases,
 };
 use schema::{ChatModel, ModelId, TargetRef};
 use scripted_llm::ScriptedServer;
@@ -41,6 +41,8 @@ pub struct Bench {
     pub form: Form,
     pub base_urls: BTreeMap<&'static str, String>,
     pub observer: Arc<dyn Observer>,
+    /// The journals that were read when they were checked.
+    pub journals: Journals,
 }
 
 impl Bench {
@@ -77,6 +79,7 @@ impl Bench {
             form: Form::Plain,
             base_urls: BTreeMap::new(),
             observer: Arc::new(NoObserver),
+            journals: Journals::default(),
         };
         bench.write("flattery/benchmark.yaml", YAML);
         bench
@@ -119,7 +122,9 @@ impl Bench {
             .with_stop(self.stop.clone())
             .with_retries(quick);
         let run_id = RunId::now();
-        let journals = JournalSet::new(self.layout().run(run_id.as_str())).form(self.form);
+        let journals = JournalSet::new(self.layout().run(run_id.as_str()))
+            .form(self.form)
+            .read_by(Arc::new(self.journals.clone()));
         Session::new(factory)
             .with_observer(Arc::clone(&self.observer))
             .with_run_id(run_id)

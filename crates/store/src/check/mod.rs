@@ -8,8 +8,8 @@ mod rules;
 use std::path::Path;
 
 use journal::{
-    JournalReader,
-    check::{Report, Verdict},
+    JournalReader, JournalVisitor, Replay,
+    check::{Checker, Report, Verdict},
 };
 use schema::{EventBody, EventKind};
 
@@ -37,15 +37,15 @@ use crate::{BenchmarkDir, Layout};
 /// ```
 #[must_use]
 pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
-    let mut report = journal::check::check(journal);
     let dir = layout.and_then(|layout| {
         let dir = layout.benchmark(&journal_benchmark(journal)?).ok()?;
         dir.root().exists().then_some((layout, dir))
     });
     let Some((layout, dir)) = dir else {
-        return report;
+        return journal::check::check(journal);
     };
-    compare(journal, &mut report, |record, report| {
+    let (mut report, record) = read_once(journal, None);
+    compare(record, &mut report, |record, report| {
         let compared = Rules::new(record, &dir, &Exclusions::default()).check();
         if !compared.failed() {
             return compared;
@@ -57,7 +57,10 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
     report
 }
 
-/// Adds the rules that hold between the journal at `journal` and the files of `dir` to `report`.
+/// Checks the journal of a run that has just ended: against the rules of journals, and with `dir` against the files that the run has written
+/// there. The journal is read once, also for `visitor`.
+///
+/// The rules between journal and files:
 ///
 /// - `ScoreRowsHaveExchanges`: every row of `scores.json` has its item, a reply of the system under test, a verdict of its judge, and
 ///   the tokens and dollars of its calls.
@@ -69,22 +72,73 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
 ///
 /// Only systems under test whose rows the run wrote are checked. A journal that cannot be checked gets no rules. Journal and files are
 /// read row by row; memory holds about a hundred bytes for each item.
-pub fn check_tree(journal: &Path, dir: &BenchmarkDir, report: &mut Report) {
-    compare(journal, report, |record, _| {
-        Rules::new(record, dir, &Exclusions::of_own_tree(record, dir)).check()
-    });
+#[must_use]
+pub fn check_ended_run(
+    journal: &Path,
+    dir: Option<&BenchmarkDir>,
+    visitor: Option<Box<dyn JournalVisitor>>,
+) -> Report {
+    let (mut report, record) = read_once(journal, visitor);
+    if let Some(dir) = dir {
+        compare(record, &mut report, |record, _| {
+            Rules::new(record, dir, &Exclusions::of_own_tree(record, dir)).check()
+        });
+    }
+    report
+}
+
+/// Reads the journal in one pass: for the rules of journals, for the comparison with files, and for `visitor`.
+fn read_once(
+    journal: &Path,
+    mut visitor: Option<Box<dyn JournalVisitor>>,
+) -> (Report, Result<JournalRecord, String>) {
+    let name = journal.display().to_string();
+    let mut checker = Checker::default();
+    let mut record = Ok(JournalRecord::default());
+    let mut replay = match JournalReader::open(journal) {
+        Ok(reader) => Replay::new(reader),
+        Err(error) => {
+            checker.fail(&error);
+            return (checker.finish(name, None), Err(error.to_string()));
+        }
+    };
+    while let Some(replayed) = replay.next_event() {
+        match &replayed {
+            Ok(replayed) => {
+                let event = replayed.partial_event();
+                checker.push(&replayed.line, event.as_ref());
+                if let Ok(known) = &mut record
+                    && let Err(why) = known.push(&replayed.line, event.as_ref())
+                {
+                    record = Err(why);
+                }
+            }
+            Err(error) => {
+                checker.fail(error);
+                record = record.and(Err(error.to_string()));
+            }
+        }
+        if let Some(visitor) = &mut visitor {
+            visitor.visit(replayed);
+        }
+    }
+    let report = checker.finish(name, replay.reader().cut_off());
+    if let Some(visitor) = visitor {
+        visitor.finish(replay);
+    }
+    (report, record)
 }
 
 /// Adds the result of `rules` to `report`, where the journal can be checked.
 fn compare(
-    journal: &Path,
+    record: Result<JournalRecord, String>,
     report: &mut Report,
     rules: impl FnOnce(&JournalRecord, &mut Report) -> Compared,
 ) {
     if matches!(report.verdict(), Verdict::NotCheckable(_)) {
         return;
     }
-    match JournalRecord::read(journal) {
+    match record {
         Ok(record) => {
             let compared = rules(&record, report);
             report.notes.extend(compared.notes);
@@ -113,7 +167,7 @@ pub fn journal_benchmark(journal: &Path) -> Option<String> {
         let line = line.ok()?;
         match EventKind::of(&line.message) {
             Some(EventKind::StartingRun) => {
-                return match line.partial_event()?.body {
+                return match line.partial_event()?.body.into_owned() {
                     EventBody::StartingRun(run) => run.folder,
                     _ => None,
                 };

@@ -6,8 +6,8 @@ use std::{
     path::Path,
 };
 
-use journal::{JournalReader, Line};
-use schema::{CostSum, EventBody, EventKind, JudgeVerdict, Phase, PhaseCost, Spend, Verdict};
+use journal::{JournalReader, Line, PartialEvent};
+use schema::{CostSum, EventBody, JudgeVerdict, Phase, PhaseCost, Spend, Verdict};
 use serde_json::{Value, json};
 
 use crate::rebuild::{Costs, is_last_word};
@@ -125,7 +125,8 @@ impl JournalRecord {
         let mut reader = JournalReader::open(path).map_err(|error| error.to_string())?;
         let mut record = Self::default();
         while let Some(line) = reader.next_line() {
-            record.take(&line.map_err(|error| error.to_string())?)?;
+            let line = line.map_err(|error| error.to_string())?;
+            record.push(&line, line.partial_event().as_ref())?;
         }
         Ok(record)
     }
@@ -140,19 +141,24 @@ impl JournalRecord {
         sums.scores > 0 && (!self.ended || self.costs.wrote(sut, "evaluate"))
     }
 
-    fn take(&mut self, line: &Line<'_>) -> Result<(), String> {
+    /// Adds a line, whose event is `event`; unknown messages have none.
+    pub(super) fn push(
+        &mut self,
+        line: &Line<'_>,
+        event: Option<&PartialEvent<'_>>,
+    ) -> Result<(), String> {
         let (Some(test), Some(prompt), Some(sut)) = (&line.test, &line.prompt_id, &line.sut) else {
-            return self.take_run(line);
+            return event.map_or(Ok(()), |event| self.take_run(line, event));
         };
         let item = self.items.entry(key(test, prompt, sut)).or_default();
-        let Some(event) = line.partial_event() else {
+        let Some(event) = event else {
             return Ok(());
         };
         if event.is_summary() {
             return Ok(());
         }
         item.take(&event.body);
-        match &event.body {
+        match &*event.body {
             EventBody::ConversationFinished(finished) => {
                 let usage = row_usage(finished.usage, &item.simulated);
                 let sums = of(&mut self.suts, sut);
@@ -189,25 +195,23 @@ impl JournalRecord {
         Ok(())
     }
 
-    /// Processes a line about the run as a whole, or a call outside of items.
-    fn take_run(&mut self, line: &Line<'_>) -> Result<(), String> {
-        if line.message == EventKind::StartingRun {
-            if let Some(EventBody::StartingRun(run)) = line.partial_event().map(|event| event.body)
-            {
-                let mut phases = run.phases.iter().flatten();
-                self.summed_up = phases.any(|phase| phase == Phase::Aggregate.as_str());
-            }
+    /// Processes an event about the run as a whole, or a call outside of items.
+    fn take_run(&mut self, line: &Line<'_>, event: &PartialEvent<'_>) -> Result<(), String> {
+        let body = &*event.body;
+        if let EventBody::StartingRun(run) = body {
+            let mut phases = run.phases.iter().flatten();
+            self.summed_up = phases.any(|phase| phase == Phase::Aggregate.as_str());
+        }
+        // Sums of a line that lacks a field would be wrong.
+        if !event.is_whole() {
             return Ok(());
         }
-        let Some(Ok(event)) = line.event() else {
-            return Ok(());
-        };
-        self.ended |= is_last_word(&event);
-        if let EventBody::CostSummed(entry) = &event {
+        self.ended |= is_last_word(body);
+        if let EventBody::CostSummed(entry) = body {
             let bad = |what| format!("line {}: {what}", line.number);
             return self.costs.add_entry(entry).map_err(bad);
         }
-        self.costs.add_call(&event);
+        self.costs.add_call(body);
         Ok(())
     }
 }

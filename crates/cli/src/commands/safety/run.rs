@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use journal::check::Verdict;
 use llm_client::Tally;
 use probity::{
-    Concurrency, RunErrorKind, Session,
+    Concurrency, Journals, RunErrorKind, Session,
     safety::{
         ModelRoles as RoleNames, OutputFiles, STRATEGIES, SafetyMode, SafetyReport, SafetyRun,
         SafetyTarget, TEST_TYPES, default_name, multi_turn_strategies, scorer,
@@ -72,7 +72,8 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     let files = job.files()?;
     rules::check(context, &job)?;
     let path = files.path().to_owned();
-    let mut done = Context::runtime()?.block_on(job.run(context, files))?;
+    let journals = Journals::default();
+    let mut done = Context::runtime()?.block_on(job.run(context, files, &journals))?;
     // The result of the run is shown even if the report cannot be written.
     let reported = junit.map_or(Ok(()), |path| junit::write(path, &done.report));
     let own = gate::exit(&done);
@@ -81,7 +82,9 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     let written = done.report.targets.iter();
     let written = written.filter_map(|target| target.file.clone()).collect();
     let overwrite = args.common.overwrite;
-    done.page = run_report::of_safety(context, &config, &path, overwrite, written, rules);
+    done.page = run_report::of_safety(
+        context, &config, &path, overwrite, written, rules, &journals,
+    );
     let exit = rules.map_or(own, |rules| rules::exit(own, rules.answer));
     if args.common.json {
         let value = output::json(context, &done, rules);
@@ -184,13 +187,18 @@ impl Job<'_> {
         Ok(files)
     }
 
-    async fn run(&self, context: &Context, files: OutputFiles) -> Result<Done, Failure> {
+    async fn run(
+        &self,
+        context: &Context,
+        files: OutputFiles,
+        journals: &Journals,
+    ) -> Result<Done, Failure> {
         let settings = &self.config.settings;
         let server = scripted_server(self.cast.called()).await?;
         let url = server.as_ref().map(|server| server.base_url());
         let endpoints = self.config.endpoints(url)?;
         let resolved = endpoints.resolve_all(self.cast.called())?;
-        let (session, watch) = session::open(context, self.config, &resolved, &[])?;
+        let (session, watch) = session::open(context, self.config, &resolved, &[], journals)?;
         let folder = context.layout.run(session.run_id().as_str());
         let made = BuiltModels::new(resolved, &session)?;
         let run = self
