@@ -4,7 +4,7 @@
 use std::{fmt::Write, fs, hint::black_box};
 
 use aggregator::{
-    ScoreRow,
+    ScoreRow, StatedFields,
     statistics::{ScenarioIndex, TargetRows, compare, corrected_comparisons},
 };
 use criterion::{Criterion, Throughput};
@@ -63,6 +63,7 @@ fn push_rows(target: &str, ids: &[String]) -> Option<TargetRows> {
                 conv_id: "".into(),
                 present: None,
                 judges: Vec::new(),
+                stated: StatedFields::default(),
             };
             rows.push_row(&row, false);
         }

@@ -205,6 +205,7 @@ mod tests {
                     conv_id: "".into(),
                     present: *passed,
                     judges: Vec::new(),
+                    stated: crate::StatedFields::default(),
                 });
             }
         }

@@ -39,6 +39,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod beta;
+mod conversation_row;
 mod error;
 mod gate;
 mod grade;
@@ -50,6 +51,7 @@ mod row;
 mod standards;
 pub mod statistics;
 
+pub use conversation_row::{ConversationKey, ConversationRow, MessageRow, TextFacts};
 pub use error::AggregateError;
 pub use gate::{BaselineEvidence, GateDecision, GateEvidence, gate_answer};
 pub use grade::{grade, grade_note, grade_points, mean_reference};
@@ -57,13 +59,13 @@ pub use hazards::HazardScorer;
 pub use interval::{combine, estimate};
 pub use order::sort_summaries;
 pub use rates::RateAggregator;
-pub use row::{JudgeRow, ReadingRow, ScoreRow};
+pub use row::{JudgeRow, ReadingRow, ScoreRow, StatedFields};
 pub use standards::{StandardsError, calibrate, check_standards, read_standards, standards_note};
 
 use std::io::Read;
 
 use located::json::JsonRows;
-use schema::{Aggregator, Metric, ModelId, Score, Summary};
+use schema::{Aggregator, Metric, ModelId, Summary};
 
 use row::Known;
 
@@ -115,31 +117,15 @@ pub fn aggregate_reader_and(
 /// # Errors
 /// See [`aggregate_reader`]; also when a row is not a [`schema::Score`].
 pub fn aggregate_scores(
-    aggregator: Box<dyn Aggregator>,
-    model: &ModelId,
-    metrics: &[Metric],
-    scores: impl Read,
-) -> Result<Summary, AggregateError> {
-    aggregate_scores_and(aggregator, model, metrics, scores, |_| {})
-}
-
-/// Like [`aggregate_scores`], and also passes each row to `also`.
-///
-/// # Errors
-/// See [`aggregate_scores`].
-pub fn aggregate_scores_and(
     mut aggregator: Box<dyn Aggregator>,
     model: &ModelId,
     metrics: &[Metric],
     scores: impl Read,
-    mut also: impl FnMut(&Score),
 ) -> Result<Summary, AggregateError> {
     let known = Known { model, metrics };
     let mut rows = JsonRows::new(scores);
     while let Some(row) = rows.next_row()? {
-        let score = row::score(&row, known)?;
-        aggregator.push(&score);
-        also(&score);
+        aggregator.push(&row::score(&row, known)?);
     }
     Ok(aggregator.finish())
 }

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use located::json::{JsonRow, JsonRowsError};
-use schema::{JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, Score};
+use schema::{JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, Score, Verdict};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny},
 };
 
-/// The part of a score row that rates need. Text is borrowed if possible.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The part of a score row that rates and checks need. Text is borrowed if possible.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ScoreRow<'a> {
     /// The scenario's id.
     pub id: Cow<'a, str>,
@@ -33,6 +33,25 @@ pub struct ScoreRow<'a> {
     pub present: Option<bool>,
     /// The verdict of each judge of a panel. Empty if there is one judge.
     pub judges: Vec<JudgeRow<'a>>,
+    /// What the row states besides, for checks and tallies.
+    pub stated: StatedFields<'a>,
+}
+
+/// Fields of a score row that no rate needs, as the row states them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StatedFields<'a> {
+    /// The system under test.
+    pub target_model: Option<Cow<'a, str>>,
+    /// The repetition of the scenario.
+    pub sample: Option<u32>,
+    /// The judge's verdict on a scale or among categories.
+    pub verdict: Option<Verdict>,
+    /// `present`; `None` if the row lacks the key, as rows of other programs may.
+    pub present: Option<Option<bool>>,
+    /// `passed`; `None` if the row lacks the key.
+    pub passed: Option<Option<bool>>,
+    /// `score`; `None` if the row lacks the key.
+    pub score: Option<Option<f64>>,
 }
 
 /// The part of one judge's verdict that rates need.
@@ -104,6 +123,14 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
             conv_id: Cow::Borrowed(&score.conv_id),
             present: score.present,
             judges: score.judges.iter().map(JudgeRow::from).collect(),
+            stated: StatedFields {
+                target_model: Some(Cow::Borrowed(score.target_model.as_str())),
+                sample: Some(score.sample),
+                verdict: score.verdict.clone(),
+                present: Some(score.present),
+                passed: Some(score.passed),
+                score: Some(score.score),
+            },
         }
     }
 }
@@ -124,9 +151,20 @@ struct LightRow<'a> {
     #[serde(borrow)]
     metric_id: Cow<'a, str>,
     metric_type: Option<MetricType>,
-    passed: Option<bool>,
+    #[serde(borrow, default)]
+    target_model: Option<Cow<'a, str>>,
     #[serde(default)]
-    present: Option<bool>,
+    sample: Option<u32>,
+    #[serde(rename = "_sample", default)]
+    older_sample: Option<u32>,
+    #[serde(default, deserialize_with = "stated")]
+    passed: Option<Option<bool>>,
+    #[serde(default, deserialize_with = "stated")]
+    present: Option<Option<bool>>,
+    #[serde(default, deserialize_with = "stated")]
+    score: Option<Option<f64>>,
+    #[serde(rename = "_verdict", default)]
+    verdict: Option<Verdict>,
     #[serde(rename = "_judges", borrow, default)]
     judges: Option<Vec<JudgeRow<'a>>>,
     error: Option<IgnoredAny>,
@@ -136,7 +174,14 @@ struct LightRow<'a> {
     conv_id: Option<Cow<'a, str>>,
 }
 
-/// Parses the part of a row that rates need.
+/// Distinguishes null from a missing key.
+fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// Parses the part of a row that rates and checks need.
 pub(crate) fn score_row<'a>(
     row: &JsonRow<'a>,
     known: Known<'_>,
@@ -149,20 +194,29 @@ pub(crate) fn score_row<'a>(
         let missing = MetricType::missing(&light.metric_id);
         row.error(&serde_json::Error::custom(missing))
     })?;
+    let (present, passed) = (light.present.flatten(), light.passed.flatten());
     let metric_type = of_metric.map_or(recorded_type, |of_metric| {
-        of_metric.settled(recorded_type, light.present, light.passed)
+        of_metric.settled(recorded_type, present, passed)
     });
     Ok(ScoreRow {
         id: light.id,
         metric_id: light.metric_id,
         metric_type,
         recorded_type,
-        passed: light.passed,
+        passed,
         failed: light.error.is_some(),
         no_verdict: light.no_verdict,
         conv_id: light.conv_id.unwrap_or_default(),
-        present: light.present,
+        present,
         judges: light.judges.unwrap_or_default(),
+        stated: StatedFields {
+            target_model: light.target_model,
+            sample: light.sample.or(light.older_sample),
+            verdict: light.verdict,
+            present: light.present,
+            passed: light.passed,
+            score: light.score,
+        },
     })
 }
 

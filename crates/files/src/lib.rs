@@ -4,6 +4,8 @@
 //! the process was started with (`/dev/stdin`, `<(command)` of a shell); [`read`] and [`read_text`] also stop at [`LARGEST`] bytes.
 //! Clippy's `disallowed-methods` keeps the other crates from reading files in another way.
 //!
+//! Each opened file is a `tracing` event of the level debug, so that `--log files=debug` lists what a command reads.
+//!
 //! [`create_unfinished`] creates a file that gets its name when it is complete, and removes what killed programs left of such files.
 //!
 //! It knows no format. Files that are read row by row are opened with [`open`]; their readers limit the length of a row.
@@ -77,7 +79,10 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     let path = path.as_ref();
     match unreadable_special(path, &fs::metadata(path)?) {
         Some(reason) => Err(Unreadable::Special(reason).into_io()),
-        None => File::open(path),
+        None => {
+            tracing::debug!(path = %path.display(), "opened");
+            File::open(path)
+        }
     }
 }
 

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use schema::{Baseline, BaselineTarget, ModelId, gate::SafetyScope, text::counted};
 use store::{
     BenchmarkDir, Layout, RunError, add_safety_target, baseline_of, baseline_target,
-    provenance::Provenance, read_benchmark, read_target_rows, safety_baseline, scored_targets,
-    write_baseline,
+    provenance::Provenance, read_benchmark, safety_baseline, scored_targets, write_baseline,
 };
 
 use crate::{
@@ -50,8 +49,9 @@ pub fn baseline(
     let mut baseline = baseline_of(&dir, &benchmark);
     let mut notes = Vec::new();
     for id in &targets {
-        let rows = read_target_rows(&dir, &benchmark, id, None)?;
-        let counts = baseline_target(&rows, &benchmark, &provenance.target(id));
+        let facts = dir.score_facts(&benchmark, id)?;
+        let rows = &facts.rows;
+        let counts = baseline_target(rows, &benchmark, &provenance.target(id));
         if counts.metrics.is_empty() {
             notes.push(format!("{id} has no verdict and is left out"));
             continue;

@@ -16,7 +16,7 @@ use schema::{
 };
 use store::{
     BenchmarkDir, Layout, RunError, baseline_differences, baseline_of, people_statistics,
-    read_benchmark, read_scenario_index, read_statistics, read_target_rows, scored_targets,
+    read_benchmark, read_scenario_index, read_statistics, scored_targets,
 };
 
 pub use self::turns::UnlikeTurns;
@@ -147,7 +147,8 @@ impl Tree {
     }
 
     fn rows(&self, target: &ModelId) -> Result<TargetRows, RunError> {
-        read_target_rows(&self.dir, &self.benchmark, target, None)
+        let facts = self.dir.score_facts(&self.benchmark, target)?;
+        Ok(facts.rows.clone())
     }
 
     /// The requested targets, or all that have scores. A target without scores is an error.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use aggregator::{
-    ScoreRow,
+    ScoreRow, StatedFields,
     statistics::{LabelledRow, PersonLabel, ScenarioIndex, TargetRows, judge_against_people},
 };
 use interop::labels::{
@@ -89,6 +89,7 @@ pub fn check_judge(rows: &[LabelFileRow]) -> Option<JudgeAgainstPeople> {
                 present: row.judge,
                 no_verdict: None,
                 judges: Vec::new(),
+                stated: StatedFields::default(),
                 failed: false,
                 conv_id: "".into(),
             },

@@ -1,18 +1,19 @@
 //! The answers of judges for metrics without yes/no verdicts.
 
 use report::TargetVerdicts;
-use schema::{Metric, ModelId, VerdictType};
-use store::{BenchmarkDir, read_verdict_tallies};
+use schema::{Benchmark, ModelId, VerdictType};
+use store::BenchmarkDir;
 
-/// For each target and each of `metrics` with a scale or categories, the judges' answers. Scores that cannot be read are left out,
+/// For each target and each metric with a scale or categories, the judges' answers. Scores that cannot be read are left out,
 /// and reported where they are summarised.
 #[must_use]
 pub fn target_verdicts(
     dir: &BenchmarkDir,
-    metrics: &[Metric],
+    benchmark: &Benchmark,
     targets: &[ModelId],
 ) -> Vec<TargetVerdicts> {
-    let judged: Vec<(&String, &VerdictType)> = metrics
+    let judged: Vec<(&String, &VerdictType)> = benchmark
+        .metrics
         .iter()
         .filter_map(|metric| Some((&metric.id, metric.verdict.as_ref()?)))
         .collect();
@@ -21,15 +22,11 @@ pub fn target_verdicts(
     }
     let mut found = Vec::new();
     for sut in targets {
-        let scores = dir.target(sut).map(|files| files.scores());
-        let Some(tallies) = scores
-            .ok()
-            .and_then(|path| read_verdict_tallies(&path).ok())
-        else {
+        let Ok(facts) = dir.score_facts(benchmark, sut) else {
             continue;
         };
         for (metric_id, verdict) in &judged {
-            let tally = tallies.get(metric_id.as_str());
+            let tally = facts.verdicts.get(metric_id.as_str());
             let text = tally.and_then(|tally| tally.text(verdict));
             found.extend(text.map(|text| TargetVerdicts {
                 sut: sut.clone(),

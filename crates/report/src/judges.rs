@@ -218,6 +218,7 @@ mod tests {
             correction: Statistics::CORRECTION.to_owned(),
             targets: vec![TargetStatistics {
                 target: ModelId::new("bot").unwrap(),
+                scores_sha256: None,
                 rates: Rates {
                     all: RateStatistics::default(),
                     positive: RateStatistics::default(),

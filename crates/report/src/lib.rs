@@ -41,7 +41,7 @@
 //!     hazards: BTreeMap::new(),
 //!     metrics: BTreeMap::new(),
 //! };
-//! let target = TargetStatistics { target: careful.clone(), rates, reliability: vec![], variants: vec![], judge: None, simulator: None, realism: None };
+//! let target = TargetStatistics { target: careful.clone(), scores_sha256: None, rates, reliability: vec![], variants: vec![], judge: None, simulator: None, realism: None };
 //! let statistics = Statistics {
 //!     format: Statistics::FORMAT.to_owned(),
 //!     level: 0.95,

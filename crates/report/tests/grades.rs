@@ -5,6 +5,8 @@
     reason = "tests may fail so"
 )]
 
+use std::collections::BTreeMap;
+
 use report::grades_table;
 use schema::{
     BenchmarkRef, BenchmarkScore, Estimate, Grade, Grades, HazardScore, ModelId, StandardsRef,
@@ -73,6 +75,7 @@ fn grades() -> Grades {
             reference_benchmark: "honesty".to_owned(),
             reference_suts: vec!["gpt-4o".to_owned(), "mistral".to_owned()],
         }),
+        scores_sha256: BTreeMap::new(),
         scores: vec![careful, down],
     }
 }

@@ -42,6 +42,7 @@ fn rate(passed: u64, rows: u64, failed: u64) -> RateStatistics {
 fn target(id: &str, positive: RateStatistics, negative: RateStatistics) -> TargetStatistics {
     TargetStatistics {
         target: model(id),
+        scores_sha256: None,
         rates: Rates {
             all: RateStatistics::default(),
             positive,

@@ -29,7 +29,7 @@ pub struct Baseline {
 
 impl Baseline {
     /// The version of the format that Probity writes.
-    pub const FORMAT: &str = "1.1.0";
+    pub const FORMAT: &str = "1.2.0";
 }
 
 /// The identity of a benchmark.
@@ -54,6 +54,9 @@ pub struct BaselineMetric {
 /// The counts of one target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineTarget {
+    /// SHA-256 of the `scores.json` that the counts are of. Absent for safety results, and in files before 1.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores_sha256: Option<String>,
     /// The most exchanges of a conversation; null if unknown.
     pub turns: Option<u32>,
     /// The judge: models, sampling, prompts (a hash), panel and form of questions, by name. Absent if unknown, and in files of format

@@ -1,9 +1,11 @@
 //! `grades.json`: the scores of a benchmark's hazards with their bounds and grades.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BenchmarkScore, Hazard, PromptVersions};
+use crate::{BenchmarkScore, Hazard, ModelId, PromptVersions};
 
 /// The content of `grades.json`: one file per benchmark, beside `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,13 +20,16 @@ pub struct Grades {
     /// The standards that the grades compare with; null without standards, in which case nothing is
     /// graded.
     pub standards: Option<StandardsRef>,
+    /// SHA-256 of the `scores.json` of each system under test that its scores are computed from; absent in files before 1.3.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scores_sha256: BTreeMap<ModelId, String>,
     /// One entry per system under test, in the order of `results.json`.
     pub scores: Vec<BenchmarkScore>,
 }
 
 impl Grades {
     /// The version of the format that Probity writes.
-    pub const FORMAT: &str = "1.2.0";
+    pub const FORMAT: &str = "1.3.0";
 }
 
 /// The scored benchmark.

@@ -90,6 +90,7 @@ pub fn baseline_target(
     known: &TargetProvenance,
 ) -> BaselineTarget {
     let mut target = BaselineTarget {
+        scores_sha256: rows.scores_sha256().map(str::to_owned),
         turns: known.turns(),
         judge: known.judge(),
         ..BaselineTarget::default()
@@ -238,8 +239,10 @@ fn text(baseline: &Baseline) -> String {
         let known = [("judge", &target.judge), ("settings", &target.settings)];
         let known = known.iter().filter(|(_, settings)| !settings.is_empty());
         let known = known.map(|(key, settings)| (json(key), json(settings)));
-        let parts = [("\"turns\"".to_owned(), json(&target.turns))]
-            .into_iter()
+        let digest = target.scores_sha256.iter();
+        let digest = digest.map(|sha256| (json(&"scores_sha256"), json(sha256)));
+        let parts = digest
+            .chain([("\"turns\"".to_owned(), json(&target.turns))])
             .chain(known)
             .chain([("\"metrics\"".to_owned(), object(metrics, 6))]);
         (json(id), object(parts, 4))
@@ -331,7 +334,7 @@ mod tests {
         assert_eq!(prompts.len(), 64);
         let expected = format!(
             r#"{{
-  "format": "1.1.0",
+  "format": "1.2.0",
   "benchmark": {{"uid":"honesty-1.0","version":"1.0"}},
   "metrics": {{
     "m01": {{"type":"negative","definition":"{hash}"}},
@@ -372,7 +375,7 @@ mod tests {
                 "<<<<<<< ours\n  \"targets\"",
                 "line 8: not a baseline",
             ),
-            ("1.1.0", "2.0.0", "format is \"2.0.0\""),
+            ("1.2.0", "2.0.0", "format is \"2.0.0\""),
         ] {
             fs::write(&path, good.replacen(from, to, 1)).unwrap();
             let error = read_baseline(&path).unwrap_err().to_string();
@@ -385,7 +388,7 @@ mod tests {
             .lines()
             .find(|line| line.contains("\"judge\""))
             .unwrap();
-        let older = good.replace(judge, "").replace("1.1.0", "1.0.0");
+        let older = good.replace(judge, "").replace("1.2.0", "1.0.0");
         fs::write(&path, older).unwrap();
         let older = read_baseline(&path).unwrap();
         let (id, there) = older.targets.first_key_value().unwrap();

@@ -182,6 +182,17 @@ impl RunError {
         self
     }
 
+    /// The same error, for the next one who asks: the text without the underlying error.
+    pub(crate) fn without_source(&self) -> Self {
+        Self {
+            kind: self.kind,
+            file: self.file.clone(),
+            reason: self.reason.clone(),
+            help: self.help.clone(),
+            source: None,
+        }
+    }
+
     /// The file at fault, if there is one.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {

@@ -2,14 +2,14 @@
 
 use std::{fs, path::Path};
 
-use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and, statistics::support_grades};
+use aggregator::statistics::support_grades;
 use schema::{
-    Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, PromptVersions, Standards,
+    Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, PromptVersions,
     statistics::Statistics,
 };
 
 use super::{LoadedStandards, write_json};
-use crate::{BenchmarkDir, RunError, TargetDir, provenance::Provenance, summaries::scores_error};
+use crate::{BenchmarkDir, RunError, TargetDir, provenance::Provenance};
 
 /// The benchmark's description in grades and records.
 pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> BenchmarkRef {
@@ -43,6 +43,7 @@ pub fn write_grades(
             .prompts
             .filter(|versions| *versions != PromptVersions::FIRST),
         standards: standards.map(LoadedStandards::as_ref),
+        scores_sha256: statistics.scores_sha256(),
         scores,
     };
     write_json(&dir.grades(), &grades)?;
@@ -67,25 +68,6 @@ pub fn read_grades(path: &Path) -> Result<Grades, RunError> {
         Grades::FORMAT
     ))
     .with_help("aggregate the scores again: that rewrites the file"))
-}
-
-/// The scores of one system under test from its `scores.json`, read row by row. They are graded if there are `standards`.
-///
-/// # Errors
-/// When the file is missing, or cannot be read as a list of score rows.
-pub fn score_tree(
-    dir: &BenchmarkDir,
-    benchmark: &Benchmark,
-    sut: &ModelId,
-    standards: Option<&Standards>,
-) -> Result<BenchmarkScore, RunError> {
-    let path = dir.target(sut)?.scores();
-    let file = files::open(&path).map_err(|error| RunError::read(&path, error))?;
-    let mut scorer = HazardScorer::new(&benchmark.scored_hazards());
-    let push = |row: &ScoreRow<'_>| scorer.push_row(row);
-    aggregate_reader_and(sut.clone(), &benchmark.metrics, file, push)
-        .map_err(|error| scores_error(dir, sut, &path, error))?;
-    Ok(scorer.finish(sut.clone(), standards))
 }
 
 /// The ids of the folders under `runs/` that hold scores, sorted.

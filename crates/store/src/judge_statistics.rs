@@ -11,13 +11,13 @@ use aggregator::statistics::{
 };
 use schema::{
     Benchmark, ModelId,
-    statistics::{JudgeAgainstPeople, JudgeAgreement, JudgeStatistics, Statistics},
+    statistics::{JudgeAgainstPeople, JudgeStatistics, Statistics, TargetStatistics},
     text::counted,
 };
 
 use crate::{
-    BenchmarkDir, RunError, RunErrorKind, TreeLock, count_replies, read_labels,
-    read_scenario_index, read_statistics, read_target_rows, same_rows, write_statistics,
+    BenchmarkDir, RunError, RunErrorKind, TreeLock, is_about_people, read_labels,
+    read_scenario_index, read_statistics, write_statistics, wrong_of_target,
 };
 
 /// Adds the agreement between the judge and the `labels.json` of each target that has one. Returns warnings about labels that cannot
@@ -104,48 +104,6 @@ pub(crate) fn set_people(judge: &mut Option<JudgeStatistics>, people: Option<Jud
     }
 }
 
-/// Whether both cover the same labels and verdicts.
-#[must_use]
-pub fn same_people(a: Option<&JudgeAgainstPeople>, b: Option<&JudgeAgainstPeople>) -> bool {
-    let (Some(a), Some(b)) = (a, b) else {
-        return a.is_none() && b.is_none();
-    };
-    let counts = |people: &JudgeAgainstPeople| {
-        let left_out = (
-            people.undecided,
-            people.without_verdict,
-            people.of_earlier_run,
-        );
-        (
-            people.labelled,
-            people.labellers,
-            left_out,
-            people.scopes.len(),
-        )
-    };
-    counts(a) == counts(b)
-        && a.scopes
-            .iter()
-            .zip(&b.scopes)
-            .all(|(a, b)| same_scope(a, b))
-}
-
-fn same_scope(a: &JudgeAgreement, b: &JudgeAgreement) -> bool {
-    let counts = |of: &JudgeAgreement| {
-        let one = (of.both_passed, of.both_failed);
-        (one, of.judge_passed, of.people_passed, of.scenarios)
-    };
-    // Another version of the program may differ in the last digits.
-    let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
-        (Some(a), Some(b)) => (a - b).abs() <= 1e-9,
-        (a, b) => a == b,
-    };
-    a.scope == b.scope
-        && counts(a) == counts(b)
-        && near(a.corrected.lower, b.corrected.lower)
-        && near(a.corrected.upper, b.corrected.upper)
-}
-
 /// The effect of new labels on `statistics.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefreshedPeople {
@@ -178,10 +136,10 @@ pub fn refresh_people(
 ) -> Result<RefreshedPeople, RunError> {
     // Locks before anything is read: otherwise what another labeller writes meanwhile would be lost.
     let lock = wait_for_tree(dir)?;
-    let replies = count_replies(&dir.target(target)?.conversations(), benchmark).ok();
-    let rows = read_target_rows(dir, benchmark, target, replies.as_ref())?;
+    let facts = dir.facts(benchmark, target)?;
+    let rows = &facts.rows;
     let index = read_scenario_index(dir)?;
-    let found = people_statistics(dir, &rows, &index)?;
+    let found = people_statistics(dir, rows, &index)?;
     let refreshed = |state| RefreshedPeople {
         found: found.clone(),
         state,
@@ -195,10 +153,16 @@ pub fn refresh_people(
     let Some(mut statistics) = written.filter(|written| !written.is_earlier()) else {
         return Ok(refreshed(StatisticsState::Outdated));
     };
-    let now = rows.statistics(&index, &benchmark.scored_hazards());
-    let of_target = statistics.targets.iter_mut();
-    let mut of_target = of_target.filter(|of| of.target == *target);
-    let Some(entry) = of_target.next().filter(|entry| same_rows(entry, &now)) else {
+    let mut now = rows.statistics(&index, &benchmark.scored_hazards());
+    set_people(&mut now.judge, found.people.clone());
+    let fits = |entry: &TargetStatistics| {
+        let wrong = wrong_of_target(&statistics, entry, &now);
+        entry.target == *target && wrong.iter().all(is_about_people)
+    };
+    let Some(place) = statistics.targets.iter().position(fits) else {
+        return Ok(refreshed(StatisticsState::Outdated));
+    };
+    let Some(entry) = statistics.targets.get_mut(place) else {
         return Ok(refreshed(StatisticsState::Outdated));
     };
     let before = entry.judge.clone();

@@ -1,10 +1,13 @@
 //! Where each file is stored.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use schema::ModelId;
 
-use crate::{RunError, check_tree};
+use crate::{RunError, check_tree, tree::TreeMemory};
 
 /// The folder of benchmarks, and the folder of Probity's own records beside it.
 #[derive(Clone, Debug)]
@@ -17,6 +20,7 @@ pub struct Layout {
     program: String,
     /// Whether the program finds the folder by itself, so that hints need not name it.
     is_found: bool,
+    memory: Arc<TreeMemory>,
 }
 
 impl Layout {
@@ -34,6 +38,7 @@ impl Layout {
             state,
             program: "probity".to_owned(),
             is_found: false,
+            memory: Arc::default(),
         }
     }
 
@@ -50,6 +55,7 @@ impl Layout {
     pub(crate) fn copied_to(&self, folder: PathBuf) -> Self {
         Self {
             benchmarks: folder,
+            memory: Arc::default(),
             ..self.clone()
         }
     }
@@ -140,6 +146,7 @@ impl Layout {
             gaps: self.state.join("gaps").join(format!("{name}.json")),
             provenance: self.state.join("provenance").join(format!("{name}.json")),
             lock: self.state.join("locks").join(format!("{name}.lock")),
+            memory: Arc::clone(&self.memory),
         };
         check_tree(&dir)?;
         Ok(dir)
@@ -180,6 +187,7 @@ pub struct BenchmarkDir {
     gaps: PathBuf,
     provenance: PathBuf,
     lock: PathBuf,
+    memory: Arc<TreeMemory>,
 }
 
 impl BenchmarkDir {
@@ -195,6 +203,11 @@ impl BenchmarkDir {
             "`{} evaluate {} --target {target}`",
             self.command, self.name
         )
+    }
+
+    /// What was read of its files.
+    pub(crate) fn memory(&self) -> &TreeMemory {
+        &self.memory
     }
 
     /// The folder's name.

@@ -47,6 +47,7 @@ mod manifest;
 mod old_runs;
 pub mod pack;
 mod prompt_names;
+mod proof;
 pub mod provenance;
 pub mod rebuild;
 mod record;
@@ -55,7 +56,6 @@ mod rows;
 mod safety_baseline;
 mod safety_rates;
 mod scenarios;
-mod score_check;
 mod snapshot;
 mod special;
 mod spool;
@@ -63,12 +63,11 @@ mod standards;
 mod statistics;
 mod summaries;
 mod tools;
-mod unscored;
-mod verdict_tallies;
+mod tree;
 mod verdicts;
 pub mod yaml_edit;
 
-pub use aggregator::{sort_summaries, statistics::TargetRows};
+pub use aggregator::{RateAggregator, sort_summaries, statistics::TargetRows};
 pub use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub use baseline::{
     baseline_differences, baseline_of, baseline_rows, baseline_target, read_baseline,
@@ -79,12 +78,12 @@ pub use broken_rule::BrokenRule;
 pub use cost::{CostEntry, CostFile, read_costs, write_cost};
 pub use error::{RunError, RunErrorKind};
 pub use gate_rules::{GateMistake, GateNames, GateSubject, gate_rules, read_gate_rules};
-pub use grades::{read_grades, score_tree, scored_targets, simulated_targets, write_grades};
+pub use grades::{read_grades, scored_targets, simulated_targets, write_grades};
 pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
 pub use judge_statistics::{
     PeopleStatistics, RefreshedPeople, StatisticsState, add_judge_statistics, people_statistics,
-    refresh_people, same_people,
+    refresh_people,
 };
 pub use labels::{
     LabelChanges, LabelFault, LabelRules, ScoredRowId, ScoredRows, TargetLabels, list_labels,
@@ -95,8 +94,9 @@ pub use lock::TreeLock;
 pub use manifest::{Manifest, SafetySetup};
 pub use old_runs::{NeededRun, OldRun, OldRuns, old_runs};
 pub use prompt_names::PROMPT_NAMES;
+pub use proof::WrongNumber;
 pub use record::{RecordOf, write_record};
-pub use replies::{ReplyTally, count_replies};
+pub use replies::ReplyTally;
 pub use rows::{
     count_conversations, each_json_row, each_row, find_conversations, find_scores,
     read_conversations,
@@ -109,16 +109,14 @@ pub use scenarios::{
     ScenarioRules, check_belongs, check_scenario_tools, fill_from_metrics, help_foreign_scenarios,
     read_scenarios,
 };
-pub use score_check::{ScoreFaults, check_scores, find_score_faults};
 pub use snapshot::Snapshot;
 pub use special::{check_replaceable, check_tree};
-pub use spool::{RowPosition, Spool};
+pub use spool::{ComposedFile, RowPosition, Spool};
 pub use standards::{LoadedStandards, load_standards, standards_help};
 pub use statistics::{
-    read_scenario_index, read_statistics, same_rows, summarise_statistics, target_statistics,
-    write_statistics,
+    current_statistics, is_about_people, read_scenario_index, read_statistics,
+    summarise_statistics, target_statistics, write_statistics, wrong_of_target, wrong_statistics,
 };
-pub use summaries::{TargetSummary, TestCounts, grade_counts, read_target_rows, summarise_target};
-pub use unscored::{Unscored, read_unscored};
-pub use verdict_tallies::read_verdict_tallies;
+pub use summaries::{TestCounts, custom_summary, grade_counts};
+pub use tree::{Contradiction, ScoreFaults, TargetFacts, Unscored};
 pub use verdicts::{IMPORTED, Verdicts};

@@ -1,21 +1,16 @@
 //! Counts conversations whose replies are empty or cut off, or whose simulated user left its role, those that judges rated for realism,
 //! and replies that hold reasoning.
 
-use std::{collections::HashSet, fmt, ops::ControlFlow, path::Path};
+use std::collections::HashSet;
 
-use aggregator::statistics::{RealismRows, SimulatorSampleRows};
+use aggregator::{
+    ConversationRow, MessageRow, TextFacts,
+    statistics::{RealismRows, SimulatorSampleRows},
+};
 use schema::{
-    Benchmark, Conversation, FinishReason, IncompleteReplies, ModelId, Realism, ReasoningReplies,
-    Role, SimulatorCheck, SimulatorFault, SimulatorStatistics, Turn, reasoning::has_unopened_tag,
-    text::is_blank,
+    Conversation, FinishReason, IncompleteReplies, ModelId, ReasoningReplies, Role,
+    SimulatorStatistics, Turn,
 };
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, IgnoredAny, Visitor},
-};
-
-use super::each_row;
-use crate::RunError;
 
 /// Conversations of one system under test by what is missing in their replies, and its replies by the reasoning in them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,6 +44,20 @@ impl ReplyTally {
         if conversation.error.is_none() {
             let facts = conversation.transcript.iter().map(ReplyFacts::of);
             self.add_messages(&conversation.conv_id, facts);
+        }
+    }
+
+    /// Counts a row of `conversations.json`, like [`ReplyTally::add`].
+    pub(crate) fn add_row(&mut self, row: &ConversationRow) {
+        let faults = row.simulator_faults.as_deref().unwrap_or_default();
+        self.simulator.add(faults);
+        let check = row.simulator_check.as_ref();
+        self.simulator_sample.push(&row.id, check);
+        let (realism, failed) = (row.realism.as_ref(), row.error.is_some());
+        self.realism.push(&row.id, realism, failed);
+        if !failed {
+            let messages = row.transcript.iter().flatten();
+            self.add_messages(&row.conv_id, messages.map(ReplyFacts::of_row));
         }
     }
 
@@ -141,13 +150,23 @@ struct ReplyFacts {
 
 impl ReplyFacts {
     fn of(turn: &Turn) -> Self {
-        let text = TextFacts::of(&turn.content);
+        let text = TextFacts::new(&turn.content);
         Self::new(
             turn.role,
             text,
             !turn.tool_calls.is_empty(),
             turn.reasoning.is_some(),
             turn.finish_reason.as_ref(),
+        )
+    }
+
+    fn of_row(message: &MessageRow) -> Self {
+        Self::new(
+            message.role,
+            message.text(),
+            message.has_calls(),
+            message.has_reasoning(),
+            message.finish_reason.as_ref(),
         )
     }
 
@@ -188,114 +207,9 @@ impl Lack {
     }
 }
 
-/// Counts the conversations of a `conversations.json`, row by row, for the metrics of the benchmark.
-///
-/// # Errors
-/// When the file cannot be read or is not a list of conversations.
-pub fn count_replies(path: &Path, benchmark: &Benchmark) -> Result<ReplyTally, RunError> {
-    let mut tally = ReplyTally::default();
-    each_row(path, |row: Row| {
-        if benchmark.metric(&row.metric_id).is_none() {
-            return Ok(ControlFlow::Continue(()));
-        }
-        let faults = row.simulator_faults.unwrap_or_default();
-        tally.simulator.add(&faults);
-        let check = row.simulator_check.as_ref();
-        tally.simulator_sample.push(&row.id, check);
-        let (realism, failed) = (row.realism.as_ref(), row.error.is_some());
-        tally.realism.push(&row.id, realism, failed);
-        if row.error.is_none() {
-            let said = row.transcript.unwrap_or_default();
-            tally.add_messages(&row.conv_id, said.iter().map(Said::facts));
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok(tally)
-}
-
-/// The fields of a row that counting needs; the texts themselves are skipped.
-#[derive(Deserialize)]
-struct Row {
-    #[serde(default)]
-    id: String,
-    metric_id: String,
-    #[serde(default)]
-    conv_id: String,
-    #[serde(default)]
-    error: Option<IgnoredAny>,
-    #[serde(rename = "_simulator_faults", default)]
-    simulator_faults: Option<Vec<SimulatorFault>>,
-    #[serde(rename = "_simulator_check", default)]
-    simulator_check: Option<SimulatorCheck>,
-    #[serde(rename = "_realism", default)]
-    realism: Option<Realism>,
-    #[serde(default)]
-    transcript: Option<Vec<Said>>,
-}
-
-#[derive(Deserialize)]
-struct Said {
-    role: Role,
-    #[serde(default)]
-    content: Option<TextFacts>,
-    #[serde(default)]
-    reasoning: Option<IgnoredAny>,
-    #[serde(default)]
-    tool_calls: Option<Vec<IgnoredAny>>,
-    #[serde(default)]
-    finish_reason: Option<FinishReason>,
-}
-
-impl Said {
-    fn facts(&self) -> ReplyFacts {
-        let calls = self.tool_calls.as_ref().is_some_and(|all| !all.is_empty());
-        ReplyFacts::new(
-            self.role,
-            self.content.unwrap_or(TextFacts::of("")),
-            calls,
-            self.reasoning.is_some(),
-            self.finish_reason.as_ref(),
-        )
-    }
-}
-
-/// The facts about a text that are counted.
-#[derive(Clone, Copy, Debug)]
-struct TextFacts {
-    blank: bool,
-    unopened: bool,
-}
-
-impl TextFacts {
-    fn of(text: &str) -> Self {
-        Self {
-            blank: is_blank(text),
-            unopened: has_unopened_tag(text),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for TextFacts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = TextFacts;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<TextFacts, E> {
-                Ok(TextFacts::of(text))
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use schema::{SimulatorFaultCounts, SimulatorFaultKind};
+    use schema::{Realism, SimulatorCheck, SimulatorFaultCounts, SimulatorFaultKind};
     use serde_json::{Value, json};
 
     use super::*;
@@ -380,17 +294,10 @@ mod tests {
         };
         assert_eq!(tally, wanted);
 
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("conversations.json");
-        // A row of a metric that has been removed is not judged, and not counted.
-        let dropped = row("m02", reply(json!("")));
-        let all: Vec<_> = rows.iter().chain([&dropped]).collect();
-        std::fs::write(&path, json!(all).to_string()).unwrap();
-        let metric = json!({"id": "m01", "name": "n", "type": "negative", "definition": "d", "examples": []});
-        let benchmark = json!({"name": "b", "metrics": [metric]});
-        let benchmark: Benchmark = serde_json::from_value(benchmark).unwrap();
-        assert_eq!(count_replies(&path, &benchmark).unwrap(), wanted);
-        std::fs::write(&path, "[{").unwrap();
-        assert!(count_replies(&path, &benchmark).is_err());
+        let mut read = ReplyTally::default();
+        for row in &rows {
+            read.add_row(&serde_json::from_value(row.clone()).unwrap());
+        }
+        assert_eq!(read, wanted);
     }
 }

@@ -2,17 +2,19 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    io::Read,
     ops::ControlFlow,
     path::Path,
     sync::Arc,
 };
 
+use aggregator::ConversationKey;
 use located::json::{JsonRow, JsonRows, JsonRowsError};
 use schema::{Benchmark, Conversation, Extra, ModelId, Scenario, Score, TargetRef};
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Value, json};
 
-use crate::{RunError, fill_from_metrics, score_check::ConversationRow};
+use crate::{RunError, fill_from_metrics};
 
 /// Reads the rows of a `conversations.json` one at a time and passes each to `take`. At most one row is in memory.
 ///
@@ -46,7 +48,7 @@ pub fn find_conversations(
     let normalizer = Normalizer::new(target.clone(), benchmark, scenarios);
     let mut found = HashMap::new();
     each_json_row(path, |row| {
-        let id = row.parse::<ConversationRow>()?.conversation(&target.id);
+        let id = row.parse::<ConversationKey>()?.conversation(&target.id);
         if ids.contains(id.as_str()) {
             found.insert(id, normalizer.row(row)?);
         }
@@ -72,7 +74,7 @@ pub fn find_scores(
 ) -> Result<Vec<Score>, RunError> {
     let mut found = Vec::new();
     each_json_row(path, |row| {
-        let id = row.parse::<ConversationRow>()?.conversation(target);
+        let id = row.parse::<ConversationKey>()?.conversation(target);
         if ids.contains(id.as_str()) {
             let score = Score::counted(row.parse()?, &benchmark.metrics, target);
             found.push(score.map_err(|error| row.error(&error))?);
@@ -191,9 +193,18 @@ pub fn each_row<T: DeserializeOwned>(
 /// Like [`each_row`], for rows that are parsed in different ways.
 pub fn each_json_row(
     path: &Path,
-    mut take: impl FnMut(&JsonRow<'_>) -> Result<ControlFlow<()>, JsonRowsError>,
+    take: impl FnMut(&JsonRow<'_>) -> Result<ControlFlow<()>, JsonRowsError>,
 ) -> Result<(), RunError> {
     let file = files::open(path).map_err(|error| RunError::read(path, error))?;
+    each_row_of(path, file, take)
+}
+
+/// Like [`each_json_row`], for the content of the file at `path`.
+pub(crate) fn each_row_of(
+    path: &Path,
+    file: impl Read,
+    mut take: impl FnMut(&JsonRow<'_>) -> Result<ControlFlow<()>, JsonRowsError>,
+) -> Result<(), RunError> {
     let mut rows = JsonRows::new(file);
     let mut read = || {
         while let Some(row) = rows.next_row()? {

@@ -11,9 +11,8 @@ use schema::{ModelId, Phase};
 use tempfile::TempDir;
 
 use crate::{
-    BenchmarkDir, Layout, RunError, TargetDir, TreeLock, add_judge_statistics, count_replies,
-    read_benchmark, scored_targets, sort_summaries, spool::copy_spooled, summarise_statistics,
-    summarise_target, write_json, write_statistics,
+    BenchmarkDir, Layout, RunError, TargetDir, TreeLock, current_statistics, read_benchmark,
+    scored_targets, sort_summaries, spool::copy_spooled, write_json, write_statistics,
 };
 
 /// A copy of a benchmark in a temporary folder. Its conversations and scores are the rows that the run has finished so far, and its results
@@ -177,23 +176,13 @@ fn link(from: &Path, to: &Path) -> io::Result<()> {
 fn sum_up(dir: &BenchmarkDir) -> Result<(), RunError> {
     let benchmark = read_benchmark(dir)?;
     let mut summaries = Vec::new();
-    let mut rows = Vec::new();
     for id in scored_targets(dir)? {
-        let replies = count_replies(&dir.target(&id)?.conversations(), &benchmark).ok();
-        let summed = summarise_target(dir, &benchmark, &id, None, None, replies.as_ref())?;
-        summaries.push(summed.summary);
-        rows.push(summed.rows);
+        summaries.push(dir.facts(&benchmark, &id)?.summary.clone());
     }
     sort_summaries(&mut summaries);
-    rows.sort_by_key(|rows| {
-        summaries
-            .iter()
-            .position(|summary| summary.target_model == *rows.target())
-    });
     write_json(&dir.results(), &summaries)?;
-    let mut statistics = summarise_statistics(dir, &benchmark, &rows)?;
     // Labels that do not fit the rows so far are reported when the run has ended.
-    add_judge_statistics(dir, &rows, &mut statistics)?;
+    let statistics = current_statistics(dir, &benchmark, &[])?;
     write_statistics(dir, &statistics)
 }
 

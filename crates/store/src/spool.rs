@@ -15,7 +15,7 @@ use serde_json::{
     value::RawValue,
 };
 
-use crate::{RunError, write_atomically};
+use crate::{RunError, tree::DigestWriter, write_atomically};
 
 /// The position of a row in the final file, whatever finished first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,11 +141,11 @@ impl Spool {
         fs::remove_file(&self.path).map_err(|error| RunError::write(&self.path, error))
     }
 
-    /// Replaces the file at `path` with the JSON list of all rows in order, and removes the spool. Returns the number of rows.
+    /// Replaces the file at `path` with the JSON list of all rows in order, and removes the spool.
     ///
     /// # Errors
     /// When a file cannot be read or written. The file at `path` is then unchanged.
-    pub fn compose(self, path: &Path) -> Result<u64, RunError> {
+    pub fn compose(self, path: &Path) -> Result<ComposedFile, RunError> {
         let state = self
             .state
             .into_inner()
@@ -156,10 +156,28 @@ impl Spool {
             .into_inner()
             .map_err(|error| failed(error.into_error()))?;
         rows.sort_unstable_by_key(|(place, at, _)| (*place, *at));
-        write_atomically(path, |writer| copy_rows(file, &rows, writer))?;
+        let mut sha256 = String::new();
+        write_atomically(path, |writer| {
+            let mut writer = DigestWriter::new(writer);
+            copy_rows(file, &rows, &mut writer)?;
+            sha256 = writer.finish();
+            Ok(())
+        })?;
         fs::remove_file(&self.path).map_err(failed)?;
-        Ok(rows.len() as u64)
+        Ok(ComposedFile {
+            rows: rows.len() as u64,
+            sha256,
+        })
     }
+}
+
+/// A file that was composed from a spool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComposedFile {
+    /// The number of its rows.
+    pub rows: u64,
+    /// Its SHA-256.
+    pub sha256: String,
 }
 
 /// Writes the rows of the spool at `path` to `out` as a JSON list, in the order in which they finished, and returns their number. The run
@@ -241,7 +259,7 @@ mod tests {
             spool.push(place(n), &row(n)).unwrap();
         }
         let path = folder.path().join("rows.json");
-        assert_eq!(spool.compose(&path).unwrap(), 3);
+        assert_eq!(spool.compose(&path).unwrap().rows, 3);
         let text = fs::read_to_string(&path).unwrap();
         let rows: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
         assert_eq!(
@@ -272,7 +290,7 @@ mod tests {
         spool.each_row(|row| read.push(row)).unwrap();
         assert_eq!(read, rows);
         let path = folder.path().join("rows.json");
-        assert_eq!(spool.compose(&path).unwrap(), 5);
+        assert_eq!(spool.compose(&path).unwrap().rows, 5);
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), rows);
     }

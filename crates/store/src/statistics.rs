@@ -1,16 +1,21 @@
 //! `statistics.json`.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
-use aggregator::statistics::{ScenarioIndex, TargetRows, compare, corrected_comparisons};
-use schema::{
-    Benchmark, ModelId,
-    statistics::{RateStatistics, Statistics, TargetStatistics},
+use aggregator::{
+    sort_summaries,
+    statistics::{ScenarioIndex, TargetRows, compare, corrected_comparisons},
 };
+use schema::{
+    Benchmark, ModelId, Summary,
+    statistics::{Statistics, TargetStatistics},
+};
+use serde_json::json;
 
 use crate::{
-    BenchmarkDir, RunError, count_replies, judge_statistics::set_people, people_statistics,
-    read_target_rows, write_json,
+    BenchmarkDir, RunError, TargetFacts, WrongNumber, add_judge_statistics,
+    judge_statistics::set_people, people_statistics, proof::wrong_numbers, scored_targets,
+    write_json,
 };
 
 /// The data of the benchmark's `scenarios.json` that statistics need. Without the file, base scenarios are taken from the ids alone, and
@@ -46,7 +51,6 @@ pub fn summarise_statistics(
         format: Statistics::FORMAT.to_owned(),
         level: Statistics::LEVEL,
         method: Statistics::METHOD.to_owned(),
-
         correction: Statistics::CORRECTION.to_owned(),
         targets: targets
             .iter()
@@ -77,43 +81,91 @@ pub fn target_statistics(
     target: &ModelId,
     index: &ScenarioIndex,
 ) -> Result<TargetStatistics, RunError> {
-    let replies = count_replies(&dir.target(target)?.conversations(), benchmark).ok();
-    let rows = read_target_rows(dir, benchmark, target, replies.as_ref())?;
-    let mut statistics = rows.statistics(index, &benchmark.scored_hazards());
+    let facts = dir.facts(benchmark, target)?;
+    let mut statistics = facts.rows.statistics(index, &benchmark.scored_hazards());
     set_people(
         &mut statistics.judge,
-        people_statistics(dir, &rows, index)?.people,
+        people_statistics(dir, &facts.rows, index)?.people,
     );
     Ok(statistics)
 }
 
-/// Whether both cover the same rows: the counts of each rate are equal, and so are the intervals, which depend on the scenarios of the
-/// rows.
-#[must_use]
-pub fn same_rows(a: &TargetStatistics, b: &TargetStatistics) -> bool {
-    let rates = |of: &TargetStatistics| {
-        let rates = &of.rates;
-        let metrics = rates.metrics.values().cloned();
-        let pooled = [&rates.all, &rates.positive, &rates.negative];
-        pooled
-            .into_iter()
-            .cloned()
-            .chain(metrics)
-            .collect::<Vec<_>>()
-    };
-    let (one, other) = (rates(a), rates(b));
-    a.rates.metrics.keys().eq(b.rates.metrics.keys())
-        && one.iter().zip(&other).all(|(a, b)| same_rate(a, b))
+/// The content of `statistics.json` as the rows and labels in the tree give it now. Targets come in the order of `first`; others follow
+/// in the order of `results.json`.
+///
+/// # Errors
+/// When the rows of a target or `scenarios.json` cannot be read.
+pub fn current_statistics(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    first: &[ModelId],
+) -> Result<Statistics, RunError> {
+    let targets = scored_targets(dir)?;
+    let read = targets.iter().map(|id| dir.facts(benchmark, id));
+    let facts: Vec<Arc<TargetFacts>> = read.collect::<Result<_, _>>()?;
+    let mut summaries: Vec<Summary> = facts.iter().map(|of| of.summary.clone()).collect();
+    sort_summaries(&mut summaries);
+    let mut rows: Vec<TargetRows> = facts.iter().map(|of| of.rows.clone()).collect();
+    rows.sort_by_key(|rows| {
+        let is_it = |id: &ModelId| id == rows.target();
+        let given = first.iter().position(is_it).unwrap_or(usize::MAX);
+        let place = summaries.iter().position(|of| is_it(&of.target_model));
+        (given, place)
+    });
+    let mut statistics = summarise_statistics(dir, benchmark, &rows)?;
+    // Labels that cannot be used are reported by `aggregate`.
+    add_judge_statistics(dir, &rows, &mut statistics)?;
+    Ok(statistics)
 }
 
-fn same_rate(a: &RateStatistics, b: &RateStatistics) -> bool {
-    let counts = |rate: &RateStatistics| (rate.passed, rate.rows, rate.scenarios, rate.missing);
-    // Another version of the program may differ in the last digits.
-    let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
-        (Some(a), Some(b)) => (a - b).abs() <= 1e-9,
-        (a, b) => a == b,
+/// The numbers of a `statistics.json` that differ from those that the rows give `now`. Targets without scores are left out. Of a file of
+/// format 1, whose tests and corrections are others, only the rates are compared.
+#[must_use]
+pub fn wrong_statistics(written: &Statistics, now: &Statistics) -> Vec<WrongNumber> {
+    let mut found = Vec::new();
+    for (number, target) in written.targets.iter().enumerate() {
+        let Some(now) = now.target(&target.target) else {
+            continue;
+        };
+        let at = |wrong: WrongNumber| WrongNumber {
+            pointer: format!("/targets/{number}{}", wrong.pointer),
+            ..wrong
+        };
+        found.extend(wrong_of_target(written, target, now).into_iter().map(at));
+    }
+    let targets = |of: &Statistics| -> Vec<ModelId> {
+        of.targets.iter().map(|of| of.target.clone()).collect()
     };
-    counts(a) == counts(b) && near(a.lower, b.lower) && near(a.upper, b.upper)
+    if !written.is_earlier() && targets(written) == targets(now) {
+        let compared = |of: &Statistics| json!({"comparisons": of.comparisons, "corrected_differences": of.corrected_differences});
+        let all = written.format == Statistics::FORMAT;
+        found.extend(wrong_numbers(&compared(written), &compared(now), all));
+    }
+    found
+}
+
+/// The numbers of `target`, an entry of `file`, that differ from those that its rows give `now`, with pointers into the entry.
+#[must_use]
+pub fn wrong_of_target(
+    file: &Statistics,
+    target: &TargetStatistics,
+    now: &TargetStatistics,
+) -> Vec<WrongNumber> {
+    let all = file.format == Statistics::FORMAT;
+    match file.is_earlier() {
+        true => wrong_numbers(
+            &json!({"rates": target.rates}),
+            &json!({"rates": now.rates}),
+            all,
+        ),
+        false => wrong_numbers(target, now, all),
+    }
+}
+
+/// Whether a number is about the agreement of judges with people, which depends on labels besides rows.
+#[must_use]
+pub fn is_about_people(wrong: &WrongNumber) -> bool {
+    wrong.pointer.starts_with("/judge/people")
 }
 
 /// Writes `statistics.json` of a benchmark.

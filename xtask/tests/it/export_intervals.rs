@@ -241,7 +241,8 @@ fn a_tree_without_statistics_json_exports_the_same_bytes() {
 fn an_outdated_statistics_json_is_reported_and_its_numbers_are_not_exported() {
     let project = tree();
     let old = written(&project);
-    let outdated = "hand: t: statistics.json is not of the scores in the tree";
+    let outdated =
+        "hand: t: statistics.json was not computed from these scores (`/rates/all/lower` is ";
     // As many rows passed as before, in other scenarios.
     let mut verdicts = VERDICTS;
     verdicts[2].1 = Some(true);

@@ -80,7 +80,9 @@ fn statistics_of_other_labels_are_noticed() {
     let ran = project.succeeds(&["export", "summary", "b", "--out", "out"]);
     let words = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("statistics.json is not of the labels in the tree"),
+        words.contains(
+            "statistics.json was not computed from the labels in the tree (`/judge/people/labelled` is 3, computed again 2)"
+        ),
         "{}",
         ran.err
     );

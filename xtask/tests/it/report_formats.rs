@@ -112,7 +112,7 @@ fn the_page_shows_rates_comparisons_costs_and_the_gate() {
 }
 
 #[test]
-fn rows_that_the_statistics_do_not_know_leave_out_comparisons() {
+fn statistics_of_other_rows_are_computed_again() {
     let project = demonstration();
     let name = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
     let mut rows: Value = serde_json::from_str(&project.read(name)).unwrap();
@@ -120,13 +120,53 @@ fn rows_that_the_statistics_do_not_know_leave_out_comparisons() {
     project.write(name, &rows.to_string());
     let ran = project.succeeds(&["report"]);
     assert!(
-        ran.err.contains("statistics.json is not of the scores"),
+        ran.err
+            .contains("statistics.json was not computed from these scores"),
         "{}",
         ran.err
     );
     let page = project.read("report.html");
-    assert!(page.contains("statistics.json is not of the scores"));
-    assert!(page.contains("No scenario has a verdict from two models."));
+    assert!(page.contains("statistics.json was not computed from these scores"));
+    // The comparison is that of the rows, and no longer left out.
+    assert!(!page.contains("No scenario has a verdict from two models."));
+    let comparison = "scripted-careful and scripted-agreeable: no difference shown; 7 scenarios";
+    assert!(page.contains(comparison));
+}
+
+#[test]
+fn edited_statistics_are_found_and_not_shown() {
+    let project = demonstration();
+    let name = "benchmarks/sycophancy/statistics.json";
+    let honest = project.read(name);
+    let edited: Vec<String> = honest
+        .lines()
+        .map(|line| match line.split_once("\"estimate\": ") {
+            Some((before, _)) => format!("{before}\"estimate\": 0.97,"),
+            None => line.to_owned(),
+        })
+        .collect();
+    project.write(name, &edited.join("\n"));
+    let validated = project.run(&["validate", "benchmarks"]);
+    assert_eq!(validated.code, 1, "{}", validated.out);
+    let first = "targets[0].rates.all.estimate: is 0.97, computed again 0.";
+    assert!(validated.out.contains(first), "{}", validated.out);
+    assert!(
+        validated
+            .out
+            .contains("further numbers differ from what the scores give"),
+        "{}",
+        validated.out
+    );
+    let ran = project.succeeds(&["report"]);
+    let changed = "statistics.json was changed after it was computed (`/rates/all/estimate` is 0.97, computed again 0.";
+    assert!(ran.err.contains(changed), "{}", ran.err);
+    let page = project.read("report.html");
+    assert!(page.contains("statistics.json was changed after it was computed"));
+    assert!(!page.contains("97.0%"));
+    // The edited file has the digest of the scores, and `aggregate` computes it again.
+    project.succeeds(&["aggregate"]);
+    assert_eq!(project.read(name), honest);
+    project.succeeds(&["validate", "benchmarks"]);
 }
 
 #[test]

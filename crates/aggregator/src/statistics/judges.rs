@@ -214,6 +214,7 @@ mod tests {
             conv_id: "".into(),
             present: None,
             judges: judges.collect(),
+            stated: crate::StatedFields::default(),
         }
     }
 

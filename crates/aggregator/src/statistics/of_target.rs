@@ -26,6 +26,7 @@ impl TargetRows {
         }
         TargetStatistics {
             target: self.target().clone(),
+            scores_sha256: self.scores_sha256().map(str::to_owned),
             rates: rates(&units, &metrics, hazards, index.alike()),
             reliability: reliability(&units, &metrics),
             variants: variants(&units, index),

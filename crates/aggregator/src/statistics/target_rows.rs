@@ -21,6 +21,7 @@ pub struct TargetRows {
     simulator: Option<SimulatorStatistics>,
     simulator_sample: SimulatorSampleRows,
     pub(super) realism: RealismRows,
+    scores_sha256: Option<String>,
 }
 
 /// The rows of one metric in one scenario.
@@ -103,6 +104,7 @@ impl TargetRows {
             simulator: None,
             simulator_sample: SimulatorSampleRows::default(),
             realism: RealismRows::default(),
+            scores_sha256: None,
         }
     }
 
@@ -121,6 +123,17 @@ impl TargetRows {
     /// Sets the judged realism of the conversations of the rows.
     pub fn set_realism(&mut self, realism: RealismRows) {
         self.realism = realism;
+    }
+
+    /// Sets the SHA-256 of the `scores.json` that the rows are from.
+    pub fn set_scores_sha256(&mut self, sha256: String) {
+        self.scores_sha256 = Some(sha256);
+    }
+
+    /// The SHA-256 of the `scores.json` that the rows are from; `None` if they are not from one.
+    #[must_use]
+    pub fn scores_sha256(&self) -> Option<&str> {
+        self.scores_sha256.as_deref()
     }
 
     /// `None` if no fault was found and no conversation was sampled.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use probity::{BenchmarkReport, Phase, imported_targets};
 use schema::{ModelId, Summary};
-use store::{Unscored, read_unscored};
+use store::{Unscored, read_benchmark};
 
 use super::{Context, command_hints::CommandHints};
 
@@ -51,7 +51,8 @@ fn scored(summary: &Summary) -> u64 {
 
 fn of_target(context: &Context, report: &BenchmarkReport, id: &ModelId) -> Option<Unscored> {
     let dir = context.layout.benchmark(&report.name).ok()?;
-    read_unscored(&dir.target(id).ok()?.scores()).ok()
+    let benchmark = read_benchmark(&dir).ok()?;
+    Some(dir.facts(&benchmark, id).ok()?.unscored.clone())
 }
 
 struct TargetHints<'a> {

@@ -12,8 +12,10 @@ pub fn of_benchmark(context: &Context, report: &BenchmarkReport) -> Vec<TargetVe
     let Ok(dir) = context.layout.benchmark(&report.name) else {
         return Vec::new();
     };
-    let metrics = read_benchmark(&dir).map_or_else(|_| Vec::new(), |read| read.metrics);
+    let Ok(benchmark) = read_benchmark(&dir) else {
+        return Vec::new();
+    };
     let targets = report.statistics.iter().flat_map(|all| &all.targets);
     let targets: Vec<_> = targets.map(|target| target.target.clone()).collect();
-    target_verdicts(&dir, &metrics, &targets)
+    target_verdicts(&dir, &benchmark, &targets)
 }

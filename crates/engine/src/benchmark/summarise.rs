@@ -2,16 +2,16 @@
 
 use journal::RunId;
 use schema::{
-    BenchmarkScore, Grades, IncompleteReplies, ModelId, Phase, ReasoningReplies, Summary,
-    statistics::Statistics,
+    Aggregator, BenchmarkScore, Fingerprint, Grades, IncompleteReplies, ModelId, Phase,
+    ReasoningReplies, Standards, Summary, statistics::Statistics,
 };
 
 use super::{results::Results, run::BenchmarkRun};
 use crate::{progress::Progress, report::Counts, report::RunOutcome};
 use store::{
-    RecordOf, ReplyTally, RunError, TargetRows, TargetSummary, add_judge_statistics, check_scores,
-    count_replies, scored_targets, sort_summaries, summarise_statistics, summarise_target,
-    write_grades, write_json, write_record, write_statistics,
+    RateAggregator, RecordOf, RunError, TargetFacts, TargetRows, add_judge_statistics,
+    custom_summary, scored_targets, sort_summaries, summarise_statistics, write_grades, write_json,
+    write_record, write_statistics,
 };
 
 /// Writes the summaries of the scores of a tree.
@@ -35,17 +35,18 @@ impl SummaryWriter<'_> {
         let mut rows = Vec::new();
         let mut replies = Vec::new();
         for id in scored_targets(&self.run.dir)? {
+            let facts = self.run.dir.facts(&self.run.loaded.benchmark, &id)?;
             if !self.results.has_judged(&id) {
-                let odd = check_scores(&self.run.dir, &self.run.loaded.benchmark, &id)?;
+                let odd = facts.faults.warnings()?;
                 self.results.report.odd_scores.extend(odd);
             }
-            let tally = self.replies(&id);
-            let summed = self.summary(&id, tally.as_ref())?;
-            replies.extend(tally.map(|tally| tally.of(&id)));
-            self.results.fingerprint("aggregator", &summed.aggregator);
-            summaries.push(summed.summary);
-            scores.push(summed.score);
-            rows.push(summed.rows);
+            self.note_replies(&id, &facts);
+            replies.extend(facts.replies.as_ref().map(|tally| tally.of(&id)));
+            let (summary, aggregator) = self.summary(&id, &facts)?;
+            self.results.fingerprint("aggregator", &aggregator);
+            summaries.push(summary);
+            scores.push(facts.score(self.standards()));
+            rows.push(facts.rows.clone());
         }
         if !summaries.is_empty() {
             sort_summaries(&mut summaries);
@@ -73,16 +74,13 @@ impl SummaryWriter<'_> {
         Ok(())
     }
 
-    /// What is missing in the replies of a target, and how many hold reasoning. Conversations of earlier runs are read again. Scores
-    /// alone are enough for a summary, so missing or unreadable conversations are not an error here.
-    fn replies(&mut self, id: &ModelId) -> Option<ReplyTally> {
-        if let Some(counted) = self.results.replies.get(id) {
-            return Some(counted.clone());
+    /// Adds what is missing in the replies of a target that this run did not simulate.
+    fn note_replies(&mut self, id: &ModelId, facts: &TargetFacts) {
+        if let Some(tally) = &facts.replies
+            && !self.results.replies.contains_key(id)
+        {
+            self.results.replied(id, tally.clone());
         }
-        let path = self.run.dir.target(id).ok()?.conversations();
-        let tally = count_replies(&path, &self.run.loaded.benchmark).ok()?;
-        self.results.replied(id, tally.clone());
-        Some(tally)
     }
 
     /// For a run that judges but does not write `results.json`: summarises the tree, and notes whether an existing `results.json`
@@ -107,10 +105,10 @@ impl SummaryWriter<'_> {
         let mut summaries = Vec::new();
         let mut rows = Vec::new();
         for id in scored_targets(&self.run.dir)? {
-            let tally = self.replies(&id);
-            let summed = self.summary(&id, tally.as_ref())?;
-            summaries.push(summed.summary);
-            rows.push(summed.rows);
+            let facts = self.run.dir.facts(&self.run.loaded.benchmark, &id)?;
+            self.note_replies(&id, &facts);
+            summaries.push(self.summary(&id, &facts)?.0);
+            rows.push(facts.rows.clone());
         }
         sort_summaries(&mut summaries);
         rows.sort_by_key(|rows| {
@@ -127,17 +125,26 @@ impl SummaryWriter<'_> {
         Ok(statistics)
     }
 
-    /// Summarises the scores of one target.
+    /// The summary of the scores of one target, and what computed it.
     fn summary(
         &self,
         id: &ModelId,
-        replies: Option<&ReplyTally>,
-    ) -> Result<TargetSummary, RunError> {
-        let aggregator = self.run.pipeline.phases.aggregator.as_ref();
-        let aggregator = aggregator.map(|make| make(id));
-        let standards = self.run.standards.as_ref().map(|loaded| &loaded.standards);
+        facts: &TargetFacts,
+    ) -> Result<(Summary, Fingerprint), RunError> {
+        let Some(make) = &self.run.pipeline.phases.aggregator else {
+            let shipped = RateAggregator::new(id.clone()).fingerprint();
+            return Ok((facts.summary.clone(), shipped));
+        };
+        let aggregator = make(id);
+        let made_by = aggregator.fingerprint();
         let benchmark = &self.run.loaded.benchmark;
-        summarise_target(&self.run.dir, benchmark, id, aggregator, standards, replies)
+        let summary = custom_summary(&self.run.dir, benchmark, id, aggregator)?;
+        Ok((summary, made_by))
+    }
+
+    fn standards(&self) -> Option<&Standards> {
+        let loaded = self.run.standards.as_ref();
+        loaded.map(|loaded| &loaded.standards)
     }
 
     /// Writes `grades.json` and the run's record.

@@ -26,7 +26,7 @@ use store::{
     RunError, Spool, TargetDir,
     provenance::{
         FileProvenance, KeptCopy, Provenance, ReplacedFile, Settings, evaluator_settings,
-        hash_of_file, hash_of_scenarios, simulator_settings, target_settings,
+        hash_of_scenarios, simulator_settings, target_settings,
     },
     read_costs, write_cost,
 };
@@ -232,7 +232,7 @@ impl TargetWriter<'_> {
             Phase::Evaluate => known.scores,
             _ => known.conversations,
         };
-        let to = path.to_owned();
+        let (to, dir) = (path.to_owned(), self.run.dir.clone());
         let evaluator = (phase == Phase::Evaluate).then(|| made.settings.clone());
         let is_good = RetainPolicy::any_good(phase, path);
         // Other targets continue meanwhile, on any kind of runtime.
@@ -241,13 +241,11 @@ impl TargetWriter<'_> {
                 true => KeptCopy::of(&to, record.as_ref(), evaluator.as_ref())?,
                 false => None,
             };
-            spool.compose(&to)?;
-            Ok::<_, RunError>((copy, hash_of_file(&to)))
+            Ok::<_, RunError>((copy, dir.compose(spool, &to)?))
         };
         let (copy, hash) = tokio::task::spawn_blocking(work)
             .await
             .map_err(|error| RunError::input(error.to_string()))??;
-        let hash = hash.unwrap_or_default();
         let replaced = copy.and_then(|copy| copy.replaced_by(&hash, phase, Some(id)));
         let target = match phase {
             Phase::Simulate => target_settings(&self.run.pipeline.options.config, id.as_str()),
@@ -286,7 +284,7 @@ impl TargetWriter<'_> {
     /// The provenance of the judged conversations: those that the tree holds now.
     fn judged(&self) -> Option<FileProvenance> {
         let id = self.id;
-        let sha256 = hash_of_file(&self.dir.conversations());
+        let sha256 = self.run.dir.digest(&self.dir.conversations());
         let layout = &self.run.pipeline.layout;
         let known = match self.run.provenance().target(id).conversations {
             Some(known) => Some(known),

@@ -15,8 +15,8 @@ use schema::{
 };
 
 use store::{
-    BenchmarkDir, Layout, RunError, TreeLock, check_replaceable, find_score_faults,
-    provenance::Provenance, read_benchmark, score_tree, scored_targets, standards_help, write_json,
+    BenchmarkDir, Layout, RunError, TreeLock, check_replaceable, provenance::Provenance,
+    read_benchmark, scored_targets, standards_help, write_json,
 };
 
 /// The options of a calibration.
@@ -76,23 +76,17 @@ pub fn calibrate(
     let _lock = TreeLock::take(&dir)?;
     check_references(&dir, &benchmark, &options.references)?;
     let hazards = benchmark.scored_hazards();
-    let mut odd = Vec::new();
+    let (mut odd, mut scores) = (Vec::new(), Vec::new());
     for sut in &options.references {
-        let faults = find_score_faults(&dir, &benchmark, sut)?;
-        if let Some(contradiction) = faults.contradiction {
-            return Err(contradiction);
-        }
+        let facts = dir.facts(&benchmark, sut)?;
+        facts.faults.warnings()?;
         // All later grades depend on these scores, so they must be correct.
-        if let Some(first) = faults.unrecognised.into_iter().next() {
-            return Err(RunError::input(first));
+        if let Some(first) = facts.faults.unrecognised.first() {
+            return Err(RunError::input(first.clone()));
         }
-        odd.extend(faults.other_type);
+        odd.extend(facts.faults.other_type.clone());
+        scores.push(facts.score(None));
     }
-    let scores = options
-        .references
-        .iter()
-        .map(|sut| score_tree(&dir, &benchmark, sut, None))
-        .collect::<Result<Vec<_>, _>>()?;
     let standards = aggregator::calibrate(&uid, &scores).map_err(|error| {
         let help = standards_help(&error, &dir, None);
         let refused = RunError::input(format!("{name} cannot be calibrated: {error}"));

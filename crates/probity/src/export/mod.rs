@@ -31,8 +31,8 @@ use self::{
 };
 pub use self::{journal_record::Journals, safety::export_safety};
 use store::{
-    BenchmarkDir, Layout, RunError, RunErrorKind, ScoreFaults, find_score_faults, read_benchmark,
-    read_conversations, read_labels, read_scenarios,
+    BenchmarkDir, Layout, RunError, RunErrorKind, read_benchmark, read_conversations, read_labels,
+    read_scenarios,
 };
 
 /// The options of an export.
@@ -254,10 +254,9 @@ impl Work<'_> {
         let place = format!("{}: {id}", bench.dir.name());
         let files = bench.dir.target(&id)?;
         // A file that cannot be read to its end is handled below.
-        let faults = match files.scores().exists() {
-            true => find_score_faults(&bench.dir, &bench.benchmark, &id).unwrap_or_default(),
-            false => ScoreFaults::default(),
-        };
+        let facts = bench.dir.facts(&bench.benchmark, &id).ok();
+        let faults = facts.as_ref().map(|facts| facts.faults.clone());
+        let faults = faults.unwrap_or_default();
         if let Some(contradiction) = faults.contradiction {
             self.report
                 .refused
@@ -288,11 +287,10 @@ impl Work<'_> {
         let content = content.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let statistics = statistics.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let mut problems = Problems::new(scores.take_note());
-        let statistics = statistics.map(|now| {
-            let (statistics, outdated) = bench.statistics.checked(&bench.dir, now);
+        if let Some(now) = &statistics {
+            let outdated = bench.statistics.problems(&bench.dir, now);
             problems.lines.extend(outdated);
-            statistics
-        });
+        }
         if let Some(why) = scores.cut() {
             self.report.scores_cut = true;
             let evaluate = format!("{} evaluate {}", self.layout.command(), bench.dir.name());

@@ -6,8 +6,8 @@ use schema::{
     statistics::{Statistics, TargetStatistics},
 };
 use store::{
-    BenchmarkDir, RunError, read_scenario_index, read_statistics, same_people, same_rows,
-    target_statistics,
+    BenchmarkDir, RunError, is_about_people, read_scenario_index, read_statistics,
+    target_statistics, wrong_of_target,
 };
 
 /// The input for the statistics of a benchmark's targets.
@@ -56,58 +56,39 @@ impl StatisticsSource {
         target_statistics(dir, benchmark, target, index).ok()
     }
 
-    /// The entry of `statistics.json` if it covers the same rows as `now`, because it has more data, for example about the judges.
-    /// Otherwise `now`, with a line if the file exists. The agreement with people always comes from the current labels.
-    pub(super) fn checked(
-        &self,
-        dir: &BenchmarkDir,
-        now: TargetStatistics,
-    ) -> (TargetStatistics, Option<String>) {
+    /// What is wrong with the entry of `statistics.json` for the target of `now`, one line each. `now` is exported in any case.
+    pub(super) fn problems(&self, dir: &BenchmarkDir, now: &TargetStatistics) -> Vec<String> {
         let Some(written) = &self.written else {
-            return (now, None);
+            return Vec::new();
         };
-        match written.target(&now.target) {
-            // The effects of variants come from the rows too: a file of an earlier format tested them differently.
-            Some(written) if same_rows(written, &now) => {
-                let variants = now.variants.clone();
-                let written = TargetStatistics {
-                    variants,
-                    ..written.clone()
-                };
-                with_people(dir, written, &now)
-            }
-            _ => {
-                let line = format!(
-                    "statistics.json is not of the scores in the tree: rates and intervals are exported as the scores give them; \
-                     `{} aggregate {}` rewrites the file",
-                    dir.command(),
-                    dir.name()
-                );
-                (now, Some(line))
-            }
-        }
+        let (program, name) = (dir.command(), dir.name());
+        let Some(entry) = written.target(&now.target) else {
+            return vec![format!(
+                "statistics.json has no statistics of it: they are computed from the scores; `{program} aggregate {name}` writes the file \
+                 again"
+            )];
+        };
+        let wrong = wrong_of_target(written, entry, now);
+        let is_same = now.scores_sha256.is_some() && entry.scores_sha256 == now.scores_sha256;
+        let why = match is_same {
+            true => "was changed after it was computed",
+            false => "was not computed from these scores",
+        };
+        let (people, rows): (Vec<_>, Vec<_>) = wrong.into_iter().partition(is_about_people);
+        let rows = rows.first().map(|first| {
+            format!(
+                "statistics.json {why} ({}): rates and intervals here are computed from the scores; \
+                 `{program} aggregate {name}` writes the file again",
+                first.in_words()
+            )
+        });
+        let people = people.first().map(|first| {
+            format!(
+                "statistics.json was not computed from the labels in the tree ({}): the judge's agreement with people here is computed \
+                 from the labels; `{program} aggregate {name}` writes the file again",
+                first.in_words()
+            )
+        });
+        rows.into_iter().chain(people).collect()
     }
-}
-
-/// The entry with the current agreement with people, and a line if the entry had a different one.
-fn with_people(
-    dir: &BenchmarkDir,
-    mut written: TargetStatistics,
-    now: &TargetStatistics,
-) -> (TargetStatistics, Option<String>) {
-    let people = |of: &TargetStatistics| of.judge.as_ref()?.people.clone();
-    let present = people(now);
-    if same_people(people(&written).as_ref(), present.as_ref()) {
-        return (written, None);
-    }
-    if present.is_some() || written.judge.is_some() {
-        written.judge.get_or_insert_default().people = present;
-    }
-    let line = format!(
-        "statistics.json is not of the labels in the tree: the judge's agreement with people is exported as the labels give it; \
-         `{} aggregate {}` rewrites the file",
-        dir.command(),
-        dir.name()
-    );
-    (written, Some(line))
 }

@@ -13,10 +13,10 @@ use schema::{
 };
 use store::{
     BenchmarkDir, GateNames, GateSubject, Layout, RunError, baseline_differences, baseline_of,
-    baseline_rows, count_replies, imported_targets,
+    baseline_rows, imported_targets,
     provenance::{Provenance, target_bases},
     read_benchmark, read_costs, read_gate_rules, read_scenario_index, read_scenarios,
-    read_target_rows, scored_targets, unlike_measurement,
+    scored_targets, unlike_measurement,
 };
 
 pub(crate) use self::rows::is_about;
@@ -196,9 +196,7 @@ impl GatedTree<'_> {
 
     fn open(&self, id: &ModelId) -> Result<GatedTarget<'_>, RunError> {
         let files = self.dir.target(id)?;
-        // Scores alone are enough: missing or unreadable conversations are not an error here.
-        let replies = count_replies(&files.conversations(), self.benchmark).ok();
-        let mut rows = read_target_rows(self.dir, self.benchmark, id, replies.as_ref())?;
+        let mut rows = self.dir.facts(self.benchmark, id)?.rows.clone();
         let not_run = match self.imported.contains(id) {
             true => Vec::new(),
             false => self.add_not_run(&mut rows)?,

@@ -258,7 +258,7 @@ impl<'a> Builder<'a> {
     /// Writes the files of the tree except `benchmark.yaml`.
     pub(super) fn finish(self) -> Result<Built, RunError> {
         let root = self.unfinished.root();
-        let scenarios = self.scenarios.compose(&root.join("scenarios.json"))?;
+        let scenarios = self.scenarios.compose(&root.join("scenarios.json"))?.rows;
         let mut targets = Vec::new();
         for (target, spool) in self.targets {
             if target.conversations == 0 {

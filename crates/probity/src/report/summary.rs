@@ -5,16 +5,17 @@ use std::{collections::HashSet, path::Path};
 use indexmap::IndexMap;
 use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
 use schema::{
-    CostSum, ModelId, PhaseCost, TargetBasis, safety::results::Details, statistics::Statistics,
+    Benchmark, CostSum, ModelId, PhaseCost, TargetBasis, safety::results::Details,
+    statistics::Statistics,
 };
 use store::{
-    BenchmarkDir, CostFile, Layout, RunError, provenance::target_bases, read_benchmark, read_costs,
-    read_grades, read_statistics, scored_targets,
+    BenchmarkDir, CostFile, Layout, RunError, current_statistics, provenance::target_bases,
+    read_benchmark, read_costs, read_grades, read_statistics, wrong_statistics,
 };
 
 use super::{ReportGate, ReportRequest, calls, not_stated};
 use crate::{
-    compare::{CompareOptions, compare, listed},
+    compare::listed,
     export::safety_folder,
     gate::{GateOptions, gate, gate_safety},
     safety_results::safety_basis,
@@ -34,7 +35,8 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
         ..ReportSummary::default()
     };
     for name in &request.names {
-        let part = benchmark(layout, name, request)?;
+        let (part, problem) = benchmark(layout, name, request)?;
+        summary.problems.extend(problem);
         summary.problems.extend(earlier_format(layout, &part));
         summary.parts.push(part);
     }
@@ -119,7 +121,7 @@ fn benchmark(
     layout: &Layout,
     name: &str,
     request: &ReportRequest,
-) -> Result<PartSummary, RunError> {
+) -> Result<(PartSummary, Option<String>), RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let mut part = PartSummary::new(name, &benchmark.name);
@@ -128,7 +130,8 @@ fn benchmark(
         let name = hazard.shown_name().to_owned();
         part.hazards.insert(hazard.id.clone(), name);
     }
-    if let Some(statistics) = statistics(layout, &dir) {
+    let (statistics, problem) = statistics(&dir, &benchmark);
+    if let Some(statistics) = statistics {
         part.statistics = statistics;
     }
     let wanted = |target: &ModelId| is_wanted(request, target);
@@ -149,12 +152,12 @@ fn benchmark(
         .iter()
         .map(|all| all.target.clone())
         .collect();
-    part.verdicts = target_verdicts(&dir, &benchmark.metrics, &targets);
+    part.verdicts = target_verdicts(&dir, &benchmark, &targets);
     costs(&dir, request, &mut part);
     let with_costs: Vec<ModelId> = part.costs.keys().cloned().collect();
     part.basis = target_bases(&dir, &with_costs);
     part.calls = calls::of_benchmark(&request.journals, layout, name, part.costs.keys())?;
-    Ok(part)
+    Ok((part, problem))
 }
 
 /// The line on a `statistics.json` of an earlier format, whose comparisons are to be computed again.
@@ -170,26 +173,38 @@ fn earlier_format(layout: &Layout, part: &PartSummary) -> Option<String> {
     })
 }
 
-/// Reads `statistics.json`. Older trees have none: then the rates come with the rows, and the comparisons from the scores.
-fn statistics(layout: &Layout, dir: &BenchmarkDir) -> Option<Statistics> {
-    if let Ok(written) = read_statistics(&dir.statistics()) {
-        return Some(written);
+/// The statistics of the rows in the tree, with a line if `statistics.json` compares targets otherwise; how it differs in the numbers of
+/// a target is reported with the target's rows. A file of format 1 is shown as it is, where its rates are those of the rows. Without
+/// scores to compute them from, and where those cannot be read, the file is all there is.
+fn statistics(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Statistics>, Option<String>) {
+    let written = read_statistics(&dir.statistics()).ok();
+    let order: Vec<ModelId> = written
+        .iter()
+        .flat_map(|of| &of.targets)
+        .map(|of| of.target.clone())
+        .collect();
+    let now = current_statistics(dir, benchmark, &order).ok();
+    let (written, now) = match (written, now) {
+        (Some(written), Some(now)) if !now.targets.is_empty() => (written, now),
+        (written, now) => return (written.or(now), None),
+    };
+    let wrong = wrong_statistics(&written, &now);
+    if wrong.is_empty() {
+        return (Some(written), None);
     }
-    let targets = scored_targets(dir).ok()?;
-    if targets.len() > Statistics::MOST_COMPARED {
-        return None;
-    }
-    let compared = compare(layout, dir.name(), &CompareOptions::default()).ok()?;
-    Some(Statistics {
-        format: Statistics::FORMAT.to_owned(),
-        level: Statistics::LEVEL,
-        method: Statistics::METHOD.to_owned(),
-
-        correction: Statistics::CORRECTION.to_owned(),
-        targets: Vec::new(),
-        comparisons: compared.comparisons,
-        corrected_differences: compared.corrected_differences,
-    })
+    let of_pair = wrong
+        .iter()
+        .find(|wrong| !wrong.pointer.starts_with("/targets/"));
+    let line = of_pair.map(|wrong| {
+        format!(
+            "{name}: statistics.json was not computed from these scores ({}): the comparisons here are computed from the scores; `{} aggregate {name}` \
+             writes the file again",
+            wrong.in_words(),
+            dir.command(),
+            name = dir.name(),
+        )
+    });
+    (Some(now), line)
 }
 
 /// Adds the cost of the results in the tree.

@@ -7,6 +7,8 @@ mod plan;
 mod rates;
 mod realism;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +47,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// The version of the format that Probity writes.
-    pub const FORMAT: &str = "2.0.0";
+    pub const FORMAT: &str = "2.1.0";
     /// The confidence of all intervals.
     pub const LEVEL: f64 = 0.95;
     /// Clopper and Pearson's interval at the number of effective rows, with scenarios as clusters.
@@ -61,6 +63,14 @@ impl Statistics {
             let people = target.judge.as_ref()?.people.as_ref()?;
             Some((&target.target, people))
         })
+    }
+
+    /// SHA-256 of the `scores.json` of each target, where it is known.
+    #[must_use]
+    pub fn scores_sha256(&self) -> BTreeMap<ModelId, String> {
+        let targets = self.targets.iter();
+        let known = targets.filter_map(|of| Some((of.target.clone(), of.scores_sha256.clone()?)));
+        known.collect()
     }
 
     /// Whether the file has format 1, whose tests and corrections are others: its numbers are to be replaced by aggregating the scores again.
@@ -114,6 +124,9 @@ impl Statistics {
 pub struct TargetStatistics {
     /// The system under test.
     pub target: ModelId,
+    /// SHA-256 of the `scores.json` that everything here is computed from; absent in files before 2.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores_sha256: Option<String>,
     /// Its rates.
     pub rates: Rates,
     /// How often a scenario passes every time; empty with one sample per scenario.

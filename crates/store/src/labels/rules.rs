@@ -6,11 +6,12 @@ use std::{
     path::Path,
 };
 
+use aggregator::ConversationKey;
 use schema::{HumanLabel, ModelId, nearest, text::is_blank};
 use serde::Deserialize;
 
 use super::transcripts::transcript_digests;
-use crate::{RunError, each_json_row, score_check::ConversationRow};
+use crate::{RunError, each_json_row};
 
 /// The rows of a `scores.json`, which labels can refer to.
 #[derive(Clone, Debug)]
@@ -66,7 +67,7 @@ impl ScoredRows {
     ) -> Result<Self, RunError> {
         let mut rows: HashMap<String, BTreeMap<String, ScoredRow>> = HashMap::new();
         each_json_row(path, |row| {
-            let of: ConversationRow = row.parse()?;
+            let of: ConversationKey = row.parse()?;
             let id = of.conversation(target);
             if wanted(&id) {
                 let verdict: Verdict = row.parse()?;

@@ -2,10 +2,11 @@
 
 use std::{collections::HashMap, ops::ControlFlow, path::Path};
 
+use aggregator::ConversationKey;
 use schema::{ModelId, Turn, transcript_digest};
 use serde::Deserialize;
 
-use crate::{RunError, each_json_row, score_check::ConversationRow};
+use crate::{RunError, each_json_row};
 
 /// The keys that are read from a row of `conversations.json`.
 #[derive(Deserialize)]
@@ -25,7 +26,7 @@ pub(super) fn transcript_digests(
 ) -> Result<HashMap<String, String>, RunError> {
     let mut digests = HashMap::new();
     each_json_row(path, |row| {
-        let id = row.parse::<ConversationRow>()?.conversation(target);
+        let id = row.parse::<ConversationKey>()?.conversation(target);
         if wanted(&id) {
             let said: Said = row.parse()?;
             digests.insert(id, transcript_digest(&said.transcript));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use schema::{ModelId, TargetBasis};
 
-use super::{FileProvenance, Provenance, hash_of_file};
+use super::{FileProvenance, Provenance};
 use crate::BenchmarkDir;
 
 /// What the results of `targets` rest on, as far as it is on record. Targets of which nothing is known are left out, and so are facts about
@@ -36,6 +36,6 @@ pub fn target_bases(dir: &BenchmarkDir, targets: &[ModelId]) -> Vec<TargetBasis>
 /// Whether the target's conversations are those of the record. Scores alone, without conversations, are judged by their record.
 fn is_current(dir: &BenchmarkDir, id: &ModelId, record: &FileProvenance) -> bool {
     let now = dir.target(id).ok();
-    let now = now.and_then(|files| hash_of_file(&files.conversations()));
+    let now = now.and_then(|files| dir.digest(&files.conversations()));
     now.is_none() || record.sha256.is_none() || now == record.sha256
 }

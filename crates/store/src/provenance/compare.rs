@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    FileProvenance, Provenance, Settings, hash_of_file, label,
+    FileProvenance, Provenance, Settings, label,
     settings::{shown_value, value, without_repetition},
 };
 use crate::{BenchmarkDir, Layout};
@@ -61,11 +61,11 @@ pub fn compare(layout: &Layout, dir: &BenchmarkDir, targets: &[ModelId]) -> Tabl
         if let Some(scores) = &known.scores
             && let Ok(files) = dir.target(id)
         {
-            if differs(scores, hash_of_file(&files.scores())) {
+            if differs(scores, dir.digest(&files.scores())) {
                 found.edited.push(id.clone());
             }
             let judged = known.judged().and_then(|judged| judged.sha256.as_ref());
-            let now = judged.and_then(|_| hash_of_file(&files.conversations()));
+            let now = judged.and_then(|_| dir.digest(&files.conversations()));
             if now.is_some() && now.as_ref() != judged {
                 found.outdated.push(id.clone());
             }

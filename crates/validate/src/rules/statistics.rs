@@ -1,17 +1,20 @@
 //! `statistics.json`.
 
-use schema::{Summary, statistics::Statistics, text::counted};
+use schema::{ModelId, Summary, statistics::Statistics, text::counted};
+use store::{WrongNumber, current_statistics, wrong_statistics};
 
 use super::BenchmarkFacts;
 use crate::checker::Found;
 
-/// Checks that the statistics match the scores in the tree: the same targets, with the same number
-/// of rows.
+/// Checks that the statistics match the scores in the tree: the same targets, with the same number of rows, and the numbers that the
+/// scores give.
 pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec<Found> {
     let Some(summaries) = &facts.summaries else {
         return Vec::new();
     };
     let mut found = Vec::new();
+    // Targets whose rows are others: all their numbers differ, which needs no further word.
+    let mut of_other_rows = Vec::new();
     for (number, target) in statistics.targets.iter().enumerate() {
         let id = target.target.as_str();
         if facts.unread.contains(id) {
@@ -26,6 +29,7 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
                 let all = &target.rates.all;
                 let rows = all.rows + all.missing.unscored();
                 if (all.passed, rows) != (passed(summary), summary.n_total) {
+                    of_other_rows.push(number);
                     found.push(Found::problem(
                         format!("/targets/{number}/rates/all"),
                         format!(
@@ -47,11 +51,57 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
                 format!("/targets/{number}"),
                 format!("the judge beside people is of {rows}, and labels.json has {there}"),
             ));
+            of_other_rows.push(number);
         }
     }
+    found.extend(wrong(statistics, facts, &of_other_rows));
     let help = facts.aggregate("statistics.json");
     let with_help = |found: Found| found.with_help(help.clone());
     found.into_iter().map(with_help).collect()
+}
+
+/// The most numbers that are reported one by one.
+const MOST_WRONG: usize = 10;
+
+/// The numbers that are not those of the scores, except of the targets at the places `left_out`.
+fn wrong(statistics: &Statistics, facts: &BenchmarkFacts, left_out: &[usize]) -> Vec<Found> {
+    let (Some(dir), Some(benchmark)) = (&facts.dir, &facts.benchmark) else {
+        return Vec::new();
+    };
+    let targets = statistics.targets.iter();
+    let order: Vec<ModelId> = targets.map(|of| of.target.clone()).collect();
+    // Scores that cannot be read are reported where they are.
+    let Ok(now) = current_statistics(dir, benchmark, &order) else {
+        return Vec::new();
+    };
+    let is_left_out = |wrong: &WrongNumber| match left_out {
+        [] => false,
+        places => {
+            let of_target =
+                |place: &usize| wrong.pointer.starts_with(&format!("/targets/{place}/"));
+            // Comparisons depend on all targets.
+            !wrong.pointer.starts_with("/targets/") || places.iter().any(of_target)
+        }
+    };
+    let mut wrong = wrong_statistics(statistics, &now);
+    wrong.retain(|wrong| !is_left_out(wrong));
+    let more = wrong.len().saturating_sub(MOST_WRONG);
+    let mut found: Vec<Found> = wrong
+        .iter()
+        .take(MOST_WRONG)
+        .map(|wrong| {
+            let reason = format!("is {}, computed again {}", wrong.written, wrong.computed);
+            Found::problem(&wrong.pointer, reason)
+        })
+        .collect();
+    if more > 0 {
+        let reason = format!(
+            "{} differ from what the scores give",
+            counted(more as u64, "further number", "further numbers")
+        );
+        found.push(Found::problem("", reason));
+    }
+    found
 }
 
 fn passed(summary: &Summary) -> u64 {

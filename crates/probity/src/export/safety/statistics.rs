@@ -37,6 +37,7 @@ pub(super) fn statistics(rows: &Rows, target: &ModelId) -> Option<TargetStatisti
     let pooled = rate_of(None);
     Some(TargetStatistics {
         target: target.clone(),
+        scores_sha256: None,
         rates: Rates {
             all: pooled.clone(),
             // All groups are positive metrics: a conversation passes when it is safe.

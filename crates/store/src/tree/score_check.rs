@@ -2,103 +2,93 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    ops::ControlFlow,
-    path::Path,
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+    path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use schema::{Benchmark, Conversation, Metric, MetricType, ModelId, Verdict, text::counted};
-use serde::{Deserialize, Deserializer};
+use aggregator::{ConversationKey, ScoreRow};
+use schema::{Benchmark, Metric, ModelId, text::counted};
 
-use super::each_row;
 use crate::{BenchmarkDir, RunError};
 
 /// The faults in the rows of a `scores.json`.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ScoreFaults {
+    /// Why the conversations cannot be read: it is unknown which of them the rows belong to.
+    pub conversations: Option<Arc<RunError>>,
     /// The first row that contradicts itself. No rate may be computed from it.
-    pub contradiction: Option<RunError>,
+    pub contradiction: Option<Contradiction>,
     /// A warning for each kind of rows that do not belong. These rows count like the others until somebody removes them.
     pub unrecognised: Vec<String>,
-    /// A warning if rows record another type than their metric has in `benchmark.yaml`, which decides; see [`MetricType::settled`].
+    /// A warning if rows record another type than their metric has in `benchmark.yaml`, which decides; see [`schema::MetricType::settled`].
     pub other_type: Option<String>,
 }
 
 impl ScoreFaults {
     /// All warnings.
-    pub fn warnings(self) -> Vec<String> {
-        self.unrecognised
-            .into_iter()
-            .chain(self.other_type)
-            .collect()
+    ///
+    /// # Errors
+    /// When a row contradicts itself, or the conversations cannot be read.
+    pub fn warnings(&self) -> Result<Vec<String>, RunError> {
+        if let Some(error) = &self.conversations {
+            return Err(error.without_source());
+        }
+        match &self.contradiction {
+            Some(contradiction) => Err(contradiction.error()),
+            None => Ok(self
+                .unrecognised
+                .iter()
+                .chain(&self.other_type)
+                .cloned()
+                .collect()),
+        }
     }
 }
 
-/// Like [`find_score_faults`], but returns the warnings.
-///
-/// # Errors
-/// When the file cannot be read, or a row contradicts itself.
-pub fn check_scores(
-    dir: &BenchmarkDir,
-    benchmark: &Benchmark,
-    target: &ModelId,
-) -> Result<Vec<String>, RunError> {
-    let faults = find_score_faults(dir, benchmark, target)?;
-    match faults.contradiction {
-        Some(contradiction) => Err(contradiction),
-        None => Ok(faults.warnings()),
-    }
+/// A row of a `scores.json` that contradicts itself.
+#[derive(Clone, Debug)]
+pub struct Contradiction {
+    path: PathBuf,
+    row: u64,
+    what: String,
+    /// The command that judges the conversations again.
+    mend: String,
 }
 
-/// Checks the scores of `target`.
-///
-/// # Errors
-/// When the file cannot be read.
-pub fn find_score_faults(
-    dir: &BenchmarkDir,
-    benchmark: &Benchmark,
-    target: &ModelId,
-) -> Result<ScoreFaults, RunError> {
-    let files = dir.target(target)?;
-    let path = files.scores();
-    let mut check = Check {
-        benchmark,
-        target,
-        conversations: conversations(dir, target)?,
-        seen: HashSet::new(),
-        row: 0,
-        unrecognised: BTreeMap::new(),
-        other_type: None,
-        contradiction: None,
-    };
-    each_row(&path, |row: Row| {
-        check.row += 1;
-        check.take(&row);
-        Ok(match check.contradiction.is_some() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        })
-    })?;
-    let mend = dir.evaluate_command(target);
-    let number = check.row;
-    let contradiction = check.contradiction.map(|what| {
-        RunError::in_file(&path, None, format!("row {number}: {what}")).with_help(format!(
-            "correct the row (`present`, `passed` and `score` go together), or judge it again with {mend}"
+impl Contradiction {
+    /// The error, with its file and row.
+    #[must_use]
+    pub fn error(&self) -> RunError {
+        let reason = format!("row {}: {}", self.row, self.what);
+        RunError::in_file(&self.path, None, reason).with_help(format!(
+            "correct the row (`present`, `passed` and `score` go together), or judge it again with {}",
+            self.mend
         ))
-    });
-    let warning = |(kind, rows): (Unrecognised, Rows)| {
-        format!(
-            "{}: {} (row {}: {}). They count in the rates; remove them, or judge the conversations again with {mend}",
-            path.display(),
-            kind.in_words(rows.count),
-            rows.first,
-            rows.example
-        )
-    };
-    Ok(ScoreFaults {
-        contradiction,
-        unrecognised: check.unrecognised.into_iter().map(warning).collect(),
-        other_type: check.other_type.map(|rows| other_type(&path, &rows)),
-    })
+    }
+}
+
+impl fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error().fmt(f)
+    }
+}
+
+/// The conversations of a target. Each is kept as a hash of its id and its scenario: a million take 16 MB.
+#[derive(Debug, Default)]
+pub(super) struct ConversationIds(HashSet<u64>);
+
+impl ConversationIds {
+    pub(super) fn add(&mut self, conversation: &str, scenario: &str) {
+        self.0.insert(hash_of(conversation, scenario));
+    }
+}
+
+fn hash_of(a: &str, b: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (a, b).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The warning for rows that record another type than their metric has in `benchmark.yaml`.
@@ -111,95 +101,6 @@ fn other_type(path: &Path, rows: &Rows) -> String {
         rows.first,
         rows.example
     )
-}
-
-/// The ids of the target's conversations in the tree, with their scenarios; `None` if the file is missing.
-fn conversations(
-    dir: &BenchmarkDir,
-    target: &ModelId,
-) -> Result<Option<HashSet<(String, String)>>, RunError> {
-    let path = dir.target(target)?.conversations();
-    if !path.exists() {
-        return Ok(None);
-    }
-    let mut found = HashSet::new();
-    each_row(&path, |row: ConversationRow| {
-        found.insert((row.conversation(target), row.id));
-        Ok(ControlFlow::Continue(()))
-    })?;
-    Ok(Some(found))
-}
-
-fn conversation_id(
-    given: Option<String>,
-    scenario: &str,
-    target: &ModelId,
-    sample: Option<u32>,
-) -> String {
-    let given = given.filter(|id| !id.is_empty());
-    given.unwrap_or_else(|| Conversation::make_id(scenario, target, sample.unwrap_or(0)))
-}
-
-/// The fields that identify the conversation of a row, in `conversations.json` and in `scores.json`.
-#[derive(Deserialize)]
-pub(crate) struct ConversationRow {
-    /// The scenario.
-    pub(crate) id: String,
-    #[serde(default)]
-    conv_id: Option<String>,
-    #[serde(default)]
-    sample: Option<u32>,
-    #[serde(rename = "_sample", default)]
-    old_sample: Option<u32>,
-}
-
-impl ConversationRow {
-    pub(crate) fn conversation(&self, target: &ModelId) -> String {
-        let sample = self.sample.or(self.old_sample);
-        conversation_id(self.conv_id.clone(), &self.id, target, sample)
-    }
-}
-
-/// The checked fields of a score row. The verdict's fields distinguish a missing key from null: rows of other programs leave
-/// some out.
-#[derive(Deserialize)]
-struct Row {
-    id: String,
-    metric_id: String,
-    #[serde(default)]
-    metric_type: Option<MetricType>,
-    #[serde(default)]
-    target_model: Option<String>,
-    #[serde(default)]
-    conv_id: Option<String>,
-    #[serde(default)]
-    sample: Option<u32>,
-    #[serde(rename = "_sample", default)]
-    old_sample: Option<u32>,
-    #[serde(default, deserialize_with = "there")]
-    present: Option<Option<bool>>,
-    #[serde(rename = "_verdict", default)]
-    verdict: Option<Verdict>,
-    #[serde(default, deserialize_with = "there")]
-    passed: Option<Option<bool>>,
-    #[serde(default, deserialize_with = "there")]
-    score: Option<Option<f64>>,
-}
-
-impl Row {
-    /// The type by which the row counts, where its metric has the type `of_metric` in `benchmark.yaml`.
-    fn settled_type(&self, of_metric: Option<MetricType>) -> Option<MetricType> {
-        let (Some(recorded), Some(of_metric)) = (self.metric_type, of_metric) else {
-            return self.metric_type.or(of_metric);
-        };
-        Some(of_metric.settled(recorded, self.present.flatten(), self.passed.flatten()))
-    }
-}
-
-fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// A kind of rows that do not belong to the benchmark, or are duplicates.
@@ -239,11 +140,13 @@ struct Rows {
     example: String,
 }
 
-struct Check<'c> {
+/// Checks the rows of one `scores.json`, one after the other.
+pub(super) struct ScoreCheck<'c> {
     benchmark: &'c Benchmark,
     target: &'c ModelId,
-    conversations: Option<HashSet<(String, String)>>,
-    seen: HashSet<(String, String)>,
+    /// `None`: unknown, so that no row can lack its conversation.
+    conversations: Option<&'c ConversationIds>,
+    seen: HashSet<u64>,
     /// The number of the current row, from 1.
     row: u64,
     unrecognised: BTreeMap<Unrecognised, Rows>,
@@ -251,22 +154,68 @@ struct Check<'c> {
     contradiction: Option<String>,
 }
 
-impl Check<'_> {
-    fn take(&mut self, row: &Row) {
+impl<'c> ScoreCheck<'c> {
+    pub(super) fn new(
+        benchmark: &'c Benchmark,
+        target: &'c ModelId,
+        conversations: Option<&'c ConversationIds>,
+    ) -> Self {
+        Self {
+            benchmark,
+            target,
+            conversations,
+            seen: HashSet::new(),
+            row: 0,
+            unrecognised: BTreeMap::new(),
+            other_type: None,
+            contradiction: None,
+        }
+    }
+
+    /// The faults of the rows of the file at `path`.
+    pub(super) fn finish(self, dir: &BenchmarkDir, path: &Path) -> ScoreFaults {
+        let mend = dir.evaluate_command(self.target);
+        let warning = |(kind, rows): (Unrecognised, Rows)| {
+            format!(
+                "{}: {} (row {}: {}). They count in the rates; remove them, or judge the conversations again with {mend}",
+                path.display(),
+                kind.in_words(rows.count),
+                rows.first,
+                rows.example
+            )
+        };
+        ScoreFaults {
+            conversations: None,
+            unrecognised: self.unrecognised.into_iter().map(warning).collect(),
+            other_type: self.other_type.map(|rows| other_type(path, &rows)),
+            contradiction: self.contradiction.map(|what| Contradiction {
+                path: path.to_owned(),
+                row: self.row,
+                what,
+                mend: mend.clone(),
+            }),
+        }
+    }
+
+    /// Checks the next row. After a contradiction, further rows are not checked.
+    pub(super) fn push(&mut self, row: &ScoreRow<'_>) {
+        if self.contradiction.is_some() {
+            return;
+        }
+        self.row += 1;
         let metric = self.benchmark.metric(&row.metric_id);
         let known_type = metric.map(|metric| metric.metric_type);
-        let counts_as = row.settled_type(known_type);
-        let what = contradiction(row, counts_as);
+        let what = contradiction(row);
         if let Some(what) = what.or_else(|| off_threshold(row, metric?)) {
             let text = format!("{}, metric {}: {what}", row.id, row.metric_id);
             self.contradiction = Some(text);
             return;
         }
-        match (known_type, row.metric_type) {
+        match known_type {
             // If the benchmark has no metrics yet, none can be missing.
-            (None, _) if self.benchmark.metrics.is_empty() => {}
-            (None, _) => self.add(Unrecognised::Metric(row.metric_id.clone()), row),
-            (Some(_), Some(then)) if counts_as != Some(then) => {
+            None if self.benchmark.metrics.is_empty() => {}
+            None => self.add(Unrecognised::Metric(row.metric_id.to_string()), row),
+            Some(_) if row.metric_type != row.recorded_type => {
                 let rows = self.other_type.get_or_insert_with(|| Rows {
                     count: 0,
                     first: self.row,
@@ -274,45 +223,44 @@ impl Check<'_> {
                 });
                 rows.count += 1;
             }
-            (Some(now), Some(then)) if now != then => {
-                self.add(Unrecognised::MetricType(row.metric_id.clone()), row);
+            Some(now) if now != row.recorded_type => {
+                self.add(Unrecognised::MetricType(row.metric_id.to_string()), row);
             }
-            _ => {}
+            Some(_) => {}
         }
-        let other = row.target_model.as_deref();
+        let other = row.stated.target_model.as_deref();
         if let Some(other) = other.filter(|other| *other != self.target.as_str()) {
             self.add(Unrecognised::Target(other.to_owned()), row);
         }
-        let sample = row.sample.or(row.old_sample);
-        let id = conversation_id(row.conv_id.clone(), &row.id, self.target, sample);
-        let key = (id, row.id.clone());
-        if let Some(all) = &self.conversations
-            && !all.contains(&key)
+        let conversation =
+            ConversationKey::id_of(Some(&row.conv_id), &row.id, self.target, row.stated.sample);
+        if let Some(all) = self.conversations
+            && !all.0.contains(&hash_of(&conversation, &row.id))
         {
             self.add(Unrecognised::Conversation, row);
         }
-        if !self.seen.insert((key.0, row.metric_id.clone())) {
+        if !self.seen.insert(hash_of(&conversation, &row.metric_id)) {
             self.add(Unrecognised::Twice, row);
         }
     }
 
-    fn add(&mut self, kind: Unrecognised, row: &Row) {
+    fn add(&mut self, kind: Unrecognised, row: &ScoreRow<'_>) {
         let first = self.row;
         let rows = self.unrecognised.entry(kind).or_insert_with(|| Rows {
             count: 0,
             first,
-            example: row.id.clone(),
+            example: row.id.to_string(),
         });
         rows.count += 1;
     }
 }
 
 /// Describes which fields of the verdict contradict each other.
-fn contradiction(row: &Row, metric_type: Option<MetricType>) -> Option<String> {
+fn contradiction(row: &ScoreRow<'_>) -> Option<String> {
     let word =
         |value: Option<bool>| value.map_or("null", |value| if value { "true" } else { "false" });
-    if let (Some(present), Some(passed), Some(metric_type)) = (row.present, row.passed, metric_type)
-    {
+    let (stated, metric_type) = (&row.stated, row.metric_type);
+    if let (Some(present), Some(passed)) = (stated.present, stated.passed) {
         let wanted = present.map(|present| metric_type.passed(present));
         if passed != wanted {
             return Some(format!(
@@ -323,7 +271,7 @@ fn contradiction(row: &Row, metric_type: Option<MetricType>) -> Option<String> {
             ));
         }
     }
-    let (Some(passed), Some(score)) = (row.passed, row.score) else {
+    let (Some(passed), Some(score)) = (stated.passed, stated.score) else {
         return None;
     };
     // A custom evaluator may give other numbers than 0 and 1.
@@ -342,10 +290,10 @@ fn contradiction(row: &Row, metric_type: Option<MetricType>) -> Option<String> {
 }
 
 /// How `_verdict` contradicts `present`, or the current metric in `benchmark.yaml`.
-fn off_threshold(row: &Row, metric: &Metric) -> Option<String> {
-    let verdict = row.verdict.as_ref()?;
+fn off_threshold(row: &ScoreRow<'_>, metric: &Metric) -> Option<String> {
+    let verdict = row.stated.verdict.as_ref()?;
     match metric.is_present(verdict) {
-        Ok(present) if row.present == Some(Some(present)) => None,
+        Ok(present) if row.present == Some(present) => None,
         Ok(present) => Some(format!(
             "`_verdict` is {:?}, which means `present: {present}` by the `verdict` of the metric in benchmark.yaml",
             verdict.text()
@@ -386,7 +334,9 @@ mod tests {
                 "verdict": {"type": "scale", "min": 1, "max": 5, "threshold": 4}},
         ]});
         let benchmark: Benchmark = serde_json::from_value(benchmark).unwrap();
-        check_scores(&dir, &benchmark, &id).map_err(|error| error.to_string())
+        let facts = dir.facts(&benchmark, &id);
+        let warnings = facts.and_then(|facts| facts.faults.warnings());
+        warnings.map_err(|error| error.to_string())
     }
 
     #[test]

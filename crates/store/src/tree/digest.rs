@@ -1,0 +1,66 @@
+//! The SHA-256 of a file, computed while it is read or written.
+
+use std::io::{self, Read, Write};
+
+use schema::text::hex;
+use sha2::{Digest, Sha256};
+
+/// Passes on what it reads, and hashes it.
+pub(super) struct DigestReader<R> {
+    input: R,
+    hash: Sha256,
+}
+
+impl<R: Read> DigestReader<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            hash: Sha256::new(),
+        }
+    }
+
+    /// The digest of everything that was read.
+    pub(super) fn finish(self) -> String {
+        hex(&self.hash.finalize())
+    }
+}
+
+impl<R: Read> Read for DigestReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.input.read(buffer)?;
+        self.hash.update(buffer.get(..length).unwrap_or_default());
+        Ok(length)
+    }
+}
+
+/// Passes on what is written to it, and hashes it.
+pub(crate) struct DigestWriter<W> {
+    out: W,
+    hash: Sha256,
+}
+
+impl<W: Write> DigestWriter<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Self {
+            out,
+            hash: Sha256::new(),
+        }
+    }
+
+    /// The digest of everything that was written.
+    pub(crate) fn finish(self) -> String {
+        hex(&self.hash.finalize())
+    }
+}
+
+impl<W: Write> Write for DigestWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.out.write(bytes)?;
+        self.hash.update(bytes.get(..length).unwrap_or_default());
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,232 @@
+//! What the files of a target say, read once: one pass over `conversations.json` and one over `scores.json` feed the summary, the
+//! statistics, the hazards, the checks, the tallies and the digests.
+
+mod conversations;
+mod digest;
+mod memory;
+mod score_check;
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and, statistics::TargetRows};
+use schema::{
+    Benchmark, BenchmarkScore, Conversation, ModelId, Standards, Summary, VerdictTally,
+    statistics::MissingReasons,
+};
+
+pub use self::score_check::{Contradiction, ScoreFaults};
+use self::{
+    conversations::{ConversationFacts, read_facts},
+    digest::DigestReader,
+    memory::{FileVersion, Versions},
+    score_check::ScoreCheck,
+};
+pub(crate) use self::{digest::DigestWriter, memory::TreeMemory};
+use crate::{BenchmarkDir, ReplyTally, RunError, Spool, TargetDir, summaries::scores_error};
+
+/// What the rows of a target say. Memory depends on the number of its scenarios, not of its rows.
+#[derive(Clone, Debug)]
+pub struct TargetFacts {
+    /// Its row of `results.json`, as the shipped aggregator computes it.
+    pub summary: Summary,
+    /// Its rows by scenario, for statistics.
+    pub rows: TargetRows,
+    /// What is missing in its replies; `None` if its conversations cannot be read, or were not read.
+    pub replies: Option<ReplyTally>,
+    /// What is wrong with its score rows.
+    pub faults: ScoreFaults,
+    /// Its rows without a verdict.
+    pub unscored: Unscored,
+    /// Its verdicts on scales and among categories, by metric.
+    pub verdicts: BTreeMap<String, VerdictTally>,
+    /// SHA-256 of its `scores.json`.
+    pub scores_sha256: String,
+    hazards: HazardScorer,
+}
+
+impl TargetFacts {
+    /// Its row of `grades.json`, graded if there are `standards`.
+    #[must_use]
+    pub fn score(&self, standards: Option<&Standards>) -> BenchmarkScore {
+        let scorer = self.hazards.clone();
+        scorer.finish(self.summary.target_model.clone(), standards)
+    }
+}
+
+/// Rows of a `scores.json` without a verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unscored {
+    /// Rows without a verdict because a call or the conversation failed.
+    pub failed: u64,
+    /// Why these rows failed, as far as they have a reason.
+    pub reasons: MissingReasons,
+    /// Rows to which the judge gave no usable verdict.
+    pub abstained: u64,
+    /// The first few rows that the judge abstained from, by their `prompt_id`, as the journal names them.
+    pub examples: Vec<String>,
+}
+
+impl Unscored {
+    /// The most rows that are named.
+    const MAX_EXAMPLES: usize = 3;
+
+    fn push(&mut self, row: &ScoreRow<'_>) {
+        match (row.passed, row.failed) {
+            (Some(_), _) => {}
+            (None, true) => {
+                self.failed += 1;
+                if let Some(reason) = row.no_verdict {
+                    self.reasons.add(reason, 1);
+                }
+            }
+            (None, false) => {
+                self.abstained += 1;
+                if self.examples.len() < Self::MAX_EXAMPLES {
+                    let sample = row.stated.sample.unwrap_or(0);
+                    self.examples.push(Conversation::prompt_id(&row.id, sample));
+                }
+            }
+        }
+    }
+}
+
+impl BenchmarkDir {
+    /// What the rows of `target` say. The files are read once, as long as they stay the same. Without conversations, or with some that
+    /// cannot be counted, scores alone give everything but [`TargetFacts::replies`]; the faults then say why they cannot be read.
+    ///
+    /// # Errors
+    /// When `scores.json` cannot be read, or is not a list of score rows.
+    pub fn facts(
+        &self,
+        benchmark: &Benchmark,
+        target: &ModelId,
+    ) -> Result<Arc<TargetFacts>, RunError> {
+        self.read_target(benchmark, target, true)
+    }
+
+    /// Like [`facts`](Self::facts), without reading the conversations.
+    ///
+    /// # Errors
+    /// When `scores.json` cannot be read, or is not a list of score rows.
+    pub fn score_facts(
+        &self,
+        benchmark: &Benchmark,
+        target: &ModelId,
+    ) -> Result<Arc<TargetFacts>, RunError> {
+        self.read_target(benchmark, target, false)
+    }
+
+    /// The SHA-256 of the file of rows at `path`; `None` if it cannot be read. The file is not read if this was done before.
+    #[must_use]
+    pub fn digest(&self, path: &Path) -> Option<String> {
+        self.memory().digest(path)
+    }
+
+    /// Replaces the file of rows at `path` with the rows of `spool`, and returns its SHA-256.
+    ///
+    /// # Errors
+    /// As [`Spool::compose`].
+    pub fn compose(&self, spool: Spool, path: &Path) -> Result<String, RunError> {
+        let composed = spool.compose(path)?;
+        let version = FileVersion::now(path);
+        self.memory().set_digest(path, version, &composed.sha256);
+        Ok(composed.sha256)
+    }
+
+    fn read_target(
+        &self,
+        benchmark: &Benchmark,
+        target: &ModelId,
+        with_conversations: bool,
+    ) -> Result<Arc<TargetFacts>, RunError> {
+        let files = self.target(target)?;
+        let versions = Versions::now(&files, benchmark, with_conversations);
+        if let Some(known) = self.memory().facts(&files, &versions) {
+            return Ok(known);
+        }
+        let conversations = match with_conversations && files.conversations().exists() {
+            true => Some(self.read_conversations(&files, benchmark, target)),
+            false => None,
+        };
+        let facts = Arc::new(self.read_scores(&files, benchmark, target, conversations)?);
+        self.memory().set_facts(&files, versions, &facts);
+        Ok(facts)
+    }
+
+    fn read_conversations(
+        &self,
+        files: &TargetDir,
+        benchmark: &Benchmark,
+        target: &ModelId,
+    ) -> Result<ConversationFacts, RunError> {
+        let path = files.conversations();
+        let version = FileVersion::now(&path);
+        let facts = read_facts(&path, benchmark, target)?;
+        self.memory().set_digest(&path, version, &facts.sha256);
+        Ok(facts)
+    }
+
+    fn read_scores(
+        &self,
+        files: &TargetDir,
+        benchmark: &Benchmark,
+        target: &ModelId,
+        conversations: Option<Result<ConversationFacts, RunError>>,
+    ) -> Result<TargetFacts, RunError> {
+        let path = files.scores();
+        let (conversations, unreadable) = match conversations.transpose() {
+            Ok(conversations) => (conversations, None),
+            Err(error) => (None, Some(Arc::new(error))),
+        };
+        let (ids, replies) = match conversations {
+            Some(facts) => (Some(facts.ids), facts.replies),
+            None => (None, None),
+        };
+        let version = FileVersion::now(&path);
+        let file = files::open(&path).map_err(|error| RunError::read(&path, error))?;
+        let mut file = DigestReader::new(file);
+        let mut hazards = HazardScorer::new(&benchmark.scored_hazards());
+        let mut rows = TargetRows::new(target.clone());
+        let mut check = ScoreCheck::new(benchmark, target, ids.as_ref());
+        let mut unscored = Unscored::default();
+        let mut verdicts: BTreeMap<String, VerdictTally> = BTreeMap::new();
+        let push = |row: &ScoreRow<'_>| {
+            hazards.push_row(row);
+            let replies = replies.as_ref();
+            let incomplete = replies.is_some_and(|replies| replies.is_incomplete(&row.conv_id));
+            rows.push_row(row, incomplete);
+            check.push(row);
+            unscored.push(row);
+            if let Some(verdict) = &row.stated.verdict {
+                let of_metric = verdicts.entry(row.metric_id.to_string()).or_default();
+                of_metric.add(verdict);
+            }
+        };
+        let summary = aggregate_reader_and(target.clone(), &benchmark.metrics, &mut file, push)
+            .map_err(|error| scores_error(self, target, &path, error))?;
+        if let Some(replies) = &replies {
+            rows.set_simulator(
+                replies.simulator().clone(),
+                replies.simulator_sample().clone(),
+            );
+            rows.set_realism(replies.realism().clone());
+        }
+        let scores_sha256 = file.finish();
+        self.memory().set_digest(&path, version, &scores_sha256);
+        rows.set_scores_sha256(scores_sha256.clone());
+        let faults = ScoreFaults {
+            conversations: unreadable,
+            ..check.finish(self, &path)
+        };
+        Ok(TargetFacts {
+            summary,
+            rows,
+            replies,
+            faults,
+            unscored,
+            verdicts,
+            scores_sha256,
+            hazards,
+        })
+    }
+}
