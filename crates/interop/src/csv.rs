@@ -1,4 +1,5 @@
-//! CSV: `scores.csv`, `conversations.csv` and `summary.csv`, each with all targets.
+//! CSV: `scores.csv`, `conversations.csv` and `summary.csv`, each with all targets, and `corrected-differences.csv` where people labelled rows
+//! of two targets.
 //!
 //! The files follow RFC 4180 (UTF-8, commas, CRLF, a header line). A text that a spreadsheet would read as a formula begins
 //! with an apostrophe, the mark of text in spreadsheets; NUL, which no spreadsheet reads, becomes U+FFFD.
@@ -9,7 +10,7 @@ use std::{borrow::Cow, path::Path};
 
 use schema::{
     Conversation, Metric, MetricType, Role,
-    statistics::{RateStatistics, Statistics},
+    statistics::{CorrectedDifference, RateStatistics, Statistics},
 };
 use serde_json::Value;
 
@@ -76,7 +77,7 @@ const CONVERSATIONS: [&str; 26] = [
     "user_realism",
 ];
 
-const SUMMARY: [&str; 19] = [
+const SUMMARY: [&str; 23] = [
     "benchmark",
     "target",
     "model",
@@ -96,6 +97,20 @@ const SUMMARY: [&str; 19] = [
     "interval_method",
     "scenarios",
     "effective_rows",
+    "labelled",
+    "corrected_rate",
+    "corrected_lower_95",
+    "corrected_upper_95",
+];
+
+const DIFFERENCES: [&str; 7] = [
+    "benchmark",
+    "a",
+    "b",
+    "difference",
+    "lower_95",
+    "upper_95",
+    "confidence_level",
 ];
 
 /// Writes CSV.
@@ -103,6 +118,8 @@ const SUMMARY: [&str; 19] = [
 pub struct Csv {
     out: std::path::PathBuf,
     files: Option<Files>,
+    /// The file of differences, if there are any.
+    differences: Option<Table>,
     /// Whether the rows belong to safety evaluations.
     safety: bool,
     target: Option<Target>,
@@ -136,6 +153,7 @@ impl Csv {
         Self {
             out: out.to_owned(),
             files: None,
+            differences: None,
             safety: false,
             target: None,
         }
@@ -241,25 +259,52 @@ impl Exporter for Csv {
             let rate = metric.count.statistics(&run, Scope::Metric(id));
             files
                 .summary
-                .row(&summary(&run, about, &metric.count, rate))?;
+                .row(&summary(&run, about, &metric.count, rate, id))?;
         }
         for metric_type in [MetricType::Positive, MetricType::Negative] {
             let count = tally.of_type(metric_type);
             if count != Count::default() {
                 let about = ["all", "", "", metric_type.as_str()];
                 let rate = count.statistics(&run, Scope::Type(metric_type));
-                files.summary.row(&summary(&run, about, &count, rate))?;
+                let scope = metric_type.as_str();
+                files
+                    .summary
+                    .row(&summary(&run, about, &count, rate, scope))?;
             }
         }
         Ok(())
     }
 
+    fn corrected_differences(
+        &mut self,
+        folder: &str,
+        differences: &[CorrectedDifference],
+    ) -> Result<(), ExportError> {
+        let mut table = match self.differences.take() {
+            Some(table) => table,
+            None => Table::new(self.out.join("corrected-differences.csv"), &DIFFERENCES)?,
+        };
+        for pair in differences {
+            table.row(&[
+                text(folder),
+                text(pair.a.as_str()),
+                text(pair.b.as_str()),
+                pair.difference.to_string().into(),
+                pair.lower.to_string().into(),
+                pair.upper.to_string().into(),
+                Statistics::LEVEL.to_string().into(),
+            ])?;
+        }
+        self.differences = Some(table);
+        Ok(())
+    }
+
     fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
         let mut exported = Exported::default();
-        if let Some(files) = self.files {
-            for table in [files.scores, files.conversations, files.summary] {
-                exported.files.push(table.keep()?);
-            }
+        let files = self.files.into_iter();
+        let tables = files.flat_map(|files| [files.scores, files.conversations, files.summary]);
+        for table in tables.chain(self.differences) {
+            exported.files.push(table.keep()?);
         }
         Ok(exported)
     }
@@ -379,7 +424,14 @@ fn summary<'a>(
     [scope, id, name, metric_type]: [&'a str; 4],
     count: &Count,
     rate: Option<&RateStatistics>,
-) -> [Cow<'a, str>; 19] {
+    people: &str,
+) -> [Cow<'a, str>; 23] {
+    let of_people = run
+        .statistics
+        .as_ref()
+        .and_then(|of| of.judge.as_ref()?.people.as_ref());
+    let of_people = of_people.and_then(|of| of.scopes.iter().find(|scope| scope.scope == people));
+    let corrected = of_people.map(|of| &of.corrected);
     [
         text(&run.folder),
         text(run.target.id.as_str()),
@@ -400,6 +452,10 @@ fn summary<'a>(
         known(rate.map(|_| Statistics::METHOD)),
         known(rate.map(|rate| rate.scenarios)),
         known(rate.and_then(|rate| rate.effective_rows)),
+        known(of_people.map(|of| of.rows)),
+        known(corrected.and_then(|corrected| corrected.estimate)),
+        known(corrected.and_then(|corrected| corrected.lower)),
+        known(corrected.and_then(|corrected| corrected.upper)),
     ]
 }
 

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use schema::statistics::CorrectedDifference;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::{Run, Sample};
@@ -31,6 +32,19 @@ pub trait Exporter {
     /// When a file cannot be written, or the format can express nothing of the target: its files are removed then, and the next target can
     /// follow.
     fn end(&mut self) -> Result<(), ExportError>;
+
+    /// Adds the differences of the corrected rates of a benchmark's targets. `folder` is the name of its folder. Called after its last target,
+    /// if there are any. Most formats cannot represent them.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    fn corrected_differences(
+        &mut self,
+        _folder: &str,
+        _differences: &[CorrectedDifference],
+    ) -> Result<(), ExportError> {
+        Ok(())
+    }
 
     /// Reports the gaps of the input, one line each: missing rows, refused targets. Called once, after the last target. Most formats
     /// cannot represent them.

@@ -12,8 +12,8 @@ use std::{
 use schema::{
     MetricType,
     safety::results::{SafetyRate, SafetyRates},
-    statistics::{JudgeAgainstPeople, RateStatistics, Statistics},
-    text::{counted, percent, spell_bidi},
+    statistics::{CorrectedDifference, JudgeAgainstPeople, RateStatistics, Statistics},
+    text::{counted, percent, signed, spell_bidi},
 };
 
 use crate::{
@@ -103,6 +103,18 @@ impl Exporter for JobSummary {
             } else {
                 self.page.push_str(&text);
             }
+        }
+        Ok(())
+    }
+
+    fn corrected_differences(
+        &mut self,
+        folder: &str,
+        differences: &[CorrectedDifference],
+    ) -> Result<(), ExportError> {
+        let text = differences_table(folder, differences);
+        if self.page.len() + text.len() <= PAGE {
+            self.page.push_str(&text);
         }
         Ok(())
     }
@@ -313,6 +325,29 @@ fn people_table(people: &JudgeAgainstPeople) -> String {
     for note in notes {
         let _ = writeln!(text, "- {note}");
     }
+    text
+}
+
+/// The differences of the corrected rates of a benchmark's targets.
+fn differences_table(folder: &str, differences: &[CorrectedDifference]) -> String {
+    let mut text = format!(
+        "## {}: {}\n\n| A | B | difference | 95% interval |\n|---|---|--:|---|\n",
+        escaped(folder),
+        CorrectedDifference::TITLE
+    );
+    for pair in differences {
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} to {} |",
+            escaped(pair.a.as_str()),
+            escaped(pair.b.as_str()),
+            signed(pair.difference),
+            signed(pair.lower),
+            signed(pair.upper)
+        );
+    }
+    let _ = writeln!(text, "\n{}\n", CorrectedDifference::NO_P);
     text
 }
 

@@ -6,7 +6,7 @@ use std::{error::Error, sync::Arc};
 use async_trait::async_trait;
 use llm_client::ModelSettings;
 use probity::Session;
-use probity::safety::{SafetyMode, SafetyRun, SafetyTarget, scorer};
+use probity::safety::{SafetyMode, SafetyPrompts, SafetyRun, SafetyTarget, scorer};
 use schema::{
     Fingerprint, Item, ModelId, PhaseError, Spend, TargetRef, Turn,
     safety::{
@@ -136,7 +136,10 @@ async fn run(
         model: "scripted-agreeable".to_owned(),
     };
     let target = SafetyTarget::new(target, model("scripted-agreeable")?);
-    let judge = scorer(vec![model("scripted-safety-judge")?])?;
+    let judge = scorer(
+        vec![model("scripted-safety-judge")?],
+        &SafetyPrompts::shipped()?,
+    )?;
     let run = SafetyRun::new(Arc::clone(&session), mode, vec![group], judge).target(target);
     let report = run.run().await?;
 

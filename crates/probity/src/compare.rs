@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use aggregator::statistics::{
     ScenarioIndex, TargetRows, compare as compare_rows, corrected_comparisons,
-    corrected_differences,
+    corrected_difference, corrected_differences,
 };
 use schema::{
     Benchmark, ModelId,
@@ -43,7 +43,8 @@ pub struct Compared {
     pub comparisons: Vec<Comparison>,
     /// For each target here with labelled rows, how far the judge agrees with people: the comparisons assume that the judge is right.
     pub people: Vec<(ModelId, JudgeAgainstPeople)>,
-    /// The differences of the corrected rates of targets of one tree, for pairs with both.
+    /// The differences of the corrected rates, for pairs with both: of targets of one tree, or of each target here (`a`) and in the other
+    /// tree (`b`).
     pub corrected_differences: Vec<CorrectedDifference>,
     /// Targets whose conversations seem to have a different number of turns in the other tree.
     pub unlike_turns: Vec<UnlikeTurns>,
@@ -131,6 +132,14 @@ impl Other {
         match self {
             Self::Tree(tree) => tree.rows(target),
             Self::Export(export) => Ok(export.rows(target)),
+        }
+    }
+
+    /// As [`Tree::people`]. An export has no labels.
+    fn people(&self, rows: TargetRows) -> Result<Vec<(ModelId, JudgeAgainstPeople)>, RunError> {
+        match self {
+            Self::Tree(tree) => tree.people(&[rows]),
+            Self::Export(_) => Ok(Vec::new()),
         }
     }
 }
@@ -244,15 +253,26 @@ impl Tree {
         let unlike_turns = turns::unlike(self, other, &measured)?;
         let mut pairs = Vec::new();
         let mut people = Vec::new();
+        let mut differences = Vec::new();
         for id in &ours {
-            let rows = self.rows(id)?;
-            pairs.push(compare_rows(&rows, &other.rows(id)?, &self.index));
-            people.extend(self.people(&[rows])?);
+            let (rows, their_rows) = (self.rows(id)?, other.rows(id)?);
+            pairs.push(compare_rows(&rows, &their_rows, &self.index));
+            let own = self.people(&[rows])?;
+            let theirs = other.people(their_rows)?;
+            let corrected = |people: &[(ModelId, JudgeAgainstPeople)]| {
+                people
+                    .first()
+                    .and_then(|(_, people)| people.corrected().cloned())
+            };
+            if let Some((here, there)) = corrected(&own).zip(corrected(&theirs)) {
+                differences.extend(corrected_difference((id, &here), (id, &there)));
+            }
+            people.extend(own);
         }
         Ok(Compared {
             comparisons: corrected_comparisons(&pairs),
             people,
-            corrected_differences: Vec::new(),
+            corrected_differences: differences,
             unlike_turns,
             unlike_judges: unlike_judges(&measured),
         })

@@ -29,7 +29,7 @@
 //! let target = TargetRef { id: ModelId::new("careful")?, model: "scripted-careful".to_owned() };
 //!
 //! let mode = SafetyMode::SingleTurn { settings, strategies };
-//! let run = SafetyRun::new(Arc::clone(&session), mode, vec![group], scorer(vec![model("scripted-safety-judge")?])?)
+//! let run = SafetyRun::new(Arc::clone(&session), mode, vec![group], scorer(vec![model("scripted-safety-judge")?], &SafetyPrompts::shipped()?)?)
 //!     .target(SafetyTarget::new(target, model("scripted-careful")?));
 //! let report = run.run().await?;
 //! assert_eq!(report.targets[0].tally.errors, 0);
@@ -38,6 +38,6 @@
 //! ```
 
 pub use engine::safety::*;
-pub use evaluator::safety::scorer;
+pub use evaluator::safety::{SafetyPrompts, scorer};
 pub use scenario_gen::safety::{STRATEGIES, variation_strategies};
 pub use simulator::safety::{TEST_TYPES, attacker_calls, multi_turn_strategies};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use schema::{
     statistics::{Comparison, DifferenceFamily, DifferenceStatistics},
-    text::counted,
+    text::{counted, signed},
 };
 
 use crate::{
@@ -245,18 +245,6 @@ pub(crate) fn cells(difference: &DifferenceStatistics) -> [String; 6] {
             Some(p) => format!("{p:.3}"),
         },
     ]
-}
-
-/// A difference with its sign. A value that only rounds to 0, 1 or -1 is shown as a bound: `<+0.01`, `>+0.99`.
-pub(crate) fn signed(difference: f64) -> String {
-    match format!("{difference:+.2}").as_str() {
-        "+0.00" | "-0.00" if difference > 0.0 => "<+0.01".to_owned(),
-        "+0.00" | "-0.00" if difference < 0.0 => ">-0.01".to_owned(),
-        "-0.00" => "+0.00".to_owned(),
-        "+1.00" if difference < 1.0 => ">+0.99".to_owned(),
-        "-1.00" if difference > -1.0 => "<-0.99".to_owned(),
-        text => text.to_owned(),
-    }
 }
 
 /// The conclusions, each once, with the names that they hold for.

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use schema::{
     TargetBasis,
     gate::{BetterRate, GateAnswer, GateQuantity, GateReport, GateResult},
-    text::counted,
+    text::{counted, signed},
 };
 
 use crate::{
     basis::basis_lines,
-    comparisons::{escaped, signed},
+    comparisons::escaped,
     numbers::{UNKNOWN, dollars, interval, percent},
     table::Table,
     text::{clean, hanging},

@@ -5,11 +5,10 @@ use schema::{
     statistics::{
         AgreementStatistics, CorrectedDifference, JudgeAgainstPeople, JudgeAgreement, Statistics,
     },
-    text::counted,
+    text::{counted, signed},
 };
 
 use crate::{
-    comparisons::signed,
     judge_check::escaped,
     numbers::{UNKNOWN, interval, percent},
     table::Table,
@@ -31,58 +30,88 @@ pub fn people_tables(statistics: &Statistics, metrics: bool, width: usize) -> St
             text.push_str(&people_table(&title, people, metrics, width));
         }
     }
-    let differences = corrected_differences_table(&statistics.corrected_differences, width);
+    let differences = corrected_differences_table(&statistics.corrected_differences, None, width);
     if !differences.is_empty() {
         text.push('\n');
     }
     text + &differences
 }
 
-/// The title of a table of differences of corrected rates.
-pub(crate) const DIFFERENCES: &str = "Differences of corrected rates, A less B";
-/// The note below it.
-pub(crate) const NO_P: &str = "Each rate is corrected by labels of its own rows. These do not pair the rows of A and B, so there is no p-value.";
-
-/// The differences of corrected rates as a table. Empty without any.
+/// The differences of corrected rates as a table. Empty without any. `names` are the names of the two sides of a target that is compared
+/// with itself; `None` means their ids.
 #[must_use]
-pub fn corrected_differences_table(differences: &[CorrectedDifference], width: usize) -> String {
+pub fn corrected_differences_table(
+    differences: &[CorrectedDifference],
+    names: Option<[&str; 2]>,
+    width: usize,
+) -> String {
     if differences.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(2, &["A", "B", "difference", "95% interval"]);
+    let sides: &[&str] = if names.is_some() {
+        &["target"]
+    } else {
+        &["A", "B"]
+    };
+    let header: Vec<&str> = sides.iter().chain(&VALUES).copied().collect();
+    let mut table = Table::new(sides.len(), &header);
     for pair in differences {
-        table.row(difference_cells(pair).to_vec());
+        table.row(difference_cells(pair, names));
     }
-    let title = DIFFERENCES.to_lowercase().replace(" a less b", " A less B");
+    let mut title = title(names);
+    if let Some(first) = title.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
     let mut text = format!("{title}\n{}", table.render(width));
-    text.push_str(&wrapped(NO_P, "  ", width));
+    text.push_str(&wrapped(CorrectedDifference::NO_P, "  ", width));
     text
 }
 
 /// The same table as [`corrected_differences_table`], in Markdown.
 #[must_use]
-pub fn corrected_differences_markdown(differences: &[CorrectedDifference]) -> String {
+pub fn corrected_differences_markdown(
+    differences: &[CorrectedDifference],
+    names: Option<[&str; 2]>,
+) -> String {
     if differences.is_empty() {
         return String::new();
     }
-    let mut text =
-        format!("**{DIFFERENCES}**\n\n| A | B | difference | 95% interval |\n|---|---|--:|---|\n");
+    let (sides, rule) = match names {
+        Some(_) => ("target", "---"),
+        None => ("A | B", "---|---"),
+    };
+    let mut text = format!(
+        "**{}**\n\n| {sides} | {} |\n|{rule}|--:|---|\n",
+        escaped(&title(names)),
+        VALUES.join(" | ")
+    );
     for pair in differences {
-        let [a, b, difference, interval] = difference_cells(pair);
-        let (a, b) = (escaped(&a), escaped(&b));
-        text.push_str(&format!("| {a} | {b} | {difference} | {interval} |\n"));
+        let cells = difference_cells(pair, names);
+        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
-    text.push_str(&format!("\n{NO_P}\n"));
+    text.push_str(&format!("\n{}\n", CorrectedDifference::NO_P));
     text
 }
 
-fn difference_cells(pair: &CorrectedDifference) -> [String; 4] {
-    [
-        pair.a.to_string(),
-        pair.b.to_string(),
-        signed(pair.difference),
-        format!("{} to {}", signed(pair.lower), signed(pair.upper)),
-    ]
+/// The last columns of the table.
+const VALUES: [&str; 2] = ["difference", "95% interval"];
+
+fn title(names: Option<[&str; 2]>) -> String {
+    let sides = names.map_or_else(String::new, |[a, b]| {
+        format!(": A {}, B {}", clean(a), clean(b))
+    });
+    format!("{}{sides}", CorrectedDifference::TITLE)
+}
+
+fn difference_cells(pair: &CorrectedDifference, names: Option<[&str; 2]>) -> Vec<String> {
+    let mut cells = vec![clean(pair.a.as_str())];
+    if names.is_none() {
+        cells.push(clean(pair.b.as_str()));
+    }
+    cells.push(signed(pair.difference));
+    cells.push(format!("{} to {}", signed(pair.lower), signed(pair.upper)));
+    cells
 }
 
 /// How wide the 95% interval of the corrected rate is so far, and that of the judge's own rate, both from 0 to 1, as a sentence without

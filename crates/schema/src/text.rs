@@ -47,6 +47,26 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A difference of two rates with its sign. A value that only rounds to 0, 1 or -1 is shown as a bound.
+///
+/// ```
+/// use schema::text::signed;
+///
+/// assert_eq!(signed(-0.25), "-0.25");
+/// assert_eq!((signed(0.0), signed(0.001)), ("+0.00".to_owned(), "<+0.01".to_owned()));
+/// ```
+#[must_use]
+pub fn signed(difference: f64) -> String {
+    match format!("{difference:+.2}").as_str() {
+        "+0.00" | "-0.00" if difference > 0.0 => "<+0.01".to_owned(),
+        "+0.00" | "-0.00" if difference < 0.0 => ">-0.01".to_owned(),
+        "-0.00" => "+0.00".to_owned(),
+        "+1.00" if difference < 1.0 => ">+0.99".to_owned(),
+        "-1.00" if difference > -1.0 => "<-0.99".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
 /// Whether a character is invisible: those that Unicode calls `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt of Unicode 16),
 /// and two that are drawn as empty space, the blank Braille pattern and the interlinear annotation marks.
 #[must_use]

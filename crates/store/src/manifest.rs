@@ -57,6 +57,10 @@ pub struct SafetySetup {
     /// Fingerprints of the strategies and of the scorer.
     #[schemars(with = "Vec<schema::Extra>")]
     pub parts: Vec<Value>,
+    /// The version of the judges' prompts: see `docs/formats/prompts.md`. Absent with a scorer or prompts of one's own, and in manifests
+    /// from before versions were recorded, which are version 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge_prompts: Option<u32>,
 }
 
 impl Manifest {

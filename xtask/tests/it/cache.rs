@@ -230,5 +230,9 @@ fn commands_end_on_a_damaged_cache_and_a_run_repairs_it() {
     );
     assert!(project.path(".probity/cache.sqlite.damaged").exists());
     let stats = printed(&project, &["cache", "stats", "--json"]);
-    assert_eq!(stats["damaged"], 0);
+    assert_eq!(
+        (&stats["damaged"], &stats["replies"]),
+        (&0.into(), &89.into())
+    );
+    assert!(ran.err.contains("kept 89 replies, lost 0"), "{}", ran.err);
 }

@@ -126,6 +126,50 @@ fn a_comparison_says_what_people_would_give() {
 }
 
 #[test]
+fn a_target_with_labels_in_two_trees_has_a_difference_of_corrected_rates() {
+    let project = labelled();
+    for file in [
+        "benchmark.yaml",
+        "runs/careful/conversations.json",
+        "runs/careful/scores.json",
+        "runs/careful/labels.json",
+        "runs/other/conversations.json",
+        "runs/other/scores.json",
+    ] {
+        let text = project.read(&format!("benchmarks/b/{file}"));
+        project.write(&format!("before/b/{file}"), &text);
+    }
+    let against = |more: &[&str]| {
+        let line = ["compare", "b", "--against", "before/b"];
+        project.succeeds(&[&line, more].concat()).out
+    };
+    let text = against(&[]);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("differences of corrected rates, A less B: A this tree, B before/b"),
+        "{text}"
+    );
+    assert!(words.contains("careful +0.00 "), "{text}");
+    let json: Value = serde_json::from_str(&against(&["--json"])).unwrap();
+    let found = json["corrected_differences"].as_array().unwrap();
+    assert_eq!(found.len(), 1, "only one target has labels");
+    assert_eq!(
+        (&found[0]["a"], &found[0]["b"]),
+        (&"careful".into(), &"careful".into())
+    );
+    assert_eq!(found[0]["difference"], 0.0);
+    // Labels of the same rows are taken for independent ones: the interval is rather too wide.
+    assert!(found[0]["lower"].as_f64().unwrap() < -0.05, "{found:?}");
+    let markdown = against(&["--markdown"]);
+    assert!(
+        markdown.contains("| target | difference | 95% interval |"),
+        "{markdown}"
+    );
+    std::fs::remove_file(project.path("before/b/runs/careful/labels.json")).unwrap();
+    assert!(!against(&[]).contains("corrected rates"));
+}
+
+#[test]
 fn two_targets_with_labels_have_a_difference_of_corrected_rates() {
     let project = labelled();
     let statistics = |project: &Project| -> Value {
@@ -166,6 +210,39 @@ fn two_targets_with_labels_have_a_difference_of_corrected_rates() {
     let json: Value =
         serde_json::from_str(&project.succeeds(&["compare", "b", "--json"]).out).unwrap();
     assert_eq!(json["corrected_differences"], *found);
+    // Exports have it once for each benchmark, below its targets.
+    project.succeeds(&["export", "summary", "b", "--out", "page"]);
+    let page = project.read("page/summary.md");
+    let (targets, below) = page
+        .split_once("## b: Differences of corrected rates, A less B")
+        .unwrap();
+    assert!(targets.contains("## b: other"), "{targets}");
+    assert!(below.contains(&line), "{line} is not in {below}");
+    assert!(below.contains("so there is no p-value"), "{below}");
+    project.succeeds(&["export", "csv", "b", "--out", "csv"]);
+    let csv = project.read("csv/corrected-differences.csv");
+    let [lower, upper] = ["lower", "upper"].map(|key| found[0][key].as_f64().unwrap());
+    assert_eq!(
+        csv,
+        format!(
+            "benchmark,a,b,difference,lower_95,upper_95,confidence_level\r\nb,careful,other,-0.625,{lower},{upper},0.95\r\n"
+        )
+    );
+    let summary = project.read("csv/summary.csv");
+    assert!(
+        summary
+            .lines()
+            .next()
+            .unwrap()
+            .ends_with("labelled,corrected_rate,corrected_lower_95,corrected_upper_95"),
+        "{summary}"
+    );
+    let careful = summary.lines().find(|line| line.starts_with("b,careful,"));
+    assert!(careful.unwrap().contains(",3,0.375,"), "{summary}");
+    // A single target has no difference.
+    let one = ["export", "csv", "b", "--target", "other", "--out", "one"];
+    project.succeeds(&one);
+    assert!(!project.path("one/corrected-differences.csv").exists());
     // In the report, the baseline is A.
     project.succeeds(&["report", "b", "--format", "markdown", "--baseline", "other"]);
     let report = project.read("report.md");

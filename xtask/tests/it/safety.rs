@@ -295,3 +295,53 @@ async fn a_public_set_is_read_by_its_column_and_shipped_groups_run_beside_it() {
         ran.out
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_that_cannot_tell_leaves_its_case_unscored_with_the_reason() {
+    let answer = |asked: scripted_llm::Asked<'_>| match asked.model {
+        "judge" if safety_project::said(&asked).contains("ASSISTANT: BAD") => {
+            scripted_llm::Answer::says(
+                "{\"rationale\": \"It is cut off.\", \"refused\": false, \"score\": null}",
+            )
+        }
+        _ => regular(asked),
+    };
+    let (project, server) = project("safety: {judge_prompts: 2}\n", answer).await;
+    let ran = single(&project, &["--maximum-iteration-layers", "0", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    // One call for each case: the answer is an answer.
+    assert_eq!(safety_project::calls(&server, "judge"), 2);
+    let json = json(&ran);
+    let manifest = |json: &Value| -> Value {
+        let record = json["record"].as_str().unwrap();
+        serde_json::from_str(&project.read(&format!("{record}/manifest.json"))).unwrap()
+    };
+    assert_eq!(manifest(&json)["safety"]["judge_prompts"], 2);
+    let file = file(&project, "out.json");
+    let details = file.results.details().unwrap();
+    assert_eq!(details.errors.len(), 1);
+    assert_eq!(
+        details.errors[0].message,
+        "the judge cannot tell: It is cut off."
+    );
+    assert!(ran.err.contains("the judge cannot tell"), "{}", ran.err);
+    let tally = file.results.tally();
+    assert_eq!((tally.passed, tally.failed, tally.errors), (1, 0, 1));
+    // Without the key, the prompts are those that earlier runs had.
+    let config = project
+        .read("config.yaml")
+        .replace("safety: {judge_prompts: 2}\n", "");
+    project.write("config.yaml", &config);
+    let line = ["--maximum-iteration-layers", "0", "--json", "--overwrite"];
+    let ran = single(&project, &line);
+    let asked = server.requests();
+    let last = asked.iter().rfind(|body| body["model"] == "judge").unwrap();
+    let system = last["messages"][0]["content"].as_str().unwrap();
+    assert!(!system.contains("null"), "{system}");
+    let json = safety_project::json(&ran);
+    assert_eq!(manifest(&json)["safety"]["judge_prompts"], 1);
+    project.write("config.yaml", &(config + "safety: {judge_prompts: 3}\n"));
+    let ran = single(&project, &[]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("judge_prompts"), "{}", ran.err);
+}

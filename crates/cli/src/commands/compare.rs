@@ -90,14 +90,14 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
         let text = comparison_markdown(&comparisons, names);
         let people = compared_people_markdown(&people);
         let text = below(text, &people);
-        let corrected = corrected_differences_markdown(&corrected_differences);
+        let corrected = corrected_differences_markdown(&corrected_differences, names);
         context.terminal.print(&below(text, &corrected));
     } else {
         let width = context.terminal.page();
         let text = comparison_tables(&comparisons, names, width);
         let people = compared_people(&people, width);
         let text = below(text, &people);
-        let corrected = corrected_differences_table(&corrected_differences, width);
+        let corrected = corrected_differences_table(&corrected_differences, names, width);
         context.terminal.print(&below(text, &corrected));
     }
     Ok(Exit::Complete)

@@ -24,6 +24,7 @@ pub(super) fn start(run: &SafetyRun) -> Manifest {
                 .map(|group| (group.name.clone(), group.cases.len().into()))
                 .collect(),
             parts: run.parts(),
+            judge_prompts: run.judge_prompts,
         }),
         ..Manifest::default()
     }

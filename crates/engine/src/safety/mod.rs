@@ -63,6 +63,7 @@ pub struct SafetyRun {
     gate: Gate,
     concurrency: Concurrency,
     keep_going: bool,
+    judge_prompts: Option<u32>,
     files: Option<OutputFiles>,
     records: Option<PathBuf>,
     config: Value,
@@ -89,6 +90,7 @@ impl SafetyRun {
             gate: Gate::default(),
             concurrency: Concurrency::default(),
             keep_going: false,
+            judge_prompts: None,
             files: None,
             records: None,
             config: Value::Null,
@@ -129,6 +131,13 @@ impl SafetyRun {
     #[must_use]
     pub fn keep_going(mut self, keep_going: bool) -> Self {
         self.keep_going = keep_going;
+        self
+    }
+
+    /// Sets the version of the judges' prompts, for the manifest.
+    #[must_use]
+    pub fn judge_prompts(mut self, version: u32) -> Self {
+        self.judge_prompts = Some(version);
         self
     }
 

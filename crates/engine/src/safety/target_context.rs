@@ -371,14 +371,16 @@ fn exchange(messages: usize) -> u32 {
 
 /// Why there is no verdict although no call failed.
 fn unscored(transcript: &Transcript) -> CaseFailure {
-    let reason = transcript
-        .messages
-        .iter()
-        .find(|message| message.score.is_none())
-        .map_or("there is no message to score", |message| &message.rationale);
-    CaseFailure::new(
-        Stage::Judge,
-        ErrorKind::InvalidResponse,
-        format!("no usable score: {reason}"),
-    )
+    let mut messages = transcript.messages.iter();
+    let unscored = messages.find(|message| message.score.is_none());
+    let reason = unscored.map_or("there is no message to score", |message| &message.rationale);
+    let failure = |message| CaseFailure::new(Stage::Judge, ErrorKind::InvalidResponse, message);
+    match unscored.and_then(|message| message.no_score) {
+        Some(NoVerdict::JudgeCannotTell) => CaseFailure {
+            // What the judge misses differs from case to case.
+            reason: "the judge cannot tell".to_owned(),
+            ..failure(reason.to_owned())
+        },
+        _ => failure(format!("no usable score: {reason}")),
+    }
 }

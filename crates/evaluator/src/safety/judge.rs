@@ -29,7 +29,7 @@ impl JudgeScorer {
     /// How often a judge is called for one score, at most.
     pub const DEFAULT_TRIES: u32 = 3;
 
-    /// Creates a scorer with the shipped prompts and three tries.
+    /// Creates a scorer with the newest shipped prompts and three tries.
     ///
     /// # Errors
     /// Never for a released version: the shipped templates are tested.
@@ -71,7 +71,7 @@ impl JudgeScorer {
             ..request.item.call(Purpose::Judge, request.turn)
         };
         Ok(ChatRequest {
-            response_format: opinion::response_format(),
+            response_format: opinion::response_format(self.prompts.may_not_tell),
             ..ChatRequest::new(self.prompts.messages(request.conversation)?, context)
         })
     }
@@ -81,8 +81,8 @@ impl JudgeScorer {
 type Answer = Result<Opinion, (NoVerdict, String)>;
 
 /// Parses a judge's reply. A reply that a filter stopped is not requested again, because the filter would stop it again.
-fn read(reply: &ChatReply) -> Result<Answer, String> {
-    match opinion::parse(&reply.content) {
+fn read(reply: &ChatReply, may_not_tell: bool) -> Result<Answer, String> {
+    match opinion::parse(&reply.content, may_not_tell) {
         Ok(opinion) => Ok(Ok(opinion)),
         Err(_) if reply.finish == FinishReason::ContentFilter => Ok(Err((
             NoVerdict::ProviderRefused,
@@ -112,6 +112,7 @@ impl SafetyScorer for JudgeScorer {
         if let Some(reason) = no_message(request) {
             return Ok(Assessment::abstained(reason));
         }
+        let read = |reply: &ChatReply| read(reply, self.prompts.may_not_tell);
         let asked = ask(&*self.judge, self.request(request)?, self.tries, read).await;
         let Asked { answer, spend } = asked.map_err(|failed| {
             let row = Arc::clone(request.item.row());
@@ -127,10 +128,23 @@ impl SafetyScorer for JudgeScorer {
             Err((NoVerdict::JudgeUnusable, reason))
         });
         let assessment = match answer {
-            Ok(opinion) => Assessment {
-                refused: Some(opinion.refused),
-                ..Assessment::scored(opinion.score, opinion.rationale)
-            },
+            Ok(Opinion {
+                score,
+                refused,
+                rationale,
+            }) => {
+                let assessment = match score {
+                    Some(score) => Assessment::scored(score, rationale),
+                    None => Assessment {
+                        no_score: Some(NoVerdict::JudgeCannotTell),
+                        ..Assessment::abstained(format!("the judge cannot tell: {rationale}"))
+                    },
+                };
+                Assessment {
+                    refused: score.map(|_| refused),
+                    ..assessment
+                }
+            }
             Err((why, reason)) => {
                 tracing::debug!(row = %request.item.row(), turn = request.turn, reason, "judge abstained");
                 Assessment {
@@ -148,7 +162,10 @@ impl SafetyScorer for JudgeScorer {
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
             name: "JudgeScorer",
-            version: 1,
+            version: match self.prompts.may_not_tell {
+                false => SafetyPrompts::FIRST,
+                true => SafetyPrompts::LATEST,
+            },
             settings: json!({
                 "judge": self.id(),
                 "tries": self.tries,

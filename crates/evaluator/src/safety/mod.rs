@@ -62,13 +62,16 @@ pub use judge::JudgeScorer;
 pub use panel::PanelScorer;
 pub use prompts::SafetyPrompts;
 
-/// Returns a scorer with the shipped prompts: a [`JudgeScorer`] for one judge, a [`PanelScorer`] for several.
+/// Returns a scorer with these prompts: a [`JudgeScorer`] for one judge, a [`PanelScorer`] for several.
 ///
 /// # Errors
-/// `BadInput` when there is no judge, or two judges have the same id.
-pub fn scorer(judges: Vec<Arc<dyn ChatModel>>) -> Result<Arc<dyn SafetyScorer>, PhaseError> {
-    let judges: Result<Vec<JudgeScorer>, PhaseError> =
-        judges.into_iter().map(JudgeScorer::new).collect();
+/// `BadInput` when there is no judge, two judges have the same id, or a prompt does not render.
+pub fn scorer(
+    judges: Vec<Arc<dyn ChatModel>>,
+    prompts: &SafetyPrompts,
+) -> Result<Arc<dyn SafetyScorer>, PhaseError> {
+    let judge = |judge| JudgeScorer::new(judge)?.with_prompts(prompts.clone());
+    let judges: Result<Vec<JudgeScorer>, PhaseError> = judges.into_iter().map(judge).collect();
     let mut judges = judges?;
     Ok(match judges.pop() {
         Some(only) if judges.is_empty() => Arc::new(only),

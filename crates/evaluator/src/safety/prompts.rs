@@ -23,24 +23,43 @@ pub struct SafetyPrompts {
     pub system: Prompt,
     /// The request. Values: `transcript` (see [`crate::transcript`]), and `message`, the number of the transcript's last message.
     pub user: Prompt,
+    /// Whether the judge may answer that it cannot tell, with `null` as score. From version 2 on.
+    pub may_not_tell: bool,
 }
 
 impl SafetyPrompts {
-    /// The prompts that come with this crate.
+    /// The first version.
+    pub const FIRST: u32 = 1;
+    /// The newest version.
+    pub const LATEST: u32 = 2;
+
+    /// The newest prompts that come with this crate.
     ///
     /// # Errors
     /// Never for a released version: the shipped templates are tested.
     pub fn shipped() -> Result<Self, PromptError> {
+        Self::of_version(Self::LATEST)
+    }
+
+    /// The shipped prompts of a version, from [`FIRST`](Self::FIRST) to [`LATEST`](Self::LATEST). A number above the newest version returns
+    /// the newest.
+    ///
+    /// # Errors
+    /// Never for a released version: the shipped templates are tested.
+    pub fn of_version(version: u32) -> Result<Self, PromptError> {
         let prompt = |name, source| Prompt::new(name, source);
+        let may_not_tell = version > Self::FIRST;
+        let system = match may_not_tell {
+            false => include_str!("../../prompts/v1/safety_judge_system.j2"),
+            true => include_str!("../../prompts/v2/safety_judge_system.j2"),
+        };
         Ok(Self {
+            may_not_tell,
             rubric: prompt(
                 "safety_rubric.j2",
                 include_str!("../../prompts/safety_rubric.j2"),
             )?,
-            system: prompt(
-                "safety_judge_system.j2",
-                include_str!("../../prompts/safety_judge_system.j2"),
-            )?,
+            system: prompt("safety_judge_system.j2", system)?,
             user: prompt(
                 "safety_judge_user.j2",
                 include_str!("../../prompts/safety_judge_user.j2"),

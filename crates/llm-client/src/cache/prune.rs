@@ -89,11 +89,13 @@ impl SqliteStore {
             return Ok(counted(matching.count(), matching.bytes));
         }
         let mut connection = file::open(path)?;
+        let mut is_repaired = false;
         let (rows, bytes) = match remove(&mut connection, filter) {
             Ok(Some(removed)) => (removed.count(), removed.bytes),
             Err(error) if !is_damage(&error) => return Err(sqlite(error)),
             // Rows are in pages that cannot be read. The repair saves those that are intact, and leaves the others out.
             Ok(None) | Err(_) => {
+                is_repaired = true;
                 let lost = repair::repair(&mut connection, path).map_err(sqlite)?;
                 let removed = remove(&mut connection, filter).map_err(sqlite)?;
                 let (rows, bytes) =
@@ -105,7 +107,7 @@ impl SqliteStore {
             }
         };
         let unshrunk = match rows {
-            0 => None,
+            0 if !is_repaired => None,
             _ => shrink(&mut connection, path).err(),
         };
         Ok(Pruned {

@@ -65,9 +65,12 @@ pub(super) fn repair(connection: &mut Connection, path: &Path) -> rusqlite::Resu
         Some(copy) => format!(". The damaged file is kept as {}", copy.display()),
         None => String::new(),
     };
+    let again = match lost > 0 || walked == Walked::GaveUp {
+        true => ". A run that needs a lost reply calls the model again",
+        false => "",
+    };
     tracing::warn!(
-        "the response cache {} was damaged and has been repaired: kept {}, lost {lost}{unread}. A run that needs a lost reply calls \
-         the model again{copy}",
+        "the response cache {} was damaged and has been repaired: kept {}, lost {lost}{unread}{again}{copy}",
         path.display(),
         counted(kept, "reply", "replies"),
     );

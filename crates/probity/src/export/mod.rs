@@ -17,8 +17,9 @@ mod statistics;
 
 use std::{ops::ControlFlow, path::Path, thread};
 
+use aggregator::statistics::corrected_differences;
 use interop::{ExportError, Exported, Exporter, Sample};
-use schema::{Benchmark, ModelId, TargetRef};
+use schema::{Benchmark, ModelId, TargetRef, statistics::JudgeAgainstPeople};
 
 pub(crate) use self::safety::{export_safety_with, safety_folder};
 use self::{
@@ -218,8 +219,16 @@ impl Work<'_> {
                 benchmark,
                 dir,
             };
+            let mut people = Vec::new();
             for target in targets {
-                self.target(&bench, &mut index, target, exporter)?;
+                people.extend(self.target(&bench, &mut index, target, exporter)?);
+            }
+            let of_targets = people.iter().map(|(target, people)| (target, people));
+            let differences = corrected_differences(of_targets);
+            if !differences.is_empty() {
+                exporter
+                    .corrected_differences(name, &differences)
+                    .map_err(failed)?;
             }
         }
         Ok(())
@@ -244,13 +253,14 @@ impl Work<'_> {
         Ok(there.into_iter().filter(wanted).collect())
     }
 
+    /// Exports a target. Returns what people say of its rows, if it was exported and they labelled any.
     fn target(
         &mut self,
         bench: &Bench,
         index: &mut JournalIndex,
         id: ModelId,
         exporter: &mut dyn Exporter,
-    ) -> Result<(), RunError> {
+    ) -> Result<Option<(ModelId, JudgeAgainstPeople)>, RunError> {
         let place = format!("{}: {id}", bench.dir.name());
         let files = bench.dir.target(&id)?;
         // A file that cannot be read to its end is handled below.
@@ -261,7 +271,7 @@ impl Work<'_> {
             self.report
                 .refused
                 .push(format!("{place}: {contradiction}"));
-            return Ok(());
+            return Ok(None);
         }
         self.report.add_problems(&place, faults.unrecognised);
         let warning = |line| format!("{place}: {line}");
@@ -280,7 +290,7 @@ impl Work<'_> {
                     "{place}: {error}. Make the file readable, or move it away to export without scores"
                 );
                 self.report.refused.push(text);
-                return Ok(());
+                return Ok(None);
             }
             Err(error) => return Err(error),
         };
@@ -318,7 +328,8 @@ impl Work<'_> {
                 .unwrap_or_default(),
             ..run
         }) {
-            return self.report.refuse(&place, error);
+            self.report.refuse(&place, error)?;
+            return Ok(None);
         }
         let rows = Rows {
             bench,
@@ -347,13 +358,14 @@ impl Work<'_> {
             Ok(()) if unread => {
                 let text = format!("{place}: no conversation can be read");
                 self.report.refused.push(text);
-                Ok(())
+                Ok(None)
             }
             Ok(()) => {
                 self.report.targets += 1;
-                Ok(())
+                let people = statistics.and_then(|of| of.judge?.people);
+                Ok(people.map(|people| (id, people)))
             }
-            Err(error) => self.report.refuse(&place, error),
+            Err(error) => self.report.refuse(&place, error).map(|()| None),
         }
     }
 }

@@ -8,7 +8,7 @@ use llm_client::{
     Stop,
 };
 use probity::safety::{
-    ModelRoles, SafetyMode, SafetyReport, SafetyRun, SafetyTarget, TargetReport,
+    ModelRoles, SafetyMode, SafetyPrompts, SafetyReport, SafetyRun, SafetyTarget, TargetReport,
     multi_turn_strategies, scorer, variation_strategies,
 };
 use probity::{JournalSet, Session};
@@ -111,7 +111,11 @@ impl Project {
 
     fn run_of(&self, session: &Arc<Session>, mode: SafetyMode, cases: Vec<TestCase>) -> SafetyRun {
         let judges = self.judges.iter().map(|name| self.model(session, name));
-        let scorer = scorer(judges.collect()).unwrap();
+        let scorer = scorer(
+            judges.collect(),
+            &SafetyPrompts::of_version(SafetyPrompts::FIRST).unwrap(),
+        )
+        .unwrap();
         let target = TargetRef {
             id: ModelId::new("target").unwrap(),
             model: "target".to_owned(),

@@ -118,6 +118,13 @@ pub struct CorrectedDifference {
     pub upper: f64,
 }
 
+impl CorrectedDifference {
+    /// The title of every table of such differences.
+    pub const TITLE: &str = "Differences of corrected rates, A less B";
+    /// The note below it.
+    pub const NO_P: &str = "Each rate is corrected by labels of its own rows. These do not pair the rows of A and B, so there is no p-value.";
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

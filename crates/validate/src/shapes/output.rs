@@ -165,8 +165,8 @@ shapes! {
         comparisons: Vec<schema::statistics::Comparison>,
         /// The targets of this tree with rows that people labelled.
         people: Vec<ComparedPeople>,
-        /// As `corrected_differences` of `statistics.json`: pairs of targets of this tree that both have a corrected rate. Absent in output
-        /// from before they were computed.
+        /// As `corrected_differences` of `statistics.json`: pairs of targets of this tree that both have a corrected rate, or targets that have
+        /// one here (`a`) and in the other tree (`b`). Absent in output from before they were computed.
         #[serde(default)]
         corrected_differences: Vec<schema::statistics::CorrectedDifference>,
     }

@@ -7,8 +7,8 @@ use llm_client::Tally;
 use probity::{
     Concurrency, Journals, RunErrorKind, Session,
     safety::{
-        ModelRoles as RoleNames, OutputFiles, STRATEGIES, SafetyMode, SafetyReport, SafetyRun,
-        SafetyTarget, TEST_TYPES, default_name, multi_turn_strategies, scorer,
+        ModelRoles as RoleNames, OutputFiles, STRATEGIES, SafetyMode, SafetyPrompts, SafetyReport,
+        SafetyRun, SafetyTarget, TEST_TYPES, default_name, multi_turn_strategies, scorer,
         variation_strategies,
     },
 };
@@ -233,13 +233,17 @@ impl Job<'_> {
     fn evaluation(&self, session: &Arc<Session>, made: &BuiltModels) -> Result<SafetyRun, Failure> {
         let attacker = made.model(&self.cast.attacker);
         let judges = self.cast.judges.iter().map(|judge| made.model(judge));
-        let scorer = scorer(judges.collect()).map_err(unusable)?;
+        let version = self.config.settings.safety.judge_prompts();
+        let prompts = SafetyPrompts::of_version(version)
+            .map_err(|error| Failure::usage(format!("safety.judge_prompts {version}: {error}")))?;
+        let scorer = scorer(judges.collect(), &prompts).map_err(unusable)?;
         let mut run = SafetyRun::new(
             Arc::clone(session),
             self.mode(&attacker)?,
             self.groups.clone(),
             scorer,
         )
+        .judge_prompts(version)
         .gate(self.config.settings.safety.gate())
         .roles(RoleNames {
             attacker: Some(self.cast.attacker.id.to_string()),

@@ -1,6 +1,6 @@
 //! The section `safety`: settings of safety evaluations.
 
-use crate::safety::{STRATEGIES, TEST_TYPES};
+use crate::safety::{STRATEGIES, SafetyPrompts, TEST_TYPES};
 use schema::{
     nearest,
     safety::{Gate, GoOn, MaxTurns, MultiTurnSettings, Share, SingleTurnSettings, Threshold},
@@ -27,6 +27,9 @@ pub struct Safety {
     attacker_model: Option<Model>,
     /// One judge, or a panel. Default: `evaluator_model`.
     judge_models: OneOrMore<Model>,
+    /// The version of the judges' prompts. 1 unless set, so that replies of earlier runs stay in the cache.
+    #[default(Whole(1))]
+    judge_prompts: Whole<u32, { SafetyPrompts::FIRST }, { SafetyPrompts::LATEST }>,
     /// Packs of test cases: files or folders. Default: the shipped ones.
     pub test_cases: OneOrMore<Text>,
     /// The groups that run. Default: all.
@@ -95,6 +98,11 @@ impl Safety {
         }
     }
 
+    /// The version of the judges' prompts.
+    pub fn judge_prompts(&self) -> u32 {
+        *self.judge_prompts
+    }
+
     /// The settings of a single-turn run.
     pub fn single_turn(&self) -> SingleTurnSettings {
         SingleTurnSettings {
@@ -133,6 +141,7 @@ impl Serialize for Safety {
         let public = json!({
             "attacker_model": self.attacker,
             "judge_models": self.judges,
+            "judge_prompts": *self.judge_prompts,
             "test_cases": self.test_cases.0,
             "test_case_groups": self.test_case_groups,
             "single_turn": self.single_turn(),

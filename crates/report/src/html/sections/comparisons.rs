@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use schema::{
     ModelId,
     statistics::{Comparison, DifferenceFamily, DifferenceStatistics, Statistics},
-    text::counted,
+    text::{counted, signed},
 };
 
 use super::{Block, Section, SectionPart};
 use crate::{
-    comparisons::{P_CORRECTED, Pairs, cells, corrected_over, signed},
+    comparisons::{P_CORRECTED, Pairs, cells, corrected_over},
     sheet::{Axis, Cell, Column, Sheet, Strip},
     text::clean,
 };

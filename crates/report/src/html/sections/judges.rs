@@ -3,15 +3,14 @@
 use schema::{
     ModelId,
     statistics::{CorrectedDifference, JudgeAgainstPeople, JudgeStatistics, TargetStatistics},
-    text::counted,
+    text::{counted, signed},
 };
 
 use super::{Block, Section, SectionPart};
 use crate::{
-    comparisons::signed,
     judges::{again, in_words, share},
     numbers::{compact_interval, percent},
-    people::{CORRECTED, DIFFERENCES, NO_P, coefficient, people_notes, shown},
+    people::{CORRECTED, coefficient, people_notes, shown},
     sheet::{Axis, Cell, Column, Sheet, Strip},
     text::clean,
 };
@@ -45,7 +44,7 @@ fn differences(place: &SectionPart<'_>) -> Option<Sheet> {
         Column::number("difference").drawn(),
         Column::number("95% interval").drawn(),
     ];
-    let mut sheet = Sheet::new("corrected-differences", DIFFERENCES, columns);
+    let mut sheet = Sheet::new("corrected-differences", CorrectedDifference::TITLE, columns);
     let baseline = place.summary.baseline.as_ref();
     for pair in &place.part.statistics.corrected_differences {
         let pair = match baseline {
@@ -75,7 +74,7 @@ fn differences(place: &SectionPart<'_>) -> Option<Sheet> {
             interval.into(),
         ]);
     }
-    sheet.notes.push(NO_P.to_owned());
+    sheet.notes.push(CorrectedDifference::NO_P.to_owned());
     (!sheet.lines.is_empty()).then_some(sheet)
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{SafetyRates, SavedMessage};
 use crate::{
-    CostSum, Extra, PhaseCost, TargetRef,
+    CostSum, Extra, NoVerdict, PhaseCost, TargetRef,
     safety::{
         Assessment, CaseKind, ErrorKind, Gate, JudgeScore, MultiTurnSettings, SafetyScore,
         SingleTurnSettings, Stage,
@@ -200,6 +200,9 @@ pub struct MessageScore {
     /// Why the judge decided so; without a score, why there is none.
     #[serde(default)]
     pub rationale: String,
+    /// Why there is no score, if the scorer said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_score: Option<NoVerdict>,
     /// Reasoning that was removed from the message, or returned separately. No judge sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Arc<str>>,
@@ -224,6 +227,7 @@ impl MessageScore {
             score: assessment.score,
             refused: assessment.refused,
             rationale: assessment.rationale,
+            no_score: assessment.no_score,
             reasoning: None,
             spread: SafetyScore::spread(&panel),
             judges: assessment.judges,
