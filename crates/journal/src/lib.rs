@@ -52,6 +52,7 @@
 
 mod appender;
 mod blank;
+mod call;
 pub mod check;
 mod clock;
 mod cut_off;
@@ -70,6 +71,7 @@ mod reader;
 mod replay;
 mod run_id;
 mod scores;
+mod shared_messages;
 mod show;
 mod stats;
 mod turns;
@@ -78,6 +80,7 @@ mod version;
 mod writer;
 
 pub use blank::is_blank;
+pub use call::{Call, CallEnding, CallRole};
 pub use cut_off::CutOff;
 pub use entry::Entry;
 pub use error::{JournalError, ReadError};

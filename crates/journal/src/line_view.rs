@@ -94,6 +94,11 @@ impl<'a> Line<'a> {
         })
     }
 
+    /// The whole line.
+    pub(crate) fn as_str(&self) -> Option<&'a str> {
+        std::str::from_utf8(self.text).ok()
+    }
+
     /// The event as its type. `None` for an unknown message.
     #[must_use]
     pub fn event(&self) -> Option<serde_json::Result<EventBody>> {

@@ -10,6 +10,7 @@ use crate::{
     CutOff, Entry, JournalSource, Line,
     error::{ReadError, ReadFault},
     line_view::parse_line,
+    shared_messages::Restorer,
     unpack::TornFrame,
     version,
 };
@@ -20,7 +21,10 @@ const ENOUGH_OF_OTHERS: u64 = 64 * 1024;
 /// A buffer that a long line has grown beyond this is freed.
 const KEEP_BUFFER: usize = 1024 * 1024;
 
-/// Reads a journal entry by entry. It holds one line at a time.
+/// Reads a journal entry by entry. It holds one line at a time, and the last requests of open items.
+///
+/// Requests are whole: messages that a line leaves out, because the item's previous call of that model has them, are put back. Where that
+/// call is missing, the line stays as it is, with its field `shared`.
 ///
 /// There are two ways to read, and they may be mixed: as an iterator it returns an [`Entry`], which owns its fields;
 /// [`next_line`](Self::next_line) returns a [`Line`], which borrows from the reader and is several times as fast.
@@ -53,6 +57,9 @@ pub struct JournalReader<R> {
     /// Bytes of the text that were read as lines.
     position: u64,
     buffer: Vec<u8>,
+    restorer: Restorer,
+    /// The line with the messages that it leaves out.
+    whole: Vec<u8>,
     cut_off: Option<CutOff>,
     /// Why the compressed data end early.
     torn_frame: Option<String>,
@@ -90,7 +97,8 @@ impl JournalReader<JournalSource> {
         })
     }
 
-    /// A reader of the lines of the plain journal at `path` from `position` on: none where nothing was appended.
+    /// A reader of the lines of the plain journal at `path` from `position` on: none where nothing was appended. Messages that its lines share
+    /// with calls before `position` are put back where a [`Replay`](crate::Replay) goes on with it.
     ///
     /// # Errors
     /// When the file cannot be opened.
@@ -150,11 +158,18 @@ impl<R: BufRead> JournalReader<R> {
             line: 0,
             position: 0,
             buffer: Vec::new(),
+            restorer: Restorer::default(),
+            whole: Vec::new(),
             cut_off: None,
             torn_frame: None,
             ended: false,
             failed: false,
         }
+    }
+
+    /// Goes on after the lines of `earlier`: what it knows of open items is needed to put back messages.
+    pub(crate) fn continue_from(&mut self, earlier: &mut Self) {
+        self.restorer = std::mem::take(&mut earlier.restorer);
     }
 
     /// Where the journal is cut off, if it is. Known after all entries were read.
@@ -175,6 +190,8 @@ impl<R: BufRead> JournalReader<R> {
             line,
             position,
             buffer,
+            restorer,
+            whole,
             cut_off,
             torn_frame,
             ended,
@@ -190,7 +207,13 @@ impl<R: BufRead> JournalReader<R> {
             *position += as_u64(buffer.len());
         }
         let fault = match parsed {
-            Ok(Some(line)) => return Some(Ok(line)),
+            Ok(Some(read)) => {
+                let Some(text) = restorer.restore(&read) else {
+                    return Some(Ok(read));
+                };
+                *whole = text.into_bytes();
+                return Some(Ok(parse(whole, *line).ok().flatten().unwrap_or(read)));
+            }
             Ok(None) => {
                 *ended = true;
                 if !buffer.is_empty() || torn_frame.is_some() {

@@ -178,7 +178,8 @@ impl<R: BufRead> Replay<R> {
     }
 
     /// Goes on with the events of `reader`, which begins where the reader before ended.
-    pub fn go_on(&mut self, reader: JournalReader<R>) {
+    pub fn go_on(&mut self, mut reader: JournalReader<R>) {
+        reader.continue_from(&mut self.reader);
         self.reader = reader;
     }
 

@@ -7,7 +7,7 @@
 use crate::common;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -87,16 +87,26 @@ fn by_item(events: &[Value], message: EventKind) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Asserts that the summaries say what the turns do.
+/// Asserts that the summaries say what the turns do, with the whole bodies of the last one, and that those of a conversation come before the
+/// judges.
 fn sums_up(events: &[Value]) {
+    let mut judged = BTreeSet::new();
+    let mut last: BTreeMap<String, Value> = BTreeMap::new();
     let turns = by_item(events, EventKind::FetchedSutTurn);
     let cached = by_item(events, EventKind::UsingCachedSutTurn);
     for event in events {
         let message = event["message"].as_str().unwrap();
+        let item = format!("{} {}", event["sut"], event["prompt_id"]);
+        if message.contains("annotat") {
+            judged.insert(item.clone());
+        }
+        if message.ends_with("sut turn") && event.get("response").is_some() {
+            last.insert(item.clone(), event.clone());
+        }
         if !message.ends_with("sut response") || event.get("turns").is_none() {
             continue;
         }
-        let item = format!("{} {}", event["sut"], event["prompt_id"]);
+        assert!(!judged.contains(&item), "after a judge: {event}");
         assert_eq!(
             event["turns"].as_u64(),
             Some((turns[&item] + cached[&item]) as u64),
@@ -105,7 +115,14 @@ fn sums_up(events: &[Value]) {
         if message == EventKind::TranslatedSutResponse {
             continue;
         }
-        assert!(event["request"].is_null() && event["response"].is_null());
+        assert_eq!(event["response"], last[&item]["response"]);
+        let left_out = last[&item]["shared"]["messages"].as_u64();
+        if let Some(messages) = event["request"]["messages"].as_array() {
+            let new = last[&item]["request"]["messages"].as_array().unwrap();
+            let shared = usize::try_from(left_out.unwrap_or_default()).unwrap();
+            assert_eq!(messages.len(), shared + new.len(), "{event}");
+            assert_eq!(messages[shared..], new[..], "{event}");
+        }
         assert!(event.get("spend").is_none(), "counted twice: {event}");
         assert_eq!(
             message == EventKind::UsingCachedSutResponse,

@@ -36,6 +36,10 @@ pub(crate) struct Item {
     pub(crate) responses: u32,
     /// Messages that summarise their translations.
     pub(crate) translations: u32,
+    /// Requests that may leave out messages.
+    pub(crate) requests: u32,
+    /// Those of them whose messages cannot be put back.
+    pub(crate) partial_requests: u32,
     /// Valid annotations, each counted once for every response that it joins.
     pub(crate) joined: u32,
     /// The last measurement.
@@ -113,6 +117,8 @@ impl Item {
             unsafe_votes: 0,
             responses: 0,
             translations: 0,
+            requests: 0,
+            partial_requests: 0,
             joined: 0,
             value: Measured::Not,
             derived: false,

@@ -177,6 +177,9 @@ fn drafts(context: &RuleContext<'_>) -> Vec<Draft> {
             rules_scores::finished_counts(context),
         ]);
     }
+    if context.state.shares_messages {
+        drafts.push(rules_items::whole_requests(context));
+    }
     drafts
 }
 

@@ -275,3 +275,18 @@ pub(crate) fn ended(context: &RuleContext<'_>) -> Draft {
     }
     draft
 }
+
+/// `EachRequestIsWhole`, only for journals whose requests may leave out messages.
+pub(crate) fn whole_requests(context: &RuleContext<'_>) -> Draft {
+    let mut draft = Draft::new(
+        "EachRequestIsWhole",
+        "the messages that a request leaves out are those of the item's previous call of that model",
+    );
+    for item in context.items().filter(|item| item.requests > 0) {
+        draft.looked();
+        let wrong = (item.partial_requests > 0)
+            .then_some("a request leaves out messages of a call that is missing or another one");
+        draft.fail_item(item, wrong);
+    }
+    draft
+}

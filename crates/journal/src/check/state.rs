@@ -21,7 +21,11 @@ use super::{
         AnnotatorCounts, FinishedCounts, Hazard, HazardScore, MissingField, PairCounts, RunStart,
     },
 };
-use crate::{Line, PartialEvent, is_blank, version::has_a_response_for_each_turn};
+use crate::{
+    Line, PartialEvent, is_blank,
+    shared_messages::may_share,
+    version::{has_a_response_for_each_turn, shares_messages},
+};
 
 /// The data that one pass over a journal collects.
 #[derive(Debug, Default)]
@@ -30,6 +34,8 @@ pub(crate) struct CheckState {
     pub(crate) ours: bool,
     /// Whether each turn is a separate response, as in journals of the first versions of Probity.
     pub(crate) is_first_form: bool,
+    /// Whether requests may leave out messages that the call before has.
+    pub(crate) shares_messages: bool,
     pub(crate) starts: Vec<RunStart>,
     /// Whether there is a "finished run".
     pub(crate) finished: bool,
@@ -90,6 +96,13 @@ impl CheckState {
     }
 
     fn take(&mut self, line: &Line<'_>, event: &PartialEvent<'_>) -> Result<(), MissingField> {
+        if self.shares_messages && may_share(event.body.kind()) {
+            self.item(line, |item| {
+                item.requests += 1;
+                // The reader removes the field where it puts the messages back.
+                item.partial_requests += u32::from(line.raw("shared").is_some());
+            })?;
+        }
         match &*event.body {
             EventBody::QueuingItem(queued) => self.item(line, |item| {
                 item.queued += 1;
@@ -195,6 +208,7 @@ impl CheckState {
                 if let Some(version) = &start.format_version {
                     self.ours = true;
                     self.is_first_form = has_a_response_for_each_turn(version);
+                    self.shares_messages = shares_messages(version);
                 }
             }
             EventBody::StartingRun(_) | EventBody::StartingCalibrationRun(_) => {

@@ -337,7 +337,7 @@ fn summary_field(step: &mut Step, name: &str, value: &Value) -> bool {
             step.facts.push(counted(turns, "turn", "turns"));
         }
         // The turns above already show these.
-        ("request" | "annotator_request" | "response", Value::Null) => {}
+        ("request" | "annotator_request" | "response", _) => {}
         ("response_text", Value::String(text)) => {
             step.brief = blank_or(text);
             step.sections.push(Section::new("", "(the turns above)"));

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use schema::{
-    EventBody, JsonText, Purpose, Spend,
-    event::{ModelException, ModelReply},
-};
+use schema::{EventBody, JsonText, Spend};
 use serde::{Deserialize, Serialize};
 
 use super::{Latency, OTHERS, Used, latency::Latencies};
-use crate::replay::summarised_turns;
+use crate::{Call, CallEnding, CallRole};
 
 /// The number of models that are counted separately; the rest are counted together. Each has a histogram of up to 100 KB.
 const MODELS: usize = 100;
@@ -25,8 +22,8 @@ pub(super) enum Ending {
     Failed,
 }
 
-/// A call that ended.
-pub(super) struct Call<'a> {
+/// What is counted of a call.
+pub(super) struct CountedCall<'a> {
     role: &'static str,
     model: &'a str,
     pub(super) ending: Ending,
@@ -35,107 +32,39 @@ pub(super) struct Call<'a> {
     pub(super) spend: Option<Spend>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> CountedCall<'a> {
     /// The call that `event` of the system under test `sut` records; `None` for an event that is not a call, or summarises
     /// several.
     pub(super) fn of(event: &'a EventBody, sut: &'a str) -> Option<Self> {
-        if summarised_turns(event).is_some() {
-            return None;
-        }
-        let call = match event {
-            EventBody::FetchedSutTurn(reply) | EventBody::FetchedSutResponse(reply) => {
-                let spend = reply.spend.or_else(|| usage(reply.response.as_ref()));
-                Self::fetched("sut", sut, reply.run_time, spend)
+        let call = Call::of(event, sut)?;
+        let recorded = call.spend.copied();
+        let (ending, run_time, spend) = match call.ending {
+            CallEnding::Fetched => {
+                let spend = recorded.or_else(|| usage(call.response));
+                (Ending::Fetched, call.run_time, spend)
             }
-            EventBody::UsingCachedSutTurn(_) | EventBody::UsingCachedSutResponse(_) => {
-                Self::cached("sut", sut)
-            }
-            EventBody::SutException(failed) => Self::failed("sut", sut, failed.spend),
-            EventBody::FetchedAnnotatorTurn(reply) | EventBody::FetchedAnnotatorResponse(reply) => {
-                let spend = reply.spend.or_else(|| usage(reply.response.as_ref()));
-                Self::fetched("annotator", &reply.annotator, reply.run_time, spend)
-            }
-            EventBody::UsingCachedAnnotatorTurn(reply)
-            | EventBody::UsingCachedAnnotatorResponse(reply) => {
-                Self::cached("annotator", &reply.annotator)
-            }
-            EventBody::AnnotatorException(failed) => {
-                Self::failed("annotator", &failed.annotator, failed.spend)
-            }
-            other => return Self::of_helper(other),
+            CallEnding::Cached => (Ending::Cached, None, None),
+            CallEnding::Failed(_) => (Ending::Failed, None, recorded),
         };
-        Some(call)
-    }
-
-    /// Like [`of`](Self::of), for a model that is neither the system under test nor a judge.
-    fn of_helper(event: &'a EventBody) -> Option<Self> {
-        let fetched = |role, reply: &'a ModelReply| {
-            Self::fetched(role, &reply.model, reply.run_time, Some(reply.spend))
-        };
-        let failed = |role, failed: &'a ModelException| {
-            Self::failed(role, &failed.model, Some(failed.spend))
-        };
-        Some(match event {
-            EventBody::FetchedUserResponse(reply) => fetched(role_of(&reply.purpose), reply),
-            EventBody::UsingCachedUserResponse(reply) => {
-                Self::cached(role_of(&reply.purpose), &reply.model)
-            }
-            EventBody::UserException(exception) => failed(role_of(&exception.purpose), exception),
-            EventBody::FetchedToolResponse(reply) => fetched("tool", reply),
-            EventBody::UsingCachedToolResponse(reply) => Self::cached("tool", &reply.model),
-            EventBody::ToolException(exception) => failed("tool", exception),
-            EventBody::FetchedGeneratorResponse(reply) => fetched("generator", reply),
-            EventBody::UsingCachedGeneratorResponse(reply) => {
-                Self::cached("generator", &reply.model)
-            }
-            EventBody::GeneratorException(exception) => failed("generator", exception),
-            EventBody::FetchedProbeResponse(reply) => fetched("probe", reply),
-            EventBody::ProbeException(exception) => failed("probe", exception),
-            _ => return None,
-        })
-    }
-
-    fn fetched(
-        role: &'static str,
-        model: &'a str,
-        run_time: Option<f64>,
-        spend: Option<Spend>,
-    ) -> Self {
-        Self {
-            role,
-            model,
-            ending: Ending::Fetched,
+        Some(Self {
+            role: name(call.role),
+            model: call.model,
+            ending,
             run_time,
             spend,
-        }
-    }
-
-    fn cached(role: &'static str, model: &'a str) -> Self {
-        Self {
-            role,
-            model,
-            ending: Ending::Cached,
-            run_time: None,
-            spend: None,
-        }
-    }
-
-    fn failed(role: &'static str, model: &'a str, spend: Option<Spend>) -> Self {
-        Self {
-            role,
-            model,
-            ending: Ending::Failed,
-            run_time: None,
-            spend,
-        }
+        })
     }
 }
 
-/// The role of a called model whose message says `user`: a judge of the conversation is not a user.
-fn role_of(purpose: &str) -> &'static str {
-    match Purpose::is_of_conversation_judge(purpose) {
-        true => "annotator",
-        false => "user",
+/// The role in figures, where a judge of the conversation is a judge.
+fn name(role: CallRole) -> &'static str {
+    match role {
+        CallRole::Generator => "generator",
+        CallRole::User => "user",
+        CallRole::Sut => "sut",
+        CallRole::Tool => "tool",
+        CallRole::Annotator | CallRole::ConversationJudge => "annotator",
+        CallRole::Probe => "probe",
     }
 }
 
@@ -199,7 +128,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn push(&mut self, call: &Call<'_>) {
+    pub(super) fn push(&mut self, call: &CountedCall<'_>) {
         let Some((counts, latencies)) = self.model(call.role, call.model) else {
             return;
         };
@@ -285,7 +214,7 @@ mod tests {
         for line in lines {
             let line = Line::parse(line.as_bytes()).unwrap();
             let event = line.event().unwrap().unwrap();
-            if let Some(call) = Call::of(&event, line.sut.as_deref().unwrap_or_default()) {
+            if let Some(call) = CountedCall::of(&event, line.sut.as_deref().unwrap_or_default()) {
                 calls.push(&call);
             }
         }

@@ -17,7 +17,7 @@ pub use over_time::{Bucket, OverTime};
 pub use used::Used;
 
 use crate::Line;
-use calls::{Call, Calls};
+use calls::{Calls, CountedCall};
 use over_time::OverTimeBuilder;
 
 /// The number of types of events, and of causes of retries, that are counted separately; the rest are counted together.
@@ -109,7 +109,7 @@ impl CallTotals {
     /// Counts an event of the system under test `sut`, which is empty where the line names none.
     pub fn push(&mut self, event: &EventBody, sut: &str) {
         self.attempts(event);
-        if let Some(call) = Call::of(event, sut) {
+        if let Some(call) = CountedCall::of(event, sut) {
             self.calls.push(&call);
         }
     }
@@ -196,7 +196,7 @@ impl StatsBuilder {
             return;
         };
         self.totals.attempts(&event);
-        if let Some(call) = Call::of(&event, line.sut.as_deref().unwrap_or_default()) {
+        if let Some(call) = CountedCall::of(&event, line.sut.as_deref().unwrap_or_default()) {
             self.totals.calls.push(&call);
             self.over_time.push(time, &call);
         }

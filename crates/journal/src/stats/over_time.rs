@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{
     Used,
-    calls::{Call, Ending},
+    calls::{CountedCall, Ending},
 };
 
 /// The possible widths of a bucket, in seconds: each is a multiple of the previous one.
@@ -46,7 +46,7 @@ impl Bucket {
         self.used.add(&other.used);
     }
 
-    fn push(&mut self, call: &Call<'_>) {
+    fn push(&mut self, call: &CountedCall<'_>) {
         match call.ending {
             Ending::Fetched => self.fetched += 1,
             Ending::Cached => self.cached += 1,
@@ -79,7 +79,7 @@ impl Default for OverTimeBuilder {
 impl OverTimeBuilder {
     /// Counts a call that ended at `time`. A call without a time counts with the previous call; a call that is earlier
     /// than the first counts with the first.
-    pub(super) fn push(&mut self, time: Option<Timestamp>, call: &Call<'_>) {
+    pub(super) fn push(&mut self, time: Option<Timestamp>, call: &CountedCall<'_>) {
         self.start = self.start.or(time);
         self.last = time.or(self.last);
         let after = match (self.start, self.last) {
@@ -141,7 +141,7 @@ mod tests {
     fn over_time(times: impl IntoIterator<Item = String>) -> OverTime {
         let mut builder = OverTimeBuilder::default();
         let event = EventBody::FetchedSutResponse(SutReply::default());
-        let call = Call::of(&event, "").unwrap();
+        let call = CountedCall::of(&event, "").unwrap();
         for time in times {
             builder.push(time.parse().ok(), &call);
         }

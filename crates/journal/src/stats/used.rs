@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::calls::{Call, Ending};
+use super::calls::{CountedCall, Ending};
 
 /// Usage and cost of calls. An unknown value is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -21,7 +21,7 @@ pub struct Used {
 
 impl Used {
     /// Adds the usage of a call.
-    pub(super) fn push(&mut self, call: &Call<'_>) {
+    pub(super) fn push(&mut self, call: &CountedCall<'_>) {
         match call.spend {
             Some(spend) => self.add(&Self {
                 input_tokens: Some(spend.input_tokens),

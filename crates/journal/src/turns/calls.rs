@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use schema::{
-    Event, EventBody, ItemKey,
+    Event, EventBody, ItemKey, JsonText,
     event::{QueuingItem, TranslatedSutReply},
 };
 
-use super::sum::Sum;
-use crate::is_blank;
+use super::sum::{RawExchange, Sum};
+use crate::{is_blank, shared_messages::LastRequests};
 
 /// The calls of an item that has not ended.
 #[derive(Debug, Default)]
@@ -19,7 +19,10 @@ pub(super) struct Calls {
     /// The replies of the SUT.
     said: Vec<Arc<str>>,
     judges: Vec<Judge>,
-    summarised: bool,
+    requests: LastRequests,
+    /// Whether the calls of the SUT are summed up: no more follow.
+    sut_is_summarised: bool,
+    judges_are_summarised: bool,
 }
 
 /// The calls to one annotator.
@@ -35,7 +38,7 @@ struct Judge {
 
 /// What an event means for responses that are held back.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Release {
+enum Release {
     /// They are turns: the item continues, so a judge that has answered is called again.
     AsTurns,
     /// They are the only responses: the judge has finished with the item.
@@ -53,7 +56,26 @@ impl Calls {
     }
 
     /// The events to pass on instead of `event`.
-    pub(super) fn take(&mut self, event: Event) -> (Vec<Event>, Option<Event>) {
+    pub(super) fn take(&mut self, event: Event) -> Vec<Event> {
+        let before = match follows_conversation(&event.body) {
+            true => self.summarise_sut(event.item.as_ref()),
+            false => Vec::new(),
+        };
+        let (released, event) = self.rename(event);
+        self.with_new_messages(before.into_iter().chain(released).chain(event))
+    }
+
+    /// `events` as they are recorded: without the messages that they share with the call before.
+    fn with_new_messages(&mut self, events: impl Iterator<Item = Event>) -> Vec<Event> {
+        let mut events: Vec<Event> = events.collect();
+        for event in &mut events {
+            self.requests.leave_out(&mut event.body);
+        }
+        events
+    }
+
+    /// Counts `event`. Returns held-back events, and the event under the name that it has in the journal.
+    fn rename(&mut self, event: Event) -> (Vec<Event>, Option<Event>) {
         match &event.body {
             // The summary covers the last attempt only.
             EventBody::RetryingItem(_) => {
@@ -62,11 +84,13 @@ impl Calls {
                 (self.release(Release::AsTurns), Some(event))
             }
             EventBody::FetchedSutResponse(reply) => {
-                self.sut.add(true, reply.run_time);
+                let exchange = exchange(&reply.request, &reply.response);
+                self.sut.add_fetched(reply.run_time, exchange);
                 (self.release(Release::AsTurns), Some(self.renamed(event)))
             }
-            EventBody::UsingCachedSutResponse(_) => {
-                self.sut.add(false, None);
+            EventBody::UsingCachedSutResponse(reply) => {
+                let exchange = exchange(&reply.request, &reply.response);
+                self.sut.add_cached(exchange);
                 (self.release(Release::AsTurns), Some(self.renamed(event)))
             }
             EventBody::TranslatedSutResponse(said) => {
@@ -78,15 +102,17 @@ impl Calls {
             }
             EventBody::FetchedAnnotatorResponse(reply) => {
                 let (annotator, run_time) = (Arc::clone(&reply.annotator), reply.run_time);
-                self.judge(annotator, event, |sum| sum.add(true, run_time))
+                let exchange = exchange(&reply.request, &reply.response);
+                self.judge(annotator, event, |sum| sum.add_fetched(run_time, exchange))
             }
             EventBody::UsingCachedAnnotatorResponse(reply) => {
                 let annotator = Arc::clone(&reply.annotator);
-                self.judge(annotator, event, |sum| sum.add(false, None))
+                let exchange = exchange(&reply.annotator_request, &reply.response);
+                self.judge(annotator, event, |sum| sum.add_cached(exchange))
             }
             EventBody::MeasuredItemQuality(_) => {
                 let mut before = self.release(Release::AsResponses);
-                before.extend(self.summarise(event.item.as_ref(), true));
+                before.extend(self.summarise_judges(event.item.as_ref()));
                 (before, Some(event))
             }
             body => (self.release(release_after(body)), Some(event)),
@@ -129,7 +155,7 @@ impl Calls {
     }
 
     /// The held-back events that are passed on now.
-    pub(super) fn release(&mut self, release: Release) -> Vec<Event> {
+    fn release(&mut self, release: Release) -> Vec<Event> {
         if release == Release::Hold {
             return Vec::new();
         }
@@ -146,6 +172,12 @@ impl Calls {
         held.collect()
     }
 
+    /// The held-back events of an item without an end.
+    pub(super) fn release_all(mut self) -> Vec<Event> {
+        let held = self.release(Release::AsResponses);
+        self.with_new_messages(held.into_iter())
+    }
+
     /// The last events of the item before `ended`.
     pub(super) fn end(mut self, ended: &Event) -> Vec<Event> {
         let mut events = self.release(Release::AsResponses);
@@ -154,33 +186,65 @@ impl Calls {
             EventBody::ItemFailed(failed) => failed.sut_response == Some(true),
             _ => true,
         };
-        events.extend(self.summarise(ended.item.as_ref(), answered));
-        events
+        if answered {
+            events.extend(self.summarise_sut(ended.item.as_ref()));
+        }
+        events.extend(self.summarise_judges(ended.item.as_ref()));
+        self.with_new_messages(events.into_iter())
     }
 
-    /// One summary event for each kind of call that occurred several times.
-    fn summarise(&mut self, item: Option<&Arc<ItemKey>>, answered: bool) -> Vec<Event> {
-        let mut events = Vec::new();
-        if std::mem::replace(&mut self.summarised, true) {
+    /// The summaries of the conversation, unless it has one reply only, or they were returned before.
+    fn summarise_sut(&mut self, item: Option<&Arc<ItemKey>>) -> Vec<Event> {
+        if self.one_reply || std::mem::replace(&mut self.sut_is_summarised, true) {
             return Vec::new();
         }
-        if answered && !self.one_reply && self.sut.replies > 0 {
-            events.push(self.sut.of_sut());
-        }
-        if answered && !self.said.is_empty() {
+        let reply = (self.sut.replies > 0).then(|| self.sut.of_sut());
+        let said = (!self.said.is_empty()).then(|| {
             let said = self.said.iter().map(|text| &**text);
             let said: Vec<&str> = said.filter(|text| !is_blank(text)).collect();
-            events.push(EventBody::TranslatedSutResponse(TranslatedSutReply {
+            EventBody::TranslatedSutResponse(TranslatedSutReply {
                 response_text: Some(said.join("\n\n").into()),
                 turns: Some(self.said.len() as u64),
                 ..TranslatedSutReply::default()
-            }));
+            })
+        });
+        let both = reply.into_iter().chain(said);
+        both.map(|body| summary(body, item)).collect()
+    }
+
+    /// The summaries of the judges that were called more than once, unless they were returned before.
+    fn summarise_judges(&mut self, item: Option<&Arc<ItemKey>>) -> Vec<Event> {
+        if std::mem::replace(&mut self.judges_are_summarised, true) {
+            return Vec::new();
         }
-        for judge in self.judges.iter().filter(|judge| !judge.is_plain) {
-            events.push(judge.sum.of_judge(&judge.annotator));
-        }
-        let event = |body| Event::new(body).by("ItemTurns", "summarise").item(item);
-        events.into_iter().map(event).collect()
+        let judges = self.judges.iter().filter(|judge| !judge.is_plain);
+        let bodies = judges.map(|judge| judge.sum.of_judge(&judge.annotator));
+        bodies.map(|body| summary(body, item)).collect()
+    }
+}
+
+fn summary(body: EventBody, item: Option<&Arc<ItemKey>>) -> Event {
+    Event::new(body).by("ItemTurns", "summarise").item(item)
+}
+
+fn exchange(request: &Option<JsonText>, response: &Option<JsonText>) -> RawExchange {
+    RawExchange {
+        request: request.clone(),
+        response: response.clone(),
+    }
+}
+
+/// Whether the conversation of the item is complete before `body`.
+fn follows_conversation(body: &EventBody) -> bool {
+    match body {
+        EventBody::ConversationFinished(finished) => finished.error.is_none(),
+        EventBody::FetchedAnnotatorResponse(_)
+        | EventBody::UsingCachedAnnotatorResponse(_)
+        | EventBody::AnnotatorException(_)
+        | EventBody::TranslatedAnnotation(_)
+        | EventBody::MergedAnnotation(_)
+        | EventBody::MeasuredItemQuality(_) => true,
+        _ => false,
     }
 }
 

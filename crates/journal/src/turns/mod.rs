@@ -1,8 +1,8 @@
-//! Several calls within one item: each is recorded as a `... turn` message, and the item's end summarises them.
+//! Several calls within one item: each is recorded as a `... turn` message, and one message sums them up.
 //!
 //! Scripts for ModelBench's journals expect one response of the SUT for each item, one translation of it, and one response of
-//! each annotator. So the calls of a conversation, and the calls of a judge that is called more than once, have other names, and
-//! one message of each kind is written when the item ends.
+//! each annotator. So the calls of a conversation, and the calls of a judge that is called more than once, have other names. One message
+//! of each kind sums them up: of the conversation before a judge is called, of the judges when the item ends.
 
 mod calls;
 mod sum;
@@ -16,7 +16,7 @@ use std::{
 
 use schema::{Event, EventBody, ItemKey, Journal};
 
-use self::calls::{Calls, Release};
+use self::calls::Calls;
 
 /// A journal that names the calls of an item by their number, and passes all events on to another journal.
 ///
@@ -25,8 +25,11 @@ use self::calls::{Calls, Release};
 #[derive(Debug, Default)]
 pub struct ItemTurns<J> {
     inner: J,
-    items: Mutex<HashMap<Arc<ItemKey>, Calls>>,
+    items: Mutex<HashMap<Arc<ItemKey>, OpenItem>>,
 }
+
+/// The calls of an item; `None` after its end.
+type OpenItem = Arc<Mutex<Option<Calls>>>;
 
 impl<J> ItemTurns<J> {
     /// A journal that passes its events on to `inner`.
@@ -42,17 +45,25 @@ impl<J> ItemTurns<J> {
         &self.inner
     }
 
-    fn items(&self) -> MutexGuard<'_, HashMap<Arc<ItemKey>, Calls>> {
-        self.items.lock().unwrap_or_else(PoisonError::into_inner)
+    fn items(&self) -> MutexGuard<'_, HashMap<Arc<ItemKey>, OpenItem>> {
+        lock(&self.items)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<J: Journal> ItemTurns<J> {
     /// Passes on the held-back events: no more events will follow.
     pub fn release(&self) {
         let left = std::mem::take(&mut *self.items());
-        for mut calls in left.into_values() {
-            for event in calls.release(Release::AsResponses) {
+        for open in left.into_values() {
+            for event in lock(&open)
+                .take()
+                .map(Calls::release_all)
+                .unwrap_or_default()
+            {
                 self.inner.record(event);
             }
         }
@@ -61,30 +72,38 @@ impl<J: Journal> ItemTurns<J> {
 
 impl<J: Journal> Journal for ItemTurns<J> {
     fn record(&self, event: Event) {
-        let Some(item) = event.item.clone() else {
+        let open = match &event.item {
+            None => None,
+            Some(item) => match &event.body {
+                EventBody::QueuingItem(queued) => {
+                    let open = OpenItem::new(Mutex::new(Some(Calls::begin(queued))));
+                    self.items().insert(Arc::clone(item), open);
+                    None
+                }
+                EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => self.items().remove(item),
+                _ => self.items().get(item).cloned(),
+            },
+        };
+        let Some(open) = open else {
             return self.inner.record(event);
         };
-        // Recording may wait for the disk, and other threads must not wait for it meanwhile.
-        let (before, event) = {
-            let mut items = self.items();
-            match &event.body {
-                EventBody::QueuingItem(queued) => {
-                    items.insert(item, Calls::begin(queued));
-                    (Vec::new(), Some(event))
-                }
-                EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => {
-                    let before = items.remove(&item).map(|calls| calls.end(&event));
-                    (before.unwrap_or_default(), Some(event))
-                }
-                _ => match items.get_mut(&item) {
-                    Some(calls) => calls.take(event),
-                    None => (Vec::new(), Some(event)),
-                },
+        // Recording may wait for the disk. Other items do not wait for it meanwhile; the events of this one stay in their order, for a call
+        // leaves out what the one before it has.
+        let mut open = lock(&open);
+        let events = match (&event.body, &mut *open) {
+            (EventBody::ItemFinished(_) | EventBody::ItemFailed(_), _) => {
+                let mut events = open
+                    .take()
+                    .map(|calls| calls.end(&event))
+                    .unwrap_or_default();
+                events.push(event);
+                events
             }
+            (_, Some(calls)) => calls.take(event),
+            (_, None) => vec![event],
         };
-        before
+        events
             .into_iter()
-            .chain(event)
             .for_each(|event| self.inner.record(event));
     }
 }

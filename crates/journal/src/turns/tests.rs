@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use schema::{
-    EventKind,
+    EventKind, JsonText,
     event::{
         AnnotatorReply, CachedAnnotatorReply, FailedAttempt, ItemFailed, ItemFinished,
         JudgeAbstained, MeasuredItemQuality, MergedAnnotation, QueuingItem, SutException, SutReply,
@@ -65,7 +65,10 @@ fn fetched(seconds: f64) -> EventBody {
 }
 
 fn cached() -> EventBody {
-    EventBody::UsingCachedSutResponse(SutReply::default())
+    EventBody::UsingCachedSutResponse(SutReply {
+        response: Some(JsonText::of("cached")),
+        ..SutReply::default()
+    })
 }
 
 fn said(text: &str) -> EventBody {
@@ -127,20 +130,20 @@ fn calls_of_a_conversation_are_turns_and_summed_up() {
             EventKind::TranslatedSutTurn,
             EventKind::UsingCachedSutTurn,
             EventKind::TranslatedSutTurn,
-            EventKind::FetchedAnnotatorResponse,
-            EventKind::TranslatedAnnotation,
             EventKind::FetchedSutResponse,
             EventKind::TranslatedSutResponse,
+            EventKind::FetchedAnnotatorResponse,
+            EventKind::TranslatedAnnotation,
             EventKind::MeasuredItemQuality,
             EventKind::ItemFinished,
         ]
     );
-    let summary = &events[7];
+    let summary = &events[5];
     assert_eq!(summary["run_time"], 0.25);
     assert_eq!(summary["turns"], 2);
     assert_eq!(summary["prompt_id"], "p");
-    assert!(summary["request"].is_null() && summary["response"].is_null());
-    assert_eq!(events[8]["response_text"], "a");
+    assert_eq!(summary["response"], "cached");
+    assert_eq!(events[6]["response_text"], "a");
 }
 
 #[test]
@@ -233,27 +236,32 @@ fn a_judge_that_decides_before_the_item_ends_is_not_doubled() {
 fn cached_turns_alone_are_a_cached_response() {
     let from_cache = EventBody::UsingCachedAnnotatorResponse(CachedAnnotatorReply {
         annotator: "j".into(),
+        annotator_request: Some(JsonText::new(r#"{"messages":["again"]}"#).unwrap()),
         ..CachedAnnotatorReply::default()
     });
     let events = written(vec![
         queued(),
         cached(),
-        from_cache.clone(),
         cached(),
+        from_cache.clone(),
         from_cache,
         finished(),
     ]);
-    let last: Vec<EventKind> = kinds(&events).into_iter().rev().take(3).collect();
     assert_eq!(
-        last,
+        kinds(&events),
         [
-            EventKind::ItemFinished,
-            EventKind::UsingCachedAnnotatorResponse,
+            EventKind::QueuingItem,
+            EventKind::UsingCachedSutTurn,
+            EventKind::UsingCachedSutTurn,
             EventKind::UsingCachedSutResponse,
+            EventKind::UsingCachedAnnotatorTurn,
+            EventKind::UsingCachedAnnotatorTurn,
+            EventKind::UsingCachedAnnotatorResponse,
+            EventKind::ItemFinished,
         ]
     );
-    assert!(events[5].get("run_time").is_none());
-    assert!(events[6]["annotator_request"].is_null());
+    assert!(events[3].get("run_time").is_none());
+    assert_eq!(events[6]["annotator_request"]["messages"][0], "again");
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
             request: Some(sent),
             response: Some(received),
             spend: Some(reply.spend()),
-            turns: None,
+            ..AnnotatorReply::default()
         }),
         Purpose::Judge => EventBody::UsingCachedAnnotatorResponse(CachedAnnotatorReply {
             annotator: model.shared(),
@@ -51,7 +51,7 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
             response: Some(received),
             spend: Some(reply.spend()),
             original_run_time,
-            turns: None,
+            ..CachedAnnotatorReply::default()
         }),
         purpose => {
             let reply = ModelReply {
@@ -61,6 +61,7 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
                 turn: nonzero(context.turn),
                 run_time,
                 request: sent,
+                shared: None,
                 response: received,
                 spend: reply.spend(),
                 original_run_time,

@@ -120,9 +120,9 @@ impl ReplyOrigins {
     /// The origin of the reply to a call. `None` if the call failed, or is not one to the target or a judge.
     pub(super) fn of_call(by: Asked, call: &Exchange<'_>) -> Option<Self> {
         match by {
-            Asked::Target | Asked::Judge if call.exception.is_none() => Some(Self {
-                fetched: !call.cached,
-                cached: call.cached,
+            Asked::Target | Asked::Judge if !call.has_failed() => Some(Self {
+                fetched: !call.is_cached(),
+                cached: call.is_cached(),
             }),
             _ => None,
         }

@@ -49,7 +49,7 @@ impl ReportedTarget {
         }
         match call {
             Some((Asked::Target, call)) => self.add_call(call, run),
-            Some((Asked::Judge, call)) if call.exception.is_none() => self.add_judge(call),
+            Some((Asked::Judge, call)) if !call.has_failed() => self.add_judge(call),
             _ => {}
         }
     }
@@ -64,7 +64,7 @@ impl ReportedTarget {
             };
         }
         // For a failed call the journal has no request.
-        if !self.has_settings && call.exception.is_none() {
+        if !self.has_settings && !call.has_failed() {
             self.settings = call.settings();
             self.has_settings = true;
         }
@@ -72,7 +72,7 @@ impl ReportedTarget {
 
     fn add_judge(&mut self, call: &Exchange<'_>) {
         self.was_judged = true;
-        if !self.judges.iter().any(|judge| judge.id == call.model) {
+        if !self.judges.iter().any(|judge| judge.id == call.model()) {
             self.judges.push(judge(call));
         }
     }
@@ -113,7 +113,7 @@ fn judge(call: &Exchange<'_>) -> Judge {
         (message.role, template(text))
     });
     Judge {
-        id: call.model.to_owned(),
+        id: call.model().to_owned(),
         model: call.requested_model().unwrap_or_default(),
         source: None,
         settings: call.settings(),

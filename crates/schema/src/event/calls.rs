@@ -8,6 +8,16 @@ use serde_json::Value;
 
 use crate::{JsonText, Spend};
 
+/// Messages that a request shares with the item's previous call of that model, and that its line leaves out. A journal's reader puts them
+/// back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SharedMessages {
+    /// Their number, from 1. They are the first ones of the request.
+    pub messages: u64,
+    /// SHA-256 of their JSON as it is in the request, with the commas between them.
+    pub sha256: String,
+}
+
 /// A reply of the system under test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SutReply {
@@ -22,6 +32,9 @@ pub struct SutReply {
     pub run_time: Option<f64>,
     /// The request body.
     pub request: Option<JsonText>,
+    /// The first messages of the request that are left out. Absent: none are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedMessages>,
     /// The response body.
     pub response: Option<JsonText>,
     /// What the call used and cost.
@@ -35,8 +48,7 @@ pub struct SutReply {
     /// test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Cow<'static, str>>,
-    /// The number of replies that the event sums up; `request` and `response` are then null. Absent: it is one
-    /// reply.
+    /// The number of replies that the event sums up; `request` and `response` are then those of the last one. Absent: it is one reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
 }
@@ -51,13 +63,15 @@ pub struct AnnotatorReply {
     pub run_time: Option<f64>,
     /// The request body.
     pub request: Option<JsonText>,
+    /// The first messages of the request that are left out. Absent: none are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedMessages>,
     /// The response body.
     pub response: Option<JsonText>,
     /// What the call used and cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
-    /// The number of replies that the event sums up; `request` and `response` are then null. Absent: it is one
-    /// reply.
+    /// The number of replies that the event sums up; `request` and `response` are then those of the last one. Absent: it is one reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
 }
@@ -69,6 +83,9 @@ pub struct CachedAnnotatorReply {
     pub annotator: Arc<str>,
     /// The request body.
     pub annotator_request: Option<JsonText>,
+    /// The first messages of the request that are left out. Absent: none are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedMessages>,
     /// The response body.
     pub response: Option<JsonText>,
     /// What the call used and cost.
@@ -77,8 +94,8 @@ pub struct CachedAnnotatorReply {
     /// Seconds that the reply took when it was fetched. Absent: unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_run_time: Option<f64>,
-    /// The number of replies that the event sums up; `annotator_request` and `response` are then null. Absent:
-    /// it is one reply.
+    /// The number of replies that the event sums up; `annotator_request` and `response` are then those of the last one. Absent: it is one
+    /// reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
 }
@@ -100,6 +117,9 @@ pub struct ModelReply {
     pub run_time: Option<f64>,
     /// The request body.
     pub request: JsonText,
+    /// The first messages of the request that are left out. Absent: none are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedMessages>,
     /// The response body.
     pub response: JsonText,
     /// What the call used and cost.

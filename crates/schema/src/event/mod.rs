@@ -32,7 +32,7 @@ use serde::{Serialize, Serializer};
 pub use calls::{
     AnnotatorException, AnnotatorReply, CachedAnnotatorReply, CallNotMade, CircuitBreakerClosed,
     CircuitBreakerOpened, Exception, FailedAttempt, LimiterChanged, ModelException, ModelReply,
-    RequestFormChanged, SutException, SutReply,
+    RequestFormChanged, SharedMessages, SutException, SutReply,
 };
 pub use items::{
     AnnotationException, CaseFailed, ConversationFinished, ItemFailed, ItemFinished,
