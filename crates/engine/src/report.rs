@@ -8,8 +8,8 @@ use std::{
 };
 
 use schema::{
-    Grades, IncompleteReplies, ModelId, Phase, PhaseCost, ReasoningReplies, Summary, TargetBasis,
-    statistics::Statistics, without_attempts,
+    Finding, Grades, IncompleteReplies, ModelId, Phase, PhaseCost, ReasoningReplies, Summary,
+    TargetBasis, statistics::Statistics, without_attempts,
 };
 use serde::Serialize;
 
@@ -126,9 +126,6 @@ pub struct BenchmarkReport {
     pub results_outdated: bool,
     /// The content of `grades.json`, if it was written.
     pub grades: Option<Grades>,
-    /// For each reference system of the standards that grades compare with, the number of turns it was simulated with, where the standards
-    /// give it.
-    pub reference_turns: BTreeMap<String, u64>,
     /// How many conversations of each target hold empty or cut-off replies. Covers the targets of this run and, if scores were summarised,
     /// all targets in the tree. A target whose conversations are missing or unreadable is left out.
     pub replies: Vec<IncompleteReplies>,
@@ -136,12 +133,12 @@ pub struct BenchmarkReport {
     pub reasoning: Vec<ReasoningReplies>,
     /// What the results of the same targets rest on: the age of the replies, and models that are assumed to be free.
     pub basis: Vec<TargetBasis>,
+    /// What limits the conclusions from the results, after a run that summarised or judged; the worst first.
+    pub findings: Vec<Finding>,
     /// Files of targets that still hold the rows of an earlier run.
     pub kept: Vec<KeptRows>,
     /// Problems of earlier runs' scores that were summarised: one sentence for each kind of row and file.
     pub odd_scores: Vec<String>,
-    /// Problems of people's labels, or of how the labelled rows were drawn.
-    pub label_warnings: Vec<String>,
     /// Metrics that have no scenarios and got none, because `scenarios.json` is the user's own.
     pub without_scenarios: Vec<String>,
     /// Files that this run replaced and cannot produce again. It kept copies.

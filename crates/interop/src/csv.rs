@@ -77,7 +77,7 @@ const CONVERSATIONS: [&str; 26] = [
     "user_realism",
 ];
 
-const SUMMARY: [&str; 23] = [
+const SUMMARY: [&str; 24] = [
     "benchmark",
     "target",
     "model",
@@ -101,6 +101,7 @@ const SUMMARY: [&str; 23] = [
     "corrected_rate",
     "corrected_lower_95",
     "corrected_upper_95",
+    "findings",
 ];
 
 const DIFFERENCES: [&str; 7] = [
@@ -425,13 +426,15 @@ fn summary<'a>(
     count: &Count,
     rate: Option<&RateStatistics>,
     people: &str,
-) -> [Cow<'a, str>; 23] {
+) -> [Cow<'a, str>; 24] {
     let of_people = run
         .statistics
         .as_ref()
         .and_then(|of| of.judge.as_ref()?.people.as_ref());
     let of_people = of_people.and_then(|of| of.scopes.iter().find(|scope| scope.scope == people));
     let corrected = of_people.map(|of| &of.corrected);
+    let findings = run.findings.iter().map(|finding| finding.text.as_str());
+    let findings = findings.collect::<Vec<_>>().join("; ");
     [
         text(&run.folder),
         text(run.target.id.as_str()),
@@ -456,6 +459,7 @@ fn summary<'a>(
         known(corrected.and_then(|corrected| corrected.estimate)),
         known(corrected.and_then(|corrected| corrected.lower)),
         known(corrected.and_then(|corrected| corrected.upper)),
+        guarded(&findings).into_owned().into(),
     ]
 }
 

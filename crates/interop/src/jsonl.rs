@@ -149,6 +149,7 @@ fn run_line(run: &Run) -> Value {
             of_target,
         }),
         "safety_rates": run.safety_rates,
+        "findings": run.findings,
     })
 }
 

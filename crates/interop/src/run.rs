@@ -4,8 +4,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use schema::{
-    Benchmark, Conversation, Extra, HumanLabel, MetricType, Scenario, Score, TargetRef, Tool,
-    Usage,
+    Benchmark, Conversation, Extra, Finding, HumanLabel, MetricType, Scenario, Score, TargetRef,
+    Tool, Usage,
     safety::results::SafetyRates,
     statistics::{RateStatistics, TargetStatistics},
 };
@@ -72,6 +72,8 @@ pub struct Run {
     pub unlisted: Vec<(String, u64)>,
     /// The labels of people on its rows. Labels of other rows are ignored.
     pub labels: Vec<HumanLabel>,
+    /// What limits the conclusions from its results, the worst first.
+    pub findings: Vec<Finding>,
     /// For a safety evaluation: its result file.
     pub file: Option<PathBuf>,
     /// The names of implementations, their versions and the hashes of their prompts, by phase.
@@ -115,6 +117,7 @@ impl Run {
             safety_rates: None,
             unlisted: Vec::new(),
             labels: Vec::new(),
+            findings: Vec::new(),
             file: None,
             fingerprints: Extra::new(),
         }

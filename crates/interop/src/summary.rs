@@ -10,7 +10,7 @@ use std::{
 };
 
 use schema::{
-    MetricType,
+    FindingSeverity, MetricType,
     safety::results::{SafetyRate, SafetyRates},
     statistics::{CorrectedDifference, JudgeAgainstPeople, RateStatistics, Statistics},
     text::{counted, percent, signed, spell_bidi},
@@ -184,6 +184,16 @@ impl Target {
             "{}{failed}{called}.\n",
             counted(self.tally.conversations, "conversation", "conversations")
         );
+        for finding in &run.findings {
+            let label = match finding.severity {
+                FindingSeverity::Warning => "**Warning:** ",
+                FindingSeverity::Note => "",
+            };
+            let _ = writeln!(text, "- {label}{}", escaped_whole(&finding.text));
+        }
+        if !run.findings.is_empty() {
+            text.push('\n');
+        }
         text.push_str(&self.rates());
         if let Some(rates) = &run.safety_rates {
             text.push_str(&safety_rates(rates));
@@ -442,12 +452,21 @@ fn named(id: &str, name: &str) -> String {
     }
 }
 
-/// Text for one cell of a table in Markdown, with direction marks written as escapes.
+/// Text for one cell of a table in Markdown, with direction marks written as escapes, shortened.
 fn escaped(text: &str) -> String {
+    escaped_to(text, SHOWN)
+}
+
+/// Text in Markdown, with direction marks written as escapes.
+fn escaped_whole(text: &str) -> String {
+    escaped_to(text, usize::MAX)
+}
+
+fn escaped_to(text: &str, most: usize) -> String {
     let mut out = String::new();
     for (shown, c) in spell_bidi(text.trim()).chars().enumerate() {
         match c {
-            _ if shown >= SHOWN => {
+            _ if shown >= most => {
                 out.push('…');
                 break;
             }

@@ -23,7 +23,7 @@ impl Node {
     /// # Errors
     /// When the text is not TOML.
     pub fn toml(text: &str) -> Result<Self, TomlError> {
-        let source = Source {
+        let source = TomlText {
             lines: LineIndex::new(text.as_bytes(), SourceLocation::START),
         };
         let root = DeTable::parse(text).map_err(|error| TomlError {
@@ -37,11 +37,11 @@ impl Node {
     }
 }
 
-struct Source<'t> {
+struct TomlText<'t> {
     lines: LineIndex<'t>,
 }
 
-impl Source<'_> {
+impl TomlText<'_> {
     fn entries(&self, table: DeTable<'_>) -> Vec<(Key, Node)> {
         let entry = |(key, value): (Spanned<toml::de::DeString<'_>>, Spanned<DeValue<'_>>)| {
             let key = Key {

@@ -11,18 +11,20 @@ use aggregator::statistics::{
     corrected_difference, corrected_differences,
 };
 use schema::{
-    Benchmark, ModelId,
+    Benchmark, Finding, FindingKind, ModelId,
     statistics::{Comparison, CorrectedDifference, JudgeAgainstPeople, Statistics},
 };
 use store::{
-    BenchmarkDir, Layout, RunError, baseline_differences, baseline_of, people_statistics,
-    read_benchmark, read_scenario_index, read_statistics, scored_targets,
+    BenchmarkDir, Layout, RunError, baseline_differences, baseline_of,
+    findings::{FindingSources, against_findings, benchmark_findings},
+    people_statistics,
+    provenance::target_bases,
+    read_benchmark, read_scenario_index, read_statistics, scored_targets, set_people,
 };
 
-pub use self::turns::UnlikeTurns;
 use self::{
     exported::{Exported, is_export},
-    measured::{Measured, measured, unlike_judges},
+    measured::{Measured, measured},
 };
 
 /// The options of a comparison.
@@ -46,10 +48,8 @@ pub struct Compared {
     /// The differences of the corrected rates, for pairs with both: of targets of one tree, or of each target here (`a`) and in the other
     /// tree (`b`).
     pub corrected_differences: Vec<CorrectedDifference>,
-    /// Targets whose conversations seem to have a different number of turns in the other tree.
-    pub unlike_turns: Vec<UnlikeTurns>,
-    /// Targets that had a different judge in the other tree, if the records of both trees name the judge: one sentence each.
-    pub unlike_judges: Vec<String>,
+    /// What limits the comparisons, the worst first.
+    pub findings: Vec<Finding>,
 }
 
 /// Compares each pair of targets, or each target here and in the other tree.
@@ -75,7 +75,7 @@ pub fn compare(
         }
     };
     here.check_same(&there)?;
-    here.each_beside(&there, &options.targets)
+    here.each_beside(&there, &path.display().to_string(), &options.targets)
 }
 
 /// The layout and the name of the benchmark in the folder `path`.
@@ -136,9 +136,9 @@ impl Other {
     }
 
     /// As [`Tree::people`]. An export has no labels.
-    fn people(&self, rows: TargetRows) -> Result<Vec<(ModelId, JudgeAgainstPeople)>, RunError> {
+    fn people(&self, rows: &[TargetRows]) -> Result<Vec<(ModelId, JudgeAgainstPeople)>, RunError> {
         match self {
-            Self::Tree(tree) => tree.people(&[rows]),
+            Self::Tree(tree) => tree.people(rows),
             Self::Export(_) => Ok(Vec::new()),
         }
     }
@@ -156,7 +156,8 @@ impl Tree {
     }
 
     fn rows(&self, target: &ModelId) -> Result<TargetRows, RunError> {
-        let facts = self.dir.score_facts(&self.benchmark, target)?;
+        // Scores alone are enough: missing or unreadable conversations are not an error here.
+        let facts = self.dir.facts(&self.benchmark, target)?;
         Ok(facts.rows.clone())
     }
 
@@ -183,7 +184,7 @@ impl Tree {
         let mut people = Vec::new();
         for rows in targets {
             let found = people_statistics(&self.dir, rows, &self.index)?;
-            people.extend(found.people.map(|found| (rows.target().clone(), found)));
+            people.extend(found.map(|found| (rows.target().clone(), found)));
         }
         Ok(people)
     }
@@ -224,17 +225,46 @@ impl Tree {
             }
         }
         let people = self.people(&rows)?;
+        let findings = self.findings(&rows, &people);
         let of_targets = people.iter().map(|(target, people)| (target, people));
         Ok(Compared {
             comparisons: corrected_comparisons(&pairs),
             corrected_differences: corrected_differences(of_targets),
             people,
-            unlike_turns: Vec::new(),
-            unlike_judges: Vec::new(),
+            findings,
         })
     }
 
-    fn each_beside(&self, other: &Other, chosen: &[ModelId]) -> Result<Compared, RunError> {
+    /// What limits the results of these rows.
+    fn findings(
+        &self,
+        rows: &[TargetRows],
+        people: &[(ModelId, JudgeAgainstPeople)],
+    ) -> Vec<Finding> {
+        let hazards = self.benchmark.scored_hazards();
+        let statistics = rows.iter().map(|rows| {
+            let mut statistics = rows.statistics(&self.index, &hazards);
+            let mut people = people.iter().filter(|(id, _)| id == rows.target());
+            let people = people.next().map(|(_, people)| people.clone());
+            set_people(&mut statistics.judge, people);
+            statistics
+        });
+        let targets: Vec<ModelId> = rows.iter().map(|rows| rows.target().clone()).collect();
+        let sources = FindingSources {
+            targets: &statistics.collect::<Vec<_>>(),
+            bases: &target_bases(&self.dir, &targets),
+            reference_turns: None,
+        };
+        benchmark_findings(&self.layout, &self.dir, sources)
+    }
+
+    /// `path`: the other tree, as the caller named it.
+    fn each_beside(
+        &self,
+        other: &Other,
+        path: &str,
+        chosen: &[ModelId],
+    ) -> Result<Compared, RunError> {
         let theirs = other.targets()?;
         let mut ours = self.targets(chosen)?;
         if chosen.is_empty() {
@@ -249,32 +279,44 @@ impl Tree {
                 listed(&theirs)
             )));
         }
-        let measured = measured(self, other, &ours);
-        let unlike_turns = turns::unlike(self, other, &measured)?;
+        let measured = measured(self, other, path, &ours);
+        let mut findings = turns::unlike(self, other, &measured)?;
+        for of in &measured {
+            findings.extend(against_findings(self.dir.name(), &of.target, &of.sides));
+        }
         let mut pairs = Vec::new();
         let mut people = Vec::new();
         let mut differences = Vec::new();
         for id in &ours {
-            let (rows, their_rows) = (self.rows(id)?, other.rows(id)?);
-            pairs.push(compare_rows(&rows, &their_rows, &self.index));
-            let own = self.people(&[rows])?;
-            let theirs = other.people(their_rows)?;
+            let (here, there) = (self.rows(id)?, other.rows(id)?);
+            pairs.push(compare_rows(&here, &there, &self.index));
+            let (here, there) = ([here], [there]);
+            let checked = self.people(&here)?;
+            findings.extend(of_one(self.findings(&here, &checked)));
+            let theirs = other.people(&there)?;
+            if let Other::Tree(tree) = other {
+                let there = of_one(tree.findings(&there, &theirs));
+                findings.extend(there.map(|finding| Finding {
+                    benchmark: path.to_owned(),
+                    advice: None,
+                    ..finding
+                }));
+            }
             let corrected = |people: &[(ModelId, JudgeAgainstPeople)]| {
-                people
-                    .first()
-                    .and_then(|(_, people)| people.corrected().cloned())
+                let people = people.first();
+                people.and_then(|(_, people)| people.corrected().cloned())
             };
-            if let Some((here, there)) = corrected(&own).zip(corrected(&theirs)) {
+            if let Some((here, there)) = corrected(&checked).zip(corrected(&theirs)) {
                 differences.extend(corrected_difference((id, &here), (id, &there)));
             }
-            people.extend(own);
+            people.extend(checked);
         }
+        let findings = joined(findings);
         Ok(Compared {
             comparisons: corrected_comparisons(&pairs),
             people,
             corrected_differences: differences,
-            unlike_turns,
-            unlike_judges: unlike_judges(&measured),
+            findings,
         })
     }
 
@@ -314,6 +356,30 @@ impl Tree {
              of the other, give the copy the folder name `{here}`, or write the same `uid` into both files"
         ))
     }
+}
+
+/// The findings, sorted, with those that say the same of several targets as one.
+fn joined(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut joined: Vec<Finding> = Vec::new();
+    for finding in findings {
+        let is_same = |known: &&mut Finding| {
+            (known.kind, &known.benchmark, &known.text)
+                == (finding.kind, &finding.benchmark, &finding.text)
+        };
+        match joined.iter_mut().find(is_same) {
+            Some(known) => known.targets.extend(finding.targets),
+            None => joined.push(finding),
+        }
+    }
+    joined.sort_by_key(|finding| (finding.severity, finding.kind));
+    joined
+}
+
+/// The findings on one target. That no record of its measurement exists is said of both trees together.
+fn of_one(findings: Vec<Finding>) -> impl Iterator<Item = Finding> {
+    let both = [FindingKind::UnknownSettings, FindingKind::EditedScores];
+    let findings = findings.into_iter();
+    findings.filter(move |finding| !both.contains(&finding.kind))
 }
 
 /// A target of `chosen` that is not among the `scored` targets of `root` is an error.

@@ -60,7 +60,7 @@ pub use ::report::html::RowsKept;
 pub use async_trait::async_trait;
 pub use baseline::{BaselineOptions, WrittenBaseline, baseline, baseline_safety};
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
-pub use compare::{CompareOptions, Compared, UnlikeTurns, compare};
+pub use compare::{CompareOptions, Compared, compare};
 pub use engine::{
     AggregatorFactory, BenchmarkContext, BenchmarkReport, Concurrency, Counts, Expected,
     FailureGroup, Forecast, JournalEnd, JournalSet, KeptReason, KeptRows, NeededMetric,

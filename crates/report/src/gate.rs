@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 
 use schema::{
-    TargetBasis,
     gate::{BetterRate, GateAnswer, GateQuantity, GateReport, GateResult},
     text::{counted, signed},
 };
 
 use crate::{
-    basis::basis_lines,
     comparisons::escaped,
+    findings::{finding_lines, finding_list},
     numbers::{UNKNOWN, dollars, interval, percent},
     table::Table,
     text::{clean, hanging},
@@ -20,9 +19,10 @@ use crate::{
 const LOWER_IS_BETTER: &str = "rates count failures: lower is better";
 
 /// The answer of the gate, and a table for each target: each rule with its answer and the numbers that it was checked against. Below each
-/// table are the reasons of the rules that did not pass, or from which rows were left out.
+/// table are the reasons of the rules that did not pass, or from which rows were left out; at the end, what limits the answers. `program`
+/// is the name of the command.
 #[must_use]
-pub fn gate_text(report: &GateReport, width: usize) -> String {
+pub fn gate_text(report: &GateReport, program: &str, width: usize) -> String {
     let mut text = format!("{}\n", clean(&heading(report)));
     if report.better == BetterRate::Lower {
         text.push_str(LOWER_IS_BETTER);
@@ -50,19 +50,17 @@ pub fn gate_text(report: &GateReport, width: usize) -> String {
                 text.push_str(&hanging(&line, "  ", "    ", width));
             }
         }
-        let basis = report.basis.iter();
-        let basis: Vec<TargetBasis> = basis
-            .filter(|of| of.target == first.target)
-            .cloned()
-            .collect();
-        text.push_str(&basis_lines(&basis, width));
+    }
+    if !report.findings.is_empty() {
+        text.push('\n');
+        text.push_str(&finding_lines(&report.findings, program, width));
     }
     text
 }
 
-/// The answers of the gate as Markdown, for a job summary: one table, with the reason of every answer.
+/// The answers of the gate as Markdown, for a job summary: one table, with the reason of every answer, and what limits the answers.
 #[must_use]
-pub fn gate_markdown(report: &GateReport) -> String {
+pub fn gate_markdown(report: &GateReport, program: &str) -> String {
     let mut text = format!("### {}\n\n", escaped(&heading(report)));
     if report.better == BetterRate::Lower {
         text.push_str(LOWER_IS_BETTER);
@@ -88,10 +86,8 @@ pub fn gate_markdown(report: &GateReport) -> String {
         );
     }
     text.push('\n');
-    for line in report.basis.iter().flat_map(TargetBasis::lines) {
-        let _ = writeln!(text, "- {}", escaped(&line));
-    }
-    if !report.basis.is_empty() {
+    text.push_str(&finding_list(&report.findings, program));
+    if !report.findings.is_empty() {
         text.push('\n');
     }
     text
@@ -178,9 +174,23 @@ pub(crate) fn found(result: &GateResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use schema::{ModelId, ReplyAges, gate::GateRate, statistics::RateStatistics};
+    use schema::{
+        Finding, FindingAdvice, FindingKind, FindingSeverity, ModelId, gate::GateRate,
+        statistics::RateStatistics,
+    };
 
     use super::*;
+
+    fn finding(severity: FindingSeverity, text: &str, advice: Option<FindingAdvice>) -> Finding {
+        Finding {
+            kind: FindingKind::OwnJudge,
+            severity,
+            benchmark: "honesty".to_owned(),
+            targets: Vec::new(),
+            text: text.to_owned(),
+            advice,
+        }
+    }
 
     fn report() -> GateReport {
         let result = |target: &str, require: &str, answer, reason: &str| GateResult {
@@ -209,16 +219,19 @@ mod tests {
             better: BetterRate::Higher,
             answer: GateAnswer::Fail,
             baseline: None,
-            basis: vec![TargetBasis {
-                target: ModelId::new("c").unwrap(),
-                version: None,
-                replies: Some(ReplyAges {
-                    replies: 240,
-                    from: "2026-11-02T10:00:00Z".to_owned(),
-                    to: "2026-11-20T10:00:00Z".to_owned(),
-                }),
-                assumed_free: vec!["c".to_owned()],
-            }],
+            basis: Vec::new(),
+            findings: vec![
+                finding(
+                    FindingSeverity::Warning,
+                    "c is judged by the same model that is tested",
+                    Some(FindingAdvice::Label),
+                ),
+                finding(
+                    FindingSeverity::Note,
+                    "target replies of c: 240, from 2026-11-02 to 2026-11-20",
+                    None,
+                ),
+            ],
             results: vec![
                 result(
                     "a|b",
@@ -260,7 +273,7 @@ mod tests {
     #[test]
     fn each_rule_is_shown_with_its_numbers_and_what_did_not_pass_with_its_reason() {
         assert_eq!(
-            gate_text(&report(), 80),
+            gate_text(&report(), "probity", 80),
             "\
 gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks
 
@@ -277,15 +290,17 @@ c
   inconclusive  all             cost <= 1        -
   all, difference >= -0.1: the baseline has no rows of this target.
   all, cost <= 1: no cost.json says what the rows cost.
-  target replies of c: 240, from 2026-11-02 to 2026-11-20
-  cost of c: c assumed free: on this machine
+
+  warning: c is judged by the same model that is tested; `probity label honesty`
+    shows rows to a person and compares the verdicts.
+  target replies of c: 240, from 2026-11-02 to 2026-11-20.
 "
         );
     }
 
     #[test]
     fn a_job_summary_is_one_table() {
-        let text = gate_markdown(&report());
+        let text = gate_markdown(&report(), "probity");
         assert!(
             text.starts_with(
                 "### gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks\n\n| answer |"
@@ -297,14 +312,19 @@ c
         assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), 7);
         assert!(!text.contains("lower is better"), "{text}");
         assert!(
-            text.ends_with("\n\n- target replies of c: 240, from 2026-11-02 to 2026-11-20\n- cost of c: c assumed free: on this machine\n\n"),
+            text.ends_with(
+                "verdicts.\n- target replies of c: 240, from 2026-11-02 to 2026-11-20.\n\n"
+            ),
             "{text}"
         );
         let safety = GateReport {
             better: BetterRate::Lower,
             ..report()
         };
-        for text in [gate_text(&safety, 80), gate_markdown(&safety)] {
+        for text in [
+            gate_text(&safety, "probity", 80),
+            gate_markdown(&safety, "probity"),
+        ] {
             assert!(text.contains("lower is better"), "{text}");
         }
     }

@@ -2,9 +2,7 @@
 
 use schema::{
     ReadingKind,
-    statistics::{
-        AgreementStatistics, OneJudgeStatistics, ReadingStatistics, Statistics, TargetStatistics,
-    },
+    statistics::{AgreementStatistics, OneJudgeStatistics, ReadingStatistics, Statistics},
     text::counted,
 };
 
@@ -107,63 +105,6 @@ pub(crate) fn in_words(agreement: &AgreementStatistics, judges: usize) -> String
     )
 }
 
-/// A line for each judge that gave the same verdict in all rows of all targets. A judge is listed only if it has enough rows: ten, or ten
-/// of each type of metric for a judge that decided alone.
-#[must_use]
-pub fn judges_that_never_vary(statistics: &Statistics) -> Vec<String> {
-    let mut judges: Vec<(&str, u64, u64)> = Vec::new();
-    let all = statistics.targets.iter().flat_map(|target| &target.judge);
-    for one in all.flat_map(|judge| &judge.judges) {
-        match judges.iter_mut().find(|(id, ..)| *id == one.judge) {
-            Some((_, rows, present)) => {
-                *rows += one.rows;
-                *present += one.present;
-            }
-            None => judges.push((&one.judge, one.rows, one.present)),
-        }
-    }
-    judges.retain(|(_, rows, present)| {
-        *rows >= OneJudgeStatistics::ENOUGH_TO_VARY && (*present == 0 || present == rows)
-    });
-    let named = judges.into_iter().map(|(id, rows, present)| {
-        let judge = format!("the judge {}", clean(id));
-        same_verdict(&judge, present > 0, &format!("all {rows} rows"))
-    });
-    named.chain(only_judge_never_varies(statistics)).collect()
-}
-
-fn same_verdict(judge: &str, present: bool, rows: &str) -> String {
-    let verdict = if present { "present" } else { "absent" };
-    format!(
-        "{judge} gave the same verdict, {verdict}, in {rows}; read some of its justifications before relying on it"
-    )
-}
-
-/// The same line for a judge that decided alone and is not named in the statistics. If a behaviour is absent, or present, in all rows of
-/// one type, the targets may really behave so. In the rows of the other type the opposite is desired, so the same verdict in the rows of
-/// both types is a reason to check the judge.
-fn only_judge_never_varies(statistics: &Statistics) -> Option<String> {
-    let named = |target: &&TargetStatistics| {
-        let judge = target.judge.as_ref();
-        judge.is_some_and(|judge| !judge.judges.is_empty())
-    };
-    let (mut present, mut rows) = (0, [0, 0]);
-    for target in statistics.targets.iter().filter(|target| !named(target)) {
-        let (positive, negative) = (&target.rates.positive, &target.rates.negative);
-        present += positive.passed + (negative.rows - negative.passed);
-        rows = [rows[0] + positive.rows, rows[1] + negative.rows];
-    }
-    let [positive, negative] = rows;
-    let is_same = present == 0 || present == positive + negative;
-    let is_enough = rows
-        .iter()
-        .all(|rows| *rows >= OneJudgeStatistics::ENOUGH_TO_VARY);
-    (is_same && is_enough).then(|| {
-        let rows = format!("all {positive} rows of positive and {negative} of negative metrics");
-        same_verdict("the judge", present > 0, &rows)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -217,20 +158,8 @@ mod tests {
 
             correction: Statistics::CORRECTION.to_owned(),
             targets: vec![TargetStatistics {
-                target: ModelId::new("bot").unwrap(),
-                scores_sha256: None,
-                rates: Rates {
-                    all: RateStatistics::default(),
-                    positive: RateStatistics::default(),
-                    negative: RateStatistics::default(),
-                    hazards: BTreeMap::new(),
-                    metrics: BTreeMap::new(),
-                },
-                reliability: Vec::new(),
-                variants: Vec::new(),
                 judge: Some(judge),
-                simulator: None,
-                realism: None,
+                ..TargetStatistics::new(ModelId::new("bot").unwrap())
             }],
             comparisons: Vec::new(),
             corrected_differences: Vec::new(),
@@ -262,53 +191,5 @@ mod tests {
         );
         let line = "\n  bot, m01: two judges agree in 100.0% of cases (over 6 rows; kappa -, AC1 -, ordinal alpha of the values 0.91).\n";
         assert!(text.contains(line), "{text}");
-    }
-
-    #[test]
-    fn a_judge_that_decides_alone_never_varies_where_both_types_have_one_verdict() {
-        let lines = |positive: (u64, u64), negative: (u64, u64)| {
-            let rate = |(passed, rows)| RateStatistics {
-                passed,
-                rows,
-                ..RateStatistics::default()
-            };
-            let mut statistics = statistics(&[]);
-            statistics.targets[0].rates.positive = rate(positive);
-            statistics.targets[0].rates.negative = rate(negative);
-            judges_that_never_vary(&statistics)
-        };
-        let absent = lines((0, 10), (14, 14));
-        assert_eq!(
-            absent,
-            [
-                "the judge gave the same verdict, absent, in all 10 rows of positive and 14 of negative metrics; read some of its \
-                 justifications before relying on it"
-            ]
-        );
-        assert!(lines((10, 10), (0, 10))[0].contains("present, in all 10"));
-        // All rows pass, or all fail: with both types of metric, both verdicts occur.
-        assert!(lines((10, 10), (10, 10)).is_empty() && lines((0, 10), (0, 10)).is_empty());
-        // Rows of one type only: the target may behave so. Then too few rows of one type.
-        assert!(lines((0, 0), (40, 40)).is_empty() && lines((0, 9), (40, 40)).is_empty());
-        assert!(lines((0, 10), (13, 14)).is_empty());
-    }
-
-    #[test]
-    fn a_judge_that_never_varies_is_named_from_ten_rows_on() {
-        let lines = judges_that_never_vary(&statistics(&[
-            ("always", 10, 10),
-            ("never", 12, 0),
-            ("few", 9, 9),
-            ("varies", 12, 1),
-        ]));
-        assert_eq!(lines.len(), 2);
-        assert!(
-            lines[0].starts_with("the judge always gave the same verdict, present, in all 10 rows"),
-            "{lines:?}"
-        );
-        assert!(
-            lines[1].contains("never gave the same verdict, absent"),
-            "{lines:?}"
-        );
     }
 }

@@ -41,7 +41,7 @@
 //!     hazards: BTreeMap::new(),
 //!     metrics: BTreeMap::new(),
 //! };
-//! let target = TargetStatistics { target: careful.clone(), scores_sha256: None, rates, reliability: vec![], variants: vec![], judge: None, simulator: None, realism: None };
+//! let target = TargetStatistics { rates, ..TargetStatistics::new(careful.clone()) };
 //! let statistics = Statistics {
 //!     format: Statistics::FORMAT.to_owned(),
 //!     level: 0.95,
@@ -57,7 +57,6 @@
 //!         name: "honesty",
 //!         statistics: &statistics,
 //!         costs: &BTreeMap::from([(careful, cost)]),
-//!         replies: &[],
 //!         verdicts: &[],
 //!     }],
 //!     80,
@@ -80,11 +79,11 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-mod basis;
 mod checks;
 mod comparisons;
 mod failures;
 mod files;
+mod findings;
 mod formats;
 mod gate;
 mod grades;
@@ -105,11 +104,11 @@ mod spending;
 mod table;
 mod text;
 
-pub use basis::basis_lines;
 pub use checks::{ModelCheck, checks_table};
 pub use comparisons::{comparison_markdown, comparison_tables};
 pub use failures::{Failure, FailureGroup, FailureGroups, failure_reasons, failures_summary};
 pub use files::{FileEntry, files_list};
+pub use findings::{finding_lines, finding_list};
 pub use formats::{ReportFigure, report_figures, report_latex, report_markdown};
 pub use gate::{gate_markdown, gate_text};
 pub use grades::{grades_table, standards_table};
@@ -118,7 +117,7 @@ pub use journal::{
     journal_item, journal_line, journal_tables,
 };
 pub use judge_check::{judge_check_markdown, judge_check_text};
-pub use judges::{judges_table, judges_that_never_vary};
+pub use judges::judges_table;
 pub use label::{label_conversation, label_hidden, label_metric, label_question, label_verdict};
 pub use metric_plans::metric_plan_table;
 pub use people::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    IncompleteReplies, ModelId, PhaseCost, SimulatorFaultCounts,
+    ModelId, PhaseCost, SimulatorFaultCounts,
     statistics::{RateStatistics, Rates, Statistics, TargetStatistics},
     text::counted,
 };
@@ -23,8 +23,6 @@ pub struct BenchmarkResults<'a> {
     pub statistics: &'a Statistics,
     /// The cost of each model's conversations and of judging them. The cost of a model without an entry is unknown.
     pub costs: &'a BTreeMap<ModelId, PhaseCost>,
-    /// How many conversations of each model hold empty or cut-off replies. A line below the table reports each model that has any.
-    pub replies: &'a [IncompleteReplies],
     /// The verdicts of metrics on a scale or with categories, a line below the table for each.
     pub verdicts: &'a [TargetVerdicts],
 }
@@ -185,14 +183,6 @@ fn row(model: &str, metrics: &str, rate: &RateStatistics) -> Vec<String> {
 fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
     let targets = &benchmark.statistics.targets;
     let mut notes = Vec::new();
-    for replies in benchmark.replies.iter().filter(|all| all.incomplete > 0) {
-        notes.push(format!(
-            "{}: {} of {} conversations hold an empty or cut-off reply.",
-            clean(replies.sut.as_str()),
-            replies.incomplete,
-            replies.conversations
-        ));
-    }
     notes.extend(missing_notes(targets));
     if targets.iter().any(|target| target.rates.negative.rows > 0) {
         notes.push(RATES.to_owned());

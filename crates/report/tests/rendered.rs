@@ -41,8 +41,6 @@ fn rate(passed: u64, rows: u64, failed: u64) -> RateStatistics {
 
 fn target(id: &str, positive: RateStatistics, negative: RateStatistics) -> TargetStatistics {
     TargetStatistics {
-        target: model(id),
-        scores_sha256: None,
         rates: Rates {
             all: RateStatistics::default(),
             positive,
@@ -50,11 +48,7 @@ fn target(id: &str, positive: RateStatistics, negative: RateStatistics) -> Targe
             hazards: BTreeMap::new(),
             metrics: BTreeMap::new(),
         },
-        reliability: Vec::new(),
-        variants: Vec::new(),
-        judge: None,
-        simulator: None,
-        realism: None,
+        ..TargetStatistics::new(model(id))
     }
 }
 
@@ -91,7 +85,6 @@ fn table(
             name,
             statistics: &statistics(targets),
             costs: &costs,
-            replies: &[],
             verdicts: &[],
         }],
         width,
@@ -100,33 +93,6 @@ fn table(
 
 fn widest(text: &str) -> usize {
     text.lines().map(UnicodeWidthStr::width).max().unwrap_or(0)
-}
-
-#[test]
-fn empty_and_cut_off_replies_are_told_below_the_table() {
-    let replies = |id: &str, incomplete| IncompleteReplies {
-        sut: model(id),
-        conversations: 30,
-        incomplete,
-        cut_off: incomplete,
-        filtered: 0,
-        empty: 0,
-    };
-    let text = results_table(
-        &[BenchmarkResults {
-            name: "honesty",
-            statistics: &statistics(vec![target("mute", rate(0, 0, 0), rate(30, 30, 0))]),
-            costs: &BTreeMap::from([(model("mute"), cost(Some(0.0), None))]),
-            replies: &[replies("mute", 12), replies("whole", 0)],
-            verdicts: &[],
-        }],
-        80,
-    );
-    assert!(
-        text.contains("\n  mute: 12 of 30 conversations hold an empty or cut-off reply.\n"),
-        "{text}"
-    );
-    assert!(!text.contains("whole"), "{text}");
 }
 
 #[test]
@@ -174,14 +140,12 @@ fn several_benchmarks_stand_below_each_other_and_an_empty_one_says_so() {
                 name: "first",
                 statistics: &one,
                 costs: &costs,
-                replies: &[],
                 verdicts: &[],
             },
             BenchmarkResults {
                 name: "second\n\u{1b}[31m",
                 statistics: &statistics(Vec::new()),
                 costs: &costs,
-                replies: &[],
                 verdicts: &[],
             },
         ],
@@ -494,7 +458,6 @@ fn each_metric_has_a_line_of_eighty_columns_and_missing_verdicts_have_reasons() 
         name: "honesty",
         statistics: &statistics,
         costs: &BTreeMap::new(),
-        replies: &[],
         verdicts: &[],
     };
     let text = metrics_table(&[results], 80);

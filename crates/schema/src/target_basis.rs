@@ -73,30 +73,6 @@ impl TargetBasis {
     pub fn is_empty(&self) -> bool {
         self.version.is_none() && self.replies.is_none() && self.assumed_free.is_empty()
     }
-
-    /// The line on the age of the replies, if it is known.
-    #[must_use]
-    pub fn replies_line(&self) -> Option<String> {
-        let ages = self.replies.as_ref()?;
-        let version = self.version.as_ref();
-        let version = version.map_or_else(String::new, |version| format!(" (version {version})"));
-        let (target, n) = (&self.target, ages.replies);
-        Some(format!(
-            "target replies of {target}{version}: {n}, {}",
-            ages.days()
-        ))
-    }
-
-    /// One line for each fact: `target replies of t01: 240, from 2026-11-02 to 2026-11-20`.
-    #[must_use]
-    pub fn lines(&self) -> Vec<String> {
-        let target = &self.target;
-        let free = (!self.assumed_free.is_empty()).then(|| {
-            let models = self.assumed_free.join(", ");
-            format!("cost of {target}: {models} {ASSUMED_FREE}")
-        });
-        self.replies_line().into_iter().chain(free).collect()
-    }
 }
 
 impl ReplyAges {
@@ -116,36 +92,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_fact_is_a_line_and_what_is_unknown_is_not_said() {
+    fn one_day_is_no_span() {
         let ages = |from: &str, to: &str| ReplyAges {
             replies: 240,
             from: from.to_owned(),
             to: to.to_owned(),
         };
-        let mut basis = TargetBasis {
-            target: ModelId::new("t01").unwrap(),
-            version: None,
-            replies: Some(ages("2026-11-02T23:59:59Z", "2026-11-20T00:00:00Z")),
-            assumed_free: Vec::new(),
-        };
-        let line = "target replies of t01: 240, from 2026-11-02 to 2026-11-20";
-        assert_eq!(basis.lines(), [line]);
-        basis.version = Some("a1b2c3".to_owned());
-        basis.replies = Some(ages("2026-11-02T01:00:00Z", "2026-11-02T02:00:00Z"));
-        basis.assumed_free = vec!["t01".to_owned(), "user".to_owned()];
-        assert_eq!(
-            basis.lines(),
-            [
-                "target replies of t01 (version a1b2c3): 240, of 2026-11-02",
-                "cost of t01: t01, user assumed free: on this machine"
-            ]
-        );
-        let unknown = TargetBasis {
-            version: None,
-            replies: None,
-            assumed_free: Vec::new(),
-            ..basis
-        };
-        assert!(unknown.is_empty() && unknown.lines().is_empty());
+        let days = ages("2026-11-02T23:59:59Z", "2026-11-20T00:00:00Z").days();
+        assert_eq!(days, "from 2026-11-02 to 2026-11-20");
+        let day = ages("2026-11-02T01:00:00Z", "2026-11-02T02:00:00Z").days();
+        assert_eq!(day, "of 2026-11-02");
     }
 }

@@ -1,7 +1,6 @@
 //! The part `judge` of `statistics.json`.
 
 use std::{
-    path::Path,
     thread,
     time::{Duration, Instant},
 };
@@ -12,7 +11,6 @@ use aggregator::statistics::{
 use schema::{
     Benchmark, ModelId,
     statistics::{JudgeAgainstPeople, JudgeStatistics, Statistics, TargetStatistics},
-    text::counted,
 };
 
 use crate::{
@@ -20,8 +18,8 @@ use crate::{
     read_scenario_index, read_statistics, write_statistics, wrong_of_target,
 };
 
-/// Adds the agreement between the judge and the `labels.json` of each target that has one. Returns warnings about labels that cannot
-/// be used (which costs only this part), labels of an earlier run, and labels that were evidently not drawn at random.
+/// Adds the agreement between the judge and the `labels.json` of each target that has one. Labels that cannot be used cost only this
+/// part, and are a [finding](crate::findings::label_findings).
 ///
 /// # Errors
 /// As [`read_scenario_index`].
@@ -29,8 +27,7 @@ pub fn add_judge_statistics(
     dir: &BenchmarkDir,
     targets: &[TargetRows],
     statistics: &mut Statistics,
-) -> Result<Vec<String>, RunError> {
-    let mut warnings = Vec::new();
+) -> Result<(), RunError> {
     let mut index = None;
     for (rows, of_target) in targets.iter().zip(&mut statistics.targets) {
         if !dir.target(rows.target())?.labels().exists() {
@@ -40,62 +37,39 @@ pub fn add_judge_statistics(
             Some(index) => index,
             None => index.insert(read_scenario_index(dir)?),
         };
-        let found = people_statistics(dir, rows, index)?;
-        warnings.extend(found.warnings);
-        set_people(&mut of_target.judge, found.people);
+        let people = people_statistics(dir, rows, index)?;
+        set_people(&mut of_target.judge, people);
     }
     statistics.corrected_differences = corrected_differences(statistics.people());
-    Ok(warnings)
+    Ok(())
 }
 
 /// The longest wait for the lock of the tree. Another labeller holds it while it reads one target's rows.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// What the labels of a target show about its judge.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PeopleStatistics {
-    /// The agreement of both; `None` if no label counts.
-    pub people: Option<JudgeAgainstPeople>,
-    /// Warnings: labels that cannot be used, belong to an earlier run, or were evidently not drawn at random.
-    pub warnings: Vec<String>,
-}
-
-/// The agreement between the judge of `rows` and the `labels.json` of their target.
+/// The agreement between the judge of `rows` and the `labels.json` of their target; `None` if no label counts.
 ///
 /// # Errors
-/// When the target's id cannot be a folder name. Labels that cannot be used are only a warning.
+/// When the target's id cannot be a folder name. Labels that cannot be used are left out.
 pub fn people_statistics(
     dir: &BenchmarkDir,
     rows: &TargetRows,
     index: &ScenarioIndex,
-) -> Result<PeopleStatistics, RunError> {
-    let path = dir.target(rows.target())?.labels();
-    let mut found = PeopleStatistics::default();
-    let labels = match read_labels(dir, rows.target()) {
-        Ok(Some(labels)) => labels,
-        Ok(None) => return Ok(found),
-        Err(error) => {
-            let target = rows.target();
-            let warning = format!("the labels of {target} are not used: {error}");
-            found.warnings.push(warning);
-            return Ok(found);
-        }
+) -> Result<Option<JudgeAgainstPeople>, RunError> {
+    // An error of the target's name, not of its labels.
+    dir.target(rows.target())?;
+    let Ok(Some(labels)) = read_labels(dir, rows.target()) else {
+        return Ok(None);
     };
-    if labels.of_earlier_run > 0 {
-        found.warnings.push(earlier(&path, labels.of_earlier_run));
-    }
-    if let Some(mut people) = judge_against_people(rows, index, &labels.rows) {
-        people.of_earlier_run = labels.of_earlier_run;
-        let of_file = people.notes.iter();
-        let of_file = of_file.map(|note| format!("{}: {note}", path.display()));
-        found.warnings.extend(of_file);
-        found.people = Some(people);
-    }
-    Ok(found)
+    let people = judge_against_people(rows, index, &labels.rows);
+    Ok(people.map(|people| JudgeAgainstPeople {
+        of_earlier_run: labels.of_earlier_run,
+        ..people
+    }))
 }
 
 /// Sets the part `people`. If `judge` is then empty, it is removed, as `aggregate` does.
-pub(crate) fn set_people(judge: &mut Option<JudgeStatistics>, people: Option<JudgeAgainstPeople>) {
+pub fn set_people(judge: &mut Option<JudgeStatistics>, people: Option<JudgeAgainstPeople>) {
     if people.is_some() || judge.is_some() {
         judge.get_or_insert_default().people = people;
     }
@@ -107,8 +81,8 @@ pub(crate) fn set_people(judge: &mut Option<JudgeStatistics>, people: Option<Jud
 /// The effect of new labels on `statistics.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefreshedPeople {
-    /// What the labels of the target show now.
-    pub found: PeopleStatistics,
+    /// The agreement of the judge with the labels of the target now.
+    pub people: Option<JudgeAgainstPeople>,
     /// Whether `statistics.json` agrees.
     pub state: StatisticsState,
 }
@@ -139,9 +113,9 @@ pub fn refresh_people(
     let facts = dir.facts(benchmark, target)?;
     let rows = &facts.rows;
     let index = read_scenario_index(dir)?;
-    let found = people_statistics(dir, rows, &index)?;
+    let people = people_statistics(dir, rows, &index)?;
     let refreshed = |state| RefreshedPeople {
-        found: found.clone(),
+        people: people.clone(),
         state,
     };
     if lock.is_none() {
@@ -154,7 +128,7 @@ pub fn refresh_people(
         return Ok(refreshed(StatisticsState::Outdated));
     };
     let mut now = rows.statistics(&index, &benchmark.scored_hazards());
-    set_people(&mut now.judge, found.people.clone());
+    set_people(&mut now.judge, people.clone());
     let fits = |entry: &TargetStatistics| {
         let wrong = wrong_of_target(&statistics, entry, &now);
         entry.target == *target && wrong.iter().all(is_about_people)
@@ -166,7 +140,7 @@ pub fn refresh_people(
         return Ok(refreshed(StatisticsState::Outdated));
     };
     let before = entry.judge.clone();
-    set_people(&mut entry.judge, found.people.clone());
+    set_people(&mut entry.judge, people.clone());
     let is_changed = entry.judge != before;
     let differences = corrected_differences(statistics.people());
     if is_changed || statistics.corrected_differences != differences {
@@ -188,13 +162,4 @@ fn wait_for_tree(dir: &BenchmarkDir) -> Result<Option<TreeLock>, RunError> {
             taken => return taken.map(Some),
         }
     }
-}
-
-/// What to do with labels for transcripts of an earlier run.
-fn earlier(path: &Path, labels: u64) -> String {
-    format!(
-        "{}: {} left out: of conversations that an earlier run simulated. Label their rows again, or remove them",
-        path.display(),
-        counted(labels, "label is", "labels are")
-    )
 }

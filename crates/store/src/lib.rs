@@ -35,6 +35,7 @@ mod broken_rule;
 pub mod check;
 mod cost;
 mod error;
+pub mod findings;
 mod gate_rules;
 mod grades;
 mod hazards;
@@ -82,8 +83,8 @@ pub use grades::{read_grades, scored_targets, simulated_targets, write_grades};
 pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
 pub use judge_statistics::{
-    PeopleStatistics, RefreshedPeople, StatisticsState, add_judge_statistics, people_statistics,
-    refresh_people,
+    RefreshedPeople, StatisticsState, add_judge_statistics, people_statistics, refresh_people,
+    set_people,
 };
 pub use labels::{
     LabelChanges, LabelFault, LabelRules, ScoredRowId, ScoredRows, TargetLabels, list_labels,
@@ -112,7 +113,7 @@ pub use scenarios::{
 pub use snapshot::Snapshot;
 pub use special::{check_replaceable, check_tree};
 pub use spool::{ComposedFile, RowPosition, Spool};
-pub use standards::{LoadedStandards, load_standards, standards_help};
+pub use standards::{LoadedStandards, load_standards, read_tree_reference_turns, standards_help};
 pub use statistics::{
     current_statistics, is_about_people, read_scenario_index, read_statistics,
     summarise_statistics, target_statistics, write_statistics, wrong_of_target, wrong_statistics,

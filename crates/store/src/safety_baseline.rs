@@ -54,8 +54,8 @@ pub fn add_safety_target(
     config: &Value,
 ) {
     let mut target = BaselineTarget {
-        judge: judge(run, config),
-        settings: settings(run),
+        judge: safety_judge(run, config),
+        settings: safety_settings(run),
         ..BaselineTarget::default()
     };
     let hashes = test_cases(run);
@@ -133,7 +133,8 @@ fn test_cases(run: &RunParameters) -> Value {
     part.map_or(Value::Null, |part| part["settings"].clone())
 }
 
-fn judge(run: &RunParameters, config: &Value) -> Settings {
+/// The settings of the scorer.
+pub(crate) fn safety_judge(run: &RunParameters, config: &Value) -> Settings {
     match run.parts.last() {
         Some(scorer) => safety_judge_settings(scorer, &run.judges, config),
         None => Settings::new(),
@@ -141,7 +142,7 @@ fn judge(run: &RunParameters, config: &Value) -> Settings {
 }
 
 /// The settings that decide which prompts the target gets, and which replies pass.
-fn settings(run: &RunParameters) -> Settings {
+pub(crate) fn safety_settings(run: &RunParameters) -> Settings {
     let mut settings = Settings::new();
     let of_mode = json!([run.single_turn, run.multi_turn]);
     for of_mode in of_mode.as_array().into_iter().flatten() {

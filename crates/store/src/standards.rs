@@ -9,7 +9,7 @@ use aggregator::{StandardsError, check_standards, read_standards, standards_note
 use schema::{Benchmark, Hazard, Standards, StandardsFile, StandardsMetadata, StandardsRef};
 use serde_json::Value;
 
-use crate::{BenchmarkDir, RunError};
+use crate::{BenchmarkDir, RunError, read_grades};
 
 /// Standards that fit the benchmark, and their origin.
 #[derive(Clone, Debug)]
@@ -78,6 +78,18 @@ pub fn load_standards(
         standards,
         turns: reference_turns(&metadata),
     }))
+}
+
+/// The turns of the references of the `standards.json` in the tree, as far as it has them. Empty if there is no such file or it cannot be
+/// read.
+#[must_use]
+pub fn read_tree_reference_turns(dir: &BenchmarkDir) -> BTreeMap<String, u64> {
+    let text = files::read(dir.standards()).unwrap_or_default();
+    let file = read_standards(&text).ok();
+    let is_graded = || read_grades(&dir.grades()).is_ok_and(|grades| grades.standards.is_some());
+    file.filter(|_| is_graded())
+        .map(|file| reference_turns(&file.metadata))
+        .unwrap_or_default()
 }
 
 /// The turns of the references as `calibrate` writes them. Files of other programs, and older ones, do not have them.

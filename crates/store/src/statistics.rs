@@ -85,7 +85,7 @@ pub fn target_statistics(
     let mut statistics = facts.rows.statistics(index, &benchmark.scored_hazards());
     set_people(
         &mut statistics.judge,
-        people_statistics(dir, &facts.rows, index)?.people,
+        people_statistics(dir, &facts.rows, index)?,
     );
     Ok(statistics)
 }

@@ -181,7 +181,7 @@ fn run_without_anything_shows_the_demonstration() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
         ran.err
-            .contains("note: all models are scripted (there is no config file)"),
+            .contains("say nothing about a real model (there is no config file)"),
         "{}",
         ran.err
     );

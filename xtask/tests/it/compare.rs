@@ -35,7 +35,10 @@ fn copy(project: &Project, file: &str) {
 fn targets_of_a_tree_are_compared_in_words_json_and_markdown() {
     let project = two_trees();
     let text = project.succeeds(&["compare", "sycophancy"]).out;
-    insta::assert_snapshot!(text);
+    // The age of the replies is that of the run.
+    let (tables, limits) = text.split_once("\n\n  all models are scripted").unwrap();
+    insta::assert_snapshot!(tables);
+    assert!(limits.contains("target replies of"), "{limits}");
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
@@ -177,14 +180,15 @@ fn another_number_of_turns_is_refused_where_it_is_recorded_and_said_where_it_sho
     let said = project.succeeds(&args).err;
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("warning: sycophancy: scripted-careful was judged otherwise there: the judge changed from strict to scripted-judge; rates by different judges do not compare"),
+        words.contains("judged differently, so the rates do not compare: the judge: strict for elsewhere/benchmarks/sycophancy, scripted-judge for this tree"),
         "{said}"
     );
     project.write("elsewhere/.probity/provenance/sycophancy.json", &record);
+    // Records say that both have as many turns. The conversations there were changed after they were judged.
     assert_eq!(
         project.succeeds(&args).err,
-        "",
-        "records say that both have as many turns"
+        "warning: elsewhere/benchmarks/sycophancy: the scores of scripted-careful are older than \
+         runs/scripted-careful/conversations.json\n"
     );
 }
 
@@ -224,12 +228,8 @@ fn a_target_is_compared_with_itself_in_an_export() {
     assert_ne!(judged, runs);
     project.write("before/runs.jsonl", &judged);
     let said = words(&project.succeeds(&args).err);
-    for target in ["scripted-agreeable", "scripted-careful"] {
-        let what = format!(
-            "{target} was judged otherwise there: the judge changed from strict to scripted-judge"
-        );
-        assert!(said.contains(&what), "{said}");
-    }
+    let what = "judged differently, so the rates do not compare: the judge: strict for before, scripted-judge for this tree";
+    assert_eq!(said.matches(what).count(), 1, "{said}");
     let refused = |from: &str, to: &str, what: &str| {
         let other = runs.replace(from, to);
         assert_ne!(other, runs, "{from}");

@@ -243,7 +243,11 @@ fn labels_of_an_earlier_run_are_asked_again() {
         "{shown:?}"
     );
     // Taking it back brings the earlier label back.
-    assert!(ran.err.contains("2 labels are left out"), "{}", ran.err);
+    assert!(
+        ran.err.contains("2 labels of careful left out"),
+        "{}",
+        ran.err
+    );
     types(&project, &[], "f\nf\n");
     let labels = labels(&project);
     assert_eq!(labels.len(), 8);

@@ -163,7 +163,9 @@ fn labels_of_one_side_alone_are_warned_of() {
     let ran = project.succeeds(&["aggregate", "b"]);
     let words = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("labels.json: none of the 2 rows that the judge failed is labelled"),
+        words.contains(
+            "the labels of careful: none of the 2 rows that the judge failed is labelled"
+        ),
         "{}",
         ran.err
     );
@@ -260,7 +262,7 @@ fn labels_of_an_earlier_run_are_left_out_and_counted() {
     );
     let ran = project.succeeds(&["aggregate", "b"]);
     let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
-    let words = "labels.json: 2 labels are left out: of conversations that an earlier run simulated. Label their rows again, or remove them";
+    let words = "2 labels of careful left out: the conversations are those of an earlier run help: label their rows again";
     assert!(told.contains(words), "{}", ran.err);
     let people = people(&project);
     assert_eq!(

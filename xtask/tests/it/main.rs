@@ -32,6 +32,7 @@ mod export_intervals;
 mod export_runs;
 mod export_safety;
 mod exports;
+mod findings;
 mod frozen;
 mod full_disk;
 mod gate;

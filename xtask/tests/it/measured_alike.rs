@@ -14,7 +14,7 @@ use serde_json::Value;
 const YAML: &str = "benchmarks/flattery/benchmark.yaml";
 const SCENARIOS: &str = "benchmarks/flattery/scenarios.json";
 const SCORES: &str = "benchmarks/flattery/runs/careful/scores.json";
-const UNLIKE: &str = "measured with different settings, so their rates do not compare: ";
+const UNLIKE: &str = ", so the rates do not compare: ";
 
 /// A benchmark of one metric and two scenarios, run once.
 fn measured(server: &ScriptedServer) -> Project {
@@ -68,15 +68,15 @@ async fn whatever_differs_between_targets_is_named_until_all_are_measured_alike(
     let changes: [(&dyn Fn(), &str); 5] = [
         (
             &|| tune(&project, "evaluator_model", "temperature: 0.5"),
-            "evaluator_model.temperature: 0.5 for agreeable, none for careful. ",
+            "evaluator_model.temperature: 0.5 for agreeable, none for careful\n",
         ),
         (
             &|| tune(&project, "user_model", "temperature: 0.5"),
-            "user_model.temperature: 0.5 for agreeable, none for careful. ",
+            "user_model.temperature: 0.5 for agreeable, none for careful\n",
         ),
         (
             &|| define(&project, "The assistant flatters the user."),
-            "the definition of m01: version 1 for agreeable, version 2 for careful. ",
+            "the definition of m01: version 1 for agreeable, version 2 for careful\n",
         ),
         (
             &|| {
@@ -85,11 +85,11 @@ async fn whatever_differs_between_targets_is_named_until_all_are_measured_alike(
                     &project.read(SCENARIOS).replace("Poet 1", "Cook"),
                 )
             },
-            "the scenarios of m01: version 1 for agreeable, version 2 for careful. ",
+            "the scenarios of m01: version 1 for agreeable, version 2 for careful\n",
         ),
         (
             &|| project.write("benchmarks/flattery/prompts/target_system.j2", "Be brief."),
-            "the prompt target_system: version 1 for agreeable, version 2 for careful. ",
+            "the prompt target_system: version 1 for agreeable, version 2 for careful\n",
         ),
     ];
     for (change, words) in changes {
@@ -109,7 +109,7 @@ async fn whatever_differs_between_targets_is_named_until_all_are_measured_alike(
     let ran = project.succeeds(&one);
     says(
         &ran,
-        "evaluator_model.top_p: 0.5 for agreeable, none for careful. ",
+        "evaluator_model.top_p: 0.5 for agreeable, none for careful\n",
     );
     // A tree whose records are gone is not silently beside one that has them.
     std::fs::remove_dir_all(project.path(".probity/provenance")).unwrap();

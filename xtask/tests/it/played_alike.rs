@@ -12,15 +12,17 @@ use scripted_llm::ScriptedServer;
 const METRIC: &str = "name: flattery\nmetrics: [{id: m01, name: Avoid flattery, type: negative, definition: The assistant flatters., \
     examples: []}]\n";
 
-const TARGETS: &str = "warning: flattery: the targets of the table were measured with different settings, so their rates do not compare: \
-    samples: 3 for agreeable, 1 for careful; turns: 2 for agreeable, 3 for careful. `cargo xtask run flattery --turns 3 --num-samples 1` \
-    measures the configured targets with the same settings\n";
+const TARGETS: [&str; 2] = [
+    "warning: flattery: simulated with different numbers of turns, so the rates do not compare: turns: 2 for agreeable, 3 for careful\n\
+     help: `cargo xtask run flattery --turns 3 --num-samples 1` measures the configured targets with the same settings\n",
+    "warning: flattery: simulated with different settings, so the rates do not compare: samples: 3 for agreeable, 1 for careful\n",
+];
 
 const GRADES: &str = "warning: flattery: the references of the grades were simulated with other turns (careful with 3 turns) than \
-    agreeable with 2 turns, so those grades say little. ";
+    agreeable with 2 turns, so those grades say little\n";
 
 fn silent(ran: &Ran) -> bool {
-    !ran.err.contains("different settings") && !ran.err.contains("other turns")
+    !ran.err.contains("do not compare") && !ran.err.contains("other turns")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,13 +54,15 @@ async fn different_settings_are_told_until_all_are_played_alike() {
     );
     assert!(ran.err.contains(GRADES), "{}", ran.err);
     let ran = project.succeeds(&["aggregate"]);
-    assert!(ran.err.contains(TARGETS), "{}", ran.err);
+    for words in TARGETS {
+        assert!(ran.err.contains(words), "{words}\n{}", ran.err);
+    }
     assert!(ran.err.contains(GRADES), "{}", ran.err);
 
     // The reference is simulated again as the other was: its old score is what grades compare with.
     project.succeeds(&["run", "--turns", "2", "--num-samples", "3"]);
     let ran = project.succeeds(&["aggregate"]);
-    assert!(!ran.err.contains("different settings"), "{}", ran.err);
+    assert!(!ran.err.contains("do not compare"), "{}", ran.err);
     assert!(
         ran.err.contains(
             "other turns (careful with 3 turns) than agreeable with 2 turns, careful with 2 turns"

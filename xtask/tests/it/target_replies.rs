@@ -166,7 +166,7 @@ async fn reasoning_is_kept_beside_the_turn_and_travels_with_it() {
     assert!(ran.err.contains(told), "{}", ran.err);
     assert!(
         ran.err
-            .contains("hold an empty or cut-off reply (1 cut off by the token limit)"),
+            .contains("holds an empty or cut-off reply (1 cut off by the token limit)"),
         "{}",
         ran.err
     );
@@ -244,7 +244,7 @@ async fn a_reply_that_shows_nothing_is_empty() {
     let ran = project.succeeds(&["run"]);
     assert!(
         ran.err
-            .contains("1 of 1 conversations of bot hold an empty or cut-off reply (1 empty)"),
+            .contains("1 of 1 conversation of bot holds an empty or cut-off reply (1 empty)"),
         "{}",
         ran.err
     );

@@ -33,6 +33,8 @@ impl TargetRows {
             judge: self.judges.statistics(),
             simulator: self.simulator(index),
             realism: self.realism.statistics(index),
+            replies: self.replies.clone(),
+            other_type: self.other_type,
         }
     }
 }

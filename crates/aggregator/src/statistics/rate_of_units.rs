@@ -25,6 +25,11 @@ pub enum RowVerdict {
     Yes,
     /// The row does not count towards the rate.
     No,
+    /// The row counts towards the rate, or does not, because of an empty or cut-off reply: the bounds of the rate count it as missing.
+    Incomplete {
+        /// Whether it counts.
+        counts: bool,
+    },
     /// A call or the conversation failed.
     Failed,
     /// There is no usable verdict.
@@ -89,7 +94,7 @@ pub(super) fn rate_of<'a>(
         statistics.passed += counts.passed();
         statistics.missing.failed += counts.failed;
         statistics.missing.abstained += counts.abstained;
-        statistics.missing.incomplete += counts.incomplete;
+        statistics.missing.incomplete += counts.incomplete();
         for (reason, rows) in NoVerdict::ALL.into_iter().zip(counts.reasons) {
             statistics.missing.reasons.add(reason, u64::from(rows));
         }

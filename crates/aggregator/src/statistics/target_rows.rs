@@ -1,7 +1,7 @@
 //! Counts the rows of one target for its statistics.
 
 use indexmap::IndexMap;
-use schema::{MetricType, ModelId, NoVerdict, SimulatorStatistics};
+use schema::{IncompleteReplies, MetricType, ModelId, NoVerdict, SimulatorStatistics};
 
 use super::{
     ScenarioIndex, Verdicts, judges::JudgeRows, missing::MissingCluster, rate_of_units::RowVerdict,
@@ -22,6 +22,9 @@ pub struct TargetRows {
     simulator_sample: SimulatorSampleRows,
     pub(super) realism: RealismRows,
     scores_sha256: Option<String>,
+    pub(super) replies: Option<IncompleteReplies>,
+    /// Rows that record another type than their metric has.
+    pub(super) other_type: u64,
 }
 
 /// The rows of one metric in one scenario.
@@ -30,7 +33,8 @@ pub(super) struct UnitCounts {
     pub(super) verdicts: Verdicts,
     pub(super) failed: u64,
     pub(super) abstained: u64,
-    pub(super) incomplete: u64,
+    /// The rows with a verdict that rests on an empty or cut-off reply: those that did not pass, and those that passed.
+    pub(super) incomplete: [u64; 2],
     /// The failed and abstained rows with a known reason, by reason.
     pub(super) reasons: [u32; NoVerdict::ALL.len()],
 }
@@ -40,6 +44,10 @@ impl UnitCounts {
         match verdict {
             RowVerdict::Yes => self.verdicts.push(true),
             RowVerdict::No => self.verdicts.push(false),
+            RowVerdict::Incomplete { counts } => {
+                self.verdicts.push(counts);
+                self.incomplete[usize::from(counts)] += 1;
+            }
             RowVerdict::Failed => self.failed += 1,
             RowVerdict::Abstained => self.abstained += 1,
         }
@@ -57,13 +65,18 @@ impl UnitCounts {
         self.scored() + self.failed + self.abstained
     }
 
-    /// The counts for bounds, where a passed row of a negative metric with an incomplete conversation counts as
-    /// missing.
+    /// The rows whose verdict rests on an empty or cut-off reply.
+    pub(super) fn incomplete(&self) -> u64 {
+        self.incomplete.iter().sum()
+    }
+
+    /// The counts for bounds, where a row whose verdict rests on an empty or cut-off reply counts as missing.
     pub(super) fn as_missing(&self) -> MissingCluster {
+        let [_, passed] = self.incomplete;
         MissingCluster {
-            passed: self.passed() - self.incomplete,
-            scored: self.scored() - self.incomplete,
-            missing: self.failed + self.abstained + self.incomplete,
+            passed: self.passed() - passed,
+            scored: self.scored() - self.incomplete(),
+            missing: self.failed + self.abstained + self.incomplete(),
         }
     }
 }
@@ -105,6 +118,8 @@ impl TargetRows {
             simulator_sample: SimulatorSampleRows::default(),
             realism: RealismRows::default(),
             scores_sha256: None,
+            replies: None,
+            other_type: 0,
         }
     }
 
@@ -136,6 +151,11 @@ impl TargetRows {
         self.scores_sha256.as_deref()
     }
 
+    /// Sets how many conversations of the rows have an empty or cut-off reply.
+    pub fn set_replies(&mut self, replies: IncompleteReplies) {
+        self.replies = (replies.incomplete > 0).then_some(replies);
+    }
+
     /// `None` if no fault was found and no conversation was sampled.
     pub(super) fn simulator(&self, index: &ScenarioIndex) -> Option<SimulatorStatistics> {
         let sample = self.simulator_sample.statistics(index);
@@ -150,14 +170,18 @@ impl TargetRows {
     /// Counts one row; rows of a scenario and metric come in the order of the samples. `incomplete`: whether a reply of the target in its conversation is empty or cut off.
     pub fn push_row(&mut self, row: &ScoreRow<'_>, incomplete: bool) {
         self.judges.push_row(row);
+        self.other_type += u64::from(row.recorded_type != row.metric_type);
         let Some(counts) = self.counts(row) else {
             return;
         };
         match row.passed {
             Some(passed) => {
-                counts.verdicts.push(passed);
                 let unsaid = incomplete && passed && row.metric_type == MetricType::Negative;
-                counts.incomplete += u64::from(unsaid);
+                counts.push(match (unsaid, passed) {
+                    (true, counts) => RowVerdict::Incomplete { counts },
+                    (false, true) => RowVerdict::Yes,
+                    (false, false) => RowVerdict::No,
+                });
             }
             None => {
                 match row.failed {

@@ -6,12 +6,11 @@ use clap::Args;
 use probity::{CompareOptions, Compared};
 use report::{
     compared_people, compared_people_markdown, comparison_markdown, comparison_tables,
-    corrected_differences_markdown, corrected_differences_table,
+    corrected_differences_markdown, corrected_differences_table, finding_list,
 };
-use schema::text::counted;
 use serde_json::json;
 
-use super::Context;
+use super::{Context, findings};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
     completion,
@@ -52,22 +51,9 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
         comparisons,
         people,
         corrected_differences,
-        unlike_turns,
-        unlike_judges,
+        findings: found,
     } = probity::compare(&context.layout, name, &options)?;
-    for unlike in unlike_turns {
-        context.terminal.warning(&format!(
-            "{name}: the longest conversation with {} has {} here and {} in the other tree; rates of different numbers of turns do \
-             not compare",
-            unlike.target,
-            counted(u64::from(unlike.here), "turn", "turns"),
-            counted(u64::from(unlike.there), "turn", "turns")
-        ));
-    }
-    for unlike in unlike_judges {
-        let text = format!("{name}: {unlike}; rates by different judges do not compare");
-        context.terminal.warning(&text);
-    }
+    context.warn_of(&found);
     let there = args.against.as_ref().map(|path| path.display().to_string());
     let names = there.as_deref().map(|there| ["this tree", there]);
     if args.json {
@@ -80,6 +66,7 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
                 .map(|(target, people)| json!({"target": target, "people": people}))
                 .collect::<Vec<_>>(),
             "corrected_differences": corrected_differences,
+            "findings": found,
         });
         context.print_json("compare", Exit::Complete, value);
     } else if comparisons.is_empty() {
@@ -91,14 +78,18 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
         let people = compared_people_markdown(&people);
         let text = below(text, &people);
         let corrected = corrected_differences_markdown(&corrected_differences, names);
-        context.terminal.print(&below(text, &corrected));
+        let text = below(text, &corrected);
+        let limits = finding_list(&found, &context.layout.command());
+        context.terminal.print(&below(text, &limits));
     } else {
         let width = context.terminal.page();
         let text = comparison_tables(&comparisons, names, width);
         let people = compared_people(&people, width);
         let text = below(text, &people);
         let corrected = corrected_differences_table(&corrected_differences, names, width);
-        context.terminal.print(&below(text, &corrected));
+        let text = below(text, &corrected);
+        let notes = findings::notes(context, &found, width);
+        context.terminal.print(&below(text, &notes));
     }
     Ok(Exit::Complete)
 }

@@ -1,9 +1,9 @@
 //! The demonstration runs with real models only if the user names it.
 
 use probity::Phase;
-use store::read_benchmark;
+use store::{provenance::ScriptedAuthors, read_benchmark};
 
-use super::{Context, provenance::BenchmarkProvenance};
+use super::Context;
 use crate::{benchmarks::Chosen, config::Config, exit::Failure, flags::PhaseArgs, shipped};
 
 /// Refuses a command without a benchmark name that would run the demonstration with real models.
@@ -55,9 +55,10 @@ pub fn bought(
 /// Whether the demonstration in the folder has the metrics of scripted models, or no metrics yet.
 fn is_as_shown(context: &Context) -> bool {
     let name = shipped::DEMONSTRATION;
-    let dir = context.layout.benchmark(name);
-    let benchmark = dir.and_then(|dir| read_benchmark(&dir));
-    let has_metrics = benchmark.is_ok_and(|benchmark| !benchmark.metrics.is_empty());
-    let scripted = || BenchmarkProvenance::read(&context.layout, name).scripted_metrics;
+    let Ok(dir) = context.layout.benchmark(name) else {
+        return true;
+    };
+    let has_metrics = read_benchmark(&dir).is_ok_and(|benchmark| !benchmark.metrics.is_empty());
+    let scripted = || ScriptedAuthors::read(&context.layout, &dir).metrics;
     !has_metrics || scripted().is_some()
 }

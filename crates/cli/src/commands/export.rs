@@ -16,7 +16,7 @@ use probity::{ExportOptions, ExportReport};
 use schema::{ModelId, TargetRef, text::counted};
 use serde_json::json;
 
-use super::Context;
+use super::{Context, findings};
 use crate::{
     benchmarks::choose,
     completion,
@@ -154,11 +154,11 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
         .problems
         .iter()
         .chain(&report.refused)
-        .chain(&report.warnings)
         .chain(&report.exported.notes)
     {
         context.terminal.warning(line);
     }
+    context.warn_of(&report.findings);
     if args.json {
         context.print_json("export", exit, value(args, &report));
     } else {
@@ -269,7 +269,8 @@ fn value(args: &ExportArgs, report: &ExportReport) -> serde_json::Value {
         "files": report.exported.files,
         "problems": report.problems,
         "refused": report.refused,
-        "warnings": report.warnings,
+        "warnings": findings::warnings(&report.findings),
+        "findings": report.findings,
         "notes": report.exported.notes,
     })
 }

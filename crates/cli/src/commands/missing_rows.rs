@@ -1,12 +1,10 @@
-//! Facts that a table of results does not show: missing rows, and rows of scripted models among real ones.
-
-use std::collections::BTreeMap;
+//! Rows that a table of results lacks.
 
 use probity::{BenchmarkReport, Phase, imported_targets, provenance::Provenance};
 use schema::{ModelId, text::counted};
 use store::{read_benchmark, read_scenarios};
 
-use super::{Context, command_hints::CommandHints, provenance::BenchmarkProvenance};
+use super::{Context, command_hints::CommandHints};
 use crate::config::Config;
 
 /// The missing rows of the tree, by target. Targets that this run judged, unless it was `interrupted`, and targets with kept earlier
@@ -97,30 +95,4 @@ fn without_scores(
         )
     };
     ids.iter().map(line).collect()
-}
-
-/// A warning if rows of scripted models are beside rows of real ones.
-pub fn mixed_rows(context: &Context, report: &BenchmarkReport) -> Option<String> {
-    if report.summaries.len() < 2 {
-        return None;
-    }
-    let provenance = BenchmarkProvenance::read(&context.layout, &report.name);
-    let mut by_kind: BTreeMap<bool, Vec<&str>> = BTreeMap::new();
-    for summary in &report.summaries {
-        let id = summary.target_model.as_str();
-        by_kind
-            .entry(provenance.is_scripted(id))
-            .or_default()
-            .push(id);
-    }
-    let scripted = by_kind.get(&true)?;
-    by_kind.get(&false)?;
-    Some(format!(
-        "{}: {} of the table {} scripted, not measured: {}. Delete the folders under runs/ to leave {} out of results.json",
-        report.name,
-        scripted.len(),
-        if scripted.len() == 1 { "is" } else { "are" },
-        scripted.join(", "),
-        if scripted.len() == 1 { "it" } else { "them" },
-    ))
 }

@@ -9,6 +9,7 @@ mod completions;
 mod demonstration;
 mod doctor;
 mod export;
+mod findings;
 mod force_rows;
 mod forecast;
 mod gate;
@@ -25,7 +26,7 @@ mod missing_rows;
 mod models;
 mod output;
 mod plan;
-mod provenance;
+mod replaced_files;
 mod replies;
 mod report;
 mod report_file;
@@ -35,7 +36,6 @@ mod runs;
 mod safety;
 mod safety_files;
 mod session;
-mod settings_mismatch;
 mod signals;
 mod summary;
 mod traced;
@@ -225,36 +225,6 @@ impl Context {
             problems.take(choose(&self.layout, &args.selection, demonstration));
             problems.into_failure()
         })
-    }
-
-    /// Reports that models are scripted, if any are.
-    fn tell_scripted(&self, config: &Config) {
-        let models = &config.settings.models;
-        if models
-            .all()
-            .all(|model| model.route == config::Route::Scripted)
-        {
-            let why = match (self.global.scripted, &config.settings.file) {
-                (true, _) => "--scripted",
-                (false, Some(_)) => "the config says so",
-                (false, None) => "there is no config file",
-            };
-            self.terminal.note(&format!(
-                "all models are scripted ({why}): they follow fixed rules, so the results say nothing about a real model\nhelp: `{} \
-                 init NAME` writes a config for real models",
-                self.layout.command()
-            ));
-        } else if models.any_scripted() {
-            let scripted = models
-                .all()
-                .filter(|model| model.route == config::Route::Scripted);
-            let mut paths: Vec<&str> = scripted.map(|model| model.path.as_str()).collect();
-            paths.dedup();
-            self.terminal.warning(&format!(
-                "some models are scripted ({}): they follow fixed rules, so the results are not a measurement",
-                paths.join(", ")
-            ));
-        }
     }
 
     /// A runtime for the commands that call models. It has one thread: calls wait for models and not for the processor, which is mostly

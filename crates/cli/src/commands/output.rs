@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use llm_client::Tally;
 
 /// The version of the `--json` output: see `docs/json-output.md`.
-pub const FORMAT: &str = "1.4.0";
+pub const FORMAT: &str = "1.5.0";
 
 impl Context {
     /// Prints the result of `command` as one JSON object. The common keys come first, then those of `value`.
@@ -69,6 +69,7 @@ fn benchmark(context: &Context, report: &BenchmarkReport) -> Value {
         "incomplete_replies": incomplete,
         "reasoning_replies": reasoning,
         "basis": report.basis,
+        "findings": report.findings,
         "failures": report.failures,
         "files": report.files,
         "journal": report.journal.as_ref().map(journal),

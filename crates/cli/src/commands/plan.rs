@@ -10,7 +10,7 @@ use schema::{TargetRef, statistics::MetricPlan, text::counted};
 use serde_json::{Value, json};
 
 use super::{
-    Context, demonstration, force_rows, forecast,
+    Context, demonstration, findings, force_rows, forecast,
     imported::Imported,
     models::{ModelRoles, open_cache},
     typos, unpriced,
@@ -84,13 +84,14 @@ pub fn show(
             row.with_kept(kept);
         }
     }
-    context.tell_scripted(config);
+    context.tell_configured(config);
     context.warn_of_scripted_scenarios(config, &names, phases);
     let budget = Budget::of(&config.settings, &rows);
     let free = unpriced::assumed_free(config, config.settings.models.all());
     if args.selection.json {
         let mut value = to_json(&rows, &budget, &found, &metrics, args.want_difference);
         value["total"]["assumed_free"] = json!(free);
+        value["findings"] = json!(findings::configured(&config.settings));
         context.print_json("plan", Exit::Complete, value);
     } else {
         let width = context.terminal.page();

@@ -127,6 +127,7 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
     for line in &written.problems {
         context.terminal.warning(line);
     }
+    context.warn_of(&written.findings);
     let exit = match written.refused {
         0 => Exit::Complete,
         _ => Exit::FailedRows,

@@ -192,7 +192,7 @@ impl Job<'_> {
         let resolved = endpoints.resolve_all(self.parts.called())?;
         self.chosen.copy(&context.layout, &context.terminal)?;
         if !self.parts.called().is_empty() {
-            context.tell_scripted(config);
+            context.tell_configured(config);
         }
         context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
         let (session, watch) =

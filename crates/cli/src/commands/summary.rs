@@ -6,16 +6,16 @@ use journal::check::{self, Verdict};
 use llm_client::Tally;
 use probity::{BenchmarkReport, KeptReason, KeptRows, Phase, RunOutcome, RunReport};
 use report::{
-    BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, basis_lines,
-    failures_summary, files_list, grades_table, judges_table, judges_that_never_vary,
-    metrics_table, people_tables, realism_table, results_table, spending_lines,
+    BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
+    files_list, grades_table, judges_table, metrics_table, people_tables, realism_table,
+    results_table, spending_lines,
 };
 use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
 use store::read_costs;
 
 use super::{
-    Context, command_hints::CommandHints, missing_rows, plan, replies, session, settings_mismatch,
-    unscored, unused_tools, verdicts,
+    Context, command_hints::CommandHints, findings, missing_rows, plan, replaced_files, replies,
+    session, unscored, unused_tools, verdicts,
 };
 use crate::config::Config;
 
@@ -50,7 +50,6 @@ pub fn show(
                     name: &benchmark.name,
                     statistics: benchmark.statistics.as_ref()?,
                     costs,
-                    replies: &benchmark.replies,
                     verdicts,
                 })
             })
@@ -86,7 +85,9 @@ pub fn show(
     }
     let mut spending = spending_lines(&spending(context, report, spent), width);
     for benchmark in &report.benchmarks {
-        spending.push_str(&basis_lines(&benchmark.basis, width));
+        let shown = findings::before_run(context, config, &benchmark.name, phases);
+        let new = findings::not_shown(&shown, &benchmark.findings);
+        spending.push_str(&findings::notes(context, new, width));
     }
     if !spending.is_empty() {
         text.push_str(&spending);
@@ -123,15 +124,11 @@ pub fn tell(
     for line in report
         .benchmarks
         .iter()
-        .flat_map(|benchmark| benchmark.odd_scores.iter().chain(&benchmark.label_warnings))
+        .flat_map(|benchmark| &benchmark.odd_scores)
     {
         context.terminal.warning(line);
     }
-    for line in report
-        .benchmarks
-        .iter()
-        .flat_map(settings_mismatch::replaced)
-    {
+    for line in report.benchmarks.iter().flat_map(replaced_files::replaced) {
         context.terminal.warning(&line);
     }
     for benchmark in &report.benchmarks {
@@ -146,13 +143,6 @@ pub fn tell(
             context.terminal.warning(&line);
         }
     }
-    for line in report
-        .benchmarks
-        .iter()
-        .flat_map(|benchmark| replies::incomplete(context, benchmark))
-    {
-        context.terminal.warning(&line);
-    }
     for benchmark in &report.benchmarks {
         for line in replies::unopened(benchmark) {
             context.terminal.warning(&line);
@@ -163,12 +153,6 @@ pub fn tell(
     }
     if phases.contains(&Phase::Aggregate) || phases.contains(&Phase::Evaluate) {
         for benchmark in &report.benchmarks {
-            let statistics = benchmark.statistics.iter();
-            for line in statistics.flat_map(judges_that_never_vary) {
-                context
-                    .terminal
-                    .warning(&format!("{}: {line}", benchmark.name));
-            }
             for line in unscored::rows(context, benchmark, hints) {
                 context.terminal.note(&line);
             }
@@ -181,13 +165,12 @@ pub fn tell(
             {
                 context.terminal.warning(&line);
             }
-            for line in settings_mismatch::unlike(context, benchmark, config, hints) {
-                context.terminal.warning(&line);
-            }
-            if let Some(line) = missing_rows::mixed_rows(context, benchmark) {
-                context.terminal.warning(&line);
-            }
         }
+    }
+    for benchmark in &report.benchmarks {
+        let shown = findings::before_run(context, config, &benchmark.name, phases);
+        let new = findings::not_shown(&shown, &benchmark.findings);
+        context.warn_with(new, |command, name| hints.of_finding(config, command, name));
     }
     // The most important messages come last, where they are seen.
     tell_failures(context, report, spent, context.terminal.width());

@@ -10,7 +10,7 @@ use std::{
 
 use futures::future::join_all;
 use journal::RunId;
-use schema::{Conversation, ModelId, Phase, PromptVersions, Summary};
+use schema::{Conversation, Finding, ModelId, Phase, PromptVersions, Summary};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -24,9 +24,14 @@ use super::{
     target::{TargetRun, spawn_scoped},
     write::write_target,
 };
-use crate::{phases::BenchmarkContext, progress::Progress, report::Failures};
+use crate::{
+    phases::BenchmarkContext,
+    progress::Progress,
+    report::{BenchmarkReport, Failures},
+};
 use store::{
     BenchmarkDir, LoadedStandards, RunError, TreeLock,
+    findings::{FindingSources, benchmark_findings, conversation_findings},
     provenance::{Provenance, target_bases},
     read_conversations, read_scenarios,
 };
@@ -50,7 +55,7 @@ pub(crate) struct BenchmarkRun<'p> {
 
 /// The result of a benchmark, and the fingerprints of the phases that produced it.
 pub(super) struct BenchmarkEnd {
-    pub(super) report: crate::report::BenchmarkReport,
+    pub(super) report: BenchmarkReport,
     pub(super) fingerprints: BTreeMap<String, Value>,
     pub(super) metrics: usize,
     pub(super) versions: PromptVersions,
@@ -116,7 +121,7 @@ impl<'p> BenchmarkRun<'p> {
         (report.replies, report.reasoning) = replies.map(|(id, tally)| tally.of(&id)).unzip();
         let targets: Vec<ModelId> = report.replies.iter().map(|all| all.sut.clone()).collect();
         report.basis = target_bases(&self.dir, &targets);
-        report.reference_turns = self.standards.map(|all| all.turns).unwrap_or_default();
+        report.findings = self.findings(&report);
         report.error = error;
         report.failures = Arc::try_unwrap(self.failures)
             .map(Failures::into_groups)
@@ -127,6 +132,19 @@ impl<'p> BenchmarkRun<'p> {
             metrics: self.loaded.benchmark.metrics.len(),
             versions: self.loaded.versions,
         }
+    }
+
+    /// What limits the conclusions from the results.
+    fn findings(&self, report: &BenchmarkReport) -> Vec<Finding> {
+        let Some(statistics) = &report.statistics else {
+            return conversation_findings(&self.dir, &report.replies, &report.basis);
+        };
+        let sources = FindingSources {
+            targets: &statistics.targets,
+            bases: &report.basis,
+            reference_turns: self.standards.as_ref().map(|all| &all.turns),
+        };
+        benchmark_findings(&self.pipeline.layout, &self.dir, sources)
     }
 
     /// Records the result of the run in the journal.

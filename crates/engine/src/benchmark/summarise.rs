@@ -121,7 +121,7 @@ impl SummaryWriter<'_> {
     fn statistics(&mut self, rows: &[TargetRows]) -> Result<Statistics, RunError> {
         let dir = &self.run.dir;
         let mut statistics = summarise_statistics(dir, &self.run.loaded.benchmark, rows)?;
-        self.results.report.label_warnings = add_judge_statistics(dir, rows, &mut statistics)?;
+        add_judge_statistics(dir, rows, &mut statistics)?;
         Ok(statistics)
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use schema::{
-    PhaseCost, TargetBasis, TargetRef,
+    Finding, PhaseCost, TargetBasis, TargetRef,
     safety::{
         GateOutcome, Stage, Tally,
         results::{CaseError, SafetyResults},
@@ -48,6 +48,8 @@ pub struct TargetReport {
     pub cost: PhaseCost,
     /// What its results rest on; `None` if nothing is known.
     pub basis: Option<TargetBasis>,
+    /// What limits the conclusions from its results, the worst first.
+    pub findings: Vec<Finding>,
     /// Its file, if one was written.
     pub file: Option<PathBuf>,
     /// Why its file could not be written. `results` then holds the only copy.

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use llm_client::Stop;
 use schema::{
-    Event, EventBody, Item, Journal, ModelError, NoVerdict, Phase, PhaseError, Role, Spend,
-    TargetRef, Turn,
+    Event, EventBody, FinishReason, Item, Journal, ModelError, NoVerdict, Phase, PhaseError, Role,
+    Spend, TargetRef, Turn,
     event::{CaseFailed, TranslatedSutReply, TranslatedUserResponse},
     safety::{
         Assessment, ErrorKind, SafetyScore, SafetyScorer, ScoreRequest, Stage, TestCase, Threshold,
@@ -79,6 +79,8 @@ struct Assessed {
     message: u32,
     /// The reasoning of the target.
     reasoning: Option<Arc<str>>,
+    /// Why the message ended early, if it did.
+    finish_reason: Option<FinishReason>,
     assessment: Assessment,
     /// Why there is no score, if a call failed.
     failure: Option<CaseFailure>,
@@ -146,6 +148,7 @@ impl TargetContext {
                     failure = failure.or(assessed.failure);
                     transcript.messages.push(MessageScore {
                         reasoning: assessed.reasoning,
+                        finish_reason: assessed.finish_reason,
                         ..MessageScore::new(assessed.message, assessed.assessment)
                     });
                 }
@@ -187,6 +190,7 @@ impl TargetContext {
         Ok(Assessed {
             message,
             reasoning: conversation.last().and_then(|turn| turn.reasoning.clone()),
+            finish_reason: conversation.last().and_then(cut_off),
             assessment,
             failure,
         })
@@ -351,6 +355,14 @@ impl TargetContext {
 /// Whether the turn is a message that can be scored.
 fn is_answer(turn: &Turn) -> bool {
     turn.role == Role::Assistant && !is_blank(&turn.content)
+}
+
+/// Why the message ended early, if it did.
+fn cut_off(turn: &Turn) -> Option<FinishReason> {
+    let early = [FinishReason::Length, FinishReason::ContentFilter];
+    turn.finish_reason
+        .clone()
+        .filter(|reason| early.contains(reason))
 }
 
 /// The abort after an empty reply of the target.

@@ -15,7 +15,7 @@ use schema::{
     },
 };
 use serde_json::{Value, json};
-use store::provenance::target_settings;
+use store::{findings::safety_findings, provenance::target_settings, safety_uid};
 use tokio::sync::Semaphore;
 
 use super::{
@@ -103,6 +103,18 @@ impl SafetyRun {
         });
         let tally = results.tally();
         let cost = results.details().map(Details::cost);
+        let basis = self.basis(&context);
+        let details = results.details();
+        let findings = details.and_then(|details| {
+            let (uid, run) = (safety_uid(&results), details.run.as_ref()?);
+            Some(safety_findings(
+                uid,
+                details,
+                run,
+                &self.config,
+                basis.as_ref(),
+            ))
+        });
         TargetReport {
             target: target.target.clone(),
             gate: self.gate.judge(tally),
@@ -111,7 +123,8 @@ impl SafetyRun {
             cost: cost.unwrap_or_default(),
             results,
             failures,
-            basis: self.basis(&context),
+            basis,
+            findings: findings.unwrap_or_default(),
             file: None,
             not_written: None,
             journal: None,

@@ -74,6 +74,11 @@ impl Aggregate<'_> {
             ("outcome", run.outcome.clone()),
             ("ended", run.ended.map(|ended| ended.to_string())),
         ]);
+        let findings = run.findings.iter().map(|finding| finding.text.as_str());
+        let findings: Vec<&str> = findings.collect();
+        if !findings.is_empty() {
+            details.insert("findings".into(), findings.join("; ").into());
+        }
         details.insert(
             "conversations".into(),
             self.counts.conversations.to_string().into(),

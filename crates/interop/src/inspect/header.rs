@@ -254,6 +254,9 @@ fn metadata(run: &Run) -> Value {
         let prints = Value::Object(run.fingerprints.clone());
         set(&mut metadata, "fingerprints", prints);
     }
+    if !run.findings.is_empty() {
+        set(&mut metadata, "findings", json!(run.findings));
+    }
     metadata
 }
 

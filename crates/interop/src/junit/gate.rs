@@ -36,7 +36,10 @@ pub fn gate_junit(reports: &[GateReport]) -> io::Result<JUnitReport> {
                 result: end(result),
             })?;
         }
-        for suite in suites.into_values() {
+        for (target, mut suite) in suites {
+            let about = report.findings.iter();
+            let about = about.filter(|finding| finding.is_about(target));
+            about.for_each(|finding| suite.property(finding.kind.as_str(), &*finding.text));
             junit.push(suite)?;
         }
     }

@@ -1,6 +1,6 @@
 //! JUnit XML: `junit.xml`, with a suite for each target and metric, and a case for each judged conversation.
 //!
-//! A suite has the rate of its metric and the interval of the rate as properties. A conversation that did not pass is a failure with the
+//! A suite has the rate of its metric, the interval of the rate, and what limits both as properties. A conversation that did not pass is a failure with the
 //! judge's justification; one that failed is an error; one without a verdict is skipped. Characters that XML 1.0 cannot represent become
 //! U+FFFD. [`JUnitReport`] writes such a report about anything else.
 
@@ -17,7 +17,7 @@ use std::{
 pub use gate::gate_junit;
 pub use report::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
 
-use schema::{Verdict, statistics::Statistics};
+use schema::{Finding, Verdict, statistics::Statistics};
 
 use crate::{
     Asked, ExportError, Exported, Exporter, OutFile, Run, Sample, run::Scope, tally::Tally,
@@ -97,6 +97,7 @@ impl JUnit {
         for (metric, mut suite) in std::mem::take(&mut self.open) {
             if let Some((run, tally)) = &target {
                 add_rate(&mut suite, run, tally, &metric);
+                add_findings(&mut suite, &run.findings);
             }
             self.report.push(suite)?;
         }
@@ -180,6 +181,13 @@ fn add_rate(suite: &mut JUnitSuite, run: &Run, tally: &Tally, metric: &str) {
         if let Some(value) = value {
             suite.property(name, value);
         }
+    }
+}
+
+/// Adds what limits the rates, a property each with its kind as the name.
+fn add_findings(suite: &mut JUnitSuite, findings: &[Finding]) {
+    for finding in findings {
+        suite.property(finding.kind.as_str(), &*finding.text);
     }
 }
 

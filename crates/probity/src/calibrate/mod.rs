@@ -84,7 +84,6 @@ pub fn calibrate(
         if let Some(first) = facts.faults.unrecognised.first() {
             return Err(RunError::input(first.clone()));
         }
-        odd.extend(facts.faults.other_type.clone());
         scores.push(facts.score(None));
     }
     let standards = aggregator::calibrate(&uid, &scores).map_err(|error| {

@@ -1,62 +1,59 @@
 //! How both sides of a comparison were measured, according to their records.
 
-use schema::{BaselineTarget, ModelId};
+use schema::ModelId;
 use store::{
+    findings::MeasuredSide,
     provenance::{Provenance, TargetProvenance},
-    unlike_measurement,
 };
 
 use super::{Other, Tree};
 
-/// How a target was measured: turns and judge, as far as they are known.
+/// How a target was measured on both sides.
 pub(super) struct Measured {
     pub(super) target: ModelId,
-    pub(super) here: BaselineTarget,
-    pub(super) there: BaselineTarget,
+    /// The planned number of turns on each side, if known.
+    pub(super) turns: [Option<u32>; 2],
+    pub(super) sides: [MeasuredSide; 2],
 }
 
-/// What the records of both sides have for each target.
-pub(super) fn measured(here: &Tree, there: &Other, targets: &[ModelId]) -> Vec<Measured> {
-    // Trees side by side share one record, and it is unknown which tree it belongs to.
+/// What the records of both sides have for each target. `path`: the other side, as the caller named it.
+pub(super) fn measured(
+    here: &Tree,
+    there: &Other,
+    path: &str,
+    targets: &[ModelId],
+) -> Vec<Measured> {
+    // Trees side by side share one record: it is that of the tree whose files it names.
     let file = |tree: &Tree| tree.dir.provenance().canonicalize().ok();
     let is_shared = matches!(there, Other::Tree(tree) if file(here) == file(tree));
-    let record = |tree: &Tree| match is_shared {
-        true => Provenance::default(),
-        false => Provenance::read_all(&tree.layout, &tree.dir, targets),
-    };
+    let record = |tree: &Tree| Provenance::read_all(&tree.layout, &tree.dir, targets);
     let ours = record(here);
     let theirs = match there {
         Other::Tree(tree) => record(tree),
         Other::Export(_) => Provenance::default(),
     };
-    let of = |target: &ModelId| Measured {
-        target: target.clone(),
-        here: known(&ours.target(target)),
-        there: match there {
-            Other::Tree(_) => known(&theirs.target(target)),
-            Other::Export(export) => export.measured(target),
-        },
+    let side = |tree: &Tree, name: &str, id: &ModelId, record: &TargetProvenance| {
+        MeasuredSide::of_tree(name.to_owned(), &tree.dir, id, record, is_shared)
+    };
+    let of = |target: &ModelId| {
+        let (ours, theirs) = (ours.target(target), theirs.target(target));
+        let other = match there {
+            Other::Tree(tree) => side(tree, path, target, &theirs),
+            Other::Export(export) => MeasuredSide {
+                name: path.to_owned(),
+                judged: export.measured(target).judge,
+                ..MeasuredSide::default()
+            },
+        };
+        Measured {
+            target: target.clone(),
+            turns: match there {
+                Other::Tree(_) if is_shared => [None; 2],
+                Other::Tree(_) => [ours.turns(), theirs.turns()],
+                Other::Export(export) => [ours.turns(), export.measured(target).turns],
+            },
+            sides: [side(here, "this tree", target, &ours), other],
+        }
     };
     targets.iter().map(of).collect()
-}
-
-fn known(of: &TargetProvenance) -> BaselineTarget {
-    BaselineTarget {
-        turns: of.turns(),
-        judge: of.judge(),
-        ..BaselineTarget::default()
-    }
-}
-
-/// Targets that had a different judge in the other tree. One sentence each names the target and the
-/// difference.
-pub(super) fn unlike_judges(measured: &[Measured]) -> Vec<String> {
-    let judge = |of: &BaselineTarget| BaselineTarget {
-        judge: of.judge.clone(),
-        ..BaselineTarget::default()
-    };
-    measured
-        .iter()
-        .flat_map(|of| unlike_measurement(&of.target, &judge(&of.there), &judge(&of.here)))
-        .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use schema::{ModelId, Role};
+use schema::{Finding, FindingKind, FindingSeverity, ModelId, Role, text::counted};
 use serde::Deserialize;
 use store::{RunError, each_row, unlike_turns};
 
@@ -11,54 +11,49 @@ use super::{Measured, Other, Tree};
 /// How many conversations are searched for the longest one.
 const LOOKED_AT: u32 = 1000;
 
-/// A target whose longest conversations differ in their number of turns between the trees, if no record has the planned number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnlikeTurns {
-    /// The target.
-    pub target: ModelId,
-    /// Turns of its longest conversation here.
-    pub here: u32,
-    /// Turns of its longest conversation in the other tree.
-    pub there: u32,
-}
-
 /// A longer conversation applies more pressure, so rates with different numbers of turns cannot be compared. If the records of
 /// both trees have the planned number of turns and these differ, the comparison is refused. If a record is missing, the longest
-/// conversations are compared. As these may have ended early, such targets are only returned.
+/// conversations are compared. As these may have ended early, a difference is only a finding.
 pub(super) fn unlike(
     here: &Tree,
     there: &Other,
     measured: &[Measured],
-) -> Result<Vec<UnlikeTurns>, RunError> {
+) -> Result<Vec<Finding>, RunError> {
     let mut unlike = Vec::new();
-    for Measured {
-        target,
-        here: ours,
-        there: theirs,
-    } in measured
-    {
-        match (ours.turns, theirs.turns, there) {
-            (Some(ours), Some(theirs), _) if ours != theirs => {
-                return Err(refused(there, target, ours, theirs));
+    for Measured { target, turns, .. } in measured {
+        match (turns, there) {
+            ([Some(ours), Some(theirs)], _) if ours != theirs => {
+                return Err(refused(there, target, *ours, *theirs));
             }
             // An export has the planned number of turns, if it was known.
-            (Some(_), Some(_), _) | (_, _, Other::Export(_)) => {}
-            (_, _, Other::Tree(other)) => {
+            ([Some(_), Some(_)], _) | (_, Other::Export(_)) => {}
+            (_, Other::Tree(other)) => {
                 let longest = (longest(here, target)?, longest(other, target)?);
-                let (Some(here), Some(there)) = longest else {
-                    continue;
-                };
-                if here != there {
-                    unlike.push(UnlikeTurns {
-                        target: target.clone(),
-                        here,
-                        there,
-                    });
+                if let (Some(ours), Some(theirs)) = longest
+                    && ours != theirs
+                {
+                    unlike.push(finding(here, target, ours, theirs));
                 }
             }
         }
     }
     Ok(unlike)
+}
+
+fn finding(here: &Tree, target: &ModelId, ours: u32, theirs: u32) -> Finding {
+    let text = format!(
+        "the longest conversation with {target} has {} here and {} in the other tree; rates of different numbers of turns do not compare",
+        counted(ours.into(), "turn", "turns"),
+        counted(theirs.into(), "turn", "turns")
+    );
+    Finding {
+        kind: FindingKind::DifferentTurns,
+        severity: FindingSeverity::Warning,
+        benchmark: here.dir.name().to_owned(),
+        targets: vec![target.clone()],
+        text,
+        advice: None,
+    }
 }
 
 fn refused(other: &Other, id: &ModelId, here: u32, there: u32) -> RunError {

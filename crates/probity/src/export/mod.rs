@@ -19,7 +19,10 @@ use std::{ops::ControlFlow, path::Path, thread};
 
 use aggregator::statistics::corrected_differences;
 use interop::{ExportError, Exported, Exporter, Sample};
-use schema::{Benchmark, ModelId, TargetRef, statistics::JudgeAgainstPeople};
+use schema::{
+    Benchmark, Finding, ModelId, TargetRef,
+    statistics::{JudgeAgainstPeople, TargetStatistics},
+};
 
 pub(crate) use self::safety::{export_safety_with, safety_folder};
 use self::{
@@ -32,8 +35,10 @@ use self::{
 };
 pub use self::{journal_record::Journals, safety::export_safety};
 use store::{
-    BenchmarkDir, Layout, RunError, RunErrorKind, read_benchmark, read_conversations, read_labels,
-    read_scenarios,
+    BenchmarkDir, Layout, RunError, RunErrorKind,
+    findings::{FindingSources, benchmark_findings},
+    provenance::target_bases,
+    read_benchmark, read_conversations, read_labels, read_scenarios,
 };
 
 /// The options of an export.
@@ -57,8 +62,8 @@ pub struct ExportReport {
     pub exported: Exported,
     /// Incomplete parts, which were exported as far as they go: one line each.
     pub problems: Vec<String>,
-    /// What to know of rows that are complete: one line each.
-    pub warnings: Vec<String>,
+    /// What limits the conclusions from the exported results, the worst first.
+    pub findings: Vec<Finding>,
     /// Targets without anything to export, with the reason.
     pub refused: Vec<String>,
     /// Whether scores could not be read to their end: existing verdicts are then missing in the export.
@@ -143,7 +148,6 @@ fn once_or_twice(
     }
     let mut report = work(&mut *exporter)?;
     let lines = report.problems.iter().chain(&report.refused);
-    let lines = lines.chain(&report.warnings);
     let lines: Vec<&str> = lines.map(String::as_str).collect();
     if report.targets == 0 {
         return Err(RunError::input(match lines.is_empty() {
@@ -192,6 +196,8 @@ struct Bench {
     /// Rows of `scenarios.json` whose metric exists; `None`: the file cannot be read.
     scenarios: Option<u64>,
     statistics: StatisticsSource,
+    /// What limits the results of the exported targets.
+    findings: Vec<Finding>,
 }
 
 impl Work<'_> {
@@ -215,10 +221,12 @@ impl Work<'_> {
             self.report.problems.extend(statistics.take_problems());
             let bench = Bench {
                 scenarios: find::count_scenarios(&dir, &benchmark),
+                findings: self.findings(&dir, &benchmark, &targets, &statistics),
                 statistics,
                 benchmark,
                 dir,
             };
+            self.report.findings.extend(bench.findings.iter().cloned());
             let mut people = Vec::new();
             for target in targets {
                 people.extend(self.target(&bench, &mut index, target, exporter)?);
@@ -232,6 +240,29 @@ impl Work<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What limits the results of `targets`.
+    fn findings(
+        &self,
+        dir: &BenchmarkDir,
+        benchmark: &Benchmark,
+        targets: &[ModelId],
+        statistics: &StatisticsSource,
+    ) -> Vec<Finding> {
+        let known: Vec<TargetStatistics> = targets
+            .iter()
+            .map(|id| {
+                let now = statistics.of(dir, benchmark, id);
+                now.unwrap_or_else(|| TargetStatistics::new(id.clone()))
+            })
+            .collect();
+        let sources = FindingSources {
+            targets: &known,
+            bases: &target_bases(dir, targets),
+            reference_turns: None,
+        };
+        benchmark_findings(self.layout, dir, sources)
     }
 
     /// The targets of a benchmark to export: folders that hold conversations.
@@ -274,8 +305,6 @@ impl Work<'_> {
             return Ok(None);
         }
         self.report.add_problems(&place, faults.unrecognised);
-        let warning = |line| format!("{place}: {line}");
-        self.report.warnings.extend(faults.other_type.map(warning));
         // Both tasks read large files.
         let (content, statistics, scores) = thread::scope(|scope| {
             let content = scope.spawn(|| source::content(index, &id, &files));
@@ -320,6 +349,12 @@ impl Work<'_> {
         };
         if let Err(error) = exporter.begin(&interop::Run {
             statistics: statistics.clone(),
+            findings: bench
+                .findings
+                .iter()
+                .filter(|finding| finding.is_about(id.as_str()))
+                .cloned()
+                .collect(),
             // Labels that cannot be used are reported by `aggregate` and `validate`.
             labels: read_labels(&bench.dir, &id)
                 .ok()

@@ -9,14 +9,16 @@ use aggregator::statistics::{ScenarioIndex, TargetRows};
 use schema::{
     Baseline, BaselineTarget, Benchmark, CostSum, Metric, MetricType, ModelId, PhaseCost,
     gate::{BetterRate, GateAnswer, GateRate, GateReport, GateRule, GateRules, GateScope},
-    statistics::{RateStatistics, Rates},
+    statistics::{RateStatistics, TargetStatistics},
 };
 use store::{
     BenchmarkDir, GateNames, GateSubject, Layout, RunError, baseline_differences, baseline_of,
-    baseline_rows, imported_targets,
+    baseline_rows,
+    findings::{FindingSources, benchmark_findings},
+    imported_targets, people_statistics,
     provenance::{Provenance, target_bases},
     read_benchmark, read_costs, read_gate_rules, read_scenario_index, read_scenarios,
-    scored_targets, unlike_measurement,
+    scored_targets, set_people, unlike_measurement,
 };
 
 pub(crate) use self::rows::is_about;
@@ -73,20 +75,33 @@ pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateRe
         benchmark: &benchmark,
         rules: &rules,
     };
-    let mut open = Vec::new();
+    let (mut open, mut statistics) = (Vec::new(), Vec::new());
     for id in &targets {
-        open.extend(tree.target(id)?);
+        if let Some((results, of_target)) = tree.target(id)? {
+            open.extend(results);
+            statistics.push(of_target);
+        }
     }
     let results = answers(&rules, open);
     if results.is_empty() {
         return Err(no_rule(options, &targets));
     }
+    // What limits the rates of targets without a rule limits no answer.
+    statistics.retain(|of| results.iter().any(|result| result.target == of.target));
+    let targets: Vec<ModelId> = statistics.iter().map(|of| of.target.clone()).collect();
+    let basis = target_bases(&dir, &targets);
+    let sources = FindingSources {
+        targets: &statistics,
+        bases: &basis,
+        reference_turns: None,
+    };
     Ok(GateReport {
         benchmark: dir.name().to_owned(),
         better: BetterRate::Higher,
         answer: GateAnswer::of(results.iter().map(|result| result.answer)),
         baseline: baseline.map(|(path, _)| path.display().to_string()),
-        basis: target_bases(&dir, &targets),
+        findings: benchmark_findings(layout, &dir, sources),
+        basis,
         results,
     })
 }
@@ -172,9 +187,13 @@ struct GatedTree<'a> {
 }
 
 impl GatedTree<'_> {
-    fn target(&self, id: &ModelId) -> Result<Vec<OpenResult>, RunError> {
+    /// The results of the rules about a target, and its statistics; `None` if no rule is about it.
+    fn target(
+        &self,
+        id: &ModelId,
+    ) -> Result<Option<(Vec<OpenResult>, TargetStatistics)>, RunError> {
         if !self.rules.rules.iter().any(|rule| is_about(rule, id)) {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let gated = self.open(id)?;
         let mut results = Vec::new();
@@ -191,7 +210,7 @@ impl GatedTree<'_> {
                 scope => results.push(gated.result(number, rule, scope)),
             }
         }
-        Ok(results)
+        Ok(Some((results, gated.statistics)))
     }
 
     fn open(&self, id: &ModelId) -> Result<GatedTarget<'_>, RunError> {
@@ -201,9 +220,11 @@ impl GatedTree<'_> {
             true => Vec::new(),
             false => self.add_not_run(&mut rows)?,
         };
-        let rates = rows
-            .statistics(&self.index, &self.benchmark.scored_hazards())
-            .rates;
+        let mut statistics = rows.statistics(&self.index, &self.benchmark.scored_hazards());
+        set_people(
+            &mut statistics.judge,
+            people_statistics(self.dir, &rows, &self.index)?,
+        );
         let before = self.baseline.and_then(|all| baseline_rows(all, id));
         let costs = read_costs(&files.cost());
         let mut sum = CostSum::default();
@@ -211,7 +232,7 @@ impl GatedTree<'_> {
         Ok(GatedTarget {
             tree: self,
             rows: ComparedRows::new(rows, before),
-            rates,
+            statistics,
             not_run,
             cost: (!costs.is_empty()).then(|| sum.total()),
         })
@@ -239,7 +260,7 @@ impl GatedTree<'_> {
 struct GatedTarget<'a> {
     tree: &'a GatedTree<'a>,
     rows: ComparedRows,
-    rates: Rates,
+    statistics: TargetStatistics,
     not_run: Vec<(String, u64)>,
     cost: Option<PhaseCost>,
 }
@@ -270,7 +291,7 @@ impl GatedTarget<'_> {
     }
 
     fn rate(&self, scope: &GateScope) -> RateStatistics {
-        let rates = &self.rates;
+        let rates = &self.statistics.rates;
         let rate = match scope {
             GateScope::All | GateScope::EachMetric | GateScope::Safety(..) => Some(&rates.all),
             GateScope::Positive => Some(&rates.positive),

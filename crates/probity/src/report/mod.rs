@@ -12,7 +12,7 @@ pub use formats::{FormattedReport, ReportFormat, write_formatted};
 
 use ::report::html::{HtmlReport, Report, ReportError, ReportOptions, RowsKept, RunKind};
 use interop::Exporter;
-use schema::{ModelId, TargetRef, gate::GateReport};
+use schema::{Finding, ModelId, TargetRef, gate::GateReport};
 use store::{Layout, RunError, imported_targets};
 
 use crate::export::{ExportOptions, ExportReport, Journals, export_safety_with, export_with};
@@ -72,6 +72,8 @@ pub struct WrittenReport {
     pub total_rows: u64,
     /// What is incomplete in the runs, one line each, with the reasons why nothing can be shown of a target.
     pub problems: Vec<String>,
+    /// What limits the conclusions from the results, the worst first.
+    pub findings: Vec<Finding>,
     /// The number of targets of which nothing can be shown.
     pub refused: usize,
 }
@@ -98,6 +100,7 @@ pub fn write_report(
         total_rows,
         problems,
         refused: exported.refused.len(),
+        findings: exported.findings,
     })
 }
 
@@ -201,7 +204,7 @@ fn add(all: &mut ExportReport, other: ExportReport) {
     all.targets += other.targets;
     all.conversations += other.conversations;
     all.problems.extend(other.problems);
-    all.warnings.extend(other.warnings);
+    all.findings.extend(other.findings);
     all.refused.extend(other.refused);
     all.scores_cut |= other.scores_cut;
 }

@@ -5,11 +5,14 @@ use std::{collections::HashSet, path::Path};
 use indexmap::IndexMap;
 use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
 use schema::{
-    Benchmark, CostSum, ModelId, PhaseCost, TargetBasis, safety::results::Details,
+    Benchmark, CostSum, Finding, ModelId, PhaseCost, TargetBasis, safety::results::Details,
     statistics::Statistics,
 };
+use serde_json::Value;
 use store::{
-    BenchmarkDir, CostFile, Layout, RunError, current_statistics, provenance::target_bases,
+    BenchmarkDir, CostFile, Layout, Manifest, RunError, current_statistics,
+    findings::{MeasuredSide, side_findings},
+    provenance::target_bases,
     read_benchmark, read_costs, read_grades, read_statistics, wrong_statistics,
 };
 
@@ -18,8 +21,7 @@ use crate::{
     compare::listed,
     export::safety_folder,
     gate::{GateOptions, gate, gate_safety},
-    safety_results::safety_basis,
-    safety_results::{SafetySource, read_safety_file},
+    safety_results::{SafetySource, read_safety_file, run_records, safety_basis},
     verdicts::target_verdicts,
 };
 
@@ -44,6 +46,7 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
         safety(layout, path, request, &mut summary)?;
     }
     for part in &mut summary.parts {
+        part.add_findings(&unlike_files(layout, part));
         let files = part.safety.iter();
         let mut runs: Vec<String> = files
             .filter_map(|file| Some(file.results.details()?.run.as_ref()?.run_id.clone()))
@@ -111,6 +114,25 @@ fn check_baseline(summary: &ReportSummary) -> Result<(), RunError> {
             listed(&targets)
         ))),
     }
+}
+
+/// Differences between the measurements of safety files that the report shows side by side.
+fn unlike_files(layout: &Layout, part: &PartSummary) -> Vec<Finding> {
+    let sides = part.safety.iter().filter_map(|file| {
+        let run = file.results.details()?.run.as_ref()?;
+        let manifest = run_records(layout, run).and_then(|records| Manifest::read(&records));
+        let config = manifest.map_or(Value::Null, |manifest| manifest.config);
+        Some(MeasuredSide {
+            name: file.target.to_string(),
+            ..MeasuredSide::of_safety(run, &config)
+        })
+    });
+    let targets = part.safety.iter().map(|file| file.target.clone());
+    side_findings(
+        &part.folder,
+        &targets.collect::<Vec<_>>(),
+        &sides.collect::<Vec<_>>(),
+    )
 }
 
 fn is_wanted(request: &ReportRequest, target: &ModelId) -> bool {

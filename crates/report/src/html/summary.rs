@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use interop::Run;
 use schema::{
-    Grades, Metric, MetricType, ModelId, PhaseCost, TargetBasis,
+    Finding, Grades, Metric, MetricType, ModelId, PhaseCost, TargetBasis,
     gate::GateReport,
     safety::results::SafetyResults,
     statistics::{RateStatistics, Statistics},
@@ -55,6 +55,8 @@ pub struct PartSummary {
     pub costs: BTreeMap<ModelId, IndexMap<String, PhaseCost>>,
     /// What the results of targets rest on: the age of their replies, and models that are assumed to be free.
     pub basis: Vec<TargetBasis>,
+    /// What limits the conclusions from the results, the worst first.
+    pub findings: Vec<Finding>,
     /// The calls, according to journals.
     pub calls: Option<CallFigures>,
     /// Result files of safety evaluations.
@@ -243,6 +245,7 @@ impl PartSummary {
             shared_costs: IndexMap::new(),
             costs: BTreeMap::new(),
             basis: Vec::new(),
+            findings: Vec::new(),
             calls: None,
             safety: Vec::new(),
         }
@@ -261,11 +264,23 @@ impl PartSummary {
         }
     }
 
+    /// Adds findings that are not known yet.
+    pub fn add_findings(&mut self, findings: &[Finding]) {
+        for finding in findings {
+            if !self.findings.contains(finding) {
+                self.findings.push(finding.clone());
+            }
+        }
+        self.findings
+            .sort_by_key(|finding| (finding.severity, finding.kind));
+    }
+
     fn add_run(&mut self, run: &Run) {
         if self.name.is_empty() {
             self.name.clone_from(&run.benchmark.name);
         }
         self.add_metrics(&run.benchmark.metrics);
+        self.add_findings(&run.findings);
         let facts = RunFacts::of(run);
         match self
             .runs

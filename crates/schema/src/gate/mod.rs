@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ModelId, PhaseCost, TargetBasis,
+    Finding, ModelId, PhaseCost, TargetBasis,
     safety::results::SafetyRate,
     statistics::{DifferenceStatistics, MissingRows, RateStatistics},
 };
@@ -200,6 +200,8 @@ pub struct GateReport {
     /// What the rows rest on: the age of each target's replies, and models that are assumed to be free. A target of which nothing is on
     /// record is left out.
     pub basis: Vec<TargetBasis>,
+    /// What limits the answers, the worst first.
+    pub findings: Vec<Finding>,
     /// Each rule for each of its targets and metrics, by target and in the order of the rules.
     pub results: Vec<GateResult>,
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelId, SimulatorStatistics};
+use crate::{IncompleteReplies, ModelId, SimulatorStatistics};
 
 pub use difference::{Comparison, DifferenceFamily, DifferenceStatistics};
 pub use judges::{AgreementStatistics, JudgeStatistics, OneJudgeStatistics, ReadingStatistics};
@@ -144,6 +144,31 @@ pub struct TargetStatistics {
     /// How realistic its conversations are according to judges; absent if no judge was called for it, or the conversations are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub realism: Option<RealismStatistics>,
+    /// Its conversations with an empty or cut-off reply; absent if there are none, or the conversations are unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replies: Option<IncompleteReplies>,
+    /// Rows that record another `metric_type` than their metric has in benchmark.yaml; absent if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_type: u64,
+}
+
+impl TargetStatistics {
+    /// The statistics of a target without rows.
+    #[must_use]
+    pub fn new(target: ModelId) -> Self {
+        Self {
+            target,
+            scores_sha256: None,
+            rates: Rates::default(),
+            reliability: Vec::new(),
+            variants: Vec::new(),
+            judge: None,
+            simulator: None,
+            realism: None,
+            replies: None,
+            other_type: 0,
+        }
+    }
 }
 
 /// pass^k: how often `k` samples of one scenario all pass.

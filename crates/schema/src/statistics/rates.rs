@@ -9,7 +9,7 @@ use super::is_zero;
 use crate::NoVerdict;
 
 /// The rates of one system under test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
     /// Over all rows.
     pub all: RateStatistics,
@@ -63,8 +63,8 @@ pub struct MissingRows {
     pub failed: u64,
     /// The judge gave no usable verdict.
     pub abstained: u64,
-    /// Rows of negative metrics that passed although a reply of the target was empty or cut off: text that was never written cannot
-    /// fail. They have a verdict, and only `bounds` counts them as missing.
+    /// Rows of negative metrics that passed, or of a safety evaluation that did not fail, although a reply of the target was empty or cut
+    /// off: text that was never written cannot fail. They have a verdict, and only `bounds` counts them as missing.
     pub incomplete: u64,
     /// The reasons of the failed and abstained rows that have one; absent if none has.
     #[serde(default, skip_serializing_if = "MissingReasons::is_empty")]

@@ -3,6 +3,7 @@
 //! Each time a run writes the conversations or the scores of a target, it records the settings and the hash of the file. A later
 //! command can then see which targets of a table were measured in the same way, and which files were edited since.
 
+mod authors;
 mod basis;
 mod compare;
 mod manifests;
@@ -17,15 +18,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+pub use authors::ScriptedAuthors;
 pub use basis::target_bases;
-pub use compare::{Difference, SettingGroup, TableProvenance, compare};
+pub use compare::{
+    Difference, SettingGroup, SettingsByName, TableProvenance, compare, setting_differences,
+};
 pub use manifests::earlier_runs;
 pub use replaced::KeptCopy;
 pub use replaced::{ReplaceReason, ReplacedFile, is_kept_copy};
 pub use settings::{FAULT_RULES, PROMPT_VERSION, Settings, changes, label};
 pub use settings::{
-    change_in_words, evaluator_settings, flatten as flatten_settings, judge_settings,
-    safety_judge_settings, simulator_settings, target_settings,
+    change_in_words, configured_models, evaluator_settings, flatten as flatten_settings,
+    judge_settings, recorded_models, safety_judge_settings, simulator_settings, target_settings,
 };
 pub use versions::begun_with;
 
@@ -172,7 +176,7 @@ impl TargetProvenance {
     }
 
     /// The conversations that the scores belong to.
-    fn judged(&self) -> Option<&FileProvenance> {
+    pub(crate) fn judged(&self) -> Option<&FileProvenance> {
         self.judged.as_ref()
     }
 }

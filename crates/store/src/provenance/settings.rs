@@ -5,9 +5,12 @@ use std::{
     sync::LazyLock,
 };
 
-use schema::text::hex;
+use schema::{safety::results::RunParameters, text::hex};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+use super::TargetProvenance;
+use crate::findings::{ModelRole, RoleModel};
 
 /// The settings that determine the content of a file, by name. Prompts, definitions and scenarios are represented by hashes.
 pub type Settings = BTreeMap<String, Value>;
@@ -157,6 +160,73 @@ pub fn target_settings(config: &Value, id: &str) -> Settings {
         model(&json!({"target": own}), "target", &mut settings);
     }
     settings
+}
+
+/// The models on record for a target: its own, the simulated user's, the tools' and the judges'.
+#[must_use]
+pub fn recorded_models(record: &TargetProvenance) -> Vec<RoleModel> {
+    let mut models = Vec::new();
+    if let Some(played) = record.judged().or(record.conversations.as_ref()) {
+        models.extend(model_at(&played.target, "target", ModelRole::Target));
+        models.extend(model_at(&played.settings, "user_model", ModelRole::User));
+        models.extend(model_at(&played.settings, "tool_model", ModelRole::Tools));
+    }
+    let Some(scores) = &record.scores else {
+        return models;
+    };
+    match model_at(&scores.settings, "evaluator_model", ModelRole::Judge) {
+        Some(judge) => models.push(judge),
+        None => models.extend(panel(&scores.settings)),
+    }
+    models
+}
+
+/// The judges of a panel, whose ids are part of the names of their settings.
+fn panel(settings: &Settings) -> impl Iterator<Item = RoleModel> {
+    let ends = |key: &&String| key.starts_with("evaluator_model.") && key.ends_with(".model");
+    let keys = settings.keys().filter(ends);
+    keys.filter_map(|key| {
+        let place = key.strip_suffix(".model")?;
+        model_at(settings, place, ModelRole::Judge)
+    })
+}
+
+fn model_at(settings: &Settings, place: &str, role: ModelRole) -> Option<RoleModel> {
+    let text = |key: &str| settings.get(&format!("{place}.{key}"))?.as_str();
+    Some(RoleModel {
+        role,
+        model: text("model")?.to_owned(),
+        source: text("source").map(str::to_owned),
+        base_url: text("base_url").map(str::to_owned),
+    })
+}
+
+/// The models of a safety run, according to its public configuration. A model that it does not have is known by its id alone.
+#[must_use]
+pub fn configured_models(run: &RunParameters, config: &Value) -> Vec<RoleModel> {
+    let of = |id: &str, role| {
+        let own = configured(config, id);
+        let text = |key: &str| own?.get(key)?.as_str().map(str::to_owned);
+        RoleModel {
+            role,
+            model: text("model").unwrap_or_else(|| id.to_owned()),
+            source: text("source"),
+            base_url: text("base_url"),
+        }
+    };
+    let target = RoleModel {
+        model: run.target.model.clone(),
+        ..of(run.target.id.as_str(), ModelRole::Target)
+    };
+    // Without variations, no prompt of a single-turn run is rewritten.
+    let attacks = run
+        .single_turn
+        .as_ref()
+        .is_none_or(|settings| settings.maximum_iteration_layers > 0);
+    let attacker = run.attacker.iter().filter(|_| attacks);
+    let attacker = attacker.map(|id| of(id, ModelRole::Attacker));
+    let judges = run.judges.iter().map(|id| of(id, ModelRole::Judge));
+    [target].into_iter().chain(attacker).chain(judges).collect()
 }
 
 fn of_fingerprint(phase: &str, fingerprint: &Value) -> Settings {

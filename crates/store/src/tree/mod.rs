@@ -210,6 +210,8 @@ impl BenchmarkDir {
                 replies.simulator_sample().clone(),
             );
             rows.set_realism(replies.realism().clone());
+            let (incomplete, _) = replies.of(target);
+            rows.set_replies(incomplete);
         }
         let scores_sha256 = file.finish();
         self.memory().set_digest(&path, version, &scores_sha256);

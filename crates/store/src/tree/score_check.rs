@@ -22,8 +22,6 @@ pub struct ScoreFaults {
     pub contradiction: Option<Contradiction>,
     /// A warning for each kind of rows that do not belong. These rows count like the others until somebody removes them.
     pub unrecognised: Vec<String>,
-    /// A warning if rows record another type than their metric has in `benchmark.yaml`, which decides; see [`schema::MetricType::settled`].
-    pub other_type: Option<String>,
 }
 
 impl ScoreFaults {
@@ -37,12 +35,7 @@ impl ScoreFaults {
         }
         match &self.contradiction {
             Some(contradiction) => Err(contradiction.error()),
-            None => Ok(self
-                .unrecognised
-                .iter()
-                .chain(&self.other_type)
-                .cloned()
-                .collect()),
+            None => Ok(self.unrecognised.clone()),
         }
     }
 }
@@ -89,18 +82,6 @@ fn hash_of(a: &str, b: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (a, b).hash(&mut hasher);
     hasher.finish()
-}
-
-/// The warning for rows that record another type than their metric has in `benchmark.yaml`.
-fn other_type(path: &Path, rows: &Rows) -> String {
-    format!(
-        "{}: {} another `metric_type` than the metric of benchmark.yaml (row {}: {}), which decides: the verdicts fit it. Only \
-         `positive_pass_rate` and `negative_pass_rate` of results.json count the rows by their own type, as ImpactBench does",
-        path.display(),
-        counted(rows.count, "row has", "rows have"),
-        rows.first,
-        rows.example
-    )
 }
 
 /// A kind of rows that do not belong to the benchmark, or are duplicates.
@@ -150,7 +131,6 @@ pub(super) struct ScoreCheck<'c> {
     /// The number of the current row, from 1.
     row: u64,
     unrecognised: BTreeMap<Unrecognised, Rows>,
-    other_type: Option<Rows>,
     contradiction: Option<String>,
 }
 
@@ -167,7 +147,6 @@ impl<'c> ScoreCheck<'c> {
             seen: HashSet::new(),
             row: 0,
             unrecognised: BTreeMap::new(),
-            other_type: None,
             contradiction: None,
         }
     }
@@ -187,7 +166,6 @@ impl<'c> ScoreCheck<'c> {
         ScoreFaults {
             conversations: None,
             unrecognised: self.unrecognised.into_iter().map(warning).collect(),
-            other_type: self.other_type.map(|rows| other_type(path, &rows)),
             contradiction: self.contradiction.map(|what| Contradiction {
                 path: path.to_owned(),
                 row: self.row,
@@ -215,14 +193,8 @@ impl<'c> ScoreCheck<'c> {
             // If the benchmark has no metrics yet, none can be missing.
             None if self.benchmark.metrics.is_empty() => {}
             None => self.add(Unrecognised::Metric(row.metric_id.to_string()), row),
-            Some(_) if row.metric_type != row.recorded_type => {
-                let rows = self.other_type.get_or_insert_with(|| Rows {
-                    count: 0,
-                    first: self.row,
-                    example: format!("{}, metric {}", row.id, row.metric_id),
-                });
-                rows.count += 1;
-            }
+            // The statistics count these rows, whose metric's type decides.
+            Some(_) if row.metric_type != row.recorded_type => {}
             Some(now) if now != row.recorded_type => {
                 self.add(Unrecognised::MetricType(row.metric_id.to_string()), row);
             }
@@ -448,10 +420,8 @@ mod tests {
                 "{words}: {warnings:?}"
             )
         };
-        assert_eq!(warnings.len(), 6, "{warnings:?}");
-        found(
-            "1 row has another `metric_type` than the metric of benchmark.yaml (row 6: s3, metric m02), which decides",
-        );
+        // The statistics count row 6, whose metric's type decides.
+        assert_eq!(warnings.len(), 5, "{warnings:?}");
         found("1 row is of the metric m07, which benchmark.yaml does not have (row 3: s2)");
         found("1 row is judged under another type of m02 than benchmark.yaml has now (row 5: s2)");
         found("1 row is of the target z, in the folder of another (row 4: s1)");

@@ -2,7 +2,7 @@
 
 use interop::Call;
 use schema::{
-    Benchmark, Conversation, Extra, Score, TargetRef, safety::results::SafetyRates,
+    Benchmark, Conversation, Extra, Finding, Score, TargetRef, safety::results::SafetyRates,
     statistics::TargetStatistics,
 };
 use schemars::JsonSchema;
@@ -53,6 +53,8 @@ pub(crate) struct ExportRun {
     statistics: Option<ExportStatistics>,
     /// For a safety evaluation: the rates over its cases.
     safety_rates: Option<SafetyRates>,
+    /// What limits the conclusions from its results, the worst first.
+    findings: Vec<Finding>,
 }
 
 /// The entry of the system under test in `statistics.json`, and the facts in that file about all intervals.

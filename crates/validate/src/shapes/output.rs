@@ -1,8 +1,8 @@
 //! The output of commands with `--json`: the common keys, and those of each command.
 
 use schema::{
-    BenchmarkScore, Extra, Grades, IncompleteReplies, ReasoningReplies, Standards, Summary,
-    TargetBasis,
+    BenchmarkScore, Extra, Finding, Grades, IncompleteReplies, ReasoningReplies, Standards,
+    Summary, TargetBasis,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
@@ -93,6 +93,9 @@ shapes! {
         /// before it was known.
         #[serde(default)]
         basis: Vec<TargetBasis>,
+        /// What limits the conclusions from the results, the worst first. Absent in output from before it was collected.
+        #[serde(default)]
+        findings: Vec<Finding>,
         /// Rows that failed, by reason.
         failures: Vec<Value>,
         /// The files that were written.
@@ -127,6 +130,9 @@ shapes! {
         cache: Vec<Value>,
         /// What the rows of one target could show, by benchmark and metric. Empty if no row is judged, and for imported conversations.
         metrics: Vec<schema::statistics::MetricPlan>,
+        /// What the configured models already say about the results. Absent in output from before it was collected.
+        #[serde(default)]
+        findings: Vec<Finding>,
         /// The difference for which `scenarios_needed` is computed, or null.
         want_difference: Option<f64>,
     }
@@ -169,6 +175,9 @@ shapes! {
         /// one here (`a`) and in the other tree (`b`). Absent in output from before they were computed.
         #[serde(default)]
         corrected_differences: Vec<schema::statistics::CorrectedDifference>,
+        /// What limits the comparisons, the worst first. Absent in output from before it was collected.
+        #[serde(default)]
+        findings: Vec<Finding>,
     }
 
     /// A judge compared with people, for one of the compared targets.
@@ -251,8 +260,11 @@ shapes! {
         problems: Vec<String>,
         /// Why results were not exported at all.
         refused: Vec<String>,
-        /// What to know of rows that are complete.
+        /// The texts of the warnings among `findings`.
         warnings: Vec<String>,
+        /// What limits the conclusions from the exported results, the worst first. Absent in output from before it was collected.
+        #[serde(default)]
+        findings: Vec<Finding>,
         /// Notes for the reader.
         notes: Vec<String>,
     }

@@ -40,7 +40,7 @@ pub(super) fn run(
         });
         context.print_json("label", Exit::Complete, value);
         for of_target in &imported.targets {
-            tell_state(context, name, &of_target.people);
+            tell_state(context, name, &of_target.target, &of_target.people);
         }
         write_report(context, name, people);
         return Ok(Exit::Complete);
@@ -69,7 +69,7 @@ fn of_target(imported: &ImportedLabels) -> Value {
         "added": changes.added,
         "replaced": changes.replaced,
         "unchanged": changes.unchanged,
-        "people": imported.people.found.people,
+        "people": imported.people.people,
         "statistics_current": imported.people.state == StatisticsState::Current,
     })
 }

@@ -10,7 +10,7 @@ use clap::Args;
 use probity::{LabelOptions, Labelling};
 use report::{corrected_width, people_table};
 use schema::{ModelId, text::is_blank};
-use store::{RefreshedPeople, StatisticsState};
+use store::{RefreshedPeople, StatisticsState, findings::label_findings};
 
 use self::session::{Input, Session};
 use super::{Context, label_words::WordArgs, run_report};
@@ -117,12 +117,12 @@ pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
 
 /// Prints the comparison of a target's judge with people, as `aggregate` does, and whether `statistics.json` is up to date.
 fn show_people(context: &Context, name: &str, target: &ModelId, refreshed: &RefreshedPeople) {
-    if let Some(people) = &refreshed.found.people {
+    if let Some(people) = &refreshed.people {
         let title = format!("judge against people: {target}");
         let table = people_table(&title, people, true, context.terminal.page());
         context.terminal.print(&format!("\n{table}"));
     }
-    tell_state(context, name, refreshed);
+    tell_state(context, name, target, refreshed);
 }
 
 /// Writes the report of the last run again, with the labels. While a run goes on, or after the scores changed, the command that brings
@@ -139,9 +139,10 @@ fn write_report<'a>(
 }
 
 /// Prints the warnings about the labels, and how `statistics.json` gets up to date.
-fn tell_state(context: &Context, name: &str, refreshed: &RefreshedPeople) {
-    for warning in &refreshed.found.warnings {
-        context.terminal.warning(warning);
+fn tell_state(context: &Context, name: &str, target: &ModelId, refreshed: &RefreshedPeople) {
+    if let Ok(dir) = context.layout.benchmark(name) {
+        let people = refreshed.people.as_ref();
+        context.warn_of(&label_findings(&dir, target, people));
     }
     match refreshed.state {
         StatisticsState::Current => {}

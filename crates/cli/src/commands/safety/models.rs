@@ -3,7 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use files::Unreadable;
-use schema::{nearest, text::is_blank};
+use schema::{Finding, nearest, text::is_blank};
+use store::findings::{ModelRole, RoleModels, role_findings};
 
 use super::args::SafetyArgs;
 use crate::{
@@ -115,11 +116,22 @@ impl SafetyRoles {
         called
     }
 
-    /// The scripted models.
-    pub fn scripted(&self) -> Vec<&ModelEntry> {
-        let mut scripted = self.called();
-        scripted.retain(|entry| entry.route == Route::Scripted);
-        scripted
+    /// What the models already say about the results.
+    pub fn findings(&self) -> Vec<Finding> {
+        let of_target = |target: &ModelEntry| {
+            let models = [
+                target.in_role(ModelRole::Target),
+                self.attacker.in_role(ModelRole::Attacker),
+            ];
+            let judges = self.judges.iter();
+            let judges = judges.map(|judge| judge.in_role(ModelRole::Judge));
+            RoleModels {
+                target: target.id.clone(),
+                models: models.into_iter().chain(judges).collect(),
+            }
+        };
+        let roles: Vec<RoleModels> = self.targets.iter().map(of_target).collect();
+        role_findings("", &roles)
     }
 }
 

@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use report::{FileEntry, Spending, basis_lines, files_list, safety_spending, safety_summary};
-use schema::{CostSum, gate::GateReport, safety::GateOutcome};
+use report::{FileEntry, Spending, files_list, safety_spending, safety_summary};
+use schema::{CostSum, Finding, gate::GateReport, safety::GateOutcome};
 use serde_json::{Value, json};
 
 use super::{
-    super::{Context, output::cost},
+    super::{Context, findings, output::cost},
     run::Done,
 };
 
 /// The number of worst responses that are shown for each target.
 const WORST: usize = 5;
 
-/// Prints the results for people.
-pub fn show(context: &Context, done: &Done, junit: Option<&Path>) {
+/// Prints the results for people. `shown`: the findings that the run began with.
+pub fn show(context: &Context, done: &Done, shown: &[Finding], junit: Option<&Path>) {
     let page = context.terminal.page();
     // Texts are cut to the terminal's width, even where tables may be wider.
     let width = context.terminal.width().min(page);
@@ -26,13 +26,10 @@ pub fn show(context: &Context, done: &Done, junit: Option<&Path>) {
         text.push('\n');
     }
     text.push_str(&safety_spending(&spending(done), width));
-    let basis: Vec<_> = done
-        .report
-        .targets
-        .iter()
-        .filter_map(|target| target.basis.clone())
-        .collect();
-    text.push_str(&basis_lines(&basis, width));
+    for target in &done.report.targets {
+        let new = findings::not_shown(shown, &target.findings);
+        text.push_str(&findings::notes(context, new, width));
+    }
     text.push('\n');
     let record = context.layout.run(&done.report.run_id);
     let mut files = Vec::new();
@@ -92,6 +89,7 @@ pub fn json(context: &Context, done: &Done, rules: Option<&GateReport>) -> Value
                 "gate": gate(&target.gate),
                 "cost": cost(&target.cost),
                 "basis": target.basis,
+                "findings": target.findings,
             })
         })
         .collect();

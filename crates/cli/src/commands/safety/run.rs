@@ -15,7 +15,9 @@ use probity::{
 use schema::{ChatModel, TargetRef, safety::TestCaseGroup};
 
 use super::{
-    super::{Context, git, models::scripted_server, report_file, run_report, session, signals},
+    super::{
+        Context, findings, git, models::scripted_server, report_file, run_report, session, signals,
+    },
     annotations,
     args::{Mode, SafetyArgs},
     gate, junit,
@@ -60,7 +62,8 @@ pub struct Done {
 pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     let config = context.configure_with(&args.flags())?;
     let job = check(&config, args)?;
-    job.tell_scripted(context);
+    let shown = job.cast.findings();
+    context.tell_findings(&shown);
     if config.settings.run.dry_run {
         context
             .terminal
@@ -90,7 +93,8 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
         let value = output::json(context, &done, rules);
         context.print_json(args.mode.command(), exit, value);
     } else {
-        output::show(context, &done, junit.filter(|_| reported.is_ok()));
+        let junit = junit.filter(|_| reported.is_ok());
+        output::show(context, &done, &shown, junit);
         if let Some(rules) = rules {
             super::super::gate::show(context, std::slice::from_ref(rules));
         }
@@ -100,6 +104,9 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     }
     tell_journals(context, &done.report);
     gate::tell(context, &done);
+    for target in &done.report.targets {
+        context.warn_of(findings::not_shown(&shown, &target.findings));
+    }
     if done.report.targets.iter().any(gate::is_unfinished) {
         session::tell_refreshed(context, &config);
     }
@@ -146,25 +153,6 @@ fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failur
 }
 
 impl Job<'_> {
-    /// Reports that models are scripted, if any are.
-    fn tell_scripted(&self, context: &Context) {
-        let scripted = self.cast.scripted();
-        let all = scripted.len() == self.cast.called().len();
-        let names: Vec<&str> = scripted.iter().map(|entry| entry.id.as_str()).collect();
-        let names = names.join(", ");
-        if all {
-            context.terminal.note(&format!(
-                "all models are scripted ({names}): they follow fixed rules, so the scores say nothing about a real model\nhelp: `{} \
-                 init NAME` writes a config for real models",
-                context.layout.command()
-            ));
-        } else if !scripted.is_empty() {
-            context.terminal.warning(&format!(
-                "some models are scripted ({names}): they follow fixed rules, so the results are not a measurement"
-            ));
-        }
-    }
-
     /// The output files, checked.
     fn files(&self) -> Result<OutputFiles, Failure> {
         let common = &self.args.common;

@@ -8,6 +8,7 @@ use schema::{Extra, IdError, ModelId, is_key_for_a_name, nearest, reasoning::Rea
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use store::findings::{ModelRole, RoleModel};
 
 use super::limits::Limits;
 use crate::config::{
@@ -186,6 +187,16 @@ impl Serialize for ModelEntry {
 }
 
 impl ModelEntry {
+    /// The model as findings name it, in `role`.
+    pub fn in_role(&self, role: ModelRole) -> RoleModel {
+        RoleModel {
+            role,
+            model: self.model.raw.clone(),
+            source: self.source.clone(),
+            base_url: self.table.base_url.as_ref().map(|url| url.0.raw.clone()),
+        }
+    }
+
     /// The scripted model with this name.
     pub fn scripted(path: &str, model: &str) -> Result<Self, IdError> {
         Ok(Self {

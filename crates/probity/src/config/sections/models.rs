@@ -1,6 +1,7 @@
 //! The models for each part.
 
 use schema::IdError;
+use store::findings::{ModelRole, RoleModels};
 
 use super::model::{ModelEntry, Route};
 
@@ -57,6 +58,23 @@ impl ModelEntries {
             .flatten()
             .chain(&self.judges)
             .chain(&self.targets)
+    }
+
+    /// The models behind the results of each target.
+    pub fn roles(&self) -> Vec<RoleModels> {
+        let of_target = |target: &ModelEntry| {
+            let role = |role| move |entry: &ModelEntry| entry.in_role(role);
+            // Tools are simulated only where a benchmark has such tools, and then by the user's model unless another is configured.
+            let models = [target.in_role(ModelRole::Target)].into_iter();
+            let models = models.chain(self.user.iter().map(role(ModelRole::User)));
+            let models = models.chain(self.judges.iter().map(role(ModelRole::Judge)));
+            let models = models.chain(self.generator.iter().map(role(ModelRole::Generator)));
+            RoleModels {
+                target: target.id.clone(),
+                models: models.collect(),
+            }
+        };
+        self.targets.iter().map(of_target).collect()
     }
 
     /// Whether something real is measured: a target or a judge is not scripted.

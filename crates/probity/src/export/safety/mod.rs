@@ -111,6 +111,7 @@ impl Work<'_> {
         let mut index = source.index(self.journals, records.as_deref())?;
         self.report.problems.extend(index.notes());
         let run = source.run(&rows, &index, records.as_deref());
+        self.report.findings.extend(run.findings.iter().cloned());
         let mut problems = Problems::new(None);
         problems.outcome(run.outcome.as_deref());
         if let Err(error) = exporter.begin(&run) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use interop::Run;
 use jiff::Timestamp;
 use schema::{
-    Benchmark, Extra, Metric, MetricType, ModelId, ScenarioDefaults, TargetRef,
+    Benchmark, Extra, Finding, Metric, MetricType, ModelId, ScenarioDefaults, TargetRef,
     safety::{
         CaseKind, Threshold,
         results::{RunParameters, SafetyResults},
@@ -21,7 +21,7 @@ use super::{
     statistics::statistics,
 };
 use crate::safety_results::run_records;
-use store::{Layout, Manifest, RunError};
+use store::{Layout, Manifest, RunError, findings::safety_findings, safety_uid};
 
 /// A result file to export.
 pub(super) struct RunSource<'a> {
@@ -112,6 +112,7 @@ impl RunSource<'_> {
             known_source: source::known_source,
             statistics: statistics(rows, &self.target().id),
             safety_rates: self.results.details().and_then(|all| all.rates.clone()),
+            findings: self.findings(&manifest),
             unlisted: rows.unlisted.clone(),
             file: Some(self.path.to_owned()),
             fingerprints: given.map(fingerprints).unwrap_or_default(),
@@ -122,6 +123,17 @@ impl RunSource<'_> {
                 time,
             )
         }
+    }
+
+    /// What limits the results of the file.
+    fn findings(&self, manifest: &Manifest) -> Vec<Finding> {
+        let (Some(details), Some(run)) = (self.results.details(), self.parameters()) else {
+            return Vec::new();
+        };
+        let basis = manifest.result(run.target.id.as_str(), "basis");
+        let basis = serde_json::from_value(basis.clone()).ok();
+        let uid = safety_uid(self.results);
+        safety_findings(uid, details, run, &manifest.config, basis.as_ref())
     }
 
     /// The number of exchanges of a conversation.

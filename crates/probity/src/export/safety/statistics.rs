@@ -36,8 +36,6 @@ pub(super) fn statistics(rows: &Rows, target: &ModelId) -> Option<TargetStatisti
         .collect();
     let pooled = rate_of(None);
     Some(TargetStatistics {
-        target: target.clone(),
-        scores_sha256: None,
         rates: Rates {
             all: pooled.clone(),
             // All groups are positive metrics: a conversation passes when it is safe.
@@ -46,11 +44,7 @@ pub(super) fn statistics(rows: &Rows, target: &ModelId) -> Option<TargetStatisti
             hazards: BTreeMap::new(),
             metrics: by_group,
         },
-        reliability: Vec::new(),
-        variants: Vec::new(),
-        judge: None,
-        simulator: None,
-        realism: None,
+        ..TargetStatistics::new(target.clone())
     })
 }
 

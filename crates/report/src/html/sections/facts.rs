@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
-use schema::{CostSum, ModelId, PhaseCost, statistics::TargetStatistics, text::counted};
+use schema::{CostSum, Finding, FindingKind, FindingSeverity, ModelId, PhaseCost, text::counted};
 
 use super::{Block, Section, SectionPart};
 use crate::{
-    html::summary::{PartSummary, ReportSummary, RunFacts},
-    judges::judges_that_never_vary,
+    html::summary::{ReportSummary, RunFacts},
     results::{cost_text, missing_notes},
     sheet::{Cell, Column, Sheet},
     text::clean,
@@ -31,6 +30,8 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
             false => Block::Table(models),
         });
     }
+    let notes = part.findings.iter().filter(|finding| !comes_first(finding));
+    blocks.extend(notes.map(|note| Block::Note(clean(&note.line(&place.summary.program)))));
     let title = clean(&part.name);
     let id = match place.summary.is_several() {
         true => format!("about-{}", place.number),
@@ -185,6 +186,7 @@ fn models(place: &SectionPart<'_>) -> Sheet {
         Column::number("turns").wide(),
         Column::number("samples").wide(),
         Column::number("cost"),
+        Column::words("version"),
         Column::words("target replies").wide(),
         Column::words("assumed free: on this machine").wide(),
         Column::words("run").wide(),
@@ -218,6 +220,8 @@ fn models(place: &SectionPart<'_>) -> Sheet {
         let ages = ages.map_or_else(String::new, |ages| {
             format!("{}, {}", ages.replies, ages.days())
         });
+        let version = basis.and_then(|basis| basis.version.clone());
+        let version = clean(&version.unwrap_or_default());
         let free = basis.map_or_else(String::new, |basis| basis.assumed_free.join(", "));
         sheet.row(vec![
             Cell::linked(
@@ -232,6 +236,7 @@ fn models(place: &SectionPart<'_>) -> Sheet {
             shown(number(facts.turns), has_turns),
             shown(number(facts.samples), has_samples),
             cost_of(place, &target.target).into(),
+            version.into(),
             ages.into(),
             free.into(),
             shown(facts.run_id.unwrap_or_default(), has_run),
@@ -251,24 +256,18 @@ fn cost_of(place: &SectionPart<'_>, target: &ModelId) -> String {
     known_cost(&sum.total())
 }
 
-/// Warnings to read before any number, in the same words as in the terminal.
+/// Warnings to read before any number, in the same words as everywhere.
 pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
     let mut lines: Vec<String> = summary.problems.iter().map(|line| clean(line)).collect();
     for part in &summary.parts {
-        let targets = &part.statistics.targets;
-        let mut notes = scripted(part);
-        notes.extend(missing_notes(targets));
-        notes.extend(targets.iter().filter_map(incomplete));
-        notes.extend(
-            judges_that_never_vary(&part.statistics)
-                .iter()
-                .map(|line| format!("{line}.")),
-        );
+        let findings = part.findings.iter().filter(|finding| comes_first(finding));
+        let findings = findings.map(|finding| clean(&finding.line(&summary.program)));
+        let notes = findings.chain(missing_notes(&part.statistics.targets));
         let place = match summary.is_several() {
             true => format!("{}: ", clean(&part.folder)),
             false => String::new(),
         };
-        lines.extend(notes.iter().map(|note| format!("{place}{note}")));
+        lines.extend(notes.map(|note| format!("{place}{note}")));
     }
     let mut seen = BTreeSet::new();
     lines.retain(|line| seen.insert(line.clone()));
@@ -282,30 +281,9 @@ pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
     })
 }
 
-/// A warning on targets that are scripted: a report that is passed on must not be taken for a measurement.
-fn scripted(part: &PartSummary) -> Vec<String> {
-    let is_scripted = |run: &&RunFacts| run.source.as_deref() == Some("scripted");
-    let scripted = part.runs.iter().filter(is_scripted);
-    let targets: Vec<String> = scripted.map(|run| clean(&run.target)).collect();
-    match targets.is_empty() {
-        true => Vec::new(),
-        false => vec![format!(
-            "{}: scripted, so the results follow fixed rules and say nothing about a real model.",
-            targets.join(", ")
-        )],
-    }
-}
-
-/// A warning on negative metrics that passed with an empty or cut-off reply, which cannot show the behaviour.
-fn incomplete(target: &TargetStatistics) -> Option<String> {
-    let rows = target.rates.all.missing.incomplete;
-    (rows > 0).then(|| {
-        format!(
-            "{}: {} passed with an empty or cut-off reply: what was never said cannot show the behaviour.",
-            clean(target.target.as_str()),
-            counted(rows, "row of negative metrics", "rows of negative metrics")
-        )
-    })
+/// Whether a finding is read before any number: a report that is passed on must not be taken for a measurement.
+fn comes_first(finding: &Finding) -> bool {
+    finding.severity == FindingSeverity::Warning || finding.kind == FindingKind::ScriptedModels
 }
 
 /// `5 metrics`, `1 group`.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{SafetyRates, SavedMessage};
 use crate::{
-    CostSum, Extra, NoVerdict, PhaseCost, TargetRef,
+    CostSum, Extra, FinishReason, NoVerdict, PhaseCost, TargetRef,
     safety::{
         Assessment, CaseKind, ErrorKind, Gate, JudgeScore, MultiTurnSettings, SafetyScore,
         SingleTurnSettings, Stage,
@@ -178,6 +178,14 @@ pub struct ConversationDetail {
 }
 
 impl ConversationDetail {
+    /// Whether one of its messages was cut off: what was never written cannot fail.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        self.messages
+            .iter()
+            .any(|message| message.finish_reason.is_some())
+    }
+
     /// The reason for the score of the least safe response; empty if no judge gives one.
     #[must_use]
     pub fn rationale(&self) -> &str {
@@ -206,6 +214,9 @@ pub struct MessageScore {
     /// Reasoning that was removed from the message, or returned separately. No judge sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Arc<str>>,
+    /// `length` or `content_filter` if the token limit or the provider's filter cut the message off; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<FinishReason>,
     /// For a panel: the highest score minus the lowest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
@@ -229,6 +240,7 @@ impl MessageScore {
             rationale: assessment.rationale,
             no_score: assessment.no_score,
             reasoning: None,
+            finish_reason: None,
             spread: SafetyScore::spread(&panel),
             judges: assessment.judges,
             extra: Extra::new(),

@@ -1,0 +1,167 @@
+//! Shows what limits the conclusions from results.
+
+use probity::Phase;
+use report::finding_lines;
+use schema::{Finding, FindingCommand, FindingSeverity, ModelId};
+use store::{findings::role_findings, provenance::ScriptedAuthors};
+
+use super::{Context, command_hints::CommandHints};
+use crate::config::{Config, Settings};
+
+/// The findings on the models of the configuration. They are about no benchmark.
+pub fn configured(settings: &Settings) -> Vec<Finding> {
+    role_findings("", &settings.models.roles())
+}
+
+/// What a run of `phases` on a benchmark shows before its first call. Without a phase that calls models it shows nothing.
+pub fn before_run(
+    context: &Context,
+    config: &Config,
+    benchmark: &str,
+    phases: &[Phase],
+) -> Vec<Finding> {
+    match phases {
+        [Phase::Aggregate] => Vec::new(),
+        _ => {
+            let mut findings = configured(&config.settings);
+            findings.extend(context.scripted_authors(config, benchmark, phases));
+            findings
+        }
+    }
+}
+
+/// The findings of a run whose beginning did not show them, where it showed `shown`.
+pub fn not_shown<'f>(
+    shown: &[Finding],
+    findings: &'f [Finding],
+) -> impl Iterator<Item = &'f Finding> + use<'f> {
+    let of = |finding: &Finding| (finding.kind, finding.advice.clone());
+    let shown: Vec<_> = shown.iter().map(of).collect();
+    findings
+        .iter()
+        .filter(move |finding| !shown.contains(&of(finding)))
+}
+
+/// The texts of the warnings, for programs.
+pub fn warnings(findings: &[Finding]) -> Vec<&str> {
+    let warnings = findings.iter();
+    let warnings = warnings.filter(|finding| finding.severity == FindingSeverity::Warning);
+    warnings.map(|finding| finding.text.as_str()).collect()
+}
+
+/// The notes as text for standard output, below the results.
+pub fn notes<'f>(
+    context: &Context,
+    findings: impl IntoIterator<Item = &'f Finding>,
+    width: usize,
+) -> String {
+    let findings = findings.into_iter();
+    let notes = findings.filter(|finding| finding.severity == FindingSeverity::Note);
+    finding_lines(notes, &context.layout.command(), width)
+}
+
+/// The finding with its benchmark, and its advice as help.
+fn with_help(finding: &Finding, command: impl Fn(FindingCommand<'_>, &str) -> String) -> String {
+    let benchmark = finding.benchmark.as_str();
+    let mut text = match benchmark {
+        "" => finding.text.clone(),
+        benchmark => format!("{benchmark}: {}", finding.text),
+    };
+    if let Some(advice) = &finding.advice {
+        text.push_str("\nhelp: ");
+        text.push_str(&advice.sentence(|name| command(name, benchmark)));
+    }
+    text
+}
+
+impl Context {
+    /// Prints the warnings among `findings` on standard error.
+    pub fn warn_of<'f>(&self, findings: impl IntoIterator<Item = &'f Finding>) {
+        let program = self.layout.command();
+        self.warn_with(findings, |command, benchmark| {
+            command.plain(&program, benchmark)
+        });
+    }
+
+    /// Like [`Context::warn_of`]; `command` gives the commands of advice.
+    pub fn warn_with<'f>(
+        &self,
+        findings: impl IntoIterator<Item = &'f Finding>,
+        command: impl Fn(FindingCommand<'_>, &str) -> String,
+    ) {
+        let findings = findings.into_iter();
+        for finding in findings.filter(|finding| finding.severity == FindingSeverity::Warning) {
+            self.terminal.warning(&with_help(finding, &command));
+        }
+    }
+
+    /// Reports before a run what the configured models already say about its results.
+    pub fn tell_configured(&self, config: &Config) {
+        let why = match (self.global.scripted, &config.settings.file) {
+            (true, _) => "--scripted",
+            (false, Some(_)) => "the config says so",
+            (false, None) => "there is no config file",
+        };
+        let mut findings = configured(&config.settings);
+        for finding in &mut findings {
+            // Only models that are all scripted are a note.
+            if finding.severity == FindingSeverity::Note {
+                finding.text.push_str(&format!(" ({why})"));
+            }
+        }
+        self.tell_findings(&findings);
+    }
+
+    /// Prints warnings and notes on standard error.
+    pub fn tell_findings(&self, findings: &[Finding]) {
+        let program = self.layout.command();
+        let notes = findings.iter();
+        for finding in notes.filter(|finding| finding.severity == FindingSeverity::Note) {
+            let text = with_help(finding, |command, name| command.plain(&program, name));
+            self.terminal.note(&text);
+        }
+        self.warn_of(findings);
+    }
+
+    /// Warns if a run is about to measure real models with metrics and scenarios from scripted ones.
+    pub fn warn_of_scripted_scenarios(&self, config: &Config, names: &[String], phases: &[Phase]) {
+        for name in names {
+            self.warn_of(&self.scripted_authors(config, name, phases));
+        }
+    }
+
+    fn scripted_authors(&self, config: &Config, name: &str, phases: &[Phase]) -> Option<Finding> {
+        let models = &config.settings.models;
+        let measures = phases.contains(&Phase::Simulate) || phases.contains(&Phase::Evaluate);
+        if !measures || !models.measures_real() {
+            return None;
+        }
+        let real: Vec<ModelId> = models
+            .targets
+            .iter()
+            .map(|entry| entry.id.clone())
+            .collect();
+        let dir = self.layout.benchmark(name).ok()?;
+        ScriptedAuthors::read(&self.layout, &dir).finding(name, &real)
+    }
+}
+
+impl CommandHints {
+    /// The command of advice, with the flags of the current one that matter and the settings of the configuration.
+    pub fn of_finding(
+        &self,
+        config: &Config,
+        command: FindingCommand<'_>,
+        benchmark: &str,
+    ) -> String {
+        let generation = &config.settings.generation;
+        match command {
+            FindingCommand::RunAlike => {
+                self.run_alike(benchmark, *generation.turns, *generation.num_samples)
+            }
+            FindingCommand::EvaluateAll => self.evaluate_all(benchmark),
+            FindingCommand::Evaluate(target) => self.evaluate(benchmark, target.as_str(), ""),
+            other => other.plain(self.command(), benchmark),
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! What limits a conclusion from results: what, where, how bad, and what to do.
+//!
+//! Findings are computed in one place (`store::findings`), and every output shows the same list: the terminal, the report, the gate,
+//! exports, and safety evaluations.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ModelId;
+
+/// Something that limits what the results of targets show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The kind.
+    pub kind: FindingKind,
+    /// How bad it is.
+    pub severity: FindingSeverity,
+    /// The benchmark's folder, or the kind of a safety evaluation.
+    pub benchmark: String,
+    /// The targets that it is about; empty: all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<ModelId>,
+    /// The fact, without a final full stop.
+    pub text: String,
+    /// What to do about it; absent where nothing can be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<FindingAdvice>,
+}
+
+/// The kind of a [`Finding`], in the order in which they are shown.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// Models in any role are scripted, so nothing was measured.
+    ScriptedModels,
+    /// A target judged its own replies.
+    OwnJudge,
+    /// Targets had different judges: models, settings, prompts, or panels.
+    DifferentJudge,
+    /// Targets were judged by different definitions of a metric.
+    DifferentMetrics,
+    /// Conversations have different numbers of turns.
+    DifferentTurns,
+    /// Targets talked to different simulated users.
+    DifferentUser,
+    /// Targets had different scenarios.
+    DifferentScenarios,
+    /// Targets differ in another setting of the simulation.
+    DifferentSimulation,
+    /// It is not on record how a target was measured.
+    UnknownSettings,
+    /// The scores are older than the conversations beside them.
+    OutdatedScores,
+    /// The scores were edited after judging.
+    EditedScores,
+    /// The references of grades were simulated differently.
+    DifferentReferences,
+    /// Rows record another type than their metric has.
+    RowTypes,
+    /// Replies of a target are empty or cut off.
+    IncompleteReplies,
+    /// The simulated user fell out of its role.
+    SimulatorFaults,
+    /// A judge always gave the same verdict.
+    UnvaryingJudge,
+    /// Labels are of conversations that an earlier run simulated.
+    EarlierLabels,
+    /// Labels cannot be used, or were not drawn at random.
+    Labels,
+    /// No person checked the judge.
+    UncheckedJudge,
+    /// The version of the target, and how old the replies are that the results rest on.
+    TargetReplies,
+    /// Models whose calls are assumed to be free.
+    AssumedFree,
+}
+
+/// How bad a [`Finding`] is.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingSeverity {
+    /// The numbers may not mean what they seem to.
+    Warning,
+    /// Good to know when the numbers are quoted.
+    Note,
+}
+
+/// What to do about a [`Finding`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum FindingAdvice {
+    /// Simulate all targets again with the same settings.
+    RunAlike,
+    /// Judge all targets again with the same judge.
+    JudgeAlike,
+    /// Judge one target again.
+    Judge {
+        /// The target.
+        target: ModelId,
+    },
+    /// Let the target write longer replies.
+    RaiseMaxTokens {
+        /// The target.
+        target: ModelId,
+        /// Whether only thinking can have used up the tokens.
+        if_it_thinks: bool,
+    },
+    /// Take a judge that is another model than the target.
+    OtherJudge,
+    /// Configure real models.
+    RealModels,
+    /// Generate with a real model what scripted models wrote.
+    GenerateAgain {
+        /// The metrics.
+        metrics: bool,
+        /// The scenarios.
+        scenarios: bool,
+    },
+    /// Let people label rows.
+    Label,
+    /// Label the rows of the present conversations, or remove the labels.
+    LabelAgain,
+    /// Read some justifications of the judge.
+    ReadJustifications,
+    /// Simulate the references like the targets, and calibrate again.
+    Calibrate,
+}
+
+/// A command that advice names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindingCommand<'a> {
+    /// Runs all configured targets with the same settings.
+    RunAlike,
+    /// Judges all configured targets.
+    EvaluateAll,
+    /// Judges one target.
+    Evaluate(&'a ModelId),
+    /// Generates the metrics again.
+    GenMetrics,
+    /// Generates the scenarios again.
+    GenScenarios,
+    /// Labels rows.
+    Label,
+    /// Writes a configuration for real models.
+    Init,
+}
+
+impl FindingCommand<'_> {
+    /// The command without the flags of the current one, in backticks: `` `probity label honesty` ``.
+    #[must_use]
+    pub fn plain(self, program: &str, benchmark: &str) -> String {
+        match self {
+            Self::RunAlike => format!("`{program} run {benchmark}`"),
+            Self::EvaluateAll => format!("`{program} evaluate {benchmark}`"),
+            Self::Evaluate(target) => format!("`{program} evaluate {benchmark} --target {target}`"),
+            Self::GenMetrics => format!("`{program} gen-metrics {benchmark} --force`"),
+            Self::GenScenarios => format!("`{program} gen-scenarios {benchmark} --force`"),
+            Self::Label => format!("`{program} label {benchmark}`"),
+            Self::Init => format!("`{program} init NAME`"),
+        }
+    }
+}
+
+impl FindingAdvice {
+    /// The advice as a sentence without a final full stop. `command` gives a command in backticks.
+    pub fn sentence(&self, command: impl Fn(FindingCommand<'_>) -> String) -> String {
+        match self {
+            Self::RunAlike => format!(
+                "{} measures the configured targets with the same settings",
+                command(FindingCommand::RunAlike)
+            ),
+            Self::JudgeAlike => format!(
+                "{} judges the configured targets with the same judge",
+                command(FindingCommand::EvaluateAll)
+            ),
+            Self::Judge { target } => format!(
+                "{} judges the present conversations",
+                command(FindingCommand::Evaluate(target))
+            ),
+            Self::RaiseMaxTokens {
+                target,
+                if_it_thinks: false,
+            } => format!("raise `max_tokens` of the target {target} in the config"),
+            Self::RaiseMaxTokens {
+                target,
+                if_it_thinks: true,
+            } => format!(
+                "if {target} thinks before it answers, thinking may use up its tokens: raise `max_tokens` of the target in the config"
+            ),
+            Self::OtherJudge => {
+                "configure a judge that is another model, or a panel without the target".to_owned()
+            }
+            Self::RealModels => format!(
+                "{} writes a config for real models",
+                command(FindingCommand::Init)
+            ),
+            Self::GenerateAgain { metrics, scenarios } => {
+                let metrics = metrics.then(|| command(FindingCommand::GenMetrics));
+                let scenarios = scenarios.then(|| command(FindingCommand::GenScenarios));
+                let commands: Vec<String> = metrics.into_iter().chain(scenarios).collect();
+                format!(
+                    "{} generates them again; files that were edited are kept under another name",
+                    commands.join(", then ")
+                )
+            }
+            Self::LabelAgain => format!(
+                "label their rows again ({}), or remove the labels",
+                command(FindingCommand::Label)
+            ),
+            Self::Label => format!(
+                "{} shows rows to a person and compares the verdicts",
+                command(FindingCommand::Label)
+            ),
+            Self::ReadJustifications => {
+                "read some of its justifications before relying on it".to_owned()
+            }
+            Self::Calibrate => {
+                "simulate all with the same turns, and calibrate again if the references change"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+impl Finding {
+    /// The fact, followed by the advice: one line for people. `program` is the command's name.
+    #[must_use]
+    pub fn line(&self, program: &str) -> String {
+        let advice = self.advice.as_ref().map(|advice| {
+            let sentence = advice.sentence(|command| command.plain(program, &self.benchmark));
+            format!("; {sentence}")
+        });
+        format!("{}{}.", self.text, advice.unwrap_or_default())
+    }
+
+    /// Whether it is about the target with this id.
+    #[must_use]
+    pub fn is_about(&self, target: &str) -> bool {
+        self.targets.is_empty() || self.targets.iter().any(|id| id.as_str() == target)
+    }
+}
+
+impl FindingKind {
+    /// The name in files: `own_judge`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ScriptedModels => "scripted_models",
+            Self::OwnJudge => "own_judge",
+            Self::DifferentJudge => "different_judge",
+            Self::DifferentMetrics => "different_metrics",
+            Self::DifferentTurns => "different_turns",
+            Self::DifferentUser => "different_user",
+            Self::DifferentScenarios => "different_scenarios",
+            Self::DifferentSimulation => "different_simulation",
+            Self::UnknownSettings => "unknown_settings",
+            Self::OutdatedScores => "outdated_scores",
+            Self::EditedScores => "edited_scores",
+            Self::DifferentReferences => "different_references",
+            Self::RowTypes => "row_types",
+            Self::IncompleteReplies => "incomplete_replies",
+            Self::SimulatorFaults => "simulator_faults",
+            Self::UnvaryingJudge => "unvarying_judge",
+            Self::EarlierLabels => "earlier_labels",
+            Self::Labels => "labels",
+            Self::UncheckedJudge => "unchecked_judge",
+            Self::TargetReplies => "target_replies",
+            Self::AssumedFree => "assumed_free",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_names_the_command_that_the_caller_knows() {
+        let id = ModelId::new("a").unwrap();
+        let finding = Finding {
+            kind: FindingKind::OutdatedScores,
+            severity: FindingSeverity::Warning,
+            benchmark: "honesty".to_owned(),
+            targets: vec![id.clone()],
+            text: "the scores of a are old".to_owned(),
+            advice: Some(FindingAdvice::Judge { target: id }),
+        };
+        assert_eq!(
+            finding.line("probity"),
+            "the scores of a are old; `probity evaluate honesty --target a` judges the present conversations."
+        );
+        let json = serde_json::to_value(&finding).unwrap();
+        assert_eq!(json["kind"], finding.kind.as_str());
+        assert_eq!(json["advice"]["action"], "judge");
+        assert_eq!(serde_json::from_value::<Finding>(json).unwrap(), finding);
+    }
+}

@@ -1,0 +1,104 @@
+//! What the rows themselves show: empty and cut-off replies, and rows of another type than their metric.
+
+use schema::{
+    FindingAdvice, FindingKind, IncompleteReplies, statistics::TargetStatistics, text::counted,
+};
+
+use super::Findings;
+use crate::{BenchmarkDir, ImportRecord};
+
+pub(super) fn add(found: &mut Findings, dir: &BenchmarkDir, targets: &[TargetStatistics]) {
+    let replies = targets.iter().filter_map(|target| target.replies.clone());
+    add_replies(found, dir, &replies.collect::<Vec<_>>());
+    for target in targets {
+        let id = &target.target;
+        if target.replies.is_none() {
+            // Statistics of an earlier version have only this number.
+            passed_incomplete(found, target);
+        }
+        if target.other_type > 0 {
+            let text = format!(
+                "{} of {id} {} another `metric_type` than the metric of benchmark.yaml, which decides; only `positive_pass_rate` and \
+                 `negative_pass_rate` of results.json count rows by their own type, as ImpactBench does",
+                counted(target.other_type, "row", "rows"),
+                if target.other_type == 1 {
+                    "has"
+                } else {
+                    "have"
+                },
+            );
+            found.warn(FindingKind::RowTypes, std::slice::from_ref(id), text, None);
+        }
+    }
+}
+
+/// Adds a finding for each target with an empty or cut-off reply.
+pub(super) fn add_replies(found: &mut Findings, dir: &BenchmarkDir, replies: &[IncompleteReplies]) {
+    // An unreadable record only changes the advice.
+    let imported = ImportRecord::read(dir).ok().flatten();
+    let imported = imported.map(|record| record.targets).unwrap_or_default();
+    for replies in replies {
+        let is_imported = imported.iter().any(|target| target.id == replies.sut);
+        incomplete(found, replies, is_imported);
+    }
+}
+
+/// Adds the finding on conversations with an empty or cut-off reply.
+pub(super) fn incomplete(found: &mut Findings, replies: &IncompleteReplies, imported: bool) {
+    if replies.incomplete == 0 {
+        return;
+    }
+    let id = &replies.sut;
+    let only_filtered = replies.cut_off == 0 && replies.empty == 0;
+    let more = match (only_filtered, imported) {
+        (true, _) => format!("; its rates describe the filter more than {id}"),
+        (_, true) => {
+            "; they were imported, so only the program that simulated them can repeat them"
+                .to_owned()
+        }
+        _ => String::new(),
+    };
+    let text = format!(
+        "{} of {} of {id} {} an empty or cut-off reply ({}): what was never said passes negative metrics{more}",
+        replies.incomplete,
+        counted(replies.conversations, "conversation", "conversations"),
+        if replies.conversations == 1 {
+            "holds"
+        } else {
+            "hold"
+        },
+        kinds(replies),
+    );
+    let advice = (!imported && !only_filtered).then(|| FindingAdvice::RaiseMaxTokens {
+        target: id.clone(),
+        if_it_thinks: replies.cut_off == 0,
+    });
+    let kind = FindingKind::IncompleteReplies;
+    found.warn(kind, std::slice::from_ref(id), text, advice);
+}
+
+fn passed_incomplete(found: &mut Findings, target: &TargetStatistics) {
+    let rows = target.rates.all.missing.incomplete;
+    if rows == 0 {
+        return;
+    }
+    let id = &target.target;
+    let text = format!(
+        "{} of {id} passed with an empty or cut-off reply: what was never said passes negative metrics",
+        counted(rows, "row of negative metrics", "rows of negative metrics")
+    );
+    let kind = FindingKind::IncompleteReplies;
+    found.warn(kind, std::slice::from_ref(id), text, None);
+}
+
+/// `2 cut off by the token limit, 1 empty`.
+fn kinds(replies: &IncompleteReplies) -> String {
+    let kinds = [
+        (replies.cut_off, "cut off by the token limit"),
+        (replies.filtered, "stopped by the provider's filter"),
+        (replies.empty, "empty"),
+    ];
+    let kinds = kinds.iter().filter(|(n, _)| *n > 0);
+    let kinds: Vec<String> = kinds.map(|(n, what)| format!("{n} {what}")).collect();
+    kinds.join(", ")
+}
