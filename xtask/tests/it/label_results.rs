@@ -234,7 +234,7 @@ fn two_targets_with_labels_have_a_difference_of_corrected_rates() {
             .lines()
             .next()
             .unwrap()
-            .ends_with("labelled,corrected_rate,corrected_lower_95,corrected_upper_95"),
+            .ends_with("labelled,corrected_rate,corrected_lower_95,corrected_upper_95,findings"),
         "{summary}"
     );
     let careful = summary.lines().find(|line| line.starts_with("b,careful,"));
