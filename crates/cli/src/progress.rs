@@ -6,6 +6,7 @@ mod waits;
 
 use std::{
     collections::BTreeMap,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
@@ -128,12 +129,10 @@ impl Observer for ProgressObserver {
                 phase.command(),
                 name(target.as_ref())
             )),
-            Progress::ReadingJournal { path, bytes } if *bytes >= LARGE => {
-                let megabytes = bytes / 1_000_000;
-                shared.terminal.line(&format!(
-                    "checking the journal ({megabytes} MB): {}",
-                    path.display()
-                ));
+            Progress::ReadingJournal { path, bytes } => {
+                let line = reading_journal(path, *bytes);
+                line.into_iter()
+                    .for_each(|line| shared.terminal.line(&line));
             }
             Progress::Note { benchmark, text } => {
                 shared.terminal.note(&format!("{benchmark}: {text}"));
@@ -141,6 +140,14 @@ impl Observer for ProgressObserver {
             _ => {}
         }
     }
+}
+
+/// The line about the journal at `path` while it is read, if that takes a moment.
+fn reading_journal(path: &Path, bytes: u64) -> Option<String> {
+    (bytes >= LARGE).then(|| {
+        let megabytes = bytes / 1_000_000;
+        format!("checking the journal ({megabytes} MB): {}", path.display())
+    })
 }
 
 fn name(target: Option<&&schema::ModelId>) -> String {
@@ -263,6 +270,14 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
+
+    #[test]
+    fn only_a_large_journal_is_worth_a_line() {
+        let line = |bytes| reading_journal(Path::new("runs/j.jsonl"), bytes);
+        assert_eq!(line(19_999_999), None);
+        let said = line(84_300_000).unwrap();
+        assert_eq!(said, "checking the journal (84 MB): runs/j.jsonl");
+    }
 
     #[test]
     fn what_has_not_changed_is_told_in_one_line_and_seldom() {

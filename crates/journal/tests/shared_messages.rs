@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use journal::{
-    ItemTurns, JournalReader,
+    ItemTurns, JournalReader, Replay,
     check::{Outcome, check_with},
 };
 use proptest::prelude::*;
@@ -197,6 +197,38 @@ fn without_the_call_before_a_request_stays_as_it_is_and_the_check_fails() {
         left.extend(line.raw("shared").map(|_| line.number));
     }
     assert_eq!(left.len(), 2);
+}
+
+#[test]
+fn what_is_appended_is_restored_from_what_was_read_before() {
+    let lines = recorded(&conversation());
+    let whole = requests(&lines);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("j.jsonl");
+    let text = |lines: &[String]| {
+        lines
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    };
+    for cut in 1..lines.len() {
+        std::fs::write(&path, text(&lines[..cut])).unwrap();
+        let mut replay = Replay::new(JournalReader::open(&path).unwrap());
+        let mut read = Vec::new();
+        let mut add = |replay: &mut Replay<_>| {
+            while let Some(replayed) = replay.next_event() {
+                let line = replayed.unwrap().line;
+                let request = line.raw("request").filter(|_| line.raw("turns").is_none());
+                read.extend(request.map(|request| request.get().to_owned()));
+            }
+        };
+        add(&mut replay);
+        std::fs::write(&path, text(&lines)).unwrap();
+        let position = replay.reader().position().unwrap();
+        replay.go_on(JournalReader::open_at(&path, position).unwrap());
+        add(&mut replay);
+        assert_eq!(read, whole, "{cut}");
+    }
 }
 
 /// Messages, and how many of those of the call before come first.

@@ -96,6 +96,7 @@ mod price_table;
 mod provider_preset;
 mod rate;
 mod redacted_url;
+mod reply_body;
 mod reply_memory;
 mod retried;
 mod retry_after;
@@ -111,8 +112,8 @@ pub use budget::{Amount, Budget, BudgetLimits};
 pub use budgeted::{Budgeted, UnpricedModel};
 pub use cache::{
     Cache, CacheContents, CacheError, CacheGroup, CacheKey, CacheMode, CacheSettings, CacheStats,
-    Cached, CachedRow, KeyMaker, PruneFilter, Pruned, ReplyBody, ReplyStore, SqliteStore,
-    StoreError, StoredReply, Unshrunk,
+    Cached, CachedRow, KeyMaker, PruneFilter, Pruned, ReplyStore, SqliteStore, StoreError,
+    StoredReply, Unshrunk,
 };
 pub use circuit::{CircuitBreaker, FailingStatus, Health, ModelStatus};
 pub use failure::{CallFailure, NoReply};
@@ -126,6 +127,7 @@ pub use openai::OpenAi;
 pub use price_table::{PriceError, PriceRow, PriceTable};
 pub use provider_preset::{ProviderPreset, UnknownProvider, wire_name};
 pub use redacted_url::redacted_url;
+pub use reply_body::ReplyBody;
 pub use retried::{Retried, RetryPolicy};
 pub use schema::{HIDDEN, is_key_for_a_name, looks_like_key};
 pub use scrub::{is_secretive, masked};

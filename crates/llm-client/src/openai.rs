@@ -163,20 +163,11 @@ impl OpenAi {
                 spend,
             )
         })?;
+        let exchange = Some(Arc::new(Exchange { request, response }));
         Ok(ChatReply {
-            content: parsed.content,
-            reasoning: parsed.reasoning,
-            returned_reasoning: parsed.returned_reasoning,
-            tool_calls: parsed.tool_calls,
-            finish: parsed.finish,
             cost: self.cost(parsed.usage, parsed.cost),
-            usage: parsed.usage,
-            failed_attempts: Spend::default(),
-            model: parsed.model,
-            origin: Origin::Fetched,
-            at: None,
             run_time,
-            exchange: Some(Arc::new(Exchange { request, response })),
+            ..parsed.into_reply(Origin::Fetched, exchange)
         })
     }
 

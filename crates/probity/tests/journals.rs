@@ -4,7 +4,12 @@
 
 mod common;
 
-use std::{fs, io::Write, path::Path};
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
 
 use common::Bench;
 use journal::{
@@ -13,8 +18,8 @@ use journal::{
 };
 use llm_client::{BudgetLimits, Price};
 use probity::{
-    JournalEnd, Journals, Phase, ReportRequest, RunOptions, RunOutcome, RunReport, read_report,
-    rebuild,
+    JournalEnd, Journals, Observer, Phase, Progress, ReportRequest, RunOptions, RunOutcome,
+    RunReport, read_report, rebuild,
 };
 use schema::EventKind;
 use scripted_llm::{Fault, FaultKind, Role, ScriptedServer};
@@ -528,13 +533,35 @@ impl schema::Evaluator for Kind {
 async fn an_evaluator_of_ones_own_need_not_know_of_the_journal() {
     let bench = Bench::new().await;
     let pipeline = bench.pipeline_with(RunOptions::default(), |phases| {
-        phases.evaluator =
-            Box::new(|loaded| Ok(std::sync::Arc::new(Kind(loaded.benchmark.metrics.clone()))));
+        phases.evaluator = Box::new(|loaded| Ok(Arc::new(Kind(loaded.benchmark.metrics.clone()))));
     });
     let report = pipeline.run(&["flattery".to_owned()]).await.unwrap();
     assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
     assert_eq!(assert_rebuilds(&bench, journal(&report)), ALL_FILES);
     assert_passes(journal(&report));
+}
+
+/// The journals that a run said it reads, with their lengths.
+#[derive(Default)]
+struct JournalsRead(Mutex<Vec<(PathBuf, u64)>>);
+
+impl Observer for JournalsRead {
+    fn on(&self, progress: &Progress<'_>) {
+        if let Progress::ReadingJournal { path, bytes } = progress {
+            self.0.lock().unwrap().push((path.to_path_buf(), *bytes));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_says_that_it_reads_its_journal() {
+    let read = Arc::new(JournalsRead::default());
+    let mut bench = Bench::new().await;
+    bench.observer = Arc::clone(&read) as _;
+    let report = bench.run(RunOptions::default()).await;
+    let path = &journal(&report).path;
+    let length = fs::metadata(path).unwrap().len();
+    assert_eq!(*read.0.lock().unwrap(), [(path.clone(), length)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,8 +12,9 @@ use schema::{
 };
 use serde_json::value::to_raw_value;
 
-use super::{Cache, KeyMaker, ReplyBody, StoreError, StoredReply};
+use super::{Cache, KeyMaker, StoreError, StoredReply};
 use crate::{
+    ReplyBody,
     scrub::Scrubber,
     settings::{ModelSettings, Price},
     wire::{self, Blocks, Body, Form},
@@ -71,36 +72,17 @@ impl<M: ChatModel> Cached<M> {
             }
         };
         Some(ChatReply {
-            content: body.content,
-            reasoning: body.reasoning,
-            returned_reasoning: body.returned_reasoning,
-            tool_calls: body.tool_calls,
-            finish: body.finish,
-            usage: body.usage,
-            cost: body.cost,
             failed_attempts: repriced(stored.failed_attempts, price.as_ref()),
-            model: body.model,
-            origin: Origin::Cached,
             at: Some(stored.created),
             run_time: stored.run_time,
-            exchange,
+            ..body.into_reply(Origin::Cached, exchange)
         })
     }
 
     /// Parses the reply in `wire` by today's settings; `None` if it is not a chat completion.
     fn parsed(&self, request: &ChatRequest, wire: JsonText) -> Option<(ReplyBody, Exchange)> {
         let blocks = Blocks::of(request.context.purpose, self.settings.reasoning_opening);
-        let parsed = wire::parse(wire.get(), blocks).ok()?;
-        let body = ReplyBody {
-            content: parsed.content,
-            reasoning: parsed.reasoning,
-            returned_reasoning: parsed.returned_reasoning,
-            tool_calls: parsed.tool_calls,
-            finish: parsed.finish,
-            usage: parsed.usage,
-            cost: parsed.cost,
-            model: parsed.model,
-        };
+        let body = wire::parse(wire.get(), blocks).ok()?;
         let exchange = Exchange {
             request: self.sent(request)?,
             response: wire,

@@ -40,7 +40,7 @@ pub use key::{CacheKey, KeyMaker};
 pub use prune::{PruneFilter, Pruned, Unshrunk};
 pub use settings::{CacheMode, CacheSettings, CacheStats, CachedRow};
 pub use sqlite::SqliteStore;
-pub use store::{ReplyBody, ReplyStore, StoreError, StoredReply};
+pub use store::{ReplyStore, StoreError, StoredReply};
 
 use flight::{Flight, Flights};
 

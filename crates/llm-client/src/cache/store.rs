@@ -3,15 +3,14 @@
 use std::{
     error::Error,
     fmt,
-    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
-use schema::{ChatReply, FinishReason, JsonText, ReturnedReasoning, Spend, ToolCall, Usage};
-use serde::{Deserialize, Serialize};
+use schema::{JsonText, Spend};
 
 use super::{CacheKey, error::CacheError};
+use crate::ReplyBody;
 
 /// Stores replies by key. An extension point: implement it to keep replies elsewhere than in a file, and pass the store to
 /// [`Cache::new`](crate::Cache::new). `examples/reply_store.rs` is a store in memory.
@@ -81,46 +80,4 @@ pub struct StoredReply {
     pub model: Option<String>,
     /// The endpoint's address, without keys. `None`: stored by an earlier version.
     pub endpoint: Option<String>,
-}
-
-/// The content of a reply, whatever the wire looks like.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ReplyBody {
-    /// Like all fields, as in [`ChatReply`].
-    pub content: String,
-    /// The reasoning, if there is any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reasoning: Option<String>,
-    /// The reasoning as the endpoint returned it in a field of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub returned_reasoning: Option<Arc<ReturnedReasoning>>,
-    /// The tools that the model calls.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<ToolCall>,
-    /// Why the reply ended.
-    pub finish: FinishReason,
-    /// Tokens of the attempt that answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    /// Dollars of that attempt when it was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<f64>,
-    /// The model's name as the endpoint echoed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-}
-
-impl From<&ChatReply> for ReplyBody {
-    fn from(reply: &ChatReply) -> Self {
-        Self {
-            content: reply.content.clone(),
-            reasoning: reply.reasoning.clone(),
-            returned_reasoning: reply.returned_reasoning.clone(),
-            tool_calls: reply.tool_calls.clone(),
-            finish: reply.finish.clone(),
-            usage: reply.usage,
-            cost: reply.cost,
-            model: reply.model.clone(),
-        }
-    }
 }

@@ -14,20 +14,7 @@ use serde::{
 use serde_json::{Value, value::RawValue};
 
 use super::{text::Text, usage::Billed};
-
-/// A completion.
-#[derive(Debug)]
-pub(crate) struct Parsed {
-    pub(crate) content: String,
-    pub(crate) reasoning: Option<String>,
-    pub(crate) returned_reasoning: Option<Arc<ReturnedReasoning>>,
-    pub(crate) tool_calls: Vec<ToolCall>,
-    pub(crate) finish: FinishReason,
-    pub(crate) model: Option<String>,
-    pub(crate) usage: Option<Usage>,
-    /// The cost in dollars, if the endpoint states it.
-    pub(crate) cost: Option<f64>,
-}
+use crate::ReplyBody;
 
 /// Which parts of a reply's text are reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +122,7 @@ struct Said {
 }
 
 /// Reads the body of a 2xx reply.
-pub(crate) fn parse(body: &str, blocks: Blocks) -> Result<Parsed, Box<Unparsed>> {
+pub(crate) fn parse(body: &str, blocks: Blocks) -> Result<ReplyBody, Box<Unparsed>> {
     let completion = completion(body).map_err(|reason| {
         Box::new(Unparsed {
             reason: Reason::Form(reason),
@@ -168,7 +155,7 @@ pub(crate) fn parse(body: &str, blocks: Blocks) -> Result<Parsed, Box<Unparsed>>
         let reason = "the reply's first choice has no message".to_owned();
         return Err(unparsed(Reason::Form(reason)));
     };
-    Ok(Parsed {
+    Ok(ReplyBody {
         content: said.content,
         reasoning: said.reasoning,
         returned_reasoning: said.returned_reasoning,

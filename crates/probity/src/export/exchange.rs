@@ -2,10 +2,8 @@
 
 use interop::{Asked, Call};
 use journal::{CallEnding, CallRole};
-use schema::{
-    EventBody, Extra, JsonText, Usage,
-    reasoning::{self, ReasoningOpening},
-};
+use llm_client::ReplyBody;
+use schema::{EventBody, Extra, JsonText, Purpose, Usage};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -45,7 +43,7 @@ impl<'e> Exchange<'e> {
 
     /// The call in the form of exports.
     pub(super) fn to_call(&self, by: Asked) -> Call {
-        let reply = Reply::of(self.0.response);
+        let reply = Reply::of(self.0.response, by);
         let spend = self.0.spend.copied().unwrap_or_default();
         let used = Usage {
             input_tokens: spend.input_tokens,
@@ -138,58 +136,82 @@ struct Reply {
 }
 
 impl Reply {
-    fn of(response: Option<&JsonText>) -> Self {
-        let Some(body) = parse::<Body>(response) else {
-            return Self::default();
-        };
-        let text = |value: &Value| {
+    /// The parts of the reply to a call of `by`, read as the run reads them.
+    fn of(response: Option<&JsonText>, by: Asked) -> Self {
+        let text = |value: Value| {
             value
                 .as_str()
                 .filter(|text| !text.is_empty())
                 .map(str::to_owned)
         };
-        let choice = body.choices.into_iter().next().unwrap_or_default();
-        let message = choice.message.unwrap_or_default();
-        let apart = text(&message.reasoning_content).or_else(|| text(&message.reasoning));
+        let head = parse::<Head>(response).unwrap_or_default();
+        let purpose = match by {
+            Asked::Target => Purpose::TargetTurn,
+            Asked::User | Asked::Tool | Asked::Judge | Asked::ConversationJudge => Purpose::Judge,
+        };
+        let body = response.and_then(|text| ReplyBody::read(text.get(), purpose));
+        let (finish, reasoning) = body.map(|body| (body.finish, body.reasoning)).unzip();
+        let finish = finish.map(String::from);
         Self {
-            id: text(&body.id),
-            model: text(&body.model),
-            finish_reason: text(&choice.finish_reason),
-            reasoning: apart.or_else(|| opening(message.content.as_str()?)),
+            id: text(head.id),
+            model: text(head.model),
+            finish_reason: finish.filter(|finish| !finish.is_empty() && finish != UNKNOWN_FINISH),
+            reasoning: reasoning.flatten(),
         }
     }
 }
 
-#[derive(Deserialize)]
-struct Body {
+/// The reason of a reply that gives none.
+const UNKNOWN_FINISH: &str = "unknown";
+
+#[derive(Default, Deserialize)]
+struct Head {
     #[serde(default)]
     id: Value,
     #[serde(default)]
     model: Value,
-    #[serde(default)]
-    choices: Vec<Choice>,
 }
 
-#[derive(Default, Deserialize)]
-struct Choice {
-    #[serde(default)]
-    finish_reason: Value,
-    #[serde(default)]
-    message: Option<Message>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[derive(Default, Deserialize)]
-struct Message {
-    #[serde(default)]
-    content: Value,
-    #[serde(default)]
-    reasoning_content: Value,
-    #[serde(default)]
-    reasoning: Value,
-}
+    fn reply(body: &str, by: Asked) -> Reply {
+        Reply::of(Some(&JsonText::new(body).unwrap()), by)
+    }
 
-/// The reasoning block at the beginning of a reply.
-fn opening(content: &str) -> Option<String> {
-    let split = reasoning::split(content, ReasoningOpening::Reply, false);
-    split.reasoning.map(str::to_owned)
+    #[test]
+    fn a_reply_is_read_as_the_run_reads_it() {
+        let body = r#"{"id":"x","model":"m","choices":[{"message":{"content":"Well. <think>A trap?</think> No."},"finish_reason":"stop"}]}"#;
+        let target = reply(body, Asked::Target);
+        assert_eq!(target.reasoning, None);
+        assert_eq!(target.id.as_deref(), Some("x"));
+        assert_eq!(target.finish_reason.as_deref(), Some("stop"));
+        // The run removes every block from what a helper says.
+        for by in [Asked::User, Asked::Judge] {
+            assert_eq!(reply(body, by).reasoning.as_deref(), Some("A trap?"));
+        }
+        // A block that the token limit cut off is reasoning, as in the transcript.
+        let cut = r#"{"choices":[{"message":{"content":"<think>A tr"},"finish_reason":"length"}]}"#;
+        let cut = reply(cut, Asked::Target);
+        assert_eq!(cut.reasoning.as_deref(), Some("A tr"));
+        assert_eq!(cut.finish_reason.as_deref(), Some("length"));
+    }
+
+    #[test]
+    fn a_reply_of_another_form_has_what_is_known() {
+        let named = reply(r#"{"id":"x","model":"m","output":"a"}"#, Asked::Judge);
+        assert_eq!(
+            (named.id.as_deref(), named.model.as_deref()),
+            (Some("x"), Some("m"))
+        );
+        assert_eq!((named.finish_reason, named.reasoning), (None, None));
+        let plain = reply(r#""a text""#, Asked::Target);
+        assert_eq!((plain.id, plain.model), (None, None));
+        let unended = reply(
+            r#"{"choices":[{"message":{"content":"a"}}]}"#,
+            Asked::Target,
+        );
+        assert_eq!(unended.finish_reason, None);
+    }
 }
