@@ -8,7 +8,7 @@ use report::{
     failures_summary, files_list, metrics_table, plan_table, results_table, spending_lines,
 };
 use schema::{
-    IncompleteReplies, ModelId, PhaseCost,
+    ModelId, PhaseCost,
     statistics::{
         MissingReasons, MissingRows, RateBounds, RateStatistics, Rates, Statistics,
         TargetStatistics,
