@@ -107,11 +107,9 @@ pub(crate) fn in_words(agreement: &AgreementStatistics, judges: usize) -> String
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use schema::{
         ModelId,
-        statistics::{JudgeStatistics, RateStatistics, Rates, TargetStatistics},
+        statistics::{JudgeStatistics, TargetStatistics},
     };
 
     use super::*;
