@@ -63,7 +63,7 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
             .out,
     )
     .unwrap();
-    assert_eq!(plan["format"], "1.4.0");
+    assert_eq!(plan["format"], "1.5.0");
     assert_eq!(plan["command"], "plan");
     assert_eq!(plan["budget"]["suffices"], "no");
     assert_eq!(plan["rows"][0]["phase"], "gen_metrics");
@@ -78,7 +78,7 @@ fn results_can_be_json() {
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.out))
     };
     let run = parsed(&["run", "--json"]);
-    assert_eq!(run["format"], "1.4.0");
+    assert_eq!(run["format"], "1.5.0");
     assert_eq!(run["command"], "run");
     assert_eq!(
         (&run["exit_code"], &run["outcome"]),
