@@ -3,11 +3,10 @@
 use std::path::{Component, Path, PathBuf};
 
 use schema::{
-    ModelId, TargetBasis,
+    ModelId, SettingsRecord, TargetBasis,
     gate::SafetyScope,
     safety::results::{Details, RunParameters, SafetyFile, SafetyResults},
 };
-use serde_json::Value;
 use store::{Layout, Manifest, RunError, safety_rates, safety_uid};
 
 /// Results of one target, and their file.
@@ -54,10 +53,10 @@ impl OpenedResults<'_> {
         &self.run.target.id
     }
 
-    /// The public configuration of the run; null if its records are missing.
-    pub(crate) fn config(&self, layout: &Layout) -> Value {
-        let manifest = self.manifest(layout);
-        manifest.map_or(Value::Null, |manifest| manifest.config)
+    /// The configuration of the run, as far as its records have it.
+    pub(crate) fn config(&self, layout: &Layout) -> SettingsRecord {
+        let manifest = self.manifest(layout).unwrap_or_default();
+        manifest.config
     }
 
     /// What the results rest on, by the records of the run; `None` if nothing is known.

@@ -82,6 +82,7 @@ mod run_phase;
 pub mod safety;
 mod scenario;
 mod score;
+mod settings_record;
 mod simulator_check;
 mod simulator_fault;
 mod special_file;
@@ -134,6 +135,9 @@ pub use replies::{IncompleteReplies, ReasoningReplies};
 pub use run_phase::Phase;
 pub use scenario::{Landmark, Scenario};
 pub use score::Score;
+pub use settings_record::{
+    GenerationRecord, JudgeRecords, ModelRecord, SafetyRecord, SettingsRecord,
+};
 pub use simulator_check::SimulatorCheck;
 pub use simulator_fault::{
     SampledFaultStatistics, SimulatorFault, SimulatorFaultCounts, SimulatorFaultKind,

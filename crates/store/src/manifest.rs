@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use schema::Extra;
-use serde::{Deserialize, Serialize};
+use schema::{Extra, SettingsRecord};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 /// The record of one run: `.probity/runs/<run id>/manifest.json`. It is written when the run starts, with `end` null, and
@@ -33,8 +33,10 @@ pub struct Manifest {
     pub phases: Vec<String>,
     /// The targets that ran.
     pub targets: Vec<schema::TargetRef>,
-    /// The resolved configuration without secrets.
-    pub config: Value,
+    /// The resolved configuration without secrets; null if it is not known.
+    #[serde(serialize_with = "or_null", deserialize_with = "or_unknown")]
+    #[schemars(with = "Value")]
+    pub config: SettingsRecord,
     /// For each model id, the names under which the endpoints answered.
     pub models: BTreeMap<String, Vec<String>>,
     /// For each benchmark: fingerprints of the phases, counts, costs and failures. In a safety evaluation, for each target:
@@ -63,6 +65,20 @@ pub struct SafetySetup {
     pub judge_prompts: Option<u32>,
 }
 
+/// Nothing is known without a configuration.
+fn or_null<S: Serializer>(config: &SettingsRecord, serializer: S) -> Result<S::Ok, S::Error> {
+    match *config == SettingsRecord::default() {
+        true => serializer.serialize_unit(),
+        false => config.serialize(serializer),
+    }
+}
+
+/// A configuration in a form that cannot be read is not known; the rest of the manifest is.
+fn or_unknown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SettingsRecord, D::Error> {
+    let config = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(config).unwrap_or_default())
+}
+
 impl Manifest {
     /// Name of the file in the folder of its run.
     pub const FILE: &str = "manifest.json";
@@ -74,13 +90,6 @@ impl Manifest {
     pub fn read(folder: &Path) -> Option<Self> {
         let text = files::read(folder.join(Self::FILE)).ok()?;
         serde_json::from_slice(&text).ok()
-    }
-
-    /// The value at `path` of the configuration (`generation/turns`); null if there is none.
-    #[must_use]
-    pub fn setting(&self, path: &str) -> &Value {
-        let value = self.config.pointer(&format!("/{path}"));
-        value.unwrap_or(&Value::Null)
     }
 
     /// The entry `key` of the results of a benchmark or of a target; null if there is none.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aggregator::statistics::TargetRows;
 use schema::{
     Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineTarget, MetricType,
-    ModelId,
+    ModelId, SettingsRecord,
     gate::SafetyScope,
     safety::{
         TestCaseGroup,
@@ -45,13 +45,12 @@ pub fn safety_baseline(uid: &str) -> Baseline {
     }
 }
 
-/// Adds the counts of one result file. `config` is the public configuration of its run, which has the models of the judges; null if
-/// unknown.
+/// Adds the counts of one result file. `config` is the configuration of its run, which has the models of the judges.
 pub fn add_safety_target(
     baseline: &mut Baseline,
     details: &Details,
     run: &RunParameters,
-    config: &Value,
+    config: &SettingsRecord,
 ) {
     let mut target = BaselineTarget {
         judge: safety_judge(run, config),
@@ -134,7 +133,7 @@ fn test_cases(run: &RunParameters) -> Value {
 }
 
 /// The settings of the scorer.
-pub(crate) fn safety_judge(run: &RunParameters, config: &Value) -> Settings {
+pub(crate) fn safety_judge(run: &RunParameters, config: &SettingsRecord) -> Settings {
     match run.parts.last() {
         Some(scorer) => safety_judge_settings(scorer, &run.judges, config),
         None => Settings::new(),

@@ -20,7 +20,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use schema::{Extra, ModelId, Phase, PromptVersions};
+use schema::{Extra, ModelId, Phase, PromptVersions, SettingsRecord};
 use serde_json::{Value, json};
 
 use run::{BenchmarkEnd, BenchmarkRun};
@@ -87,8 +87,8 @@ pub struct RunOptions {
     pub found_versions: BTreeMap<String, PromptVersions>,
     /// The settings that scenarios are compared with.
     pub expected: Expected,
-    /// The resolved configuration without secrets, for the manifest.
-    pub config: Value,
+    /// The resolved configuration without secrets, for the manifest and the records of how files were made.
+    pub config: SettingsRecord,
     /// The git revision of the folder in which the run was started, for the manifest: `{revision, dirty}` or null.
     pub git: Value,
 }
@@ -109,7 +109,7 @@ impl Default for RunOptions {
             prompts: PromptChoice::default(),
             found_versions: BTreeMap::new(),
             expected: Expected::default(),
-            config: Value::Null,
+            config: SettingsRecord::default(),
             git: Value::Null,
         }
     }

@@ -36,7 +36,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use schema::{
-    Journal, ModelId, TargetRef,
+    Journal, ModelId, SettingsRecord, TargetRef,
     safety::{Gate, SafetyScorer, TestCaseGroup},
     text::is_blank,
 };
@@ -66,7 +66,7 @@ pub struct SafetyRun {
     judge_prompts: Option<u32>,
     files: Option<OutputFiles>,
     records: Option<PathBuf>,
-    config: Value,
+    config: SettingsRecord,
     git: Value,
 }
 
@@ -93,7 +93,7 @@ impl SafetyRun {
             judge_prompts: None,
             files: None,
             records: None,
-            config: Value::Null,
+            config: SettingsRecord::default(),
             git: Value::Null,
         }
     }
@@ -157,7 +157,7 @@ impl SafetyRun {
 
     /// Sets what the manifest records: the resolved configuration without secrets, and the git revision.
     #[must_use]
-    pub fn origin(mut self, config: Value, git: Value) -> Self {
+    pub fn origin(mut self, config: SettingsRecord, git: Value) -> Self {
         (self.config, self.git) = (config, git);
         self
     }

@@ -8,9 +8,8 @@ use std::{
 };
 
 use aggregator::statistics::{RowVerdict, TargetRows};
-use schema::{BaselineTarget, Benchmark, Extra, ModelId, Score, TargetRef};
+use schema::{BaselineTarget, Benchmark, Extra, ModelId, Score, SettingsRecord, TargetRef};
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::Value;
 use store::{
     RunError,
     provenance::{evaluator_settings, judge_settings},
@@ -48,7 +47,8 @@ impl RunLine {
     /// How the target was measured, as far as the export has it: the settings of the judges' models are missing.
     fn measured(&self) -> BaselineTarget {
         let judge = self.fingerprints.get("evaluator");
-        let judge = judge.map(|of| judge_settings(&evaluator_settings(of, &Value::Null)));
+        let judge =
+            judge.map(|of| judge_settings(&evaluator_settings(of, &SettingsRecord::default())));
         BaselineTarget {
             turns: self.turns,
             judge: judge.unwrap_or_default(),

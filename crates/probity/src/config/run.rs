@@ -66,7 +66,7 @@ impl Config {
                 turns: Some(*settings.generation.turns),
                 demographics: Some(self.demographics()?),
             },
-            config: settings.to_public_json(),
+            config: settings.to_record(),
             standards: self.standards()?,
             ..RunOptions::default()
         })

@@ -81,13 +81,13 @@ impl Serialize for Secret {
 #[schemars(inline)]
 pub struct BaseUrl(pub Text);
 
-impl Serialize for BaseUrl {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&redacted_url(&self.0.raw))
-    }
-}
-
 impl BaseUrl {
+    /// The address without credentials, as records have it.
+    #[must_use]
+    pub fn redacted(&self) -> String {
+        redacted_url(&self.0.raw)
+    }
+
     /// Checks that this text, resolved to `url`, is the address of an endpoint.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::{fs, io, path::Path, time::SystemTime};
 use interop::{Judge, KnownSource, Run};
 use jiff::Timestamp;
 use llm_client::ProviderPreset;
-use schema::{Extra, ModelId, TargetRef, text::hex};
+use schema::{Extra, ModelId, ModelRecord, TargetRef, text::hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -29,18 +29,19 @@ pub(super) fn run(
     let known_time = ended.or(started);
     let dated_by_files = known_time.is_none();
     let dated = known_time.or_else(|| written(files));
-    let config = |path: &str| manifest.setting(path);
+    let config = &manifest.config;
     let fingerprints = fingerprints(&manifest, bench.dir.name(), &target.id);
-    let evaluator = config("evaluator_model");
+    let evaluator = config.evaluator_model.as_slice();
     let judges = match known.judges.is_empty() {
         // If nothing was judged, for example because all conversations failed, the planned judges are listed.
-        true => one_or_more(evaluator)
-            .filter_map(|entry| model(entry).map(unasked))
+        true => evaluator
+            .iter()
+            .filter_map(|judge| judge.target_ref().map(unasked))
             .collect(),
         false => known.judges,
     };
     let judges = judges.into_iter().map(|judge| sourced(judge, evaluator));
-    let (user, tool) = (config("user_model"), config("tool_model"));
+    let (user, tool) = (config.user_model.as_ref(), config.tool_model.as_ref());
     let simulates = bench.benchmark.tools.iter().any(|tool| tool.simulated);
     Run {
         source: source_of(&manifest, &target.id),
@@ -56,16 +57,14 @@ pub(super) fn run(
         expected: bench
             .scenarios
             .map(|scenarios| scenarios.saturating_mul(known.samples.unwrap_or(1).max(1).into())),
-        turns: config("generation/turns")
-            .as_u64()
-            .and_then(|turns| u32::try_from(turns).ok()),
+        turns: config.generation.turns,
         settings: known.settings,
         judges: judges.collect(),
-        user_model: model(user),
-        user_source: source(user),
+        user_model: user.and_then(ModelRecord::target_ref),
+        user_source: user.and_then(|user| user.source.clone()),
         known_source,
-        tool_model: model(tool).filter(|_| simulates),
-        tool_source: source(tool),
+        tool_model: tool.and_then(ModelRecord::target_ref).filter(|_| simulates),
+        tool_source: tool.and_then(|tool| tool.source.clone()),
         dated_by_files,
         fingerprints,
         ..Run::new(
@@ -135,33 +134,11 @@ pub(super) fn known_source(source: &str) -> Option<KnownSource> {
     }
 }
 
-pub(super) fn source(entry: &Value) -> Option<String> {
-    entry
-        .get("source")
-        .and_then(Value::as_str)
-        .map(str::to_owned)
-}
-
-pub(super) fn model(entry: &Value) -> Option<TargetRef> {
-    let text = |name: &str| entry.get(name).and_then(Value::as_str);
-    Some(TargetRef {
-        id: ModelId::new(text("id")?).ok()?,
-        model: text("model").unwrap_or_default().to_owned(),
-    })
-}
-
-/// The single model of a configuration, or the models of a list.
-fn one_or_more(entry: &Value) -> impl Iterator<Item = &Value> {
-    match entry {
-        Value::Array(entries) => entries.iter(),
-        one => std::slice::from_ref(one).iter(),
-    }
-}
-
-pub(super) fn sourced(judge: Judge, entry: &Value) -> Judge {
-    let is_it = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(judge.id.as_str());
+/// The judge with the source that its configuration names.
+pub(super) fn sourced(judge: Judge, configured: &[ModelRecord]) -> Judge {
+    let own = configured.iter().find(|entry| entry.is(&judge.id));
     Judge {
-        source: one_or_more(entry).find(is_it).and_then(source),
+        source: own.and_then(|entry| entry.source.clone()),
         ..judge
     }
 }
@@ -182,9 +159,7 @@ pub(super) fn revision(manifest: &Manifest) -> Option<String> {
 
 /// The provider of `target`, as the configuration names it.
 pub(super) fn source_of(manifest: &Manifest, target: &ModelId) -> Option<String> {
-    let mut targets = manifest.setting("targets").as_array()?.iter();
-    let id = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(target.as_str());
-    source(targets.find(id)?)
+    manifest.config.target(target.as_str())?.source.clone()
 }
 
 /// The fingerprints of the phases of one target.

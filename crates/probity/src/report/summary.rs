@@ -8,7 +8,6 @@ use schema::{
     Benchmark, CostSum, Finding, ModelId, PhaseCost, TargetBasis, safety::results::Details,
     statistics::Statistics,
 };
-use serde_json::Value;
 use store::{
     BenchmarkDir, CostFile, Layout, Manifest, RunError, current_statistics,
     findings::{MeasuredSide, side_findings},
@@ -121,7 +120,7 @@ fn unlike_files(layout: &Layout, part: &PartSummary) -> Vec<Finding> {
     let sides = part.safety.iter().filter_map(|file| {
         let run = file.results.details()?.run.as_ref()?;
         let manifest = run_records(layout, run).and_then(|records| Manifest::read(&records));
-        let config = manifest.map_or(Value::Null, |manifest| manifest.config);
+        let config = manifest.unwrap_or_default().config;
         Some(MeasuredSide {
             name: file.target.to_string(),
             ..MeasuredSide::of_safety(run, &config)

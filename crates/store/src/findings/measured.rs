@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Finding, FindingAdvice, FindingKind, ModelId, safety::results::RunParameters, text::counted,
+    Finding, FindingAdvice, FindingKind, ModelId, SettingsRecord, safety::results::RunParameters,
+    text::counted,
 };
-use serde_json::Value;
 
 use super::{Findings, joined, joined_ids};
 use crate::{
@@ -110,7 +110,7 @@ fn kind(difference: &Difference) -> FindingKind {
         (false, _) => FindingKind::DifferentJudge,
         (true, "turns") => FindingKind::DifferentTurns,
         (true, "scenarios") => FindingKind::DifferentScenarios,
-        (true, "user" | "user_model") => FindingKind::DifferentUser,
+        (true, "user" | SettingsRecord::USER_MODEL) => FindingKind::DifferentUser,
         (true, _) if key.starts_with("prompts.user") => FindingKind::DifferentUser,
         (true, _) => FindingKind::DifferentSimulation,
     }
@@ -172,9 +172,9 @@ pub struct MeasuredSide {
 }
 
 impl MeasuredSide {
-    /// The side of a result file of a safety evaluation. `config` is the public configuration of its run, or null.
+    /// The side of a result file of a safety evaluation. `config` is the configuration of its run.
     #[must_use]
-    pub fn of_safety(run: &RunParameters, config: &Value) -> Self {
+    pub fn of_safety(run: &RunParameters, config: &SettingsRecord) -> Self {
         Self {
             name: run.target.id.to_string(),
             simulated: safety_settings(run),

@@ -1,22 +1,21 @@
 //! What limits the conclusions from the results of a safety evaluation.
 
 use schema::{
-    Finding, FinishReason, IncompleteReplies, TargetBasis,
+    Finding, FinishReason, IncompleteReplies, SettingsRecord, TargetBasis,
     safety::results::{ConversationDetail, Details, RunParameters},
 };
-use serde_json::Value;
 
 use super::{Findings, RoleModel, RoleModels, basis, roles, rows};
 use crate::provenance::configured_models;
 
 /// What limits the conclusions from the results of one target, the worst first. `uid` names the kind of the evaluation, `config` is the
-/// public configuration of the run, or null if it is not known.
+/// configuration of the run.
 #[must_use]
 pub fn safety_findings(
     uid: &str,
     details: &Details,
     run: &RunParameters,
-    config: &Value,
+    config: &SettingsRecord,
     rests_on: Option<&TargetBasis>,
 ) -> Vec<Finding> {
     let mut found = Findings::new(uid);

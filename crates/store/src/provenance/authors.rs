@@ -67,7 +67,8 @@ impl ScriptedAuthors {
 }
 
 fn is_scripted(run: &Manifest) -> bool {
-    let source = run.setting("generator_model")["source"].as_str();
+    let generator = run.config.generator_model.as_ref();
+    let source = generator.and_then(|generator| generator.source.as_ref());
     source.is_some_and(|source| source.eq_ignore_ascii_case(SCRIPTED))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use schema::{ModelId, TargetBasis};
 
-use super::{FileProvenance, Provenance};
+use super::{FileProvenance, Provenance, settings::target_version};
 use crate::BenchmarkDir;
 
 /// What the results of `targets` rest on, as far as it is on record. Targets of which nothing is known are left out, and so are facts about
@@ -21,10 +21,9 @@ pub fn target_bases(dir: &BenchmarkDir, targets: &[ModelId]) -> Vec<TargetBasis>
         let free = simulated.assumed_free.iter();
         let free = free.chain(known.scores.iter().flat_map(|scores| &scores.assumed_free));
         let free: BTreeSet<String> = free.cloned().collect();
-        let version = simulated.target.get("target.version");
         let basis = TargetBasis {
             target: id.clone(),
-            version: version.and_then(|version| Some(version.as_str()?.to_owned())),
+            version: target_version(&simulated.target),
             replies: simulated.replies,
             assumed_free: free.into_iter().collect(),
         };

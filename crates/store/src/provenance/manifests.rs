@@ -60,13 +60,12 @@ pub fn earlier_runs(layout: &Layout) -> impl Iterator<Item = Manifest> {
 /// How `run` simulated the conversations of `target`.
 fn simulated(run: &Manifest, benchmark: &str, target: &str) -> FileProvenance {
     let fingerprint = run.result(benchmark, "fingerprints")[format!("simulator:{target}")].clone();
-    let samples = run.setting("generation/num_samples").as_u64();
+    let generation = &run.config.generation;
+    let samples = generation.num_samples.map(u64::from);
     let mut settings = simulator_settings(&fingerprint, &run.config, samples, &BTreeMap::new());
-    let turns = run.setting("generation/turns");
-    if !turns.is_null() {
-        settings
-            .entry("turns".to_owned())
-            .or_insert_with(|| turns.clone());
+    if let Some(turns) = generation.turns {
+        let of_phase = settings.entry("turns".to_owned());
+        of_phase.or_insert_with(|| turns.into());
     }
     FileProvenance {
         run_id: run.run_id.clone(),

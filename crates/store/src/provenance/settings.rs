@@ -5,7 +5,9 @@ use std::{
     sync::LazyLock,
 };
 
-use schema::{safety::results::RunParameters, text::hex};
+use schema::{
+    Extra, JudgeRecords, ModelRecord, SettingsRecord, safety::results::RunParameters, text::hex,
+};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -15,28 +17,19 @@ use crate::findings::{ModelRole, RoleModel};
 /// The settings that determine the content of a file, by name. Prompts, definitions and scenarios are represented by hashes.
 pub type Settings = BTreeMap<String, Value>;
 
-/// Keys of a model's configuration that do not affect its replies.
-const INDIFFERENT: [&str; 8] = [
-    "id",
-    "apikey",
-    "gateway",
-    "timeout",
-    "limits",
-    "extra_headers",
-    "token_limit",
-    "price",
-];
-
 /// The setting that has the version of the judge's prompts. Absent for version 1, and where a user's own prompts replace them.
 pub const PROMPT_VERSION: &str = "prompt_version";
 
 /// The setting that has the version of the fault rules. Absent for version 1.
 pub const FAULT_RULES: &str = "fault_rules";
 
-/// The settings of the simulation. `config` is the public configuration, `scenarios` has a hash for each metric.
+/// The place of a target's own settings.
+const TARGET: &str = "target";
+
+/// The settings of the simulation. `scenarios` has a hash for each metric.
 pub fn simulator_settings(
     fingerprint: &Value,
-    config: &Value,
+    config: &SettingsRecord,
     samples: Option<u64>,
     scenarios: &BTreeMap<String, String>,
 ) -> Settings {
@@ -50,10 +43,18 @@ pub fn simulator_settings(
     for (metric, hash) in scenarios {
         settings.insert(format!("scenarios.{metric}"), hash.as_str().into());
     }
-    model(config, "user_model", &mut settings);
+    add_model(
+        SettingsRecord::USER_MODEL,
+        config.user_model.as_ref(),
+        &mut settings,
+    );
     let has_tools = settings.keys().any(|key| key.starts_with("tools."));
     if has_tools {
-        model(config, "tool_model", &mut settings);
+        add_model(
+            SettingsRecord::TOOL_MODEL,
+            config.tool_model.as_ref(),
+            &mut settings,
+        );
     }
     let tools = if has_tools {
         json!("offered")
@@ -65,20 +66,19 @@ pub fn simulator_settings(
 }
 
 /// The settings of the judging.
-pub fn evaluator_settings(fingerprint: &Value, config: &Value) -> Settings {
+pub fn evaluator_settings(fingerprint: &Value, config: &SettingsRecord) -> Settings {
     let mut settings = of_fingerprint("evaluator", fingerprint);
-    match &config["evaluator_model"] {
+    let place = SettingsRecord::EVALUATOR_MODEL;
+    match &config.evaluator_model {
         // The judges of a panel, by id.
-        Value::Array(judges) => {
+        JudgeRecords::Panel(judges) => {
             for judge in judges {
-                let id = judge["id"].as_str().unwrap_or_default();
-                let key = format!("evaluator_model.{id}");
-                let mut of_judge = json!({});
-                of_judge[&key] = judge.clone();
-                model(&of_judge, &key, &mut settings);
+                let id = judge.id.as_deref().unwrap_or_default();
+                add_model(&format!("{place}.{id}"), Some(judge), &mut settings);
             }
         }
-        _ => model(config, "evaluator_model", &mut settings),
+        JudgeRecords::One(judge) => add_model(place, Some(judge), &mut settings),
+        JudgeRecords::None => {}
     }
     settings
 }
@@ -117,9 +117,12 @@ pub fn judge_settings(settings: &Settings) -> Settings {
 
 /// The same for the scorer of a safety run: its fingerprint, and the models in `config` of the judges with these ids.
 #[must_use]
-pub fn safety_judge_settings(fingerprint: &Value, judges: &[String], config: &Value) -> Settings {
+pub fn safety_judge_settings(
+    fingerprint: &Value,
+    judges: &[String],
+    config: &SettingsRecord,
+) -> Settings {
     let mut settings = of_fingerprint("scorer", fingerprint);
-    let ids: Vec<&str> = judges.iter().map(String::as_str).collect();
     // A panel is a list in the fingerprint; its prompts and tries are those of each judge.
     if let Some(Value::Array(panel)) = settings.remove("judges") {
         for of_judge in &panel {
@@ -127,38 +130,17 @@ pub fn safety_judge_settings(fingerprint: &Value, judges: &[String], config: &Va
             flatten(&format!("judges.{id}"), of_judge, &mut settings);
         }
     }
-    for id in &ids {
-        if let Some(own) = configured(config, id) {
-            let key = format!("judge_models.{id}");
-            let mut of_judge = json!({});
-            of_judge[&key] = own.clone();
-            model(&of_judge, &key, &mut settings);
-        }
+    for id in judges {
+        let place = format!("judge_models.{id}");
+        add_model(&place, config.model(id), &mut settings);
     }
     judge_settings(&settings)
 }
 
-/// The model with this id, anywhere in the configuration.
-fn configured<'c>(config: &'c Value, id: &str) -> Option<&'c Value> {
-    let mut places: Vec<&Value> = config.as_object()?.values().collect();
-    places.push(&config["safety"]["judge_models"]);
-    places
-        .into_iter()
-        .flat_map(|place| match place {
-            Value::Array(models) => models.iter().collect(),
-            place => vec![place],
-        })
-        .find(|place| place["id"] == id && place.get("model").is_some())
-}
-
 /// The settings of the target `id` itself.
-pub fn target_settings(config: &Value, id: &str) -> Settings {
-    let mut targets = config["targets"].as_array().into_iter().flatten();
-    let own = targets.find(|target| target["id"] == id);
+pub fn target_settings(config: &SettingsRecord, id: &str) -> Settings {
     let mut settings = Settings::new();
-    if let Some(own) = own {
-        model(&json!({"target": own}), "target", &mut settings);
-    }
+    add_model(TARGET, config.target(id), &mut settings);
     settings
 }
 
@@ -167,52 +149,75 @@ pub fn target_settings(config: &Value, id: &str) -> Settings {
 pub fn recorded_models(record: &TargetProvenance) -> Vec<RoleModel> {
     let mut models = Vec::new();
     if let Some(played) = record.judged().or(record.conversations.as_ref()) {
-        models.extend(model_at(&played.target, "target", ModelRole::Target));
-        models.extend(model_at(&played.settings, "user_model", ModelRole::User));
-        models.extend(model_at(&played.settings, "tool_model", ModelRole::Tools));
+        models.extend(model_at(&played.target, TARGET, ModelRole::Target));
+        let (user, tools) = (SettingsRecord::USER_MODEL, SettingsRecord::TOOL_MODEL);
+        models.extend(model_at(&played.settings, user, ModelRole::User));
+        models.extend(model_at(&played.settings, tools, ModelRole::Tools));
     }
     let Some(scores) = &record.scores else {
         return models;
     };
-    match model_at(&scores.settings, "evaluator_model", ModelRole::Judge) {
+    let place = SettingsRecord::EVALUATOR_MODEL;
+    match model_at(&scores.settings, place, ModelRole::Judge) {
         Some(judge) => models.push(judge),
         None => models.extend(panel(&scores.settings)),
     }
     models
 }
 
-/// The judges of a panel, whose ids are part of the names of their settings.
-fn panel(settings: &Settings) -> impl Iterator<Item = RoleModel> {
-    let ends = |key: &&String| key.starts_with("evaluator_model.") && key.ends_with(".model");
-    let keys = settings.keys().filter(ends);
-    keys.filter_map(|key| {
-        let place = key.strip_suffix(".model")?;
-        model_at(settings, place, ModelRole::Judge)
-    })
+/// The version of the target itself, where its configuration had one.
+pub(super) fn target_version(target: &Settings) -> Option<String> {
+    record_at(target, TARGET).version
 }
 
+/// The judges of a panel, whose ids are part of the names of their settings.
+fn panel(settings: &Settings) -> impl Iterator<Item = RoleModel> {
+    let prefix = format!("{}.", SettingsRecord::EVALUATOR_MODEL);
+    let keys = settings.keys().filter(move |key| key.starts_with(&prefix));
+    // Ids may have dots, names of keys have none.
+    let places: BTreeSet<&str> = keys
+        .filter_map(|key| Some(key.rsplit_once('.')?.0))
+        .collect();
+    let judges = places.into_iter();
+    judges.filter_map(|place| model_at(settings, place, ModelRole::Judge))
+}
+
+/// The model whose settings are at `place`, if it has a name.
 fn model_at(settings: &Settings, place: &str, role: ModelRole) -> Option<RoleModel> {
-    let text = |key: &str| settings.get(&format!("{place}.{key}"))?.as_str();
-    Some(RoleModel {
+    let record = record_at(settings, place);
+    record.model.is_some().then(|| role_model(role, &record))
+}
+
+/// The settings at `place` as the record of a model.
+fn record_at(settings: &Settings, place: &str) -> ModelRecord {
+    let own = settings.iter().filter_map(|(key, value)| {
+        let name = key.strip_prefix(place)?.strip_prefix('.')?;
+        Some((name.to_owned(), value.clone()))
+    });
+    let own: Extra = own.collect();
+    serde_json::from_value(Value::Object(own)).unwrap_or_default()
+}
+
+fn role_model(role: ModelRole, record: &ModelRecord) -> RoleModel {
+    RoleModel {
         role,
-        model: text("model")?.to_owned(),
-        source: text("source").map(str::to_owned),
-        base_url: text("base_url").map(str::to_owned),
-    })
+        model: record.model.clone().unwrap_or_default(),
+        source: record.source.clone(),
+        base_url: record.base_url.clone(),
+    }
 }
 
 /// The models of a safety run, according to its public configuration. A model that it does not have is known by its id alone.
 #[must_use]
-pub fn configured_models(run: &RunParameters, config: &Value) -> Vec<RoleModel> {
-    let of = |id: &str, role| {
-        let own = configured(config, id);
-        let text = |key: &str| own?.get(key)?.as_str().map(str::to_owned);
-        RoleModel {
+pub fn configured_models(run: &RunParameters, config: &SettingsRecord) -> Vec<RoleModel> {
+    let of = |id: &str, role| match config.model(id) {
+        Some(own) => role_model(role, own),
+        None => RoleModel {
             role,
-            model: text("model").unwrap_or_else(|| id.to_owned()),
-            source: text("source"),
-            base_url: text("base_url"),
-        }
+            model: id.to_owned(),
+            source: None,
+            base_url: None,
+        },
     };
     let target = RoleModel {
         model: run.target.model.clone(),
@@ -240,14 +245,10 @@ fn of_fingerprint(phase: &str, fingerprint: &Value) -> Settings {
     settings
 }
 
-fn model(config: &Value, key: &str, settings: &mut Settings) {
-    let Some(Value::Object(own)) = config.get(key) else {
-        return;
-    };
-    for (name, value) in own {
-        if !INDIFFERENT.contains(&name.as_str()) {
-            flatten(&format!("{key}.{name}"), value, settings);
-        }
+/// Adds what decides the replies of `model`, one by one, at `place`.
+fn add_model(place: &str, model: Option<&ModelRecord>, settings: &mut Settings) {
+    if let Some(model) = model {
+        flatten(place, &json!(model.deciding()), settings);
     }
 }
 
@@ -327,10 +328,10 @@ pub fn label(key: &str) -> String {
         Some(("metrics", metric)) => format!("the definition of {metric}"),
         Some(("scenarios", metric)) => format!("the scenarios of {metric}"),
         Some(("prompts", prompt)) => format!("the prompt {prompt}"),
-        Some(("user_model", "model")) => "the user model".to_owned(),
-        Some(("evaluator_model", "model")) => "the judge".to_owned(),
-        Some(("tool_model", "model")) => "the tool model".to_owned(),
-        Some(("target", "model")) => "the model of the target".to_owned(),
+        Some((SettingsRecord::USER_MODEL, "model")) => "the user model".to_owned(),
+        Some((SettingsRecord::EVALUATOR_MODEL, "model")) => "the judge".to_owned(),
+        Some((SettingsRecord::TOOL_MODEL, "model")) => "the tool model".to_owned(),
+        Some((TARGET, "model")) => "the model of the target".to_owned(),
         Some(("tools", "world_state")) => "the world state".to_owned(),
         Some(("tools", _)) => "the tools".to_owned(),
         _ => match key {
@@ -378,7 +379,11 @@ mod tests {
         let fingerprint = json!({"name": "JudgeEvaluator", "version": 1, "settings": {
             "judge": "j", "prompts": {"judge_user": "a"}, "metrics": {"m01": "b"},
         }});
-        let config = json!({"evaluator_model": {"id": "j", "model": "big", "temperature": 0, "timeout": "5s", "extra_body": {"a": 1}}});
+        let judge = json!({"id": "j", "model": "big", "temperature": 0, "timeout": "5s", "extra_body": {"a": 1}});
+        let config = SettingsRecord {
+            evaluator_model: JudgeRecords::One(serde_json::from_value(judge).unwrap()),
+            ..SettingsRecord::default()
+        };
         let settings = evaluator_settings(&fingerprint, &config);
         let keys: Vec<&str> = settings.keys().map(String::as_str).collect();
         assert_eq!(

@@ -198,7 +198,7 @@ impl Job<'_> {
             .keep_going(settings.run.keep_going)
             .files(files)
             .records(folder)
-            .origin(settings.to_public_json(), git::state());
+            .origin(settings.to_record(), git::state());
         signals::listen(context.terminal.clone(), session.stop().clone());
         let watching = tokio::spawn(session::stop_when_nothing_can_be_kept(Arc::clone(&session)));
         let report = run.run().await;

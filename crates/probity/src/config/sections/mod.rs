@@ -19,8 +19,9 @@ mod simulator;
 
 use std::path::PathBuf;
 
+use schema::{Extra, JudgeRecords, ModelRecord, SettingsRecord};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use smart_default::SmartDefault;
 
@@ -56,28 +57,30 @@ use model::{Model, Part, check_ids, check_panel};
 #[schemars(rename = "Config", deny_unknown_fields)]
 pub struct Settings {
     /// The file that was read; `None`: only defaults, environment and flags.
-    #[serde(skip_deserializing, serialize_with = "placeholder")]
+    #[serde(skip)]
     #[schemars(skip)]
     pub file: Option<PathBuf>,
     /// How the command runs.
+    #[serde(skip_serializing)]
     pub run: Run,
     /// Simulates the user.
-    #[serde(serialize_with = "placeholder")]
+    #[serde(skip_serializing)]
     user_model: Option<Model>,
     /// Invents the answers of simulated tools. Default: `user_model`.
-    #[serde(serialize_with = "placeholder")]
+    #[serde(skip_serializing)]
     tool_model: Option<Model>,
     /// Writes metrics and scenarios. Default: `user_model`.
-    #[serde(serialize_with = "placeholder")]
+    #[serde(skip_serializing)]
     generator_model: Option<Model>,
     /// Judges: one model, or a panel of several.
-    #[serde(serialize_with = "placeholder")]
+    #[serde(skip_serializing)]
     evaluator_model: Option<Judges>,
     /// The systems under test.
-    #[serde(serialize_with = "placeholder")]
+    #[serde(skip_serializing)]
     #[schemars(with = "Vec<Model>")]
     targets: Targets,
     /// How much is generated and simulated.
+    #[serde(skip_serializing)]
     pub generation: Generation,
     /// `{axis: [values]}`: every combination is a variant of each scenario.
     pub demographics: Demographics,
@@ -115,6 +118,7 @@ pub struct Settings {
     /// The simulated user.
     pub simulator: SimulatorSection,
     /// Safety evaluations.
+    #[serde(skip_serializing)]
     pub safety: Safety,
     /// The models above, resolved.
     #[serde(skip)]
@@ -148,34 +152,39 @@ impl Settings {
         prices::check(&self.prices, &models, vars, problems);
     }
 
-    /// Everything that determines what a run does, for the manifest. Of a key or header, only its `${NAME}` is shown.
-    pub fn to_public_json(&self) -> Value {
-        let mut public = json!(self);
-        // An existing key keeps its position.
-        let file = self.file.as_ref();
-        public["file"] = json!(file.map(|file| file.display().to_string()));
-        public["user_model"] = json!(self.models.user);
-        public["tool_model"] = json!(self.models.tool);
-        public["generator_model"] = json!(self.models.generator);
-        public["evaluator_model"] = match self.models.judges.as_slice() {
-            [] => Value::Null,
-            [judge] => json!(judge),
-            panel => json!(panel),
+    /// Everything that determines what a run does, for its records. Of a key or header, only its `${NAME}` is shown.
+    #[must_use]
+    pub fn to_record(&self) -> SettingsRecord {
+        let record = |entry: &Option<ModelEntry>| entry.as_ref().map(ModelEntry::to_record);
+        let models = &self.models;
+        let other = match json!(self) {
+            Value::Object(other) => other,
+            _ => Extra::new(),
         };
-        public["targets"] = json!(self.models.targets);
-        public
+        SettingsRecord {
+            file: self.file.as_ref().map(|file| file.display().to_string()),
+            run: json!(self.run),
+            user_model: record(&models.user),
+            tool_model: record(&models.tool),
+            generator_model: record(&models.generator),
+            evaluator_model: JudgeRecords::new(records(&models.judges)),
+            targets: records(&models.targets),
+            generation: self.generation.to_record(),
+            other,
+            safety: Some(self.safety.to_record()),
+        }
     }
+}
+
+/// The records of models.
+fn records(entries: &[ModelEntry]) -> Vec<ModelRecord> {
+    entries.iter().map(ModelEntry::to_record).collect()
 }
 
 /// Whether the value is the default; the manifest then omits it.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn is_true(value: &bool) -> bool {
     *value
-}
-
-/// Reserves a position in the order of keys, which `to_public_json` fills.
-fn placeholder<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_unit()
 }
 
 /// One judge, or the judges of a panel.

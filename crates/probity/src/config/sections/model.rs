@@ -4,10 +4,12 @@ use indexmap::IndexMap;
 use llm_client::{
     ProviderPreset, ReasoningSentBack, StructuredSupport, TokenLimitName, masked, wire_name,
 };
-use schema::{Extra, IdError, ModelId, is_key_for_a_name, nearest, reasoning::ReasoningOpening};
+use schema::{
+    Extra, IdError, ModelId, ModelRecord, is_key_for_a_name, nearest, reasoning::ReasoningOpening,
+};
 use schemars::{JsonSchema, Schema};
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use store::findings::{ModelRole, RoleModel};
 
 use super::limits::Limits;
@@ -37,12 +39,12 @@ pub enum Model {
 }
 
 /// A model in full. The endpoint decides what is not set.
-#[derive(Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(deny_unknown_fields, transform = with_api_key)]
 pub struct ModelTable {
     /// The position of the table.
-    #[serde(rename = "$place", skip_serializing)]
+    #[serde(rename = "$place")]
     #[schemars(skip)]
     place: KeyPlace,
     /// The user's own name for it; for a target, the name of a folder. Default: the model's name.
@@ -89,7 +91,6 @@ pub struct ModelTable {
     #[schemars(with = "IndexMap<String, Secret>")]
     pub extra_headers: IndexMap<HeaderName, Secret>,
     /// Further fields of the request, sent unchanged.
-    #[serde(serialize_with = "without_secrets")]
     pub extra_body: Extra,
     /// Limits of its endpoint.
     pub limits: Limits,
@@ -105,8 +106,9 @@ fn with_api_key(schema: &mut Schema) {
     }
 }
 
-fn without_secrets<S: Serializer>(body: &Extra, serializer: S) -> Result<S::Ok, S::Error> {
-    masked(&body.clone().into()).serialize(serializer)
+/// A value of the configuration as records have it; `None` if it is not set.
+fn recorded<T: Serialize>(value: &Option<T>) -> Option<Value> {
+    value.as_ref().map(|value| json!(value))
 }
 
 /// The name of an HTTP header.
@@ -164,29 +166,59 @@ pub struct ModelEntry {
     pub table: ModelTable,
 }
 
-/// The form that may be shown and stored: without keys, and without unset values.
-impl Serialize for ModelEntry {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let table = ModelTable {
-            id: Some(Text::built_in(self.id.as_str())),
-            model: Some(self.model.clone()),
-            source: self.source.as_deref().map(Text::built_in),
-            ..self.table.clone()
-        };
-        let mut public = serde_json::to_value(table).map_err(serde::ser::Error::custom)?;
-        if let Value::Object(map) = &mut public {
-            map.retain(|key, value| match value {
-                Value::Null => false,
-                Value::Object(limits) if key == "limits" => limits.values().any(|n| !n.is_null()),
-                Value::Object(entries) => !entries.is_empty(),
-                _ => true,
-            });
-        }
-        public.serialize(serializer)
-    }
-}
-
 impl ModelEntry {
+    /// The form that may be shown and stored: without keys, and without unset values.
+    pub fn to_record(&self) -> ModelRecord {
+        // Every key of a model is here, so that none is left out of the records.
+        let ModelTable {
+            place: _,
+            id: _,
+            model: _,
+            source: _,
+            base_url,
+            version,
+            gateway,
+            apikey,
+            max_tokens,
+            temperature,
+            top_p,
+            seed,
+            reasoning_effort,
+            reasoning_opened_by,
+            reasoning_sent_back,
+            token_limit,
+            structured,
+            timeout,
+            extra_headers,
+            extra_body,
+            limits,
+        } = &self.table;
+        let body = || masked(&extra_body.clone().into());
+        ModelRecord {
+            id: Some(self.id.to_string()),
+            model: Some(self.model.raw.clone()),
+            source: self.source.clone(),
+            base_url: base_url.as_ref().map(BaseUrl::redacted),
+            version: version.as_ref().map(|version| version.raw.clone()),
+            gateway: recorded(gateway),
+            apikey: recorded(apikey),
+            max_tokens: recorded(max_tokens),
+            temperature: recorded(temperature),
+            top_p: recorded(top_p),
+            seed: recorded(seed),
+            reasoning_effort: recorded(reasoning_effort),
+            reasoning_opened_by: recorded(reasoning_opened_by),
+            reasoning_sent_back: recorded(reasoning_sent_back),
+            token_limit: recorded(token_limit),
+            structured: recorded(structured),
+            timeout: recorded(timeout),
+            extra_headers: (!extra_headers.is_empty()).then(|| json!(extra_headers)),
+            extra_body: (!extra_body.is_empty()).then(body),
+            limits: (*limits != Limits::default()).then(|| json!(limits)),
+            other: Extra::new(),
+        }
+    }
+
     /// The model as findings name it, in `role`.
     pub fn in_role(&self, role: ModelRole) -> RoleModel {
         RoleModel {
@@ -240,14 +272,13 @@ impl ModelEntry {
 
     /// Whether both are the same model with the same settings.
     fn is_called_as(&self, other: &Self) -> bool {
-        let sent = |entry: &Self| {
-            let mut public = serde_json::to_value(entry).unwrap_or_default();
-            if let Some(keys) = public.as_object_mut() {
-                keys.retain(|key, _| {
-                    !["id", "apikey", "gateway", "limits", "timeout"].contains(&key.as_str())
-                });
-            }
-            public
+        let sent = |entry: &Self| ModelRecord {
+            id: None,
+            apikey: None,
+            gateway: None,
+            limits: None,
+            timeout: None,
+            ..entry.to_record()
         };
         sent(self) == sent(other)
     }

@@ -2,11 +2,11 @@
 
 use crate::safety::{STRATEGIES, SafetyPrompts, TEST_TYPES};
 use schema::{
-    nearest,
+    SafetyRecord, nearest,
     safety::{Gate, GoOn, MaxTurns, MultiTurnSettings, Share, SingleTurnSettings, Threshold},
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::json;
 use smart_default::SmartDefault;
 
@@ -126,29 +126,29 @@ impl Safety {
         }
     }
 
+    pub(super) fn to_record(&self) -> SafetyRecord {
+        let other = [
+            ("judge_prompts", json!(*self.judge_prompts)),
+            ("test_cases", json!(self.test_cases.0)),
+            ("test_case_groups", json!(self.test_case_groups)),
+            ("single_turn", json!(self.single_turn())),
+            ("multi_turn", json!(self.multi_turn())),
+            ("gate", json!(self.gate())),
+        ];
+        let other = other.into_iter();
+        SafetyRecord {
+            attacker_model: self.attacker.as_ref().map(ModelEntry::to_record),
+            judge_models: self.judges.iter().map(ModelEntry::to_record).collect(),
+            other: other.map(|(key, value)| (key.to_owned(), value)).collect(),
+        }
+    }
+
     /// The limits of a run.
     pub fn gate(&self) -> Gate {
         Gate {
             fail_action_threshold: self.fail_action_threshold,
             max_errors: self.max_errors.map(|max| *max),
         }
-    }
-}
-
-/// The form without keys, for the manifest.
-impl Serialize for Safety {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let public = json!({
-            "attacker_model": self.attacker,
-            "judge_models": self.judges,
-            "judge_prompts": *self.judge_prompts,
-            "test_cases": self.test_cases.0,
-            "test_case_groups": self.test_case_groups,
-            "single_turn": self.single_turn(),
-            "multi_turn": self.multi_turn(),
-            "gate": self.gate(),
-        });
-        public.serialize(serializer)
     }
 }
 

@@ -18,7 +18,8 @@ fn tools_are_simulated_by_the_user_model_unless_another_is_named() {
     let settings = yaml(&text).unwrap().settings;
     let tool = settings.models.tool.as_ref().unwrap();
     assert_eq!((tool.id.as_str(), tool.path.as_str()), ("t", "tool_model"));
-    let public = settings.to_public_json();
+    let public = settings.to_record();
+    let public = serde_json::json!(public);
     assert_eq!(public["tool_model"]["model"], "t");
     assert_eq!(public["tool_model"]["apikey"], "***");
     assert_eq!(public["generation"]["max_tool_steps"], 3);
@@ -120,7 +121,8 @@ fn the_public_form_holds_no_secret() {
     let text = "targets:\n  - id: a\n    model: m\n    base_url: https://me:pass-word@host/v1?key=query-key\n    apikey: sk-literal\n    \
         extra_headers: {Authorization: Bearer header-key, X-Id: '${ID}'}\n    extra_body: {user_key: body-key, top_k: 3}\n\
         user_model: {model: ollama/x, apikey: '${KEY}'}\n";
-    let public = yaml(text).unwrap().settings.to_public_json();
+    let public = yaml(text).unwrap().settings.to_record();
+    let public = serde_json::json!(public);
     let shown = public.to_string();
     for secret in [
         "pass-word",
@@ -146,7 +148,8 @@ fn a_version_is_any_text_and_is_recorded_as_it_is_used() {
         let config = load("config.yaml", &text(written), vars).unwrap();
         let endpoints = config.endpoints(None).unwrap();
         let entry = &config.settings.models.targets[0];
-        let public = config.settings.to_public_json()["targets"][0]["version"].clone();
+        let public = config.settings.to_record().targets.remove(0);
+        let public = public.version.unwrap();
         let used = endpoints
             .without_key(entry)
             .map(|settings| settings.version);

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use interop::Run;
 use jiff::Timestamp;
 use schema::{
-    Benchmark, Extra, Finding, Metric, MetricType, ModelId, ScenarioDefaults, TargetRef,
+    Benchmark, Extra, Finding, Metric, MetricType, ModelId, ModelRecord, ScenarioDefaults,
+    TargetRef,
     safety::{
         CaseKind, Threshold,
         results::{RunParameters, SafetyResults},
@@ -81,7 +82,7 @@ impl RunSource<'_> {
         let run_id = given.map(|run| run.run_id.clone());
         let run_id = run_id.filter(|id| !id.trim().is_empty());
         let hash = || hex(&Sha256::digest(self.text.as_bytes()));
-        let evaluator = manifest.setting("evaluator_model");
+        let evaluator = manifest.config.evaluator_model.as_slice();
         let judges = match known.judges.is_empty() {
             true => given.map_or_else(Vec::new, judges),
             false => known.judges,
@@ -92,7 +93,8 @@ impl RunSource<'_> {
         let known_time = ended.or(started);
         let time = known_time.or(self.written);
         let time = time.unwrap_or(Timestamp::UNIX_EPOCH);
-        let user = manifest.setting("user_model");
+        let user = manifest.config.user_model.as_ref();
+        let user = user.filter(|user| self.is_attacker(user));
         Run {
             source: source::source_of(&manifest, &self.target().id),
             content: run_id.is_none().then(hash),
@@ -108,7 +110,7 @@ impl RunSource<'_> {
             judges: judges.collect(),
             dated_by_files: known_time.is_none(),
             user_model: self.attacker(&manifest),
-            user_source: source::source(user).filter(|_| self.is_attacker(user)),
+            user_source: user.and_then(|user| user.source.clone()),
             known_source: source::known_source,
             statistics: statistics(rows, &self.target().id),
             safety_rates: self.results.details().and_then(|all| all.rates.clone()),
@@ -203,15 +205,16 @@ impl RunSource<'_> {
     }
 
     /// Whether a model of the configuration is the one that rewrote prompts or simulated the user.
-    fn is_attacker(&self, entry: &Value) -> bool {
+    fn is_attacker(&self, model: &ModelRecord) -> bool {
         let attacker = self.parameters().and_then(|run| run.attacker.as_deref());
-        attacker.is_some() && entry.get("id").and_then(Value::as_str) == attacker
+        attacker.is_some_and(|attacker| model.is(attacker))
     }
 
     /// The model that rewrote prompts or simulated the user.
     fn attacker(&self, manifest: &Manifest) -> Option<TargetRef> {
         let id = self.parameters()?.attacker.as_ref()?;
-        let known = source::model(manifest.setting("user_model"));
+        let user = manifest.config.user_model.as_ref();
+        let known = user.and_then(ModelRecord::target_ref);
         let id = ModelId::new(id).ok()?;
         let model = known
             .filter(|known| known.id == id)
