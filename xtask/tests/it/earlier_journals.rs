@@ -1,4 +1,4 @@
-//! Journals of format 1.0 in `fixtures/journal/earlier`: every command says of them what it said when they were written.
+//! Journals of formats 1.0 and 1.1 in `fixtures/journal/earlier`: every command says of them what it said when they were written.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
@@ -45,7 +45,13 @@ fn project(kind: &str) -> (Project, Vec<String>) {
 
 #[test]
 fn check_stats_scores_and_show_say_what_they_said() {
-    for kind in ["behavioural", "agentic", "safety"] {
+    for kind in [
+        "behavioural",
+        "agentic",
+        "safety",
+        "behavioural-1.1",
+        "safety-1.1",
+    ] {
         let (project, journals) = project(kind);
         for journal in &journals {
             let name = Path::new(journal).file_stem().unwrap().to_str().unwrap();
@@ -70,7 +76,11 @@ fn without_second_sample(text: &str) -> String {
 
 #[test]
 fn the_tree_is_rebuilt_from_them() {
-    for (kind, benchmark, files) in [("behavioural", "hold", 8), ("agentic", "delegate", 7)] {
+    for (kind, benchmark, files) in [
+        ("behavioural", "hold", 8),
+        ("agentic", "delegate", 7),
+        ("behavioural-1.1", "hold", 7),
+    ] {
         let (project, journals) = project(kind);
         let ran = project.run(&["journal", "rebuild", &journals[0], "--out", "again"]);
         assert_eq!(ran.code, 0, "{}", ran.err);
@@ -85,11 +95,9 @@ fn the_tree_is_rebuilt_from_them() {
                 }
                 let name = path.strip_prefix(project.path("again")).unwrap();
                 let tree = fixture(kind).join("benchmarks").join(benchmark).join(name);
-                assert_eq!(
-                    without_second_sample(&fs::read_to_string(&path).unwrap()),
-                    fs::read_to_string(tree).unwrap(),
-                    "{path:?}"
-                );
+                let [again, tree] = [&path, &tree]
+                    .map(|path| without_second_sample(&fs::read_to_string(path).unwrap()));
+                assert_eq!(again, tree, "{path:?}");
                 count += 1;
             }
         }
@@ -99,7 +107,13 @@ fn the_tree_is_rebuilt_from_them() {
 
 #[test]
 fn exports_find_each_call_of_a_conversation_in_them() {
-    let (project, _) = project("behavioural");
+    for kind in ["behavioural", "behavioural-1.1"] {
+        let (project, _) = project(kind);
+        exports_find_each_call(&project);
+    }
+}
+
+fn exports_find_each_call(project: &Project) {
     project.succeeds(&[
         "export",
         "inspect",
