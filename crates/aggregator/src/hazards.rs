@@ -44,12 +44,12 @@ impl HazardScorer {
 
     /// Counts one row.
     pub fn push_row(&mut self, row: &ScoreRow<'_>) {
-        self.add(&row.metric_id, row.passed);
+        self.add(&row.metric_id, row.outcome().passed());
     }
 
     /// Counts one complete row.
     pub fn push(&mut self, score: &Score) {
-        self.add(&score.metric_id, score.passed);
+        self.add(&score.metric_id, score.outcome().passed());
     }
 
     /// Adds counts of rows of one metric: passed, failed, and without a verdict.

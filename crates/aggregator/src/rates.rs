@@ -80,12 +80,13 @@ impl RateAggregator {
 
     /// Counts one row. The same as [`Aggregator::push`], but without a complete [`Score`].
     pub fn push_row(&mut self, row: &ScoreRow<'_>) {
+        let passed = row.outcome().passed();
         match row.recorded_type {
-            MetricType::Positive => self.positive.add(row.passed),
-            MetricType::Negative => self.negative.add(row.passed),
+            MetricType::Positive => self.positive.add(passed),
+            MetricType::Negative => self.negative.add(passed),
         }
-        count(&mut self.by_metric, &row.metric_id, row.passed);
-        count(&mut self.by_scenario, &row.id, row.passed);
+        count(&mut self.by_metric, &row.metric_id, passed);
+        count(&mut self.by_scenario, &row.id, passed);
     }
 
     /// The summary of all rows. The same as [`Aggregator::finish`], but without a box.

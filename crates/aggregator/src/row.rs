@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use located::json::{JsonRow, JsonRowsError};
-use schema::{JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, Score, Verdict};
+use schema::{JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, Score, ScoreOutcome, Verdict};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny},
@@ -112,14 +112,15 @@ impl<'a> From<&'a JudgeVerdict> for JudgeRow<'a> {
 
 impl<'a> From<&'a Score> for ScoreRow<'a> {
     fn from(score: &'a Score) -> Self {
+        let outcome = score.outcome();
         Self {
             id: Cow::Borrowed(&score.id),
             metric_id: Cow::Borrowed(&score.metric_id),
             metric_type: score.metric_type,
             recorded_type: score.metric_type,
-            passed: score.passed,
-            failed: score.error.is_some(),
-            no_verdict: score.no_verdict,
+            passed: outcome.passed(),
+            failed: score.error().is_some(),
+            no_verdict: outcome.reason(),
             conv_id: Cow::Borrowed(&score.conv_id),
             present: score.present,
             judges: score.judges.iter().map(JudgeRow::from).collect(),
@@ -128,10 +129,18 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
                 sample: Some(score.sample),
                 verdict: score.verdict.clone(),
                 present: Some(score.present),
-                passed: Some(score.passed),
+                passed: Some(outcome.passed()),
                 score: Some(score.score),
             },
         }
+    }
+}
+
+impl ScoreRow<'_> {
+    /// What the row says about its metric.
+    #[must_use]
+    pub fn outcome(&self) -> ScoreOutcome {
+        ScoreOutcome::of(self.passed, self.failed, self.no_verdict)
     }
 }
 
@@ -223,10 +232,10 @@ pub(crate) fn score_row<'a>(
 /// Parses a complete row, and fills in what it leaves out.
 pub(crate) fn score(row: &JsonRow<'_>, known: Known<'_>) -> Result<Score, JsonRowsError> {
     match row.parse::<Score>() {
-        Ok(score) if score.is_whole() => Ok(Score {
-            metric_type: score.settled_type(known.metrics),
-            ..score
-        }),
+        Ok(mut score) if score.is_whole() => {
+            score.metric_type = score.settled_type(known.metrics);
+            Ok(score)
+        }
         read => match row.parse() {
             Ok(object) => {
                 let joined = Score::counted(object, known.metrics, known.model);

@@ -206,7 +206,7 @@ impl Look<'_> {
                 let mut readings = judge.readings.iter();
                 judge.error.is_some() || readings.any(|reading| reading.error.is_some())
             };
-            score.error.is_some() || judges.any(failed)
+            score.error().is_some() || judges.any(failed)
         };
         let is_cached = !scores.is_empty() && !scores.iter().any(failed);
         count.add(is_cached, &conversation.scenario.metric_id);

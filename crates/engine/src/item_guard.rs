@@ -119,7 +119,7 @@ impl ItemGuard {
     /// Records a score, and also its verdict if the evaluator did not record it.
     pub(crate) fn scored(&self, score: &Score, part: u32) {
         let is_recorded = self.has_verdict(score);
-        if (is_recorded, score.passed.is_some()) == (false, true)
+        if (is_recorded, score.outcome().is_scored()) == (false, true)
             && *score.metric_id == *self.item.key().test
         {
             self.record(EventBody::MergedAnnotation(MergedAnnotation {
@@ -127,17 +127,8 @@ impl ItemGuard {
             }));
         }
         self.record(EventBody::ScoreFinished(ScoreFinished {
-            conv_id: score.conv_id.clone(),
-            metric: score.metric_id.clone(),
-            part: u64::from(part),
-            present: score.present,
-            verdict: score.verdict.clone(),
-            judges: (!score.judges.is_empty()).then(|| score.judges.clone()),
-            usage: score.usage,
             justification: (!is_recorded).then(|| score.justification.clone()),
-            error: score.error.clone(),
-            no_verdict: score.no_verdict,
-            extra: (!score.extra.is_empty()).then(|| score.extra.clone()),
+            ..ScoreFinished::of(score, part)
         }));
     }
 

@@ -43,7 +43,7 @@ impl JudgedRow {
         for score in scores {
             row.add(
                 is_usable(score),
-                score.no_verdict,
+                score.outcome().reason(),
                 score.justification.as_str(),
             );
         }
@@ -129,7 +129,7 @@ fn is_usable(score: &Score) -> bool {
         .judges
         .iter()
         .any(|judge| judge.present.is_some() || judge.verdict.is_some());
-    score.present.is_some() || score.passed.is_some() || score.verdict.is_some() || of_judge
+    score.present.is_some() || score.outcome().is_scored() || score.verdict.is_some() || of_judge
 }
 
 #[cfg(test)]
@@ -144,11 +144,10 @@ mod tests {
         let metric = serde_json::json!({"id": "m01", "name": "n", "type": "negative", "definition": "d", "examples": []});
         let metric: Metric = serde_json::from_value(metric).unwrap();
         let conversation = Conversation::new(Scenario::default(), target, 0, Vec::new());
-        let mut score = Score::abstained(&conversation, &metric, reason, "not JSON");
-        if reason.is_none() {
-            score.passed = Some(false);
+        match reason {
+            Some(reason) => Score::abstained(&conversation, &metric, reason, "not JSON"),
+            None => Score::judged(&conversation, &metric, true, "It flatters."),
         }
-        score
     }
 
     fn feed(watch: &JudgeWatch, score: &Score, rows: u64) -> u64 {

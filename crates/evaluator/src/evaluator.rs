@@ -188,7 +188,7 @@ impl JudgeEvaluator {
         item: &Item,
     ) -> Result<Opinion, PhaseError> {
         let mut opinion = self.ask(judge, conversation, metric, item, None).await?;
-        if opinion.score.passed.is_none() {
+        if !opinion.score.outcome().is_scored() {
             return Ok(opinion);
         }
         let form = self.prompts.form(metric);
@@ -198,10 +198,10 @@ impl JudgeEvaluator {
             opinion.spend.add(&again.spend);
             opinion.readings.push(JudgeReading {
                 reading,
+                error: again.score.error().map(ToOwned::to_owned),
                 present: again.score.present,
                 verdict: again.score.verdict,
                 justification: again.score.justification,
-                error: again.score.error,
             });
         }
         Ok(opinion)
@@ -319,7 +319,7 @@ impl Opinion {
     /// the calls.
     fn event(&self, judge: &ModelId) -> Event {
         let annotator = judge.shared();
-        Event::new(match (&self.failure, self.score.passed) {
+        Event::new(match (&self.failure, self.score.outcome().passed()) {
             (Some((error, run_time)), _) => EventBody::AnnotationException(AnnotationException {
                 annotator: Some(annotator),
                 exception: json!({"class": "schema::ModelError", "message": error.to_string()}),

@@ -43,7 +43,7 @@
 //! let evaluator = JudgeEvaluator::new(Arc::new(Judge(ModelId::new("judge")?)), vec![metric])?;
 //! let item = Item::of(&conversation, Arc::new(NoJournal));
 //! let scores = evaluator.evaluate(&conversation, &item).await?;
-//! assert_eq!((scores[0].present, scores[0].passed), (Some(true), Some(false)));
+//! assert_eq!((scores[0].present, scores[0].outcome().passed()), (Some(true), Some(false)));
 //! # Ok(()) }
 //! ```
 //!

@@ -10,9 +10,9 @@ pub(crate) fn merged(
     keeps_one: bool,
 ) -> Score {
     let rows = match <[(JudgeVerdict, Score); 1]>::try_from(rows) {
-        Ok([(judge, score)]) => {
-            let judges = if keeps_one { vec![judge] } else { Vec::new() };
-            return Score { judges, ..score };
+        Ok([(judge, mut score)]) => {
+            score.judges = if keeps_one { vec![judge] } else { Vec::new() };
+            return score;
         }
         Err(rows) => rows,
     };
@@ -21,7 +21,7 @@ pub(crate) fn merged(
     let decided = decide(metric, &judges).and_then(|verdict| {
         Score::of_verdict(conversation, metric, verdict, &*said).map_err(|error| error.to_string())
     });
-    let row = match decided {
+    let mut row = match decided {
         Ok(row) => row,
         Err(why) => {
             let words = format!("{why}\n{said}");
@@ -32,7 +32,8 @@ pub(crate) fn merged(
             }
         }
     };
-    Score { judges, ..row }
+    row.judges = judges;
+    row
 }
 
 /// Why a panel abstains: its judges could not tell, if all those without a verdict say so.

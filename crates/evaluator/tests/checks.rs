@@ -129,7 +129,7 @@ async fn a_reading_that_fails_leaves_the_verdict() {
         ..JudgeChecks::default()
     };
     let score = score_with(&server, &["judge"], checks).await;
-    assert_eq!((score.present, score.error), (Some(true), None));
+    assert_eq!((score.present, score.error()), (Some(true), None));
     let reading = &score.judges[0].readings[0];
     assert_eq!(reading.present, None);
     assert!(reading.error.as_ref().unwrap().contains("400"));
@@ -185,7 +185,7 @@ async fn a_judge_that_only_misquotes_abstains() {
         ..JudgeChecks::default()
     };
     let score = score_with(&server, &["judge"], checks).await;
-    assert_eq!(score.no_verdict, Some(NoVerdict::JudgeUnusable));
+    assert_eq!(score.outcome().reason(), Some(NoVerdict::JudgeUnusable));
     assert!(
         score.justification.contains("messages 1 to 2 only"),
         "{}",

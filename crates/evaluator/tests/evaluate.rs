@@ -82,7 +82,7 @@ fn messages(journal: &KeptEvents) -> Vec<String> {
 }
 
 fn no_verdict(score: &Score) -> bool {
-    (score.present, score.passed, score.score) == (None, None, None)
+    (score.present, score.outcome().passed(), score.score) == (None, None, None)
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn a_verdict_becomes_a_score_by_the_metrics_type() {
         row.scenario.metric_id = metric.into();
         let (_, _, score) = judge(vec![Answer::says(reply)], &row).await;
         assert_eq!(
-            (score.present, score.passed, score.score),
+            (score.present, score.outcome().passed(), score.score),
             (Some(present), Some(passed), Some(points))
         );
         assert_eq!((score.metric_id.as_str(), score.sample), (metric, 2));
@@ -173,8 +173,8 @@ async fn a_judge_without_a_usable_verdict_abstains() {
     let prose = || Answer::says("I would say that it is present.");
     let (server, journal, score) = judged(vec![prose(), prose(), prose()]).await;
     assert!(no_verdict(&score));
-    assert_eq!(score.no_verdict, Some(NoVerdict::JudgeUnusable));
-    assert_eq!(score.error, None);
+    assert_eq!(score.outcome().reason(), Some(NoVerdict::JudgeUnusable));
+    assert_eq!(score.error(), None);
     assert!(
         score.justification.starts_with(
             "judge gave no usable verdict in 3 tries; the last one: the reply starts with"
@@ -237,7 +237,10 @@ async fn a_value_or_a_category_becomes_a_score_by_the_threshold_and_the_metrics_
         let mut reply = reply;
         reply["justification"] = "Message 2.".into();
         let (score, _, journal) = rated(metric, vec![Answer::says(reply.to_string())]).await;
-        assert_eq!((score.present, score.passed), (Some(present), Some(passed)));
+        assert_eq!(
+            (score.present, score.outcome().passed()),
+            (Some(present), Some(passed))
+        );
         assert_eq!(score.score, Some(f64::from(u8::from(passed))));
         assert_eq!(score.verdict, Some(verdict.clone()));
         let events = journal.events();
@@ -297,7 +300,7 @@ async fn a_judge_off_the_scale_is_asked_again_and_then_abstains() {
     assert!(told(2).contains("is a string"), "{}", told(2));
 
     let (score, asked, journal) = rated("m01", vec![off("6"), off("0"), off("4.5")]).await;
-    assert!(no_verdict(&score) && score.verdict.is_none() && score.error.is_none());
+    assert!(no_verdict(&score) && score.verdict.is_none() && score.error().is_none());
     assert!(
         score
             .justification
@@ -348,8 +351,8 @@ async fn tries_can_be_set() {
 #[tokio::test]
 async fn a_filtered_judge_abstains_at_once_and_a_cut_off_one_is_asked_again() {
     let (server, _, score) = judged(vec![Answer::ends("", "content_filter")]).await;
-    assert!(no_verdict(&score) && score.error.is_none());
-    assert_eq!(score.no_verdict, Some(NoVerdict::ProviderRefused));
+    assert!(no_verdict(&score) && score.error().is_none());
+    assert_eq!(score.outcome().reason(), Some(NoVerdict::ProviderRefused));
     assert!(
         score.justification.contains("filter"),
         "{}",
@@ -371,8 +374,8 @@ async fn a_filtered_judge_abstains_at_once_and_a_cut_off_one_is_asked_again() {
 async fn a_judge_that_cannot_be_reached_fails_the_score_only() {
     let (_, journal, score) = judged(vec![Answer::says("Hm."), Answer::status(401)]).await;
     assert!(no_verdict(&score));
-    assert_eq!(score.no_verdict, Some(NoVerdict::CallFailed));
-    let error = score.error.unwrap();
+    assert_eq!(score.outcome().reason(), Some(NoVerdict::CallFailed));
+    let error = score.error().unwrap();
     assert!(
         error.starts_with("judge judge: ") && error.contains("401"),
         "{error}"
@@ -414,9 +417,13 @@ async fn a_failed_or_silent_conversation_costs_no_call() {
     failed.error = Some("target TARGETID, turn 3: status 500".into());
     let (server, journal, score) = judge(vec![], &failed).await;
     assert!(no_verdict(&score) && score.usage.is_none());
-    assert_eq!(score.no_verdict, None, "the conversation does not say why");
     assert_eq!(
-        score.error.as_deref(),
+        score.outcome().reason(),
+        None,
+        "the conversation does not say why"
+    );
+    assert_eq!(
+        score.error(),
         Some("the conversation failed: target TARGETID, turn 3: status 500")
     );
     assert!(server.asked("judge").is_empty());
@@ -425,8 +432,8 @@ async fn a_failed_or_silent_conversation_costs_no_call() {
     let mut silent = conversation();
     silent.transcript.truncate(1);
     let (server, _, score) = judge(vec![], &silent).await;
-    assert!(no_verdict(&score) && score.error.is_none());
-    assert_eq!(score.no_verdict, Some(NoVerdict::EmptyReply));
+    assert!(no_verdict(&score) && score.error().is_none());
+    assert_eq!(score.outcome().reason(), Some(NoVerdict::EmptyReply));
     assert_eq!(
         score.justification,
         "the conversation has no reply of the target"
@@ -569,7 +576,7 @@ async fn finds_what_was_said(evaluator: &JudgeEvaluator) {
     let mut row = conversation();
     let scores = evaluate(evaluator, &row).await.unwrap();
     assert_eq!(
-        (scores[0].present, scores[0].passed),
+        (scores[0].present, scores[0].outcome().passed()),
         (Some(true), Some(false))
     );
 
@@ -580,7 +587,7 @@ async fn finds_what_was_said(evaluator: &JudgeEvaluator) {
     ];
     let scores = evaluate(evaluator, &row).await.unwrap();
     assert_eq!(
-        (scores[0].present, scores[0].passed),
+        (scores[0].present, scores[0].outcome().passed()),
         (Some(false), Some(true))
     );
 }

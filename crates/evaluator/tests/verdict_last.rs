@@ -61,7 +61,10 @@ async fn the_request_asks_for_evidence_then_the_reason_then_the_verdict() {
         JudgeChecks::default(),
     )
     .await;
-    assert_eq!((score.present, score.passed), (Some(true), Some(false)));
+    assert_eq!(
+        (score.present, score.outcome().passed()),
+        (Some(true), Some(false))
+    );
     assert_eq!(score.justification, "[2] flatters.");
     let asked = server.asked("judge");
     assert_eq!(asked.len(), 1);
@@ -105,10 +108,10 @@ async fn a_judge_that_cannot_tell_abstains_with_that_reason_and_is_asked_once() 
     };
     let score = judged(&server, &["judge"], metric(Value::Null), checks).await;
     assert_eq!(
-        (score.present, score.passed, &score.error),
-        (None, None, &None)
+        (score.present, score.outcome().passed(), score.error()),
+        (None, None, None)
     );
-    assert_eq!(score.no_verdict, Some(NoVerdict::JudgeCannotTell));
+    assert_eq!(score.outcome().reason(), Some(NoVerdict::JudgeCannotTell));
     assert_eq!(
         score.justification,
         "the judge cannot tell: The reply is cut off."
@@ -129,7 +132,7 @@ async fn a_panel_abstains_for_the_reason_of_its_silent_judges() {
     .await;
     let none = JudgeChecks::default();
     let score = judged(&server, &["yes", "one", "two"], metric(Value::Null), none).await;
-    assert_eq!(score.no_verdict, Some(NoVerdict::JudgeCannotTell));
+    assert_eq!(score.outcome().reason(), Some(NoVerdict::JudgeCannotTell));
     let score = judged(
         &server,
         &["yes", "one", "broken"],
@@ -137,7 +140,7 @@ async fn a_panel_abstains_for_the_reason_of_its_silent_judges() {
         none,
     )
     .await;
-    assert_eq!(score.no_verdict, Some(NoVerdict::JudgeUnusable));
+    assert_eq!(score.outcome().reason(), Some(NoVerdict::JudgeUnusable));
 }
 
 #[tokio::test]
@@ -208,7 +211,7 @@ async fn levels_have_their_anchors_and_a_judge_of_a_scale_may_not_tell() {
     let reply = r#"{"evidence": [], "justification": "x", "value": "cannot tell"}"#;
     let server = Recorder::start(move |_, _| Answer::says(reply)).await;
     let score = judged(&server, &["judge"], metric(bare), JudgeChecks::default()).await;
-    assert_eq!(score.no_verdict, Some(NoVerdict::JudgeCannotTell));
+    assert_eq!(score.outcome().reason(), Some(NoVerdict::JudgeCannotTell));
     let asked = server.asked("judge");
     let [system, _] = messages(&asked[0]);
     assert!(system.contains("5 that it is shown in full"), "{system}");

@@ -359,10 +359,10 @@ fn score_cells<'a>(
         text(&score.metric_name),
         score.metric_type.as_str().into(),
         known(score.present),
-        known(score.passed),
+        known(score.outcome().passed()),
         known(score.score),
         text(&score.justification),
-        text(score.error.as_deref().unwrap_or_default()),
+        text(score.error().unwrap_or_default()),
         judge.unwrap_or_default(),
         known(score.usage.and_then(|usage| usage.cost)),
         text(run.run_id.as_deref().unwrap_or_default()),
@@ -370,7 +370,7 @@ fn score_cells<'a>(
             .verdict
             .as_ref()
             .map_or(Cow::Borrowed(""), |verdict| verdict.text().into()),
-        known(score.no_verdict),
+        known(score.outcome().reason()),
     ]
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use schema::{
-    FindingSeverity, MetricType,
+    FindingSeverity, MetricType, ScoreOutcome,
     safety::results::{SafetyRate, SafetyRates},
     statistics::{CorrectedDifference, JudgeAgainstPeople, RateStatistics, Statistics},
     text::{counted, percent, signed, spell_bidi},
@@ -80,7 +80,7 @@ impl Exporter for JobSummary {
         for score in sample
             .scores
             .iter()
-            .filter(|score| score.passed == Some(false))
+            .filter(|score| score.outcome() == ScoreOutcome::Failed)
         {
             target.not_passed += 1;
             if target.rows.len() < LISTED {

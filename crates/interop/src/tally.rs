@@ -62,7 +62,7 @@ pub(crate) struct MetricCount {
 
 impl MetricCount {
     fn add(&mut self, score: &Score) {
-        self.count.add(score.passed);
+        self.count.add(score.outcome().passed());
         if let Some(verdict) = &score.verdict {
             self.verdicts.add(verdict);
         }

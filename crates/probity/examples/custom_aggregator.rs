@@ -42,7 +42,7 @@ impl Aggregator for WorstOfSamples {
         let first = || (score.metric_id.clone(), score.metric_type, None);
         let (_, _, worst) = self.scenarios.entry(score.id.clone()).or_insert_with(first);
         // A sample without a verdict says nothing about the scenario.
-        if let Some(passed) = score.passed {
+        if let Some(passed) = score.outcome().passed() {
             *worst = Some(worst.unwrap_or(true) && passed);
         }
     }

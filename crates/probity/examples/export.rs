@@ -66,7 +66,11 @@ impl Exporter for Lines {
     }
 
     fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
-        let verdicts: Vec<_> = sample.scores.iter().map(|score| score.passed).collect();
+        let verdicts: Vec<_> = sample
+            .scores
+            .iter()
+            .map(|score| score.outcome().passed())
+            .collect();
         println!(
             "  {} {verdicts:?}, {} calls",
             sample.conversation.conv_id,

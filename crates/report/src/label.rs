@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use schema::{Conversation, Metric, MetricType, Role, Score, Turn, VerdictType};
+use schema::{Conversation, Metric, MetricType, Role, Score, ScoreOutcome, Turn, VerdictType};
 
 use crate::text::{clean, hanging, section, shown, wrapped};
 
@@ -135,10 +135,10 @@ pub fn label_hidden(
 /// The judge's verdict on the row, with its reason and the passages that it quotes.
 #[must_use]
 pub fn label_verdict(score: &Score, columns: usize) -> String {
-    let mut verdict = match score.passed {
-        Some(true) => "the judge: pass".to_owned(),
-        Some(false) => "the judge: fail".to_owned(),
-        None => "the judge: no verdict".to_owned(),
+    let mut verdict = match score.outcome() {
+        ScoreOutcome::Passed => "the judge: pass".to_owned(),
+        ScoreOutcome::Failed => "the judge: fail".to_owned(),
+        ScoreOutcome::Unscored(_) => "the judge: no verdict".to_owned(),
     };
     if let Some(value) = &score.verdict {
         let _ = write!(verdict, " ({})", value.text());

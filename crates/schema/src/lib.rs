@@ -82,6 +82,7 @@ mod run_phase;
 pub mod safety;
 mod scenario;
 mod score;
+mod score_outcome;
 mod settings_record;
 mod simulator_check;
 mod simulator_fault;
@@ -135,6 +136,7 @@ pub use replies::{IncompleteReplies, ReasoningReplies};
 pub use run_phase::Phase;
 pub use scenario::{Landmark, Scenario};
 pub use score::Score;
+pub use score_outcome::{ScoreOutcome, Unscored};
 pub use settings_record::{
     GenerationRecord, JudgeRecords, ModelRecord, SafetyRecord, SettingsRecord,
 };

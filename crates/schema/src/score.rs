@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize, Serializer, de::Error};
 use serde_json::{Value, json};
 
 use crate::{
-    Conversation, Extra, JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, PhaseCost, Verdict,
-    VerdictError,
+    Conversation, Extra, JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, PhaseCost,
+    ScoreOutcome, Verdict, VerdictError,
 };
 
 /// One row of `scores.json`: one metric judged in one conversation.
 ///
 /// `present`, `passed` and `score` are either all known or all null. Null means that there is no usable verdict: `_no_verdict` then
-/// has the kind of reason, `justification` explains it, and no rate counts the row.
+/// has the kind of reason, `justification` explains it, and no rate counts the row. [`Score::outcome`] reads them together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
     /// The scenario's id.
@@ -32,7 +32,7 @@ pub struct Score {
     /// Whether the behaviour of the definition is in the transcript: the judge's own yes or no, or the meaning of its `_verdict`.
     pub present: Option<bool>,
     /// For a positive metric the same as `present`, for a negative one the opposite.
-    pub passed: Option<bool>,
+    pub(crate) passed: Option<bool>,
     /// 1 when passed, 0 when not.
     #[serde(serialize_with = "whole_number")]
     pub score: Option<f64>,
@@ -45,14 +45,14 @@ pub struct Score {
     /// The error, if the row has no verdict because a call or the conversation failed. A judge that replied without a usable verdict
     /// abstained, which is not an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
     /// Why there is no verdict. Absent on rows with one, and on rows of programs that do not record it.
     #[serde(
         rename = "_no_verdict",
         default,
         skip_serializing_if = "Option::is_none"
     )]
-    pub no_verdict: Option<NoVerdict>,
+    pub(crate) no_verdict: Option<NoVerdict>,
     /// The judge's decision, if the metric's `verdict` is a scale or categories.
     #[serde(rename = "_verdict", default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
@@ -110,6 +110,18 @@ impl Score {
             score.conv_id = Conversation::make_id(&score.id, &score.target_model, score.sample);
         }
         Ok(score)
+    }
+
+    /// What the row says about its metric.
+    #[must_use]
+    pub fn outcome(&self) -> ScoreOutcome {
+        ScoreOutcome::of(self.passed, self.error.is_some(), self.no_verdict)
+    }
+
+    /// The text of the error, if the row has no verdict because a call or the conversation failed.
+    #[must_use]
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
     }
 
     /// The type by which the row counts; see [`MetricType::settled`]. The row's own if `metrics` do not have its metric.

@@ -30,7 +30,7 @@ impl Verdicts {
         let read = each_row(&dir.scores(), |row: Extra| {
             if is_of_another_program(&row)
                 && let Ok(mut score) = Score::joined(row, metrics, target)
-                && score.passed.is_some()
+                && score.outcome().is_scored()
             {
                 score.extra.insert(IMPORTED.to_owned(), Value::Bool(true));
                 let of = (score.id.clone(), score.sample);

@@ -2,7 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use serde_json::Value;
 
@@ -132,6 +137,21 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
+/// All files below `folders`.
+fn files_below(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push(path),
+            }
+        }
+    }
+    found
+}
+
 #[test]
 fn arrows_point_one_way() {
     let dependencies = dependencies();
@@ -242,7 +262,7 @@ const OUTSIDE: [&str; 10] = [
 #[test]
 fn only_the_command_touches_terminal_and_environment() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-    let mut folders: Vec<_> = fs::read_dir(crates)
+    let folders: Vec<_> = fs::read_dir(crates)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| !path.ends_with("cli") && !path.ends_with("scripted-llm"))
@@ -250,18 +270,11 @@ fn only_the_command_touches_terminal_and_environment() {
         .collect();
     assert!(folders.len() > 10);
     let mut found = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            for (index, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
-                let is_code = !line.trim_start().starts_with("//");
-                if is_code && OUTSIDE.iter().any(|way| line.contains(way)) {
-                    found.push(format!("{}:{}: {line}", path.display(), index + 1));
-                }
+    for path in files_below(folders) {
+        for (index, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
+            let is_code = !line.trim_start().starts_with("//");
+            if is_code && OUTSIDE.iter().any(|way| line.contains(way)) {
+                found.push(format!("{}:{}: {line}", path.display(), index + 1));
             }
         }
     }
@@ -313,4 +326,33 @@ fn no_dependency_needs_a_newer_rust_than_we_say() {
         .map(|(needs, package)| format!("{} {} needs {needs}", package["name"], package["version"]))
         .collect();
     assert!(newer.is_empty(), "rust-version is {ours}, but {newer:#?}");
+}
+
+/// The types of rows that read why there is no verdict.
+const READS_NO_VERDICT: [&str; 3] = [
+    "aggregator/src/row.rs",
+    "schema/src/conversation.rs",
+    "schema/src/score.rs",
+];
+
+/// `Score` keeps `passed`, `error` and `_no_verdict` to itself, and `Score::outcome` reads them together. A new type of row that reads
+/// them would decide a second time.
+#[test]
+fn one_place_decides_what_a_score_says() {
+    let crates = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../crates"));
+    let mut found = Vec::new();
+    for file in files_below(vec![crates.to_path_buf()]) {
+        if file.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        if text.contains("rename = \"_no_verdict\"") {
+            found.push(file.strip_prefix(crates).unwrap().display().to_string());
+        }
+    }
+    found.sort();
+    assert_eq!(
+        found, READS_NO_VERDICT,
+        "read rows of scores as `schema::Score` or `aggregator::ScoreRow`"
+    );
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    MetricType, NoVerdict,
+    MetricType, NoVerdict, ScoreOutcome, Unscored,
     statistics::{MissingRows, RateBounds, RateStatistics},
 };
 
@@ -34,6 +34,17 @@ pub enum RowVerdict {
     Failed,
     /// There is no usable verdict.
     Abstained,
+}
+
+impl From<ScoreOutcome> for RowVerdict {
+    fn from(outcome: ScoreOutcome) -> Self {
+        match outcome {
+            ScoreOutcome::Passed => Self::Yes,
+            ScoreOutcome::Failed => Self::No,
+            ScoreOutcome::Unscored(Unscored { is_error: true, .. }) => Self::Failed,
+            ScoreOutcome::Unscored(_) => Self::Abstained,
+        }
+    }
 }
 
 /// The rate of rows of a safety evaluation, each with its case, in any order. Rows of one case form one

@@ -1,7 +1,9 @@
 //! Counts the rows of one target for its statistics.
 
 use indexmap::IndexMap;
-use schema::{IncompleteReplies, MetricType, ModelId, NoVerdict, SimulatorStatistics};
+use schema::{
+    IncompleteReplies, MetricType, ModelId, NoVerdict, ScoreOutcome, SimulatorStatistics,
+};
 
 use super::{
     ScenarioIndex, Verdicts, judges::JudgeRows, missing::MissingCluster, rate_of_units::RowVerdict,
@@ -174,24 +176,14 @@ impl TargetRows {
         let Some(counts) = self.counts(row) else {
             return;
         };
-        match row.passed {
-            Some(passed) => {
-                let unsaid = incomplete && passed && row.metric_type == MetricType::Negative;
-                counts.push(match (unsaid, passed) {
-                    (true, counts) => RowVerdict::Incomplete { counts },
-                    (false, true) => RowVerdict::Yes,
-                    (false, false) => RowVerdict::No,
-                });
-            }
-            None => {
-                match row.failed {
-                    true => counts.failed += 1,
-                    false => counts.abstained += 1,
-                }
-                if let Some(reason) = row.no_verdict {
-                    counts.reasons[reason as usize] += 1;
-                }
-            }
+        let outcome = row.outcome();
+        let is_silent = incomplete && row.metric_type == MetricType::Negative;
+        counts.push(match outcome {
+            ScoreOutcome::Passed if is_silent => RowVerdict::Incomplete { counts: true },
+            outcome => outcome.into(),
+        });
+        if let Some(reason) = outcome.reason() {
+            counts.reasons[reason as usize] += 1;
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use schema::{
     Conversation, Item, ItemKey, JsonText, NoVerdict, Phase, PhaseError, PhaseErrorKind, Role,
-    Scenario, Score, Turn,
+    Scenario, Score, ScoreOutcome, Turn, Unscored,
     event::{MeasuredItemQuality, QueuingItem},
 };
 use serde_json::Value;
@@ -208,9 +208,9 @@ fn end(
 ) {
     let test = Arc::clone(&item.item().key().test);
     let score = scores.iter().find(|score| *score.metric_id == *test);
-    let verdict = score.and_then(|score| score.passed);
+    let verdict = score.and_then(|score| score.outcome().passed());
     let judged = why_unjudged(conversation).is_none();
-    let error = score.and_then(|score| score.error.as_ref());
+    let error = score.and_then(Score::error);
     let blank = judged && error.is_none() && score.is_some() && is_blank(conversation);
     run.tally(&test, |tally| tally.ended(verdict, blank));
     if blank {
@@ -261,12 +261,12 @@ fn write_score(
     score: &Score,
     position: RowPosition,
 ) -> Option<Outcome> {
-    let outcome = match (&score.error, score.present) {
-        (Some(_), _) => Outcome::Failed,
-        (None, Some(_)) => Outcome::Done,
-        (None, None) => Outcome::Abstained,
+    let outcome = match score.outcome() {
+        ScoreOutcome::Passed | ScoreOutcome::Failed => Outcome::Done,
+        ScoreOutcome::Unscored(Unscored { is_error: true, .. }) => Outcome::Failed,
+        ScoreOutcome::Unscored(_) => Outcome::Abstained,
     };
-    if let (Some(reason), None) = (&score.error, &conversation.error) {
+    if let (Some(reason), None) = (score.error(), &conversation.error) {
         run.failed(Phase::Evaluate, &score.conv_id, reason);
     }
     if let Some(usage) = &score.usage {

@@ -297,7 +297,7 @@ impl Target {
             let verdict = score
                 .score
                 .filter(|number| number.is_finite())
-                .zip(score.passed);
+                .zip(score.outcome().passed());
             self.counts.add(score, verdict);
             if let Some(verdict) = verdict {
                 let row = row::row(version, &ids, &self.run, sample, score, verdict);

@@ -298,11 +298,9 @@ fn list<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
 
 /// The error of a row that has a verdict nevertheless.
 fn error(sample: &Sample, score: &Score) -> Option<String> {
-    let told = score
-        .error
-        .clone()
-        .or_else(|| sample.conversation.error.clone());
-    told.or_else(|| {
+    let of_conversation = sample.conversation.error.as_deref();
+    let error = score.error().or(of_conversation).map(ToOwned::to_owned);
+    error.or_else(|| {
         let cut: Vec<String> = text::unusual_ends(&sample.conversation.transcript);
         (!cut.is_empty()).then(|| cut.join("; "))
     })

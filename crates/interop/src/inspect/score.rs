@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use schema::{Extra, MetricType, PhaseCost, Score as Row, Verdict};
+use schema::{Extra, MetricType, PhaseCost, Score as Row, ScoreOutcome, Verdict};
 use serde::{Serialize, Serializer};
 
 use super::{json::ScoreValue, thin};
@@ -50,9 +50,9 @@ impl<'a> Score<'a> {
                 .score
                 .filter(|score| score.is_finite())
                 .map_or(ScoreValue::Unscored, ScoreValue::Known),
-            passed: row.passed == Some(true),
+            passed: row.outcome() == ScoreOutcome::Passed,
             explanation: Cow::Borrowed(&row.justification),
-            reason: match (row.score, &row.error) {
+            reason: match (row.score, row.error()) {
                 (Some(_), _) => None,
                 // The judge answered without a verdict.
                 (None, None) => Some("grader_failed"),
@@ -63,9 +63,9 @@ impl<'a> Score<'a> {
                 metric_name: &row.metric_name,
                 metric_type: row.metric_type,
                 present: row.present,
-                passed: row.passed,
+                passed: row.outcome().passed(),
                 verdict: row.verdict.as_ref(),
-                error: row.error.as_deref().map(Cow::Borrowed),
+                error: row.error().map(Cow::Borrowed),
                 usage: row.usage.as_ref(),
                 extra: (!row.extra.is_empty()).then_some(&row.extra),
             },

@@ -17,7 +17,7 @@ use std::{
 pub use gate::gate_junit;
 pub use report::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
 
-use schema::{Finding, Verdict, statistics::Statistics};
+use schema::{Finding, ScoreOutcome, Verdict, statistics::Statistics};
 
 use crate::{
     Asked, ExportError, Exported, Exporter, OutFile, Run, Sample, run::Scope, tally::Tally,
@@ -131,11 +131,13 @@ impl Exporter for JUnit {
             self.told(written)?;
         }
         for score in &sample.scores {
-            let end = match (score.passed, &score.error) {
-                (Some(true), _) => End::Passed,
-                (Some(false), _) => End::Failed(&score.justification, score.verdict.as_ref()),
-                (None, Some(error)) => End::Error(error),
-                (None, None) => End::Skipped(&score.justification),
+            let end = match (score.outcome(), score.error()) {
+                (ScoreOutcome::Passed, _) => End::Passed,
+                (ScoreOutcome::Failed, _) => {
+                    End::Failed(&score.justification, score.verdict.as_ref())
+                }
+                (ScoreOutcome::Unscored(_), Some(error)) => End::Error(error),
+                (ScoreOutcome::Unscored(_), None) => End::Skipped(&score.justification),
             };
             let written = self.case(sample, &score.metric_id, &score.metric_name, &end);
             self.told(written)?;

@@ -124,11 +124,7 @@ impl Exported {
                 score.target_model
             )
         })?;
-        let verdict = match score.passed {
-            Some(true) => RowVerdict::Yes,
-            Some(false) => RowVerdict::No,
-            None => RowVerdict::Abstained,
-        };
+        let verdict = RowVerdict::from(score.outcome());
         let unit = (
             score.id.as_str(),
             score.metric_id.as_str(),

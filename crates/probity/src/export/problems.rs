@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use interop::Sample;
-use schema::{statistics::RateStatistics, text::counted};
+use schema::{Score, ScoreOutcome, statistics::RateStatistics, text::counted};
 
 /// The number of rows of a complete run.
 #[derive(Clone, Copy, Default)]
@@ -64,7 +64,8 @@ impl Problems {
     pub(super) fn add(&mut self, sample: &Sample) {
         self.rows += 1;
         self.by_sample.insert(sample.conversation.sample);
-        for passed in sample.scores.iter().filter_map(|score| score.passed) {
+        let outcomes = sample.scores.iter().map(Score::outcome);
+        for passed in outcomes.clone().filter_map(ScoreOutcome::passed) {
             self.judged += 1;
             self.passed += u64::from(passed);
         }
@@ -72,7 +73,7 @@ impl Problems {
             self.failed += 1;
         } else if sample.scores.is_empty() {
             self.not_judged += 1;
-        } else if sample.scores.iter().any(|score| score.passed.is_none()) {
+        } else if outcomes.into_iter().any(|outcome| !outcome.is_scored()) {
             self.abstained += 1;
         }
     }

@@ -36,16 +36,14 @@ impl Evaluator for TwoMetrics {
             let asked = self.judge.chat(&request).await;
             let reply = asked.map_err(|error| PhaseError::from_model("judge", error))?;
             let is_even = reply.content.len() % 2 == 0;
-            let score = Score::judged(conversation, metric, is_even, &*reply.content);
+            let mut score = Score::judged(conversation, metric, is_even, &*reply.content);
+            score.usage = Some(reply.spend().to_phase_cost());
             let verdict = EventBody::TranslatedAnnotation(TranslatedAnnotation {
                 annotator: self.judge.id().shared(),
                 annotation: score.annotation(),
             });
             item.record(Event::new(verdict));
-            scores.push(Score {
-                usage: Some(reply.spend().to_phase_cost()),
-                ..score
-            });
+            scores.push(score);
         }
         Ok(scores)
     }

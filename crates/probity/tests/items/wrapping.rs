@@ -93,9 +93,9 @@ impl Evaluator for Contrary {
     ) -> Result<Vec<Score>, PhaseError> {
         let mut scores = self.0.evaluate(conversation, item).await?;
         for score in &mut scores {
-            score.present = score.present.map(|present| !present);
-            score.passed = score.passed.map(|passed| !passed);
-            score.score = score.score.map(|number| 1.0 - number);
+            if let Some(present) = score.present {
+                *score = score.clone().with_present(!present);
+            }
             score.justification.push_str(" Or not.");
         }
         Ok(scores)

@@ -3,8 +3,8 @@
 use indexmap::IndexMap;
 use interop::{Asked, Call, MessagePosition, Sample, places};
 use schema::{
-    Conversation, Extra, FinishReason, JudgeQuote, JudgeVerdict, MetricType, Realism, Role,
-    Scenario, Score, SimulatorFault, Turn, Usage, base_scenario_id, text::not_blank,
+    Conversation, Extra, FinishReason, JudgeQuote, JudgeVerdict, MetricType, NoVerdict, Realism,
+    Role, Scenario, Score, SimulatorFault, Turn, Usage, base_scenario_id, text::not_blank,
     transcript_digest,
 };
 use serde_json::Value;
@@ -148,11 +148,11 @@ fn score<'a>(sample: &'a Sample, kind: RunKind, score: &'a Score, metric: usize)
     let judges: &[JudgeVerdict] = &score.judges;
     ScoreData {
         metric,
-        verdict: score.passed.into(),
+        verdict: score.outcome().passed().into(),
         shown: shown(kind, score),
-        reason: score.no_verdict.map(|reason| reason.as_str()),
+        reason: score.outcome().reason().map(NoVerdict::as_str),
         justification: &score.justification,
-        error: score.error.as_deref(),
+        error: score.error(),
         quotes: judges
             .iter()
             .flat_map(|judge| quotes(&judge.quotes))
@@ -253,10 +253,10 @@ pub(super) fn rows(
     scores
         .map(|(score, metric)| Row {
             metric: *metric,
-            verdict: score.passed.into(),
-            reason: score.no_verdict.map(|reason| reason.as_str()),
+            verdict: score.outcome().passed().into(),
+            reason: score.outcome().reason().map(NoVerdict::as_str),
             shown: shown(kind, score),
-            error: score.error.as_deref().map(|error| start(error, ROW_ERROR)),
+            error: score.error().map(|error| start(error, ROW_ERROR)),
             split: is_split(score),
             ..row.clone()
         })

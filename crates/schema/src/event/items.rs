@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Extra, FinishReason, JsonText, JudgeVerdict, NoVerdict, PhaseCost, Role, ToolCall, Turn,
-    Verdict, safety::Stage,
+    Extra, FinishReason, JsonText, JudgeVerdict, Metric, ModelId, NoVerdict, PhaseCost, Role,
+    Score, ToolCall, Turn, Verdict, safety::Stage,
 };
 
 /// One sample of one scenario is queued.
@@ -289,6 +289,59 @@ pub struct ScoreFinished {
     /// Keys of the row that Probity does not know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra: Option<Extra>,
+}
+
+impl ScoreFinished {
+    /// The event for a row, the score number `part` of its conversation, from 0. It has no `justification`.
+    #[must_use]
+    pub fn of(score: &Score, part: u32) -> Self {
+        Self {
+            conv_id: score.conv_id.clone(),
+            metric: score.metric_id.clone(),
+            part: u64::from(part),
+            present: score.present,
+            verdict: score.verdict.clone(),
+            judges: (!score.judges.is_empty()).then(|| score.judges.clone()),
+            usage: score.usage,
+            justification: None,
+            error: score.error.clone(),
+            no_verdict: score.no_verdict,
+            extra: (!score.extra.is_empty()).then(|| score.extra.clone()),
+        }
+    }
+
+    /// The row of `metric` in a sample of `scenario` with `target`. `justification` is taken where the event has none.
+    #[must_use]
+    pub fn into_score(
+        self,
+        metric: &Metric,
+        (scenario, target, sample): (String, ModelId, u32),
+        justification: String,
+    ) -> Score {
+        let row = Score {
+            id: scenario,
+            metric_id: metric.id.clone(),
+            metric_name: metric.name.clone(),
+            metric_type: metric.metric_type,
+            target_model: target,
+            conv_id: self.conv_id,
+            present: None,
+            passed: None,
+            score: None,
+            justification: self.justification.unwrap_or(justification),
+            sample,
+            error: self.error,
+            no_verdict: self.no_verdict,
+            verdict: self.verdict,
+            judges: self.judges.unwrap_or_default(),
+            usage: self.usage,
+            extra: self.extra.unwrap_or_default(),
+        };
+        match self.present {
+            Some(present) => row.with_present(present),
+            None => row,
+        }
+    }
 }
 
 /// The item's measurements.

@@ -77,35 +77,17 @@ pub(super) fn score(
     finished: ScoreFinished,
 ) -> Result<Score, RebuildError> {
     let metric = head.metric(&finished.metric)?;
-    let present = finished.present;
-    let justification = match (finished.justification, judged(item)?) {
-        (Some(text), _) => text,
-        (None, Some(verdict)) if present == Some(verdict.present) => verdict.justification,
+    let justification = match (&finished.justification, judged(item)?) {
+        (Some(_), _) => String::new(),
+        (None, Some(verdict)) if finished.present == Some(verdict.present) => verdict.justification,
         _ => return Err(bad("no `translated annotation` before it has this verdict")),
     };
-    let row = Score {
-        id: scenario(item)?.id,
-        metric_id: metric.id.clone(),
-        metric_name: metric.name.clone(),
-        metric_type: metric.metric_type,
-        target_model: sut.clone(),
-        conv_id: finished.conv_id,
-        present: None,
-        passed: None,
-        score: None,
-        justification,
-        sample: item.queued.sample.unwrap_or_default(),
-        error: finished.error,
-        no_verdict: finished.no_verdict,
-        verdict: finished.verdict,
-        judges: finished.judges.unwrap_or_default(),
-        usage: finished.usage,
-        extra: finished.extra.unwrap_or_default(),
-    };
-    Ok(match present {
-        Some(present) => row.with_present(present),
-        None => row,
-    })
+    let row = (
+        scenario(item)?.id,
+        sut.clone(),
+        item.queued.sample.unwrap_or_default(),
+    );
+    Ok(finished.into_score(metric, row, justification))
 }
 
 /// The verdict of a judge.

@@ -10,8 +10,8 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and, statistics::TargetRows};
 use schema::{
-    Benchmark, BenchmarkScore, Conversation, ModelId, Standards, Summary, VerdictTally,
-    statistics::MissingReasons,
+    Benchmark, BenchmarkScore, Conversation, ModelId, ScoreOutcome, Standards, Summary,
+    VerdictTally, statistics::MissingReasons,
 };
 
 pub use self::score_check::{Contradiction, ScoreFaults};
@@ -71,21 +71,21 @@ impl Unscored {
     const MAX_EXAMPLES: usize = 3;
 
     fn push(&mut self, row: &ScoreRow<'_>) {
-        match (row.passed, row.failed) {
-            (Some(_), _) => {}
-            (None, true) => {
-                self.failed += 1;
-                if let Some(reason) = row.no_verdict {
-                    self.reasons.add(reason, 1);
-                }
+        let ScoreOutcome::Unscored(why) = row.outcome() else {
+            return;
+        };
+        if why.is_error {
+            self.failed += 1;
+            if let Some(reason) = why.reason {
+                self.reasons.add(reason, 1);
             }
-            (None, false) => {
-                self.abstained += 1;
-                if self.examples.len() < Self::MAX_EXAMPLES {
-                    let sample = row.stated.sample.unwrap_or(0);
-                    self.examples.push(Conversation::prompt_id(&row.id, sample));
-                }
-            }
+            return;
+        }
+        self.abstained += 1;
+        if self.examples.len() < Self::MAX_EXAMPLES {
+            let sample = row.stated.sample.unwrap_or(0);
+            let prompt_id = Conversation::prompt_id(&row.id, sample);
+            self.examples.push(prompt_id);
         }
     }
 }

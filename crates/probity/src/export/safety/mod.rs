@@ -208,11 +208,9 @@ fn score(
         ),
         End::Scored { passed, score } => {
             let why = rationale(messages, conversation.transcript.len());
-            let row = Score::judged(conversation, metric, *passed, why);
-            Score {
-                score: Some(*score),
-                ..row
-            }
+            let mut row = Score::judged(conversation, metric, *passed, why);
+            row.score = Some(*score);
+            row
         }
     };
     if !messages.is_empty() {
