@@ -3,11 +3,15 @@
 use std::path::{Component, Path, PathBuf};
 
 use schema::{
-    ModelId, SettingsRecord, TargetBasis,
+    Finding, ModelId, SettingsRecord, TargetBasis,
     gate::SafetyScope,
     safety::results::{Details, RunParameters, SafetyFile, SafetyResults},
 };
-use store::{Layout, Manifest, RunError, safety_rates, safety_uid};
+use store::{
+    Layout, Manifest, RunError,
+    findings::{SafetyMeasurement, safety_findings},
+    safety_rates, safety_uid,
+};
 
 /// Results of one target, and their file.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +44,20 @@ pub(crate) fn safety_basis(layout: &Layout, run: &RunParameters) -> Option<Targe
     let manifest = Manifest::read(&run_records(layout, run)?)?;
     let basis = manifest.result(run.target.id.as_str(), "basis");
     serde_json::from_value(basis.clone()).ok()
+}
+
+/// What limits the conclusions from results that are read side by side.
+pub(crate) fn findings(layout: &Layout, uid: &str, opened: &[OpenedResults<'_>]) -> Vec<Finding> {
+    let records = |one: &OpenedResults<'_>| (one.config(layout), one.basis(layout));
+    let records: Vec<_> = opened.iter().map(records).collect();
+    let files = opened.iter().zip(&records);
+    let files = files.map(|(one, (config, basis))| SafetyMeasurement {
+        details: one.details,
+        run: one.run,
+        config,
+        basis: basis.as_ref(),
+    });
+    safety_findings(uid, &files.collect::<Vec<_>>())
 }
 
 /// Results with all the data for rates by case.

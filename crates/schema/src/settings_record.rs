@@ -170,19 +170,17 @@ impl SettingsRecord {
         self.targets.iter().find(|target| target.is(id))
     }
 
-    /// The model with this id, in any role.
+    /// The model with this id, in any role of a safety evaluation: its own attacker and judges come before those of benchmarks.
     #[must_use]
     pub fn model(&self, id: &str) -> Option<&ModelRecord> {
         let roles = [&self.user_model, &self.tool_model, &self.generator_model];
         let safety = self.safety.iter();
         let safety =
             safety.flat_map(|safety| safety.judge_models.iter().chain(&safety.attacker_model));
-        let mut models = roles
-            .into_iter()
-            .flatten()
+        let mut models = safety
+            .chain(roles.into_iter().flatten())
             .chain(self.evaluator_model.as_slice())
-            .chain(&self.targets)
-            .chain(safety);
+            .chain(&self.targets);
         models.find(|model| model.is(id) && model.model.is_some())
     }
 }

@@ -545,3 +545,44 @@ async fn a_safety_evaluation_says_who_is_scripted_and_who_judges_itself() {
         "bot is judged by the same model that is tested: models favour what they wrote themselves",
     );
 }
+
+/// Result files that are read side by side: who is scripted is said once, and other judges are named.
+#[test]
+fn safety_files_of_different_judges_say_so_side_by_side() {
+    let project = Project::new();
+    let judge = |settings: &str| {
+        format!(
+            "user_model: scripted/scripted-attacker\nevaluator_model: scripted/scripted-safety-judge\n\
+             targets:\n- {{id: one, source: scripted, model: scripted-agreeable}}\n- {{id: two, source: scripted, model: scripted-careful}}\n\
+             safety: {{max_cases: 2, judge_models: [{{id: scripted-safety-judge, source: scripted, model: scripted-safety-judge{settings}}}]}}\n"
+        )
+    };
+    for (target, settings) in [("one", ""), ("two", ", temperature: 0.3")] {
+        project.write("config.yaml", &judge(settings));
+        let file = format!("{target}.json");
+        let args = [
+            "safety",
+            "single-turn",
+            "--target",
+            target,
+            "--output-file",
+            &file,
+        ];
+        let ran = project.run(&args);
+        assert!([0, 1].contains(&ran.code), "{}", ran.err);
+    }
+    project.write(
+        "gate.yaml",
+        "rules:\n- {scope: seed, require: upper <= 0.9}\n",
+    );
+    let files = ["--safety", "one.json", "--safety", "two.json"];
+    let gate = project.run(&[&["gate", "--rules", "gate.yaml"][..], &files].concat());
+    project.succeeds(&[&["report", "--out", "page.html"][..], &files].concat());
+    let shown = [("gate", gate.out), ("report", project.read("page.html"))];
+    let words = "judged differently, so the rates do not compare: judge_models.scripted-safety-judge.temperature: none for one, 0.3 for two";
+    holds(&shown, words);
+    let scripted = plain(&shown[0].1)
+        .matches("all models are scripted")
+        .count();
+    assert_eq!(scripted, 1, "{}", shown[0].1);
+}

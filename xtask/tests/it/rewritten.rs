@@ -51,7 +51,7 @@ async fn what_was_rewritten_by_hand_is_not_of_scripted_models() {
     let said = |what: &str| format!("scripted models wrote {what} (in run-");
     let plan = || project.run(&["plan", "sycophancy"]).err;
     let err = plan();
-    assert!(err.contains(&said("metrics and scenarios")), "{err}");
+    assert!(err.contains(&said("the metrics and scenarios")), "{err}");
     let advice = "help: `cargo xtask gen-metrics sycophancy --force`, then `cargo xtask gen-scenarios sycophancy --force` generates";
     assert!(err.contains(advice), "{err}");
 
@@ -59,9 +59,9 @@ async fn what_was_rewritten_by_hand_is_not_of_scripted_models() {
     rewrite_scenarios(&project, 2);
     let generated = project.read(YAML);
     project.write(YAML, &renamed(&generated, "My", 1));
-    assert!(plan().contains(&said("metrics and scenarios")));
+    assert!(plan().contains(&said("the metrics and scenarios")));
     rewrite_scenarios(&project, usize::MAX);
-    assert!(plan().contains(&said("metrics")));
+    assert!(plan().contains(&said("the metrics")));
     project.write(YAML, &renamed(&generated, "My", usize::MAX));
     assert!(!plan().contains("scripted models wrote"), "{}", plan());
 }

@@ -15,7 +15,10 @@ use schema::{
     },
 };
 use serde_json::{Value, json};
-use store::{findings::safety_findings, provenance::target_settings, safety_uid};
+use store::{
+    findings::{SafetyMeasurement, safety_findings},
+    safety_uid,
+};
 use tokio::sync::Semaphore;
 
 use super::{
@@ -107,13 +110,13 @@ impl SafetyRun {
         let details = results.details();
         let findings = details.and_then(|details| {
             let (uid, run) = (safety_uid(&results), details.run.as_ref()?);
-            Some(safety_findings(
-                uid,
+            let file = SafetyMeasurement {
                 details,
                 run,
-                &self.config,
-                basis.as_ref(),
-            ))
+                config: &self.config,
+                basis: basis.as_ref(),
+            };
+            Some(safety_findings(uid, &[file]))
         });
         TargetReport {
             target: target.target.clone(),
@@ -134,8 +137,7 @@ impl SafetyRun {
     /// What the results of the target rest on, if anything is known.
     fn basis(&self, context: &TargetContext) -> Option<TargetBasis> {
         let id = &context.target.id;
-        let settings = target_settings(&self.config, id.as_str());
-        let version = settings.get("target.version");
+        let own = self.config.target(id.as_str());
         let meter = self.session.meter().assumed_free();
         let free = meter
             .iter()
@@ -145,7 +147,7 @@ impl SafetyRun {
             .collect();
         let basis = TargetBasis {
             target: id.clone(),
-            version: version.and_then(|version| Some(version.as_str()?.to_owned())),
+            version: own.and_then(|own| own.version.clone()),
             replies: context.tallies().came.as_ref().map(reply_ages),
             assumed_free: free.into_iter().collect(),
         };

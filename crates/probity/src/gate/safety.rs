@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use aggregator::statistics::ScenarioIndex;
 use schema::{
-    Baseline, Finding, Hazard, MetricType, ModelId, PhaseCost,
+    Baseline, Hazard, MetricType, ModelId, PhaseCost,
     gate::{
         BetterRate, GateAnswer, GateRate, GateReport, GateRule, GateRules, GateScope, GroupScope,
         SafetyScope,
@@ -12,10 +12,8 @@ use schema::{
     statistics::{RateStatistics, Rates},
 };
 use store::{
-    GateNames, GateSubject, Layout, RunError, add_safety_target,
-    findings::{MeasuredSide, safety_findings, side_findings},
-    read_gate_rules, safety_baseline, safety_baseline_rows, safety_differences, safety_rows,
-    unlike_measurement,
+    GateNames, GateSubject, Layout, RunError, add_safety_target, read_gate_rules, safety_baseline,
+    safety_baseline_rows, safety_differences, safety_rows, unlike_measurement,
 };
 
 use super::{
@@ -26,7 +24,7 @@ use super::{
     },
 };
 use crate::safety_results::{
-    OpenedResults, SafetySource, choose, open, safety_baseline_file, targets,
+    OpenedResults, SafetySource, choose, findings, open, safety_baseline_file, targets,
 };
 
 /// Checks the rules against results of safety evaluations, of one kind and one target each. Rates are counted from the conversations
@@ -80,27 +78,6 @@ pub fn gate_safety(
         findings: findings(layout, uid, &opened),
         results,
     })
-}
-
-/// What limits the answers.
-fn findings(layout: &Layout, uid: &str, opened: &[OpenedResults<'_>]) -> Vec<Finding> {
-    let mut sides = Vec::new();
-    let mut found = Vec::new();
-    for one in opened {
-        let config = one.config(layout);
-        let basis = one.basis(layout);
-        found.extend(safety_findings(
-            uid,
-            one.details,
-            one.run,
-            &config,
-            basis.as_ref(),
-        ));
-        sides.push(MeasuredSide::of_safety(one.run, &config));
-    }
-    found.extend(side_findings(uid, &targets(opened), &sides));
-    found.sort_by_key(|finding| (finding.severity, finding.kind));
-    found
 }
 
 /// Checks before a safety run what is known by then: the rules, the names in them, and that the baseline can be read. `uid` comes from

@@ -9,9 +9,7 @@ use schema::{
     statistics::Statistics,
 };
 use store::{
-    BenchmarkDir, CostFile, Layout, Manifest, RunError, current_statistics,
-    findings::{MeasuredSide, side_findings},
-    provenance::target_bases,
+    BenchmarkDir, CostFile, Layout, RunError, current_statistics, provenance::target_bases,
     read_benchmark, read_costs, read_grades, read_statistics, wrong_statistics,
 };
 
@@ -20,7 +18,7 @@ use crate::{
     compare::listed,
     export::safety_folder,
     gate::{GateOptions, gate, gate_safety},
-    safety_results::{SafetySource, read_safety_file, run_records, safety_basis},
+    safety_results::{OpenedResults, SafetySource, findings, read_safety_file, safety_basis},
     verdicts::target_verdicts,
 };
 
@@ -45,7 +43,9 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
         safety(layout, path, request, &mut summary)?;
     }
     for part in &mut summary.parts {
-        part.add_findings(&unlike_files(layout, part));
+        if !part.safety.is_empty() {
+            part.findings = safety_limits(layout, part);
+        }
         let files = part.safety.iter();
         let mut runs: Vec<String> = files
             .filter_map(|file| Some(file.results.details()?.run.as_ref()?.run_id.clone()))
@@ -115,23 +115,14 @@ fn check_baseline(summary: &ReportSummary) -> Result<(), RunError> {
     }
 }
 
-/// Differences between the measurements of safety files that the report shows side by side.
-fn unlike_files(layout: &Layout, part: &PartSummary) -> Vec<Finding> {
-    let sides = part.safety.iter().filter_map(|file| {
-        let run = file.results.details()?.run.as_ref()?;
-        let manifest = run_records(layout, run).and_then(|records| Manifest::read(&records));
-        let config = manifest.unwrap_or_default().config;
-        Some(MeasuredSide {
-            name: file.target.to_string(),
-            ..MeasuredSide::of_safety(run, &config)
-        })
+/// What limits the results of safety files that the report shows side by side.
+fn safety_limits(layout: &Layout, part: &PartSummary) -> Vec<Finding> {
+    let opened = part.safety.iter().filter_map(|file| {
+        let details = file.results.details()?;
+        let run = details.run.as_ref()?;
+        Some(OpenedResults { details, run })
     });
-    let targets = part.safety.iter().map(|file| file.target.clone());
-    side_findings(
-        &part.folder,
-        &targets.collect::<Vec<_>>(),
-        &sides.collect::<Vec<_>>(),
-    )
+    findings(layout, &part.folder, &opened.collect::<Vec<_>>())
 }
 
 fn is_wanted(request: &ReportRequest, target: &ModelId) -> bool {

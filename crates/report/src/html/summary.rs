@@ -280,7 +280,10 @@ impl PartSummary {
             self.name.clone_from(&run.benchmark.name);
         }
         self.add_metrics(&run.benchmark.metrics);
-        self.add_findings(&run.findings);
+        // Safety files are read side by side: the summary has their findings.
+        if run.file.is_none() {
+            self.add_findings(&run.findings);
+        }
         let facts = RunFacts::of(run);
         match self
             .runs

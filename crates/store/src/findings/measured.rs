@@ -220,10 +220,8 @@ impl MeasuredSide {
     }
 }
 
-/// Differences between measurements: targets of several files, or one target in two trees. `targets`: those that the differences are about.
-#[must_use]
-pub fn side_findings(benchmark: &str, targets: &[ModelId], sides: &[MeasuredSide]) -> Vec<Finding> {
-    let mut found = Findings::new(benchmark);
+/// Adds the differences between measurements: targets of several files, or one target in two trees. `targets`: those that they are about.
+pub(super) fn add_sides(found: &mut Findings, targets: &[ModelId], sides: &[MeasuredSide]) {
     let of = |settings: fn(&MeasuredSide) -> &Settings| -> SettingsByName {
         let known = sides.iter().filter(|side| !settings(side).is_empty());
         let entry = |side: &MeasuredSide| (side.name.clone(), settings(side).clone());
@@ -232,8 +230,7 @@ pub fn side_findings(benchmark: &str, targets: &[ModelId], sides: &[MeasuredSide
     let (simulated, judged) = (of(|side| &side.simulated), of(|side| &side.judged));
     let mut differences = setting_differences(&simulated, true);
     differences.extend(setting_differences(&judged, false));
-    add_differences(&mut found, targets, &differences);
-    found.sorted()
+    add_differences(found, targets, &differences);
 }
 
 /// What limits the comparison of `target` in two trees.
@@ -245,7 +242,7 @@ pub fn against_findings(
 ) -> Vec<Finding> {
     let about = std::slice::from_ref(target);
     let mut found = Findings::new(benchmark);
-    found.all = side_findings(benchmark, about, sides);
+    add_sides(&mut found, about, sides);
     let unknown = sides.iter().filter(|side| side.judged.is_empty());
     let unknown: Vec<&str> = unknown.map(|side| side.name.as_str()).collect();
     if !unknown.is_empty() {

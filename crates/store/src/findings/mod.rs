@@ -1,7 +1,7 @@
 //! What limits the conclusions from the results in a tree, computed once for every output.
 //!
 //! [`benchmark_findings`] reads the records of a benchmark's targets and takes the rest from their statistics, [`safety_findings`] does
-//! the same for a result file of a safety evaluation, [`side_findings`] for one target in two trees, and [`role_findings`] for models
+//! the same for result files of safety evaluations, [`against_findings`] for one target in two trees, and [`role_findings`] for models
 //! that are configured.
 
 mod basis;
@@ -24,10 +24,10 @@ use crate::{
     provenance::{Provenance, compare},
 };
 
-pub use measured::{MeasuredSide, against_findings, side_findings};
+pub use measured::{MeasuredSide, against_findings};
 pub use people::label_findings;
 pub use roles::{ModelRole, RoleModel, RoleModels, role_findings};
-pub use safety::safety_findings;
+pub use safety::{SafetyMeasurement, safety_findings};
 
 /// What is known about the targets of a benchmark besides its records.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,30 +5,45 @@ use schema::{
     safety::results::{ConversationDetail, Details, RunParameters},
 };
 
-use super::{Findings, RoleModel, RoleModels, basis, roles, rows};
+use super::{Findings, MeasuredSide, RoleModels, basis, measured, roles, rows};
 use crate::provenance::configured_models;
 
-/// What limits the conclusions from the results of one target, the worst first. `uid` names the kind of the evaluation, `config` is the
-/// configuration of the run.
+/// A result file of a safety evaluation, of one target, and the records of its run.
+#[derive(Clone, Copy, Debug)]
+pub struct SafetyMeasurement<'a> {
+    /// The content of the file.
+    pub details: &'a Details,
+    /// How the run was made.
+    pub run: &'a RunParameters,
+    /// The configuration of the run, as far as it is known.
+    pub config: &'a SettingsRecord,
+    /// What the results rest on, if it is known.
+    pub basis: Option<&'a TargetBasis>,
+}
+
+/// What limits the conclusions from result files that are read side by side, the worst first. `uid` names the kind of the evaluation.
 #[must_use]
-pub fn safety_findings(
-    uid: &str,
-    details: &Details,
-    run: &RunParameters,
-    config: &SettingsRecord,
-    rests_on: Option<&TargetBasis>,
-) -> Vec<Finding> {
+pub fn safety_findings(uid: &str, files: &[SafetyMeasurement<'_>]) -> Vec<Finding> {
     let mut found = Findings::new(uid);
-    let id = &run.target.id;
-    let models: Vec<RoleModel> = configured_models(run, config);
-    let target = RoleModels {
-        target: id.clone(),
-        models,
-    };
-    roles::add(&mut found, &[target]);
-    rows::incomplete(&mut found, &replies(details, run), false);
-    if let Some(rests_on) = rests_on {
-        basis::of_target(&mut found, rests_on);
+    let roles = files.iter().map(|file| RoleModels {
+        target: file.run.target.id.clone(),
+        models: configured_models(file.run, file.config),
+    });
+    roles::add(&mut found, &roles.collect::<Vec<_>>());
+    let sides = files
+        .iter()
+        .map(|file| MeasuredSide::of_safety(file.run, file.config));
+    let targets = files.iter().map(|file| file.run.target.id.clone());
+    measured::add_sides(
+        &mut found,
+        &targets.collect::<Vec<_>>(),
+        &sides.collect::<Vec<_>>(),
+    );
+    for file in files {
+        rows::incomplete(&mut found, &replies(file.details, file.run), false);
+        if let Some(basis) = file.basis {
+            basis::of_target(&mut found, basis);
+        }
     }
     found.sorted()
 }

@@ -219,9 +219,14 @@ pub fn configured_models(run: &RunParameters, config: &SettingsRecord) -> Vec<Ro
             base_url: None,
         },
     };
+    let id = run.target.id.as_str();
+    let target = match config.target(id) {
+        Some(own) => role_model(ModelRole::Target, own),
+        None => of(id, ModelRole::Target),
+    };
     let target = RoleModel {
         model: run.target.model.clone(),
-        ..of(run.target.id.as_str(), ModelRole::Target)
+        ..target
     };
     // Without variations, no prompt of a single-turn run is rewritten.
     let attacks = run

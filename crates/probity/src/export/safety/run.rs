@@ -22,7 +22,11 @@ use super::{
     statistics::statistics,
 };
 use crate::safety_results::run_records;
-use store::{Layout, Manifest, RunError, findings::safety_findings, safety_uid};
+use store::{
+    Layout, Manifest, RunError,
+    findings::{SafetyMeasurement, safety_findings},
+    safety_uid,
+};
 
 /// A result file to export.
 pub(super) struct RunSource<'a> {
@@ -135,7 +139,13 @@ impl RunSource<'_> {
         let basis = manifest.result(run.target.id.as_str(), "basis");
         let basis = serde_json::from_value(basis.clone()).ok();
         let uid = safety_uid(self.results);
-        safety_findings(uid, details, run, &manifest.config, basis.as_ref())
+        let file = SafetyMeasurement {
+            details,
+            run,
+            config: &manifest.config,
+            basis: basis.as_ref(),
+        };
+        safety_findings(uid, &[file])
     }
 
     /// The number of exchanges of a conversation.
