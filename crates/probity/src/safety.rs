@@ -4,7 +4,7 @@
 //! use std::sync::Arc;
 //! use llm_client::ModelSettings;
 //! use probity::Session;
-//! use probity::safety::{SafetyMode, SafetyRun, SafetyTarget, scorer, variation_strategies};
+//! use probity::safety::{SafetyMode, SafetyPrompts, SafetyRun, SafetyTarget, scorer, variation_strategies};
 //! use schema::safety::{GoOn, SingleTurnSettings, TestCase, TestCaseGroup, Threshold};
 //! use schema::{ModelId, TargetRef};
 //! use scripted_llm::ScriptedServer;

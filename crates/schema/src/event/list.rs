@@ -261,7 +261,8 @@ mod tests {
             calls.filter(|name| name.ends_with(" response") || name.ends_with(" exception")),
         );
         for message in documented {
-            let is_message = message.contains(' ') && message != "Judging alone";
+            let is_heading = ["Judging alone", "Messages left out"].contains(&message);
+            let is_message = message.contains(' ') && !is_heading;
             assert!(
                 !is_message || EventKind::of(message).is_some(),
                 "{message} is not in the list"
