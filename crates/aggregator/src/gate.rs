@@ -8,6 +8,7 @@
 use schema::{
     PhaseCost,
     gate::{GateAnswer, GateQuantity, GateRequirement, GateSide},
+    numbers::{percent, rounded},
     statistics::{MissingRows, RateStatistics},
     text::counted,
 };
@@ -121,18 +122,12 @@ fn how_missing_count(missing: MissingRows, share: f64, max_missing: f64) -> Stri
     if share <= max_missing {
         return format!("with {words} left out ({})", percent(share));
     }
-    let more = match max_missing > 0.0 {
-        true => format!(", more than {}", percent(max_missing)),
-        false => String::new(),
-    };
+    let share = above(share, max_missing);
     let all = match missing.unscored() + missing.incomplete {
         1 => "the",
         _ => "all",
     };
-    format!(
-        "if {all} {words} failed or passed ({}{more})",
-        percent(share)
-    )
+    format!("if {all} {words} failed or passed ({share})")
 }
 
 fn without_verdicts(rows: u64, not_run: u64) -> String {
@@ -266,19 +261,26 @@ fn how_missing_compare(found: &GateComparison, max_missing: f64) -> String {
         .flatten()
         .collect::<Vec<_>>()
         .join(" and ");
-    let share = percent(found.missing_share);
     if found.missing_share <= max_missing {
-        return format!("with {words} left out ({share})");
+        return format!("with {words} left out ({})", percent(found.missing_share));
     }
-    let more = match max_missing > 0.0 {
-        true => format!(", more than {}", percent(max_missing)),
-        false => String::new(),
-    };
+    let share = above(found.missing_share, max_missing);
     let why = match found.samples_changed {
         true => "; the number of samples changed",
         false => "",
     };
-    format!("whatever {words} would have been ({share}{more}{why})")
+    format!("whatever {words} would have been ({share}{why})")
+}
+
+/// A share of missing rows and, unless that is 0, the limit that it is above, in percent: both with as many decimals as it takes to see it.
+fn above(share: f64, limit: f64) -> String {
+    if limit <= 0.0 {
+        return percent(share);
+    }
+    let pairs = (0..6).map(|decimals| [share, limit].map(|n| rounded(n * 100.0, decimals)));
+    let differ = pairs.into_iter().find(|[share, limit]| share != limit);
+    let [share, limit] = differ.unwrap_or_else(|| [share, limit].map(|n| (n * 100.0).to_string()));
+    format!("{share}%, more than {limit}%")
 }
 
 /// The rows that the bounds count as missing: rows without a verdict, and passed rows of negative metrics whose reply is
@@ -347,11 +349,6 @@ fn number(value: f64, limit: f64) -> String {
     };
     let text = texts.into_iter().find(keeps_its_side);
     text.unwrap_or_else(|| value.to_string())
-}
-
-/// A share in percent with one decimal.
-fn percent(share: f64) -> String {
-    format!("{:.1}%", share * 100.0)
 }
 
 #[cfg(test)]

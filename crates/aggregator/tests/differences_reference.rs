@@ -12,6 +12,7 @@ use aggregator::statistics::{
 };
 use schema::{
     MetricType, ModelId,
+    numbers::points,
     statistics::{DifferenceFamily, DifferenceStatistics},
 };
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ fn difference_json(difference: &DifferenceStatistics) -> Value {
     json["says"] = json!(says);
     let promised = difference.could_have_shown;
     let end = match promised {
-        Some(least) => format!("one of {least:.2} or more four times in five"),
+        Some(least) => format!("one of {} or more four times in five", points(least)),
         None => "could not have shown any".to_owned(),
     };
     assert!(says == "differ" || difference.says.ends_with(&end));

@@ -257,7 +257,7 @@ fn targets_are_compared_scenario_by_scenario_and_corrected_together() {
     assert_eq!((m2.p_value, m2.p_corrected), (Some(0.25), Some(0.25)));
     assert!(
         m2.says
-            .starts_with("no difference shown; 10 scenarios show one of 0."),
+            .starts_with("no difference shown; 10 scenarios show one of 68 points"),
         "{}",
         m2.says
     );

@@ -11,9 +11,10 @@ use std::{
 
 use schema::{
     FindingSeverity, MetricType, ScoreOutcome,
+    numbers::{self, percent, point_digits, point_interval, rounded},
     safety::results::{SafetyRate, SafetyRates},
     statistics::{CorrectedDifference, JudgeAgainstPeople, RateStatistics, Statistics},
-    text::{counted, percent, signed, spell_bidi},
+    text::{counted, spell_bidi},
 };
 
 use crate::{
@@ -221,7 +222,7 @@ impl Target {
     /// The table of rates.
     fn rates(&self) -> String {
         let run = &self.run;
-        let mut text = "| metric | type | passed | judged | no verdict | pass rate | 95% interval | standard error | scenarios |\n\
+        let mut text = "| metric | type | passed | judged | no verdict | pass rate | 95% interval | standard error, points | scenarios |\n\
             |---|---|--:|--:|--:|--:|---|--:|--:|\n"
             .to_owned();
         let mut clustered = false;
@@ -293,7 +294,7 @@ fn people_table(people: &JudgeAgainstPeople) -> String {
              |---|--:|--:|--:|--:|--:|--:|---|\n",
         );
     }
-    let digits = |value: Option<f64>| shown(value.map(|value| format!("{value:.2}")));
+    let digits = |value: Option<f64>| shown(value.map(|value| rounded(value, 2)));
     for scope in &people.scopes {
         let corrected = &scope.corrected;
         // Writing to a string does not fail.
@@ -341,7 +342,7 @@ fn people_table(people: &JudgeAgainstPeople) -> String {
 /// The differences of the corrected rates of a benchmark's targets.
 fn differences_table(folder: &str, differences: &[CorrectedDifference]) -> String {
     let mut text = format!(
-        "## {}: {}\n\n| A | B | difference | 95% interval |\n|---|---|--:|---|\n",
+        "## {}: {}\n\n| A | B | points | 95% interval |\n|---|---|--:|---|\n",
         escaped(folder),
         CorrectedDifference::TITLE
     );
@@ -349,12 +350,11 @@ fn differences_table(folder: &str, differences: &[CorrectedDifference]) -> Strin
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} to {} |",
+            "| {} | {} | {} | {} |",
             escaped(pair.a.as_str()),
             escaped(pair.b.as_str()),
-            signed(pair.difference),
-            signed(pair.lower),
-            signed(pair.upper)
+            point_digits(pair.difference),
+            point_interval((pair.lower, pair.upper))
         );
     }
     let _ = writeln!(text, "\n{}\n", CorrectedDifference::NO_P);
@@ -366,9 +366,8 @@ fn note(metric_type: MetricType, rate: &RateStatistics) -> Option<String> {
     let note = rate.note.as_deref()?;
     let bounds = rate.bounds.map_or_else(String::new, |bounds| {
         format!(
-            " (bounds {} to {})",
-            percent(bounds.lower),
-            percent(bounds.upper)
+            " (bounds {})",
+            numbers::interval((bounds.lower, bounds.upper))
         )
     });
     Some(format!(
@@ -393,7 +392,7 @@ fn safety_rates(rates: &SafetyRates) -> String {
     match rows.is_empty() {
         true => rows,
         false => format!(
-            "\n| rate | count | rows | no verdict | share | 95% interval | standard error | cases |\n\
+            "\n| rate | count | rows | no verdict | share | 95% interval | standard error, points | cases |\n\
              |---|--:|--:|--:|--:|---|--:|--:|\n{rows}"
         ),
     }
@@ -407,7 +406,7 @@ fn safety_row(name: &str, rate: &SafetyRate) -> String {
         rate.missing.unscored(),
         shown(rate.estimate.map(percent)),
         shown(interval(rate.lower, rate.upper)),
-        shown(rate.standard_error.map(percent)),
+        shown(rate.standard_error.map(point_digits)),
         rate.cases
     )
 }
@@ -419,7 +418,7 @@ fn shown(text: Option<String>) -> String {
 
 fn interval(lower: Option<f64>, upper: Option<f64>) -> Option<String> {
     let (lower, upper) = lower.zip(upper)?;
-    Some(format!("{} to {}", percent(lower), percent(upper)))
+    Some(numbers::interval((lower, upper)))
 }
 
 /// A row of the table of rates.
@@ -439,7 +438,7 @@ fn row(
         count.unscored,
         shown(count.rate().map(percent)),
         shown(ends),
-        shown(standard_error.map(percent)),
+        shown(standard_error.map(point_digits)),
         shown(rate.map(|rate| rate.scenarios.to_string())),
     )
 }
@@ -505,7 +504,7 @@ mod tests {
         };
         assert_eq!(
             row("m01", MetricType::Positive, &count, Some(&rate)),
-            "| m01 | positive | 2999 | 3000 | 0 | >99.9% | 99.8% to >99.9% | <0.1% | 3000 |\n"
+            "| m01 | positive | 2999 | 3000 | 0 | >99% | >99 to >99 | 0.03 | 3000 |\n"
         );
     }
 
@@ -523,7 +522,7 @@ mod tests {
         };
         assert_eq!(
             note(MetricType::Negative, &rate).unwrap(),
-            "- All negative: more than 5% without a verdict: quote the bounds (bounds 25.0% to >99.9%).\n"
+            "- All negative: more than 5% without a verdict: quote the bounds (bounds 25 to >99).\n"
         );
         rate.note = None;
         assert_eq!(note(MetricType::Negative, &rate), None);

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use schema::numbers::{dollars, grouped};
 use tokio::sync::Notify;
 
 /// How much a whole run may spend. `None` means no ceiling.
@@ -225,14 +226,18 @@ impl fmt::Display for OverBudget {
         let mut parts = Vec::new();
         if let Some(limit) = limits.dollars {
             parts.push(format!(
-                "${:.4} of ${limit:.4} are spent and the call may cost ${:.4}",
-                spent.dollars, estimate.dollars
+                "{} of {} are spent and the call may cost {}",
+                dollars(spent.dollars),
+                dollars(limit),
+                dollars(estimate.dollars)
             ));
         }
         if let Some(limit) = limits.tokens {
             parts.push(format!(
-                "{} of {limit} tokens are used and the call may use {}",
-                spent.tokens, estimate.tokens
+                "{} of {} tokens are used and the call may use {}",
+                grouped(spent.tokens),
+                grouped(limit),
+                grouped(estimate.tokens)
             ));
         }
         f.write_str(&parts.join(", "))

@@ -51,7 +51,7 @@ async fn calls_at_once_never_pass_the_ceiling_and_use_it_to_the_end() {
             Err(error) => {
                 assert_eq!(error.kind(), ModelErrorKind::OverBudget);
                 let text = error.to_string();
-                assert!(text.contains("of 1000 tokens are used"), "{text}");
+                assert!(text.contains("of 1,000 tokens are used"), "{text}");
                 assert!(text.contains("my-model"), "{text}");
             }
         }
@@ -96,7 +96,7 @@ async fn dollars_are_counted_at_the_price_failed_attempts_included() {
     assert!((budget.spent().dollars - 2.0).abs() < 1e-9);
     let error = model.chat(&request("b")).await.unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("$2.0000 of $1.5000 are spent"), "{text}");
+    assert!(text.contains("$2.00 of $1.50 are spent"), "{text}");
 }
 
 #[tokio::test]

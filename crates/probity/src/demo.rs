@@ -27,7 +27,7 @@
 use std::{error::Error, fmt::Write, fs, path::Path, sync::Arc};
 
 use llm_client::{ModelSettings, PriceTable};
-use schema::{ModelId, TargetRef, text::counted};
+use schema::{ModelId, TargetRef, numbers::percent, text::counted};
 
 use crate::Models;
 use engine::{Pipeline, RunOutcome, RunReport, Session};
@@ -112,7 +112,7 @@ pub async fn run(pipeline: &Pipeline) -> Result<RunReport, RunError> {
 /// One line for each model with its rates, `?` if there is none.
 #[must_use]
 pub fn rates(report: &RunReport) -> String {
-    let shown = |rate: Option<f64>| rate.map_or("?".to_owned(), |rate| format!("{rate:.2}"));
+    let shown = |rate: Option<f64>| rate.map_or_else(|| "?".to_owned(), percent);
     let summaries = report.benchmarks.iter().flat_map(|one| &one.summaries);
     summaries
         .map(|summary| {

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use schema::{
     statistics::{Comparison, DifferenceFamily, DifferenceStatistics},
-    text::{counted, signed},
+    text::counted,
 };
 
 use crate::{
-    numbers::{UNKNOWN, percent},
+    numbers::{UNKNOWN, grouped, p_digits, percent, point_digits, point_interval},
     table::Table,
     text::{clean, wrapped},
 };
@@ -46,7 +46,7 @@ pub fn comparison_tables(
             "metric",
             "A",
             "B",
-            "difference",
+            "points",
             "95% interval",
             DIFFER,
             P_CORRECTED,
@@ -70,7 +70,7 @@ fn pooled_table(pooled: &[&Comparison], names: Option<[&str; 2]>) -> Table {
     } else {
         &["A", "B"]
     };
-    let values = ["difference", "95% interval", DIFFER, P_CORRECTED];
+    let values = ["points", "95% interval", DIFFER, P_CORRECTED];
     let header: Vec<&str> = sides.iter().chain(&values).copied().collect();
     let mut table = Table::new(sides.len(), &header);
     for comparison in pooled {
@@ -167,7 +167,7 @@ impl<'c> Pairs<'c> {
 pub fn comparison_markdown(comparisons: &[Comparison], names: Option<[&str; 2]>) -> String {
     let mut text = String::new();
     let by_pair = Pairs::of(comparisons);
-    let values = "difference | 95% interval | scenarios that differ | p (corrected) | says |";
+    let values = "points | 95% interval | scenarios that differ | p (corrected) | says |";
     let lines = "--:|--:|--:|---|--:|--:|---|";
     if by_pair.pooled.len() > 1 {
         let _ = writeln!(
@@ -229,20 +229,15 @@ pub(crate) fn cells(difference: &DifferenceStatistics) -> [String; 6] {
     [
         percent(Some(difference.rate_a)),
         percent(Some(difference.rate_b)),
-        signed(difference.difference),
-        format!(
-            "{} to {}",
-            signed(difference.lower),
-            signed(difference.upper)
-        ),
+        point_digits(difference.difference),
+        point_interval((difference.lower, difference.upper)),
         match difference.scenarios_that_differ {
-            Some(number) => format!("{number} of {}", difference.scenarios),
+            Some(number) => format!("{} of {}", grouped(number), grouped(difference.scenarios)),
             None => UNKNOWN.to_owned(),
         },
         match difference.p_corrected {
             None => UNKNOWN.to_owned(),
-            Some(p) if p < 0.001 => "<0.001".to_owned(),
-            Some(p) => format!("{p:.3}"),
+            Some(p) => p_digits(p),
         },
     ]
 }

@@ -1,6 +1,6 @@
 //! Rows that failed or were skipped, grouped by reason.
 
-use schema::{ModelId, text::counted};
+use schema::{ModelId, numbers::grouped, text::counted};
 
 use crate::text::{clean, excerpt, wrapped};
 
@@ -131,7 +131,7 @@ impl FailureGroups {
         match (self.failed, self.skipped) {
             (failed, 0) => format!("{} failed\n", rows(failed)),
             (0, skipped) => format!("{} skipped\n", rows(skipped)),
-            (failed, skipped) => format!("{} failed, {skipped} skipped\n", rows(failed)),
+            (failed, skipped) => format!("{} failed, {} skipped\n", rows(failed), grouped(skipped)),
         }
     }
 }

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use schema::{
     gate::{BetterRate, GateAnswer, GateQuantity, GateReport, GateResult},
-    text::{counted, signed},
+    text::counted,
 };
 
 use crate::{
     comparisons::escaped,
     findings::{finding_lines, finding_list},
-    numbers::{UNKNOWN, dollars, interval, percent},
+    numbers::{UNKNOWN, dollars, grouped, interval, points_with_interval},
     table::Table,
     text::{clean, hanging},
 };
@@ -141,29 +141,24 @@ pub(crate) fn found(result: &GateResult) -> String {
     let rate = &result.rate;
     match result.requires.quantity {
         GateQuantity::Lower | GateQuantity::Upper => match result.interval() {
-            Some(ends) => format!("{} ({})", percent(rate.estimate()), interval(Some(ends))),
+            Some(ends) => match rate.estimate() {
+                Some(estimate) => schema::numbers::rate(estimate, Some(ends)),
+                None => format!("{UNKNOWN} ({})", interval(Some(ends))),
+            },
             None => UNKNOWN.to_owned(),
         },
         GateQuantity::Difference => match &result.difference {
-            Some(found) => format!(
-                "{} ({} to {})",
-                signed(found.difference),
-                signed(
-                    result
-                        .difference_bounds
-                        .map_or(found.lower, |ends| ends.lower)
-                ),
-                signed(
-                    result
-                        .difference_bounds
-                        .map_or(found.upper, |ends| ends.upper)
-                )
-            ),
+            Some(found) => {
+                let bounds = result.difference_bounds;
+                let ends =
+                    bounds.map_or((found.lower, found.upper), |ends| (ends.lower, ends.upper));
+                points_with_interval(found.difference, ends)
+            }
             None => UNKNOWN.to_owned(),
         },
         GateQuantity::Missing => {
             let missing = rate.missing().unscored();
-            format!("{missing} of {}", rate.rows() + missing)
+            format!("{} of {}", grouped(missing), grouped(rate.rows() + missing))
         }
         GateQuantity::Cost => match result.cost.and_then(|cost| cost.cost.or(cost.priced_cost)) {
             Some(cost) => dollars(cost),
@@ -278,9 +273,9 @@ mod tests {
 gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks
 
 a|b
-  answer  scope       requires                  found
-  pass    all     lower >= 0.4  75.0% (50.0% - 90.0%)
-  fail    all    lower >= 0.95  75.0% (50.0% - 90.0%)
+  answer  scope       requires           found
+  pass    all     lower >= 0.4  75% (50 to 90)
+  fail    all    lower >= 0.95  75% (50 to 90)
   high enough (all, lower >= 0.95): the upper bound is 0.900, below 0.95.
 
 c
@@ -307,7 +302,7 @@ c
             ),
             "{text}"
         );
-        let line = "| **fail** | a\\|b | all | `lower >= 0.95` | 75.0% (50.0% - 90.0%) | high enough: the upper bound is 0.900, below 0.95 |\n";
+        let line = "| **fail** | a\\|b | all | `lower >= 0.95` | 75% (50 to 90) | high enough: the upper bound is 0.900, below 0.95 |\n";
         assert!(text.contains(line), "{text}");
         assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), 7);
         assert!(!text.contains("lower is better"), "{text}");

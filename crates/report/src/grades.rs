@@ -3,7 +3,7 @@
 use schema::{BenchmarkScore, Estimate, Grade, Grades, HazardScore, ScoreInterval, Standards};
 
 use crate::{
-    numbers::{UNKNOWN, interval, percent},
+    numbers::{UNKNOWN, grouped, interval, percent},
     table::Table,
     text::{clean, wrapped},
 };
@@ -101,7 +101,7 @@ pub fn standards_table(
         for score in scores {
             let score = score.hazards.get(at).and_then(|hazard| hazard.score);
             cells.push(percent(score.map(|score| score.estimate)));
-            cells.push(score.map_or(0, |score| score.samples).to_string());
+            cells.push(grouped(score.map_or(0, |score| score.samples)));
         }
         table.row(cells);
     }
@@ -125,7 +125,7 @@ pub(crate) fn row(
     cells.push(interval(
         clustered.or(score.map(|score| (score.lower, score.upper))),
     ));
-    cells.push(score.map_or(0, |score| score.samples).to_string());
+    cells.push(grouped(score.map_or(0, |score| score.samples)));
     if let Some((reference, grade)) = graded {
         cells.push(percent(reference));
         cells.push(grade);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use schema::statistics::{JudgeAgainstPeople, JudgeAgreement};
 
 use crate::{
-    numbers::{UNKNOWN, interval, percent},
+    numbers::{UNKNOWN, grouped, interval, percent},
     people::{coefficient, people_notes},
     table::Table,
     text::{clean, wrapped},
@@ -69,10 +69,10 @@ fn counts_of(scope: &JudgeAgreement) -> [[String; 3]; 2] {
     ]
     .map(|cells| {
         cells.map(|cell| match cell {
-            "both_passed" => scope.both_passed.to_string(),
-            "people_passed" => scope.people_passed.to_string(),
-            "judge_passed" => scope.judge_passed.to_string(),
-            "both_failed" => scope.both_failed.to_string(),
+            "both_passed" => grouped(scope.both_passed),
+            "people_passed" => grouped(scope.people_passed),
+            "judge_passed" => grouped(scope.judge_passed),
+            "both_failed" => grouped(scope.both_failed),
             name => name.to_owned(),
         })
     })

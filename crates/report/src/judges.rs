@@ -7,7 +7,7 @@ use schema::{
 };
 
 use crate::{
-    numbers::{UNKNOWN, percent},
+    numbers::{UNKNOWN, grouped, percent, rounded},
     table::Table,
     text::{clean, wrapped},
 };
@@ -34,9 +34,9 @@ pub fn judges_table(name: &str, statistics: &Statistics, by_metric: bool, width:
             table.row(vec![
                 if place == 0 { id } else { "" }.to_owned(),
                 one.judge.clone(),
-                one.rows.to_string(),
+                grouped(one.rows),
                 percent(share(one)),
-                one.missing.to_string(),
+                grouped(one.missing),
                 percent(one.with_panel),
             ]);
         }
@@ -86,15 +86,14 @@ pub(crate) fn share(judge: &OneJudgeStatistics) -> Option<f64> {
 
 /// The agreement of judges, in a sentence.
 pub(crate) fn in_words(agreement: &AgreementStatistics, judges: usize) -> String {
-    let number = |value: Option<f64>| {
-        value.map_or_else(|| UNKNOWN.to_owned(), |value| format!("{value:.2}"))
-    };
+    let number =
+        |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), |value| rounded(value, 2));
     let (name, coefficient) = match judges {
         2 => ("kappa", agreement.kappa),
         _ => ("alpha", agreement.alpha),
     };
     let ordinal = agreement.ordinal_alpha.map_or_else(String::new, |alpha| {
-        format!(", ordinal alpha of the values {alpha:.2}")
+        format!(", ordinal alpha of the values {}", rounded(alpha, 2))
     });
     format!(
         "two judges agree in {} of cases (over {}; {name} {}, AC1 {}{ordinal})",
@@ -174,8 +173,8 @@ mod tests {
         );
         assert_eq!(
             text,
-            "judges of b\n  model  judge  verdicts  present  none  as panel\n  bot    one          12    50.0%     1     50.0%\n         two          \
-             11     0.0%     1     50.0%\n  bot: two judges agree in 75.0% of cases (over 12 rows; kappa 0.50, AC1 0.53).\n  bot: one said the same in 75.0% of 4 rows judged again.\n  bot: two said the same in 75.0% of 4 rows judged again.\n"
+            "judges of b\n  model  judge  verdicts  present  none  as panel\n  bot    one          12      50%     1       50%\n         two          \
+             11       0%     1       50%\n  bot: two judges agree in 75% of cases (over 12 rows; kappa 0.50, AC1 0.53).\n  bot: one said the same in 75% of 4 rows judged again.\n  bot: two said the same in 75% of 4 rows judged again.\n"
         );
     }
 
@@ -187,7 +186,7 @@ mod tests {
             true,
             200,
         );
-        let line = "\n  bot, m01: two judges agree in 100.0% of cases (over 6 rows; kappa -, AC1 -, ordinal alpha of the values 0.91).\n";
+        let line = "\n  bot, m01: two judges agree in 100% of cases (over 6 rows; kappa -, AC1 -, ordinal alpha of the values 0.91).\n";
         assert!(text.contains(line), "{text}");
     }
 }

@@ -64,9 +64,9 @@
 //! assert_eq!(
 //!     table,
 //!     "honesty\n\
-//!      \x20 model    metrics    rate  95% interval  rows  scenarios  missing\n\
-//!      \x20 careful  positive  66.7%  9.4% - 99.2%     3          3        0\n\
-//!      \x20 Cost: careful $0.0123.\n"
+//!      \x20 model    metrics   rate  95% interval  rows  scenarios  missing\n\
+//!      \x20 careful  positive   67%       9 to 99     3          3        0\n\
+//!      \x20 Cost: careful 1.2 cents.\n"
 //! );
 //! # Ok::<(), schema::IdError>(())
 //! ```

@@ -6,7 +6,7 @@ use schema::{
 };
 
 use crate::{
-    numbers::{interval, percent},
+    numbers::{self, interval, percent, point_digits, points, rounded, worth},
     table::Table,
     text::{clean, wrapped},
 };
@@ -38,19 +38,19 @@ pub fn metric_plan_table(
             "rows",
             "worth",
             "95% interval",
-            "difference",
+            "points",
             "none fail",
         ],
     );
     for plan in plans {
         table.row(vec![
             name(plan),
-            plan.scenarios.to_string(),
-            plan.rows.to_string(),
-            format!("{:.1}", plan.effective_rows),
+            numbers::grouped(plan.scenarios),
+            numbers::grouped(plan.rows),
+            worth(plan.effective_rows),
             interval(Some((plan.expected_lower, plan.expected_upper))),
             plan.smallest_difference
-                .map_or_else(|| NONE.to_owned(), |points| format!("{points:.2}")),
+                .map_or_else(|| NONE.to_owned(), point_digits),
             percent(Some(plan.upper_if_none_fails)),
         ]);
     }
@@ -112,7 +112,7 @@ fn gate_table(plans: &[MetricPlan], several: bool, width: usize) -> String {
 
 fn fewest_to_pass(gate: &GatePlan) -> String {
     match gate.scenarios_for_pass {
-        Some(scenarios) => scenarios.to_string(),
+        Some(scenarios) => numbers::grouped(scenarios),
         None => ">10000".to_owned(),
     }
 }
@@ -121,7 +121,7 @@ const GATE_MEANING: &str = "rate: the true rate that is assumed. pass, fail, nei
     has/needs: the scenarios of the rows, and those with which the rule passes four times in five, with as many rows of each.";
 
 const MEANING: &str = "worth: how many independent rows these are worth. 95% interval: the one to expect of the rate. \
-    difference: the smallest between two targets that would be shown four times in five. \
+    points: the smallest difference between two targets that would be shown four times in five. \
     none fail: where no row fails, up to this share of such rows may still fail. ICC: how alike rows of one scenario are. \
     correlation: how far two targets find the same scenarios hard.";
 
@@ -207,15 +207,20 @@ fn needed(plan: &MetricPlan, difference: f64) -> String {
     let rate = plan.assumed.rate;
     match plan.scenarios_needed {
         Some(scenarios) => format!(
-            "a difference of {difference} takes {} with as many rows of each (planned: {}).",
+            "a difference of {} takes {} with as many rows of each (planned: {}).",
+            points(difference),
             counted(scenarios, "scenario", "scenarios"),
-            plan.scenarios
+            numbers::grouped(plan.scenarios)
         ),
         None if difference > rate.max(1.0 - rate) => format!(
-            "no target can differ by {difference} from a rate of {}.",
+            "no target can differ by {} from a rate of {}.",
+            points(difference),
             percent(Some(rate))
         ),
-        None => format!("a difference of {difference} takes more than 100,000 scenarios."),
+        None => format!(
+            "a difference of {} takes more than 100,000 scenarios.",
+            points(difference)
+        ),
     }
 }
 
@@ -223,10 +228,10 @@ fn needed(plan: &MetricPlan, difference: f64) -> String {
 fn assumptions(plan: &MetricPlan) -> String {
     let all = [
         ("rate", format!("rate {}", percent(Some(plan.assumed.rate)))),
-        ("icc", format!("ICC {:.2}", plan.assumed.icc)),
+        ("icc", format!("ICC {}", rounded(plan.assumed.icc, 2))),
         (
             "correlation",
-            format!("correlation {:.2}", plan.assumed.correlation),
+            format!("correlation {}", rounded(plan.assumed.correlation, 2)),
         ),
     ];
     let is_measured = |name: &str| plan.assumed.measured.iter().any(|known| known == name);
@@ -299,9 +304,9 @@ mod tests {
         );
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
-            "metric m01 lower >= 0.85 80.0% <0.1% >99.9% 0.0% 1200/>10000",
-            "no difference between two targets is shown four times in five with 1200 scenarios.",
-            "no target can differ by 0.9 from a rate of 80.0%.",
+            "metric m01 lower >= 0.85 80% <1% >99% 0% 1200/>10000",
+            "no difference between two targets is shown four times in five with 1,200 scenarios.",
+            "no target can differ by 90 points from a rate of 80%.",
         ] {
             assert!(words.contains(part), "{part}: {text}");
         }

@@ -5,12 +5,12 @@ use schema::{
     statistics::{
         AgreementStatistics, CorrectedDifference, JudgeAgainstPeople, JudgeAgreement, Statistics,
     },
-    text::{counted, signed},
+    text::counted,
 };
 
 use crate::{
     judge_check::escaped,
-    numbers::{UNKNOWN, interval, percent},
+    numbers::{UNKNOWN, grouped, interval, percent, point_digits, point_interval, points, rounded},
     table::Table,
     text::{clean, wrapped},
 };
@@ -95,7 +95,7 @@ pub fn corrected_differences_markdown(
 }
 
 /// The last columns of the table.
-const VALUES: [&str; 2] = ["difference", "95% interval"];
+const VALUES: [&str; 2] = ["points", "95% interval"];
 
 fn title(names: Option<[&str; 2]>) -> String {
     let sides = names.map_or_else(String::new, |[a, b]| {
@@ -109,8 +109,8 @@ fn difference_cells(pair: &CorrectedDifference, names: Option<[&str; 2]>) -> Vec
     if names.is_none() {
         cells.push(clean(pair.b.as_str()));
     }
-    cells.push(signed(pair.difference));
-    cells.push(format!("{} to {}", signed(pair.lower), signed(pair.upper)));
+    cells.push(point_digits(pair.difference));
+    cells.push(point_interval((pair.lower, pair.upper)));
     cells
 }
 
@@ -118,7 +118,6 @@ fn difference_cells(pair: &CorrectedDifference, names: Option<[&str; 2]>) -> Vec
 /// an end. It names no rate, so that people who label do not learn how often the judge passes rows.
 #[must_use]
 pub fn corrected_width(corrected: Option<f64>, judge: Option<f64>) -> String {
-    let points = |width: f64| format!("{:.1}", width * 100.0);
     match (corrected, judge) {
         (None, _) => {
             "the corrected rate is not known until rows of both verdicts are labelled".to_owned()
@@ -128,7 +127,7 @@ pub fn corrected_width(corrected: Option<f64>, judge: Option<f64>) -> String {
                 format!(" (the judge's own: {})", points(judge))
             });
             format!(
-                "95% interval of the corrected rate: {} points wide{judge}",
+                "95% interval of the corrected rate: {} wide{judge}",
                 points(corrected)
             )
         }
@@ -184,7 +183,7 @@ fn compared_rows(people: &[(ModelId, JudgeAgainstPeople)]) -> impl Iterator<Item
         let corrected = all.map(|all| &all.corrected);
         [
             target.to_string(),
-            people.labelled.to_string(),
+            grouped(people.labelled),
             percent(all.and_then(|all| all.agreement)),
             percent(corrected.and_then(|rate| rate.judge_rate)),
             percent(corrected.and_then(|rate| rate.estimate)),
@@ -228,7 +227,7 @@ pub fn people_table(
             let corrected = &scope.corrected;
             table.row(vec![
                 scope.scope.clone(),
-                scope.rows.to_string(),
+                grouped(scope.rows),
                 percent(scope.agreement),
                 coefficient(scope.kappa),
                 coefficient(scope.ac1),
@@ -336,9 +335,8 @@ fn one_class(all: &JudgeAgreement) -> Option<String> {
 pub(crate) fn coefficient(value: Option<f64>) -> String {
     value.map_or_else(
         || UNKNOWN.to_owned(),
-        |value| match format!("{value:.2}").as_str() {
+        |value| match rounded(value, 2).as_str() {
             "1.00" if value < 1.0 => ">0.99".to_owned(),
-            "-0.00" => "0.00".to_owned(),
             text => text.to_owned(),
         },
     )

@@ -3,7 +3,7 @@
 use schema::text::counted;
 
 use crate::{
-    numbers::{dollars, short},
+    numbers::{dollars, grouped, short},
     table::Table,
     text::{clean, wrapped},
 };
@@ -92,13 +92,13 @@ fn table(rows: &[PlanRow], several: bool, priced: &[&PlanRow], unpriced: &[&Plan
         let mut cells = vec![
             row.phase.clone(),
             row.model.clone(),
-            row.rows.to_string(),
+            grouped(row.rows),
             counts(row.calls),
             counts(row.tokens),
             row.dollars.map_or_else(|| "unknown".to_owned(), money),
         ];
         if some_cached {
-            cells.insert(3, row.cached.to_string());
+            cells.insert(3, grouped(row.cached));
         }
         if several {
             cells.insert(0, row.benchmark.clone());
@@ -153,6 +153,6 @@ fn range(low: &str, high: &str) -> String {
     if low == high {
         low.to_owned()
     } else {
-        format!("{low}-{high}")
+        format!("{low}–{high}")
     }
 }

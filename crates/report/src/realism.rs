@@ -7,7 +7,7 @@ use schema::{
 };
 
 use crate::{
-    numbers::{UNKNOWN, compact_interval, percent},
+    numbers::{UNKNOWN, compact_interval, grouped, percent, rounded},
     table::Table,
     text::{clean, wrapped},
 };
@@ -45,9 +45,9 @@ pub fn realism_table(name: &str, statistics: &Statistics, width: usize) -> Strin
             compact_interval(suspects.lower.zip(suspects.upper)),
             percent(real.estimate),
             compact_interval(real.lower.zip(real.upper)),
-            mean.map_or_else(|| UNKNOWN.to_owned(), |mean| format!("{mean:.1}")),
-            suspects.rows.to_string(),
-            suspects.missing.unscored().to_string(),
+            mean.map_or_else(|| UNKNOWN.to_owned(), |mean| rounded(mean, 1)),
+            grouped(suspects.rows),
+            grouped(suspects.missing.unscored()),
         ]);
         lines.extend(left_out(id, realism));
     }

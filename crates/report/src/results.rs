@@ -9,7 +9,7 @@ use schema::{
 };
 
 use crate::{
-    numbers::{UNKNOWN, compact_interval, dollars, interval, percent},
+    numbers::{UNKNOWN, compact_interval, dollars, grouped, interval, percent, worth},
     table::Table,
     text::{clean, wrapped},
 };
@@ -89,11 +89,11 @@ fn by_metric(target: &TargetStatistics, width: usize) -> String {
             metric.clone(),
             percent(rate.estimate),
             compact_interval(rate.lower.zip(rate.upper)),
-            rate.rows.to_string(),
-            rate.scenarios.to_string(),
+            grouped(rate.rows),
+            grouped(rate.scenarios),
             rate.effective_rows
-                .map_or_else(|| UNKNOWN.to_owned(), |rows| format!("{rows:.1}")),
-            rate.missing.unscored().to_string(),
+                .map_or_else(|| UNKNOWN.to_owned(), |rows| worth(rows)),
+            grouped(rate.missing.unscored()),
             compact_interval(rate.bounds.map(|bounds| (bounds.lower, bounds.upper))),
         ]);
     }
@@ -173,9 +173,9 @@ fn row(model: &str, metrics: &str, rate: &RateStatistics) -> Vec<String> {
         metrics.to_owned(),
         percent(rate.estimate),
         interval(rate.lower.zip(rate.upper)),
-        rate.rows.to_string(),
-        rate.scenarios.to_string(),
-        rate.missing.unscored().to_string(),
+        grouped(rate.rows),
+        grouped(rate.scenarios),
+        grouped(rate.missing.unscored()),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     html::MetricLabel,
-    numbers::{compact_interval, percent},
+    numbers::{compact_interval, grouped, percent},
     text::clean,
 };
 
@@ -194,7 +194,7 @@ impl From<&str> for Cell {
 
 impl From<u64> for Cell {
     fn from(n: u64) -> Self {
-        Self::new(n.to_string())
+        Self::new(grouped(n))
     }
 }
 

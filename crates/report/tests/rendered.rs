@@ -217,7 +217,7 @@ fn very_many_reasons_are_counted_and_not_all_shown_or_kept() {
         .map(|n| failure("simulate", None, "r", &format!("fault {n}")))
         .collect();
     let text = failures_summary(&failures, 80);
-    assert!(text.starts_with("1000 rows failed\n"), "{text}");
+    assert!(text.starts_with("1,000 rows failed\n"), "{text}");
     assert!(
         text.ends_with("  980 rows more, for other reasons\n"),
         "{text}"
@@ -242,7 +242,7 @@ fn groups_counted_elsewhere_are_shown_as_they_are_and_merged_where_they_are_one(
     failures.push_group(group(1_000, "b"));
     assert_eq!(
         failures_summary(&failures, 80),
-        "1004 rows failed\n  simulate, local: 1004 rows\n    no connection\n    for example a, b\n"
+        "1,004 rows failed\n  simulate, local: 1,004 rows\n    no connection\n    for example a, b\n"
     );
     failures.push_group(FailureGroup {
         skipped: true,
@@ -251,9 +251,9 @@ fn groups_counted_elsewhere_are_shown_as_they_are_and_merged_where_they_are_one(
     assert_eq!((failures.total(), failures.skipped()), (3_004, 2_000));
     assert_eq!(
         failures_summary(&failures, 80),
-        "1004 rows failed, 2000 skipped\n\
-         \x20 simulate, local: 2000 rows skipped\n    no connection\n    for example c\n\
-         \x20 simulate, local: 1004 rows\n    no connection\n    for example a, b\n"
+        "1,004 rows failed, 2,000 skipped\n\
+         \x20 simulate, local: 2,000 rows skipped\n    no connection\n    for example c\n\
+         \x20 simulate, local: 1,004 rows\n    no connection\n    for example a, b\n"
     );
 }
 
@@ -322,11 +322,11 @@ fn a_plan_sums_up_and_says_which_prices_are_not_known() {
     assert_eq!(
         plan_table(&rows, 80),
         "\
-\x20 phase          model         rows   calls      tokens          dollars
-  gen_scenarios  gpt-4.1-mini    12   12-60        9000          $0.0100
-  simulate       llama3:8b       36  36-180  40.0k-1.3M          unknown
-  simulate       gpt-4.1         36  36-180  40.0k-1.3M   $0.5000-$12.25
-  total                              84-420  89.0k-2.5M  $0.5100-$12.26+
+\x20 phase          model         rows   calls      tokens        dollars
+  gen_scenarios  gpt-4.1-mini    12   12–60       9,000      1.0 cents
+  simulate       llama3:8b       36  36–180  40.0k–1.3M        unknown
+  simulate       gpt-4.1         36  36–180  40.0k–1.3M   $0.50–$12.25
+  total                              84–420  89.0k–2.5M  $0.51–$12.26+
   No price for 1 model: llama3:8b. A total with + leaves out its cost.
 "
     );
@@ -372,8 +372,8 @@ fn what_was_paid_now_stands_beside_what_the_tree_has_cost() {
     assert_eq!(
         spending_lines(&spending, 100),
         "\
-\x20 this run  1 new reply, 20 from the cache; used 12.3k tokens, $0.0123
-  the tree  1.2M tokens, $1.5000+ in all
+\x20 this run  1 new reply, 20 from the cache; used 12.3k tokens, 1.2 cents
+  the tree  1.2M tokens, $1.50+ in all
 "
     );
     let unknown = Spending {

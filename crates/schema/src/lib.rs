@@ -67,6 +67,7 @@ mod label;
 mod message;
 pub mod nearest;
 mod no_verdict;
+pub mod numbers;
 mod open_files;
 pub mod panel;
 mod phase;

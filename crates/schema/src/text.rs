@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::numbers::grouped;
+
 /// Whether a text shows nothing: it is empty, or consists of white space, control characters and invisible characters (zero-width marks,
 /// fillers, variation selectors, tags).
 ///
@@ -27,44 +29,6 @@ pub fn not_blank<T: AsRef<str>>(text: T) -> Option<T> {
 
 fn shows_nothing(c: char) -> bool {
     c.is_whitespace() || c.is_control() || is_invisible(c)
-}
-
-/// A share from 0 to 1 in percent with one decimal, for people. A value close to 0 or 1 is never shown as exactly 0% or 100%.
-///
-/// ```
-/// use schema::text::percent;
-///
-/// assert_eq!(percent(0.6667), "66.7%");
-/// assert_eq!(percent(0.9999), ">99.9%");
-/// assert_eq!(percent(1.0), "100.0%");
-/// ```
-#[must_use]
-pub fn percent(share: f64) -> String {
-    match format!("{:.1}%", share * 100.0).as_str() {
-        "0.0%" if share > 0.0 => "<0.1%".to_owned(),
-        "100.0%" if share < 1.0 => ">99.9%".to_owned(),
-        text => text.to_owned(),
-    }
-}
-
-/// A difference of two rates with its sign. A value that only rounds to 0, 1 or -1 is shown as a bound.
-///
-/// ```
-/// use schema::text::signed;
-///
-/// assert_eq!(signed(-0.25), "-0.25");
-/// assert_eq!((signed(0.0), signed(0.001)), ("+0.00".to_owned(), "<+0.01".to_owned()));
-/// ```
-#[must_use]
-pub fn signed(difference: f64) -> String {
-    match format!("{difference:+.2}").as_str() {
-        "+0.00" | "-0.00" if difference > 0.0 => "<+0.01".to_owned(),
-        "+0.00" | "-0.00" if difference < 0.0 => ">-0.01".to_owned(),
-        "-0.00" => "+0.00".to_owned(),
-        "+1.00" if difference < 1.0 => ">+0.99".to_owned(),
-        "-1.00" if difference > -1.0 => "<-0.99".to_owned(),
-        text => text.to_owned(),
-    }
 }
 
 /// Whether a character is invisible: those that Unicode calls `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt of Unicode 16),
@@ -109,17 +73,17 @@ pub fn spell_bidi(text: &str) -> Cow<'_, str> {
     spelled.into()
 }
 
-/// A number with its noun: `1 row`, `2 rows`.
+/// A number with its noun: `1 row`, `1,920 rows`.
 ///
 /// ```
 /// use schema::text::counted;
 ///
 /// assert_eq!(counted(1, "new reply", "new replies"), "1 new reply");
-/// assert_eq!(counted(0, "row", "rows"), "0 rows");
+/// assert_eq!(counted(1_920, "row", "rows"), "1,920 rows");
 /// ```
 #[must_use]
 pub fn counted(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
+    format!("{} {}", grouped(n), if n == 1 { one } else { many })
 }
 
 /// Lowercase hexadecimal digits, two a byte: the usual form of a digest.

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Verdict, VerdictType};
+use crate::{
+    Verdict, VerdictType,
+    numbers::{percent, rounded},
+};
 
 /// The verdicts on one metric that is judged on a scale or with categories.
 ///
@@ -44,17 +47,18 @@ impl VerdictTally {
                 let rows: u64 = self.values.values().sum();
                 let weighted = |(value, rows): (&i32, &u64)| f64::from(*value) * *rows as f64;
                 let sum: f64 = self.values.iter().map(weighted).sum();
-                (rows > 0)
-                    .then(|| format!("mean {:.2} on a scale of {min} to {max}", sum / rows as f64))
+                (rows > 0).then(|| {
+                    format!(
+                        "mean {} on a scale of {min} to {max}",
+                        rounded(sum / rows as f64, 2)
+                    )
+                })
             }
             VerdictType::Categories { labels, .. } => {
                 let of_label = |label: &String| self.labels.get(label).copied().unwrap_or_default();
                 let rows: u64 = labels.iter().map(of_label).sum();
                 let share = |label: &String| {
-                    format!(
-                        "{label} {:.1}%",
-                        of_label(label) as f64 / rows as f64 * 100.0
-                    )
+                    format!("{label} {}", percent(of_label(label) as f64 / rows as f64))
                 };
                 let shares: Vec<String> = labels.iter().map(share).collect();
                 (rows > 0).then(|| shares.join(", "))
@@ -83,7 +87,7 @@ mod tests {
         tally.add(&Verdict::scale(3));
         assert_eq!(
             tally.text(&of).as_deref(),
-            Some("refuses 66.7%, hedges 0.0%, complies 33.3%")
+            Some("refuses 67%, hedges 0%, complies 33%")
         );
     }
 }

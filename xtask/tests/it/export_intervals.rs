@@ -11,7 +11,7 @@ use crate::exports;
 
 use common::Project;
 use exports::{FORMATS, aggregates, by_hand, content, judged, said};
-use schema::text::percent;
+use schema::numbers;
 use serde_json::{Value, json};
 
 /// Eight verdicts of three base scenarios, and one row without.
@@ -196,19 +196,15 @@ fn all_exports_carry_the_numbers_of_statistics_json() {
     for (format, numbers) in exported(&project, "out") {
         assert_eq!(numbers, expected, "{format}");
     }
-    let share = |at: usize| percent(expected[at].as_f64().unwrap());
+    let [lower, upper, standard_error] = [1, 2, 3].map(|at| expected[at].as_f64().unwrap());
     let row = format!(
-        "| m01 Avoid flattery | negative | 5 | 8 | 1 | 62.5% | {} to {} | {} | 3 |\n",
-        share(1),
-        share(2),
-        share(3)
+        "| m01 Avoid flattery | negative | 5 | 8 | 1 | 63% | {} | {} | 3 |\n",
+        numbers::interval((lower, upper)),
+        numbers::point_digits(standard_error)
     );
     let page = project.read("out/summary/summary.md");
     assert!(page.contains(&row), "{row}{page}");
-    assert!(
-        page.contains("clopper-pearson-clustered of 95.0%"),
-        "{page}"
-    );
+    assert!(page.contains("clopper-pearson-clustered of 95%"), "{page}");
 }
 
 #[test]
@@ -289,6 +285,6 @@ fn a_rate_that_leaves_scores_out_has_no_interval_of_other_rows() {
     assert!(
         project
             .read("out/summary/summary.md")
-            .contains("| 57.1% | – | – | – |")
+            .contains("| 57% | – | – | – |")
     );
 }

@@ -22,7 +22,7 @@ fn a_baseline_is_compared_scenario_by_scenario() {
     let gate = || project.run(&["gate", "sycophancy", "--rules", "ci/gate.yaml"]);
     let same = gate();
     assert_eq!(same.code, 0, "{}{}", same.out, same.err);
-    holds(&same.out, &["pass all difference >= -0.5 +0.00 ("]);
+    holds(&same.out, &["pass all difference >= -0.5 0 points (−"]);
     // All eight rows fail, of which six passed: chance does that once in 32 times.
     rewrite(&project, fails);
     project.write("ci/gate.yaml", &rules.replace("-0.5", "-0.1"));
@@ -30,7 +30,7 @@ fn a_baseline_is_compared_scenario_by_scenario() {
     assert_eq!(worse.code, 1, "{}{}", worse.out, worse.err);
     holds(
         &worse.out,
-        &["fail all difference >= -0.1 -0.75 (", "below -0.1."],
+        &["fail all difference >= -0.1 −75 points (", "below -0.1."],
     );
     // A metric has two scenarios, which can show nothing.
     project.write(
@@ -132,7 +132,7 @@ fn a_baseline_of_another_number_of_samples_is_compared_without_a_test() {
         &undecided.out,
         &[
             "not tested: the number of samples changed",
-            "8 missing rows in the baseline would have been (50.0%; the number of samples changed)",
+            "8 missing rows in the baseline would have been (50%; the number of samples changed)",
         ],
     );
     let json: Value = serde_json::from_str(&gate(&["--json"]).out).unwrap();

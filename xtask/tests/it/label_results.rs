@@ -114,7 +114,7 @@ fn a_comparison_says_what_people_would_give() {
     insta::assert_snapshot!(people);
     let markdown = project.succeeds(&["compare", "b", "--markdown"]).out;
     assert!(
-        markdown.contains("| careful | 3 | 66.7% | 75.0% |"),
+        markdown.contains("| careful | 3 | 67% | 75% |"),
         "{markdown}"
     );
     let json: Value =
@@ -149,7 +149,7 @@ fn a_target_with_labels_in_two_trees_has_a_difference_of_corrected_rates() {
         words.contains("differences of corrected rates, A less B: A this tree, B before/b"),
         "{text}"
     );
-    assert!(words.contains("careful +0.00 "), "{text}");
+    assert!(words.contains("careful 0 −"), "{text}");
     let json: Value = serde_json::from_str(&against(&["--json"])).unwrap();
     let found = json["corrected_differences"].as_array().unwrap();
     assert_eq!(found.len(), 1, "only one target has labels");
@@ -162,7 +162,7 @@ fn a_target_with_labels_in_two_trees_has_a_difference_of_corrected_rates() {
     assert!(found[0]["lower"].as_f64().unwrap() < -0.05, "{found:?}");
     let markdown = against(&["--markdown"]);
     assert!(
-        markdown.contains("| target | difference | 95% interval |"),
+        markdown.contains("| target | points | 95% interval |"),
         "{markdown}"
     );
     std::fs::remove_file(project.path("before/b/runs/careful/labels.json")).unwrap();
@@ -197,15 +197,15 @@ fn two_targets_with_labels_have_a_difference_of_corrected_rates() {
     let interval = {
         let [lower, upper] = ["lower", "upper"].map(|key| found[0][key].as_f64().unwrap());
         assert!(lower < -0.625 && upper > -0.625, "{found}");
-        format!("{lower:+.2} to {upper:+.2}")
+        schema::numbers::point_interval((lower, upper))
     };
-    let row = format!("careful other -0.62 {interval}");
+    let row = format!("careful other −63 {interval}");
     let compared = words(&project.succeeds(&["compare", "b"]).out);
     assert!(compared.contains(&row), "{row} is not in {compared}");
     let aggregated = words(&project.succeeds(&["aggregate", "b"]).out);
     assert!(aggregated.contains(&row), "{row} is not in {aggregated}");
     let markdown = project.succeeds(&["compare", "b", "--markdown"]).out;
-    let line = format!("| careful | other | -0.62 | {interval} |");
+    let line = format!("| careful | other | −63 | {interval} |");
     assert!(markdown.contains(&line), "{markdown}");
     let json: Value =
         serde_json::from_str(&project.succeeds(&["compare", "b", "--json"]).out).unwrap();
@@ -250,7 +250,7 @@ fn two_targets_with_labels_have_a_difference_of_corrected_rates() {
         report.contains("Differences of corrected rates, A less B"),
         "{report}"
     );
-    assert!(report.contains("+0.62"), "{report}");
+    assert!(report.contains("| other | careful | 63 |"), "{report}");
     assert_eq!(project.run(&["validate", "benchmarks"]).code, 0);
 }
 

@@ -344,7 +344,7 @@ fn judge_check_holds_verdicts_in_a_file_against_labels() {
     let markdown = project.succeeds(&[&args[..], &["--markdown"]].concat()).out;
     assert!(markdown.contains("| people passed | 6 | 1 |"), "{markdown}");
     assert!(
-        markdown.contains("| agreement | 80.0% | 44.4% - 97.5% |"),
+        markdown.contains("| agreement | 80% | 44 to 97 |"),
         "{markdown}"
     );
     assert_eq!(project.files().len(), 1, "nothing is written");
@@ -377,7 +377,7 @@ fn judge_check_compares_people_alone_where_nothing_is_judged() {
     // Ratings pass, pass, fail, fail, pass, fail: chance 2 x 3 x 3 / (6 x 5) = 0.6, seen 1/3.
     assert!(
         ran.out.contains(
-            "66.7% of the pairs of labels of a row, as a mean over 3 rows: alpha 0.44, AC1 0.33"
+            "67% of the pairs of labels of a row, as a mean over 3 rows: alpha 0.44, AC1 0.33"
         ),
         "{}",
         ran.out

@@ -48,13 +48,13 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
     let said = |dollars: &str| project.succeeds(&["plan", "--max-cost", dollars]).err;
     assert!(
         said("0.001").contains(
-            "warning: budget.max_cost is $0.0010, which is not enough: the run takes at least $0."
+            "warning: budget.max_cost is 0.1 cents, which is not enough: the run takes at least 9.2 cents."
         ),
         "{}",
         said("0.001")
     );
     assert!(said("0.5").contains(
-        "warning: budget.max_cost is $0.5000, which may not be enough: the run takes $0."
+        "warning: budget.max_cost is $0.50, which may not be enough: the run takes 9.2 cents to $"
     ));
     assert!(!said("1000").contains("max_cost"));
     let plan: Value = serde_json::from_str(
@@ -267,9 +267,9 @@ fn a_plan_says_how_likely_a_gate_passes() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "what the rules of the gate would say scope requires rate pass fail neither has/needs",
-        "all lower >= 0.3 80.0% 92.7% <0.1% 7.3% 12/10",
+        "all lower >= 0.3 80% 93% <1% 7% 12/10",
         // Both of two scenarios pass at a rate of 80% in 64 of 100 runs.
-        "each-metric lower >= 0.1 80.0% 64.0% 0.0% 36.0% 2/4",
+        "each-metric lower >= 0.1 80% 64% 0% 36% 2/4",
     ] {
         assert!(words.contains(part), "{part}: {text}");
     }
@@ -317,12 +317,12 @@ fn a_plan_says_what_the_rows_could_show() {
     let text = project.succeeds(&["plan", "--want-difference", "0.1"]).out;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
-        "metric scenarios rows worth 95% interval difference none fail all 12 12 12.0 48.0% - 96.7% 0.60 26.5% each 2 2 2.0 7.6% - >99.9% none 84.2%",
+        "metric scenarios rows worth 95% interval points none fail all 12 12 12.0 48 to 97 60 26% each 2 2 2.0 8 to >99 none 84%",
         "each: no difference between two targets can be shown with 2 scenarios and 6 comparisons at once; it takes 8 or more.",
-        "all: a difference of 0.1 takes 225 scenarios with as many rows of each (planned: 12).",
-        "each: a difference of 0.1 takes 338 scenarios with as many rows of each (planned: 2).",
+        "all: a difference of 10 points takes 225 scenarios with as many rows of each (planned: 12).",
+        "each: a difference of 10 points takes 338 scenarios with as many rows of each (planned: 2).",
         "differences are corrected over 1 comparison of all metrics together, and over 6 comparisons by metric.",
-        "assumed: rate 80.0%, ICC 0.30, correlation 0.30.",
+        "assumed: rate 80%, ICC 0.30, correlation 0.30.",
     ] {
         assert!(words.contains(part), "{part}: {text}");
     }

@@ -94,10 +94,8 @@ async fn assert_shown(project: &Arc<Project>, ran: &Ran) {
     let labels = of("m02");
     let share = |label: &str| {
         let given = labels.iter().filter(|verdict| verdict["label"] == label);
-        format!(
-            "{label} {:.1}%",
-            given.count() as f64 / labels.len() as f64 * 100.0
-        )
+        let share = given.count() as f64 / labels.len() as f64;
+        format!("{label} {}", schema::numbers::percent(share))
     };
     let shares = ["refuses", "hedges", "complies"].map(share).join(", ");
     assert!(

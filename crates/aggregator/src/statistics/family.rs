@@ -1,6 +1,9 @@
 //! Differences that are shown together are corrected together.
 
-use schema::statistics::{DifferenceFamily, DifferenceStatistics};
+use schema::{
+    numbers::points,
+    statistics::{DifferenceFamily, DifferenceStatistics},
+};
 
 use super::{
     AlikeBy,
@@ -75,7 +78,8 @@ fn says(
         (None, _) => "not tested: the number of samples changed".to_owned(),
         (Some(p), _) if p <= DIFFER => "differ".to_owned(),
         (Some(_), Some(least)) => format!(
-            "no difference shown; {scenarios} show one of {least:.2} or more four times in five"
+            "no difference shown; {scenarios} show one of {} or more four times in five",
+            points(least)
         ),
         (Some(_), None) => {
             format!("no difference shown; {scenarios} could not have shown any")

@@ -6,7 +6,7 @@ use probity::{
     needed_scenarios, plan_metrics,
 };
 use report::{PlanRow, Span, metric_plan_table, plan_table};
-use schema::{TargetRef, statistics::MetricPlan, text::counted};
+use schema::{TargetRef, numbers::dollars, statistics::MetricPlan, text::counted};
 use serde_json::{Value, json};
 
 use super::{
@@ -439,7 +439,6 @@ impl Budget {
             });
         };
         if let Some(max) = self.max_cost.filter(|max| *max < self.dollars.high) {
-            let dollars = |n: f64| format!("${n:.4}");
             word(
                 "budget.max_cost",
                 dollars(max),

@@ -175,14 +175,9 @@ fn breakable(escaped: &str) -> String {
 /// The longest name on one line, in columns.
 const NAME: usize = 24;
 
-/// A number, or the two ends of an interval with a dash between.
+/// A number, or the two ends of an interval, with LaTeX's own dash and minus sign.
 fn number(text: &str) -> String {
-    match text.split_once('-') {
-        Some((from, to)) if !from.is_empty() && !to.is_empty() => {
-            format!("{}--{}", escaped(from), escaped(to))
-        }
-        _ => escaped(text),
-    }
+    escaped(text).replace('–', "--").replace('−', "$-$")
 }
 
 /// The id with only the characters that a label may hold.
@@ -262,8 +257,9 @@ mod tests {
     }
 
     #[test]
-    fn intervals_have_a_dash() {
-        assert_eq!(number("9.4-99.2%"), "9.4--99.2\\%");
+    fn intervals_have_a_dash_and_negative_numbers_a_minus() {
+        assert_eq!(number("9–99"), "9--99");
+        assert_eq!(number("−9 to 3"), "$-$9 to 3");
         assert_eq!(number("-"), "-");
         assert_eq!(number("<0.1%"), "\\textless{}0.1\\%");
     }

@@ -2,7 +2,7 @@
 
 use super::time::{from, seconds};
 use crate::{
-    numbers::{UNKNOWN, dollars, percent},
+    numbers::{UNKNOWN, dollars, grouped, percent},
     table::Table,
     text::{clean, wrapped},
 };
@@ -32,7 +32,7 @@ impl JournalCell {
     fn render(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Count(n) => n.to_string(),
+            Self::Count(n) => grouped(*n),
             Self::Seconds(length) => seconds(*length),
             Self::From(time) => from(*time),
             Self::Share(share) => percent(Some(*share)),
@@ -87,7 +87,7 @@ pub struct JournalTable {
 /// };
 /// assert_eq!(
 ///     journal_tables(&[table], Some(80)),
-///     "cache\n  model    calls  from the cache\n  careful      8           12.5%\n"
+///     "cache\n  model    calls  from the cache\n  careful      8             13%\n"
 /// );
 /// ```
 #[must_use]

@@ -3,7 +3,7 @@
 use schema::safety::results::{SafetyRate, SafetyRates};
 
 use crate::{
-    numbers::{interval, percent},
+    numbers::{grouped, interval, percent},
     table::Table,
     text::wrapped,
 };
@@ -46,8 +46,8 @@ fn row(name: &str, rate: &SafetyRate) -> Vec<String> {
         percent(rate.estimate),
         interval(rate.lower.zip(rate.upper)),
         format!("{} of {}", rate.count, rate.rows),
-        rate.cases.to_string(),
-        rate.missing.unscored().to_string(),
+        grouped(rate.cases),
+        grouped(rate.missing.unscored()),
     ]
 }
 

@@ -6,7 +6,10 @@ use schema::safety::{
     results::{Details, SafetyResults},
 };
 
-use crate::{numbers::percent, table::Table};
+use crate::{
+    numbers::{grouped, percent},
+    table::Table,
+};
 
 /// The counts behind one line of a table.
 #[derive(Default)]
@@ -75,11 +78,11 @@ impl Counted {
         };
         let mut cells = vec![
             name.to_owned(),
-            (scored + self.tally.errors).to_string(),
-            self.tally.passed.to_string(),
-            self.tally.failed.to_string(),
+            grouped(scored + self.tally.errors),
+            grouped(self.tally.passed),
+            grouped(self.tally.failed),
             percent((scored > 0).then(|| self.tally.failure_rate())),
-            self.tally.errors.to_string(),
+            grouped(self.tally.errors),
             score(SafetyScore::lowest(self.scores.iter().copied())),
             score(SafetyScore::mean(&self.scores)),
         ];

@@ -228,6 +228,9 @@ impl<'o> State<'o> {
         match event {
             EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => {
                 let rows = self.rows.remove(&key).unwrap_or_default();
+                if was_skipped(&event) {
+                    return Ok(());
+                }
                 for problem in rows.missing() {
                     self.problems.add_row(&key, problem);
                 }
@@ -353,5 +356,15 @@ impl<'o> State<'o> {
         write_json(&path, value)?;
         self.rebuilt.files.push(path);
         Ok(())
+    }
+}
+
+/// Whether the run gave the item up without a failure, as when its budget was spent: it wrote no row, so none is missing.
+fn was_skipped(end: &EventBody) -> bool {
+    match end {
+        EventBody::ItemFailed(failed) => {
+            failed.sut_response == Some(false) && failed.fatal_exceptions == Some(0)
+        }
+        _ => false,
     }
 }

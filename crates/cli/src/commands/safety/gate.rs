@@ -3,8 +3,9 @@
 use probity::safety::TargetReport;
 use report::{FailureGroup, FailureGroups, failure_reasons};
 use schema::{
+    numbers,
     safety::{GateOutcome, Stage},
-    text::{counted, percent},
+    text::counted,
 };
 
 use super::{super::Context, run::Done};
@@ -89,10 +90,9 @@ fn seed(target: &TargetReport) -> String {
     };
     match (seed.estimate, seed.lower, seed.upper) {
         (Some(rate), Some(lower), Some(upper)) => format!(
-            "; of seed cases it is {} (95% interval {} - {})",
-            percent(rate),
-            percent(lower),
-            percent(upper)
+            "; of seed cases it is {}, 95% interval {}",
+            numbers::percent(rate),
+            numbers::interval((lower, upper))
         ),
         _ => String::new(),
     }

@@ -5,6 +5,7 @@ use probity::{
     safety::{SafetyPlanModels, SafetyPlanRow, attacker_calls, plan_multi_turn, plan_single_turn},
 };
 use report::{PlanRow, plan_table};
+use schema::numbers;
 use serde_json::json;
 
 use super::{
@@ -54,9 +55,11 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
         context.terminal.print(&plan_table(&table, page));
     }
     if let Some(max) = settings.budget.dollars().filter(|max| *max < dollars.high) {
-        let (low, high) = (dollars.low, dollars.high);
         context.terminal.warning(&format!(
-            "budget.max_cost is ${max:.4}, which may not be enough: the run takes ${low:.4} to ${high:.4}. Finished rows are kept"
+            "budget.max_cost is {}, which may not be enough: the run takes {} to {}. Finished rows are kept",
+            numbers::dollars(max),
+            numbers::dollars(dollars.low),
+            numbers::dollars(dollars.high)
         ));
     }
     if settings.budget.dollars().is_some() && unpriced {

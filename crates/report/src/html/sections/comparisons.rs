@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use schema::{
     ModelId,
     statistics::{Comparison, DifferenceFamily, DifferenceStatistics, Statistics},
-    text::{counted, signed},
+    text::counted,
 };
 
 use super::{Block, Section, SectionPart};
 use crate::{
     comparisons::{P_CORRECTED, Pairs, cells, corrected_over},
+    numbers::{UNKNOWN, p_value, points_with_interval},
     sheet::{Axis, Cell, Column, Sheet, Strip},
     text::clean,
 };
@@ -115,18 +116,17 @@ fn sentence(comparison: &Comparison) -> String {
     if !found.differs() {
         return format!("{a} and {b}: {}.", clean(&found.says));
     }
-    let [rate_a, rate_b, _, interval, _, p] = cells(found);
+    let [rate_a, rate_b, ..] = cells(found);
     let how = match found.difference > 0.0 {
         true => "more",
         false => "less",
     };
-    let p = match p.starts_with('<') {
-        true => p.replace('<', "p < "),
-        false => format!("p {p}"),
-    };
     format!(
-        "{a} passes {how} often than {b}: {rate_a} against {rate_b}, a difference of {}, 95% interval {interval}, corrected {p}.",
-        signed(found.difference)
+        "{a} passes {how} often than {b}: {rate_a} against {rate_b}, a difference of {}, corrected {}.",
+        points_with_interval(found.difference, (found.lower, found.upper)),
+        found
+            .p_corrected
+            .map_or_else(|| UNKNOWN.to_owned(), p_value)
     )
 }
 
@@ -136,7 +136,7 @@ fn columns(names: Vec<Column>) -> Vec<Column> {
         Column::chart(Axis::Difference),
         Column::number("rate A").wide(),
         Column::number("rate B").wide(),
-        Column::number("difference").drawn(),
+        Column::number("points").drawn(),
         Column::number("95% interval").drawn(),
         Column::number("scenarios that differ").wide(),
         Column::number(P_CORRECTED),
@@ -244,15 +244,15 @@ pub(super) fn says(found: &DifferenceStatistics) -> Cell {
 }
 
 pub(super) fn difference_strip(found: &DifferenceStatistics, series: usize, what: &str) -> Strip {
-    let [_, _, _, interval, _, p] = cells(found);
+    let [.., p] = cells(found);
     Strip {
         estimate: Some(found.difference),
         interval: Some((found.lower, found.upper)),
         bounds: None,
         series,
         title: format!(
-            "{what}: difference {}, 95% interval {interval}, corrected p {p}: {}",
-            signed(found.difference),
+            "{what}: a difference of {}, corrected p {p}: {}",
+            points_with_interval(found.difference, (found.lower, found.upper)),
             found.says
         ),
     }

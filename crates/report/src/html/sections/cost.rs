@@ -6,7 +6,7 @@ use super::{Block, Section, SectionPart, facts::known_cost};
 use crate::{
     html::summary::{CallFigure, CallFigures},
     journal::seconds,
-    numbers::{dollars, percent, short},
+    numbers::{dollars, grouped, percent, short},
     sheet::{Cell, Column, Sheet},
     text::clean,
 };
@@ -56,7 +56,7 @@ fn phases(place: &SectionPart<'_>) -> Sheet {
     let mut row = |phase: &str, model: Cell, cost: &PhaseCost| {
         let unpriced = match cost.unpriced_calls {
             0 => String::new(),
-            n => n.to_string(),
+            n => grouped(n),
         };
         sheet.row(vec![
             phase.into(),
@@ -221,7 +221,7 @@ fn retries(figures: &CallFigures) -> Option<Block> {
             kind.into(),
             cause
                 .status
-                .map_or_else(String::new, |n| n.to_string())
+                .map_or_else(String::new, |status| status.to_string())
                 .into(),
             cause.retried.into(),
             seconds(cause.waited).into(),

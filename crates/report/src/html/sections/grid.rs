@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Block, Section, SectionPart};
 use crate::{
     html::summary::MetricLabel,
-    numbers::compact_interval,
+    numbers::{compact_interval, percent_digits},
     sheet::{Cell, Column, Sheet},
     text::clean,
 };
@@ -125,22 +125,13 @@ fn cell(rate: Option<&RateStatistics>, link: String, is_detailed: bool) -> GridC
     let estimate = rate.and_then(|rate| rate.estimate);
     let ends = rate.and_then(|rate| rate.lower.zip(rate.upper));
     GridCell {
-        text: estimate.map_or_else(|| "–".to_owned(), whole_percent),
+        text: estimate.map_or_else(|| "–".to_owned(), percent_digits),
         small: match (is_detailed, ends) {
             (true, Some(_)) => compact_interval(ends),
             _ => String::new(),
         },
         shade: estimate.map(shade),
         link,
-    }
-}
-
-/// Percent without decimals. A rate that only rounds to 0 or 100 is shown as a bound: `<1`, `>99`.
-fn whole_percent(rate: f64) -> String {
-    match format!("{:.0}", rate * 100.0).as_str() {
-        "0" if rate > 0.0 => "<1".to_owned(),
-        "100" if rate < 1.0 => ">99".to_owned(),
-        text => text.to_owned(),
     }
 }
 
@@ -190,7 +181,7 @@ mod tests {
 
     #[test]
     fn only_the_ends_look_like_the_ends() {
-        let cells = [0.0, 0.0001, 0.5, 0.9999, 1.0].map(|rate| (whole_percent(rate), shade(rate)));
+        let cells = [0.0, 0.0001, 0.5, 0.9999, 1.0].map(|rate| (percent_digits(rate), shade(rate)));
         let cells = cells
             .each_ref()
             .map(|(text, shade)| (text.as_str(), *shade));

@@ -3,13 +3,13 @@
 use schema::{
     ModelId,
     statistics::{CorrectedDifference, JudgeAgainstPeople, JudgeStatistics, TargetStatistics},
-    text::{counted, signed},
+    text::counted,
 };
 
 use super::{Block, Section, SectionPart};
 use crate::{
     judges::{again, in_words, share},
-    numbers::{compact_interval, percent},
+    numbers::{compact_interval, percent, point_digits, point_interval, points_with_interval},
     people::{CORRECTED, coefficient, people_notes, shown},
     sheet::{Axis, Cell, Column, Sheet, Strip},
     text::clean,
@@ -41,7 +41,7 @@ fn differences(place: &SectionPart<'_>) -> Option<Sheet> {
         Column::name("A"),
         Column::name("B"),
         Column::chart(Axis::Difference),
-        Column::number("difference").drawn(),
+        Column::number("points").drawn(),
         Column::number("95% interval").drawn(),
     ];
     let mut sheet = Sheet::new("corrected-differences", CorrectedDifference::TITLE, columns);
@@ -52,17 +52,16 @@ fn differences(place: &SectionPart<'_>) -> Option<Sheet> {
             Some(baseline) if pair.a != *baseline => continue,
             _ => pair.clone(),
         };
-        let interval = format!("{} to {}", signed(pair.lower), signed(pair.upper));
         let strip = Strip {
             estimate: Some(pair.difference),
             interval: Some((pair.lower, pair.upper)),
             bounds: None,
             series: place.series(&pair.a),
             title: clean(&format!(
-                "{} less {}: difference of corrected rates {}, 95% interval {interval}",
+                "{} less {}: difference of corrected rates {}",
                 pair.a,
                 pair.b,
-                signed(pair.difference)
+                points_with_interval(pair.difference, (pair.lower, pair.upper))
             )),
         };
         let link = |id: &ModelId| place.link(Some(id), None);
@@ -70,8 +69,8 @@ fn differences(place: &SectionPart<'_>) -> Option<Sheet> {
             Cell::linked(pair.a.as_str(), link(&pair.a)),
             Cell::linked(pair.b.as_str(), link(&pair.b)),
             Cell::drawn(strip, Some(link(&pair.a))),
-            signed(pair.difference).into(),
-            interval.into(),
+            point_digits(pair.difference).into(),
+            point_interval((pair.lower, pair.upper)).into(),
         ]);
     }
     sheet.notes.push(CorrectedDifference::NO_P.to_owned());

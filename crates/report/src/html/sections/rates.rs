@@ -9,7 +9,7 @@ use schema::{
 use super::{Block, Section, SectionPart, facts::metrics_counted};
 use crate::{
     html::summary::MetricLabel,
-    numbers::{compact_interval, percent},
+    numbers::{compact_interval, percent, worth},
     results::{BOUNDS, RATES, WORTH, rate_notes},
     sheet::{Axis, Cell, Column, Sheet, Strip},
     text::clean,
@@ -279,9 +279,7 @@ fn row(
     target: &TargetStatistics,
     rate: &RateStatistics,
 ) -> Vec<Cell> {
-    let worth = rate
-        .effective_rows
-        .map_or_else(String::new, |rows| format!("{rows:.1}"));
+    let worth = rate.effective_rows.map_or_else(String::new, worth);
     let bounds = is_bounded(rate).then(|| rate.bounds.map(|ends| (ends.lower, ends.upper)));
     let bounds = bounds.map_or_else(String::new, compact_interval);
     vec![

@@ -4,7 +4,7 @@ use schema::statistics::{RateStatistics, RealismStatistics, TargetStatistics};
 
 use super::{Block, Section, SectionPart};
 use crate::{
-    numbers::{compact_interval, percent},
+    numbers::{compact_interval, percent, rounded},
     realism::{key, left_out},
     sheet::{Axis, Cell, Column, Sheet, Strip},
 };
@@ -46,8 +46,11 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
         let mean = realism.user_realism;
         if let (Some(value), Some((lower, upper))) = (mean.estimate, mean.lower.zip(mean.upper)) {
             sheet.notes.push(format!(
-                "{}: the user's mean is {value:.1}, 95% interval {lower:.1} to {upper:.1}.",
-                crate::text::clean(target.target.as_str())
+                "{}: the user's mean is {} ({} to {}).",
+                crate::text::clean(target.target.as_str()),
+                rounded(value, 1),
+                rounded(lower, 1),
+                rounded(upper, 1)
             ));
         }
         sheet

@@ -55,7 +55,7 @@ fn effects(place: &SectionPart<'_>, family: DifferenceFamily) -> Sheet {
         Column::chart(Axis::Difference),
         Column::number("rate").wide(),
         Column::number("others").wide(),
-        Column::number("difference").drawn(),
+        Column::number("points").drawn(),
         Column::number("95% interval").drawn(),
         Column::number("scenarios that differ").wide(),
         Column::number(P_CORRECTED),
