@@ -92,7 +92,7 @@ fn by_metric(target: &TargetStatistics, width: usize) -> String {
             grouped(rate.rows),
             grouped(rate.scenarios),
             rate.effective_rows
-                .map_or_else(|| UNKNOWN.to_owned(), |rows| worth(rows)),
+                .map_or_else(|| UNKNOWN.to_owned(), worth),
             grouped(rate.missing.unscored()),
             compact_interval(rate.bounds.map(|bounds| (bounds.lower, bounds.upper))),
         ]);

@@ -193,9 +193,7 @@ pub fn dollars(dollars: f64) -> String {
     } else {
         let text = rounded(dollars, 2);
         let (whole, cents) = text.split_once('.').unwrap_or((&text, "00"));
-        let whole = whole
-            .parse()
-            .map_or_else(|_| whole.to_owned(), |whole| grouped(whole));
+        let whole = whole.parse().map_or_else(|_| whole.to_owned(), grouped);
         format!("${whole}.{cents}")
     }
 }
