@@ -79,7 +79,8 @@ async fn calls_one_after_another_share_a_connection() {
     assert_eq!(server.connections(), 1);
 }
 
-async fn many_calls() {
+/// Five times eight calls at once, over `connections` at most.
+async fn many_calls(connections: usize) {
     let server = Server::always(Act::say("x").later(Duration::from_millis(5))).await;
     let model = server.model();
     for _ in 0..5 {
@@ -87,18 +88,20 @@ async fn many_calls() {
             reply.unwrap();
         }
     }
-    assert_eq!(server.connections(), 8);
+    let used = server.connections();
+    assert!((8..=connections).contains(&used), "{used}");
     assert_eq!(server.count(), 40);
 }
 
 #[tokio::test]
 async fn calls_at_once_have_a_connection_each_which_others_use_after_them() {
-    many_calls().await;
+    many_calls(8).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn so_do_calls_on_several_threads() {
-    let calls: Vec<_> = (0..4).map(|_| tokio::spawn(many_calls())).collect();
+    // Another thread may give a connection back only after the next calls have looked for one.
+    let calls: Vec<_> = (0..4).map(|_| tokio::spawn(many_calls(20))).collect();
     for call in calls {
         call.await.unwrap();
     }
