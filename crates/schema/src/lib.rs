@@ -24,7 +24,8 @@
 //! - [`reply`]: strict parsing of a model's JSON reply, and retries with what was wrong.
 //! - [`prompt`]: prompt templates that a user can replace.
 //! - [`PromptVersions`]: the versions of the shipped prompts and rules that a benchmark is measured with.
-//! - [`nearest`]: the known word that a misspelled one probably means.
+//! - [`mod@nearest`]: the known word that a misspelled one probably means.
+//! - [`numbers`]: numbers as people read them.
 //! - [`safety`]: seed cases, settings, scores and files of safety evaluations, and the traits of their parts.
 //!
 //! ```
