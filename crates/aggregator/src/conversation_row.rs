@@ -1,9 +1,12 @@
 //! The parsed part of a conversation row.
 
-use std::fmt;
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use schema::{
-    Conversation, FinishReason, ModelId, Realism, Role, SimulatorCheck, SimulatorFault,
+    Conversation, FinishReason, ModelId, Realism, Role, SimulatorCheck, SimulatorFault, ToolCall,
     reasoning::has_unopened_tag, text::is_blank,
 };
 use serde::{
@@ -86,6 +89,37 @@ impl ConversationRow {
         let sample = self.sample.or(self.older_sample);
         ConversationKey::id_of(Some(&self.conv_id), &self.id, target, sample)
     }
+
+    /// The repetition of the scenario.
+    #[must_use]
+    pub fn sample(&self) -> u32 {
+        self.sample.or(self.older_sample).unwrap_or(0)
+    }
+
+    /// The keys of the target's replies; see [`reply_key`].
+    pub fn reply_keys(&self) -> impl Iterator<Item = u64> {
+        let messages = self.transcript.iter().flatten();
+        let replies = messages.filter(|message| message.role == Role::Assistant);
+        replies.map(MessageRow::reply_key)
+    }
+}
+
+/// A key of a reply by its text and its calls of tools. Ids of calls are left out, because the simulator may replace the model's id of a
+/// call. Keys are compared within one process only.
+#[must_use]
+pub fn reply_key(text: &str, calls: &[ToolCall]) -> u64 {
+    key_of(hash_of(text), calls.iter())
+}
+
+fn key_of<'a>(text: u64, calls: impl Iterator<Item = &'a ToolCall>) -> u64 {
+    let calls = calls.map(|call| (&*call.name, &*call.arguments));
+    hash_of((text, calls.collect::<Vec<_>>()))
+}
+
+fn hash_of(parts: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The part of a message that statistics need.
@@ -98,7 +132,7 @@ pub struct MessageRow {
     #[serde(default)]
     reasoning: Option<IgnoredAny>,
     #[serde(default)]
-    tool_calls: Option<Vec<IgnoredAny>>,
+    tool_calls: Option<Vec<CallRow>>,
     /// Why it ended, if not normally.
     #[serde(default)]
     pub finish_reason: Option<FinishReason>,
@@ -117,11 +151,28 @@ impl MessageRow {
         self.tool_calls.as_ref().is_some_and(|all| !all.is_empty())
     }
 
+    fn reply_key(&self) -> u64 {
+        let calls = self.tool_calls.iter().flatten();
+        let calls = calls.filter_map(|call| match call {
+            CallRow::Known(call) => Some(call),
+            CallRow::Other(_) => None,
+        });
+        key_of(self.text().hash, calls)
+    }
+
     /// Whether it has reasoning of its own.
     #[must_use]
     pub fn has_reasoning(&self) -> bool {
         self.reasoning.is_some()
     }
+}
+
+/// A call of a tool. Calls in a form of other programs count as calls, too.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum CallRow {
+    Known(ToolCall),
+    Other(IgnoredAny),
 }
 
 /// The facts about a text that are counted.
@@ -131,6 +182,7 @@ pub struct TextFacts {
     pub blank: bool,
     /// Whether it has a closing tag of reasoning without an opening one.
     pub unopened: bool,
+    hash: u64,
 }
 
 impl TextFacts {
@@ -140,6 +192,7 @@ impl TextFacts {
         Self {
             blank: is_blank(text),
             unopened: has_unopened_tag(text),
+            hash: hash_of(text),
         }
     }
 }
@@ -159,5 +212,48 @@ impl<'de> Deserialize<'de> for TextFacts {
             }
         }
         deserializer.deserialize_str(Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn keys(calls: &Value) -> Vec<u64> {
+        let reply = json!({"role": "assistant", "content": "Paid.", "tool_calls": calls});
+        let question = json!({"role": "user", "content": "Pay."});
+        let row = json!({"id": "s", "metric_id": "m01", "transcript": [question, reply]});
+        let row: ConversationRow = serde_json::from_str(&row.to_string()).unwrap();
+        let messages = row.transcript.as_ref().unwrap();
+        assert_eq!(
+            messages[1].has_calls(),
+            calls.as_array().is_some_and(|calls| !calls.is_empty())
+        );
+        row.reply_keys().collect()
+    }
+
+    #[test]
+    fn replies_are_known_by_their_text_and_calls() {
+        let call =
+            json!({"id": "1", "type": "function", "function": {"name": "pay", "arguments": "{}"}});
+        let same = json!({"id": "2", "function": {"name": "pay", "arguments": {}}});
+        let parsed: ToolCall = serde_json::from_value(call.clone()).unwrap();
+        assert_eq!(keys(&json!([call])), [reply_key("Paid.", &[parsed])]);
+        assert_eq!(keys(&json!([call])), keys(&json!([same])));
+        assert_eq!(keys(&Value::Null), [reply_key("Paid.", &[])]);
+        assert_ne!(keys(&json!([call])), keys(&json!([])));
+    }
+
+    #[test]
+    fn calls_in_a_form_of_other_programs_count() {
+        for call in [
+            json!({"name": "pay", "args": {}}),
+            json!("pay"),
+            json!(null),
+        ] {
+            assert_eq!(keys(&json!([call])).len(), 1, "{call}");
+        }
     }
 }

@@ -51,7 +51,7 @@ mod row;
 mod standards;
 pub mod statistics;
 
-pub use conversation_row::{ConversationKey, ConversationRow, MessageRow, TextFacts};
+pub use conversation_row::{ConversationKey, ConversationRow, MessageRow, TextFacts, reply_key};
 pub use error::AggregateError;
 pub use gate::{BaselineEvidence, GateDecision, GateEvidence, gate_answer};
 pub use grade::{grade, grade_note, grade_points, mean_reference};

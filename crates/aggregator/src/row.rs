@@ -52,6 +52,8 @@ pub struct StatedFields<'a> {
     pub passed: Option<Option<bool>>,
     /// `score`; `None` if the row lacks the key.
     pub score: Option<Option<f64>>,
+    /// Whether the verdict is of another program, by the mark that Probity sets.
+    pub imported: bool,
 }
 
 /// The part of one judge's verdict that rates need.
@@ -131,6 +133,7 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
                 present: Some(score.present),
                 passed: Some(outcome.passed()),
                 score: Some(score.score),
+                imported: score.extra.get("imported") == Some(&serde_json::Value::Bool(true)),
             },
         }
     }
@@ -172,6 +175,8 @@ struct LightRow<'a> {
     present: Option<Option<bool>>,
     #[serde(default, deserialize_with = "stated")]
     score: Option<Option<f64>>,
+    #[serde(default, deserialize_with = "is_true")]
+    imported: bool,
     #[serde(rename = "_verdict", default)]
     verdict: Option<Verdict>,
     #[serde(rename = "_judges", borrow, default)]
@@ -188,6 +193,11 @@ fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
+}
+
+/// Whether a value is `true`; other programs may use the key for something else.
+fn is_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    serde_json::Value::deserialize(deserializer).map(|value| value == serde_json::Value::Bool(true))
 }
 
 /// Parses the part of a row that rates and checks need.
@@ -225,6 +235,7 @@ pub(crate) fn score_row<'a>(
             present: light.present,
             passed: light.passed,
             score: light.score,
+            imported: light.imported,
         },
     })
 }

@@ -99,7 +99,7 @@ pub use proof::WrongNumber;
 pub use record::{RecordOf, write_record};
 pub use replies::ReplyTally;
 pub use rows::{
-    count_conversations, each_json_row, each_row, find_conversations, find_scores,
+    count_conversations, each_json_row, each_row, each_row_of, find_conversations, find_scores,
     read_conversations,
 };
 pub use safety_baseline::{
@@ -119,5 +119,5 @@ pub use statistics::{
     summarise_statistics, target_statistics, write_statistics, wrong_of_target, wrong_statistics,
 };
 pub use summaries::{TestCounts, custom_summary, grade_counts};
-pub use tree::{Contradiction, ScoreFaults, TargetFacts, Unscored};
+pub use tree::{Contradiction, ConversationIndex, ScoreFaults, TargetFacts, Unscored};
 pub use verdicts::{IMPORTED, Verdicts};

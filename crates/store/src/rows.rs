@@ -101,14 +101,14 @@ pub fn count_conversations(path: &Path, counts: impl Fn(&str) -> bool) -> Option
 }
 
 /// Converts conversation rows of all generations to the present form.
-struct Normalizer {
+pub(crate) struct Normalizer {
     target: TargetRef,
     benchmark: Benchmark,
     scenarios: HashMap<String, Arc<Scenario>>,
 }
 
 impl Normalizer {
-    fn new(target: TargetRef, benchmark: &Benchmark, scenarios: &[Scenario]) -> Self {
+    pub(crate) fn new(target: TargetRef, benchmark: &Benchmark, scenarios: &[Scenario]) -> Self {
         let scenarios = scenarios
             .iter()
             .map(|row| (row.id.clone(), Arc::new(row.clone())))
@@ -120,7 +120,7 @@ impl Normalizer {
         }
     }
 
-    fn row(&self, row: &JsonRow<'_>) -> Result<Conversation, JsonRowsError> {
+    pub(crate) fn row(&self, row: &JsonRow<'_>) -> Result<Conversation, JsonRowsError> {
         // If there are no scenarios to join, a row in the present form is parsed in one step.
         if self.scenarios.is_empty()
             && let Ok(mut conversation) = row.parse::<Conversation>()
@@ -200,7 +200,10 @@ pub fn each_json_row(
 }
 
 /// Like [`each_json_row`], for the content of the file at `path`.
-pub(crate) fn each_row_of(
+///
+/// # Errors
+/// As [`each_json_row`].
+pub fn each_row_of(
     path: &Path,
     file: impl Read,
     mut take: impl FnMut(&JsonRow<'_>) -> Result<ControlFlow<()>, JsonRowsError>,

@@ -20,7 +20,7 @@ use std::{ops::ControlFlow, path::Path, thread};
 use aggregator::statistics::corrected_differences;
 use interop::{ExportError, Exported, Exporter, Sample};
 use schema::{
-    Benchmark, Finding, ModelId, TargetRef,
+    Benchmark, Conversation, Finding, ModelId, TargetRef,
     statistics::{JudgeAgainstPeople, TargetStatistics},
 };
 
@@ -335,7 +335,13 @@ impl Work<'_> {
             let evaluate = format!("{} evaluate {}", self.layout.command(), bench.dir.name());
             problems.scores_cut(&why, &evaluate);
         }
-        let (first, is_bare) = first_row(&files.conversations(), &id, bench);
+        let known = facts
+            .as_ref()
+            .and_then(|facts| facts.conversations.as_ref());
+        let (first, is_bare) = match known {
+            Some(index) => first_target(index.first.as_ref(), &id),
+            None => read_first_target(&files.conversations(), &id, bench),
+        };
         // Conversations contain their scenarios, except in older trees.
         let scenarios = match is_bare {
             true => read_scenarios(&bench.dir.scenarios())?,
@@ -417,23 +423,26 @@ pub(crate) fn explained(error: &impl std::fmt::Display) -> String {
     text
 }
 
-/// The target as the first row names it, and whether that row has only the id of its scenario.
-fn first_row(path: &Path, id: &ModelId, bench: &Bench) -> (TargetRef, bool) {
-    let mut target = TargetRef {
+/// The target as the first conversation names it, and whether that conversation has only the id of its scenario.
+fn first_target(first: Option<&Conversation>, id: &ModelId) -> (TargetRef, bool) {
+    let target = TargetRef {
         id: id.clone(),
-        model: String::new(),
+        model: first.map_or_else(String::new, |first| first.target.model.clone()),
     };
+    let is_bare = first.is_none_or(|first| {
+        let scenario = &first.scenario;
+        scenario.played_persona().is_empty() && scenario.user_goal.is_empty()
+    });
+    (target, is_bare)
+}
+
+/// Like [`first_target`], of the file at `path`. Its problems are reported when it is read as a whole.
+fn read_first_target(path: &Path, id: &ModelId, bench: &Bench) -> (TargetRef, bool) {
+    let (target, _) = first_target(None, id);
     let mut first = None;
-    // Problems of the file are reported when it is read as a whole.
     let _ = read_conversations(path, &target, &bench.benchmark, &[], |row| {
         first = Some(row);
         ControlFlow::Break(())
     });
-    let Some(first) = first else {
-        return (target, true);
-    };
-    target.model = first.target.model;
-    let scenario = &first.scenario;
-    let is_bare = scenario.played_persona().is_empty() && scenario.user_goal.is_empty();
-    (target, is_bare)
+    first_target(first.as_ref(), id)
 }

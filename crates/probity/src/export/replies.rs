@@ -2,40 +2,25 @@
 //!
 //! A journal names its benchmark only by the folder's name, and runs in several folders of benchmarks may share their records.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    ops::ControlFlow,
-    path::Path,
-};
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use interop::Asked;
 use schema::{Benchmark, Conversation, ModelId, Scenario, TargetRef, Turn};
 
-use super::{disk_index::hash_key, exchange::Exchange, reported_item::reply_keys};
-use store::{BenchmarkDir, read_conversations, read_scenarios};
+use super::{exchange::Exchange, reported_item::reply_keys};
+use store::{BenchmarkDir, ConversationIndex, read_conversations, read_scenarios};
 
 /// The replies of a tree's conversations, by target.
-pub(super) struct Replies(BTreeMap<String, OfTarget>);
-
-#[derive(Default)]
-struct OfTarget {
-    /// For the key of each conversation, the key of its replies.
-    rows: HashMap<u64, u64>,
-    /// Whether the target gave any reply.
-    replied: bool,
-}
+pub(super) struct Replies(BTreeMap<String, Arc<ConversationIndex>>);
 
 impl Replies {
     /// Reads the conversations of `targets`, as far as they are readable: problems of a file are reported when it is exported.
     pub(super) fn read(dir: &BenchmarkDir, benchmark: &Benchmark, targets: &[ModelId]) -> Self {
         let read = |id: &ModelId| {
-            let mut replies = OfTarget::default();
-            if let Ok(files) = dir.target(id) {
-                replies.read(&files.conversations(), id, benchmark, || {
-                    read_scenarios(&dir.scenarios()).unwrap_or_default()
-                });
-            }
-            (id.to_string(), replies)
+            let facts = dir.facts(benchmark, id).ok();
+            let known = facts.and_then(|facts| facts.conversations.clone());
+            let index = known.unwrap_or_else(|| Arc::new(read_index(dir, benchmark, id)));
+            (id.to_string(), index)
         };
         Self(targets.iter().map(read).collect())
     }
@@ -47,7 +32,7 @@ impl Replies {
             ..Coverage::default()
         };
         for item in &reported.items {
-            coverage.add_item(self.0.get(target), item);
+            coverage.add_item(self.0.get(target).map(Arc::as_ref), item);
         }
         coverage
     }
@@ -84,9 +69,9 @@ impl ReportedReplies {
     pub(super) fn add_item(&mut self, prompt: &str, transcript: &[Turn], origins: ReplyOrigins) {
         let replies: Vec<u64> = reply_keys(transcript).collect();
         self.items.push(ReportedReply {
-            prompt: hash_key(prompt),
+            prompt: ConversationIndex::prompt_key(prompt),
             is_empty: replies.is_empty(),
-            replies: hash_key(replies),
+            replies: ConversationIndex::replies_key(&replies),
             origins,
         });
     }
@@ -150,58 +135,51 @@ impl Coverage {
         self.is_reported
     }
 
-    fn add_item(&mut self, of: Option<&OfTarget>, item: &ReportedReply) {
+    fn add_item(&mut self, of: Option<&ConversationIndex>, item: &ReportedReply) {
         self.items += 1;
         if let Some(of) = of {
-            self.rows = of.rows.len() as u64;
-            if of.has(item) {
+            self.rows = of.len() as u64;
+            if of.has(item.prompt, item.replies) {
                 self.same += 1;
                 self.origins.add(item.origins);
             }
-            self.is_reported |= of.holds(item);
+            self.is_reported |= holds(of, item);
         }
     }
 }
 
-impl OfTarget {
-    fn read(
-        &mut self,
-        path: &Path,
-        id: &ModelId,
-        benchmark: &Benchmark,
-        scenarios: impl Fn() -> Vec<Scenario>,
-    ) {
-        let target = TargetRef {
-            id: id.clone(),
-            model: String::new(),
-        };
-        let mut read = |scenarios: &[Scenario]| {
-            read_conversations(path, &target, benchmark, scenarios, |row| {
-                self.add(&row);
+/// Whether the tree holds the item's conversation with the same replies. An item without replies proves nothing if other
+/// conversations have some.
+fn holds(of: &ConversationIndex, item: &ReportedReply) -> bool {
+    of.has(item.prompt, item.replies) && item.is_empty != of.replied
+}
+
+/// Reads conversations whose facts are unknown: without scores, or with rows that only name their scenarios.
+fn read_index(dir: &BenchmarkDir, benchmark: &Benchmark, id: &ModelId) -> ConversationIndex {
+    let mut index = ConversationIndex::default();
+    let Ok(files) = dir.target(id) else {
+        return index;
+    };
+    let target = TargetRef {
+        id: id.clone(),
+        model: String::new(),
+    };
+    let mut read = |scenarios: &[Scenario]| {
+        read_conversations(
+            &files.conversations(),
+            &target,
+            benchmark,
+            scenarios,
+            |row| {
+                let prompt = Conversation::prompt_id(&row.scenario.id, row.sample);
+                index.add(&prompt, reply_keys(&row.transcript));
                 ControlFlow::Continue(())
-            })
-        };
-        // Rows of older trees need their scenarios. A row that is read twice counts once.
-        if read(&[]).is_err() {
-            let _ = read(&scenarios());
-        }
+            },
+        )
+    };
+    // Rows of older trees need their scenarios. A row that is read twice counts once.
+    if read(&[]).is_err() {
+        let _ = read(&read_scenarios(&dir.scenarios()).unwrap_or_default());
     }
-
-    fn add(&mut self, row: &Conversation) {
-        let prompt = Conversation::prompt_id(&row.scenario.id, row.sample);
-        let replies: Vec<u64> = reply_keys(&row.transcript).collect();
-        self.replied |= !replies.is_empty();
-        self.rows
-            .insert(hash_key(prompt.as_str()), hash_key(replies));
-    }
-
-    /// Whether the tree holds the item's conversation with the same replies. An item without replies proves nothing if other
-    /// conversations have some.
-    fn holds(&self, item: &ReportedReply) -> bool {
-        self.has(item) && item.is_empty != self.replied
-    }
-
-    fn has(&self, item: &ReportedReply) -> bool {
-        self.rows.get(&item.prompt) == Some(&item.replies)
-    }
+    index
 }

@@ -1,12 +1,13 @@
 //! The data that a journal reports about one item.
 
+use aggregator::reply_key;
 use interop::{Asked, Call};
 use jiff::Timestamp;
 use journal::ItemHistory;
-use schema::{EventBody, Role, ToolCall, Turn, event::TranslatedSutReply};
+use schema::{EventBody, Role, Turn, event::TranslatedSutReply};
 use serde::{Deserialize, Serialize};
 
-use super::{disk_index::hash_key, exchange::Exchange};
+use super::exchange::Exchange;
 
 /// The data that a journal reports about an item and that the tree does not have.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -138,10 +139,4 @@ pub(super) fn reply_keys(transcript: &[Turn]) -> impl Iterator<Item = u64> {
         .iter()
         .filter(|turn| turn.role == Role::Assistant);
     replies.map(|turn| reply_key(&turn.content, &turn.tool_calls))
-}
-
-/// A key of a reply. Ids of calls are left out, because the simulator may replace the model's id of a call.
-fn reply_key(text: &str, calls: &[ToolCall]) -> u64 {
-    let calls = calls.iter().map(|call| (&*call.name, &*call.arguments));
-    hash_key((text, calls.collect::<Vec<_>>()))
 }

@@ -9,7 +9,7 @@ use super::{
     disk_index::{DiskIndex, hash_key},
     explained,
 };
-use store::{RunError, each_json_row};
+use store::{RunError, each_row_of};
 
 /// The rows of a `scores.json`.
 pub(super) struct Scores {
@@ -40,9 +40,9 @@ impl Scores {
                 cut: None,
             });
         }
-        files::open(path).map_err(|error| RunError::read(path, error))?;
+        let file = files::open(path).map_err(|error| RunError::read(path, error))?;
         let mut fault = None;
-        let read = each_json_row(path, |row| {
+        let read = each_row_of(path, file, |row| {
             fault = match row.parse::<Score>() {
                 Ok(score)
                     if score.is_whole() && score.settled_type(metrics) == score.metric_type =>

@@ -108,8 +108,7 @@ impl Exclusions {
             if !record.wrote_scores(sut, sums) || self.holds(Some(sut), "evaluate") {
                 continue;
             }
-            let target = ModelId::new(sut).ok().and_then(|id| dir.target(&id).ok());
-            let imported = target.map_or(0, |target| count_imported(&target.scores()));
+            let imported = ModelId::new(sut).map_or(0, |id| dir.imported_verdicts(&id));
             if imported > 0 {
                 self.notes.push(format!(
                     "{}: {sut}: the run kept {} of another program; its scores are not compared with \
@@ -144,21 +143,6 @@ impl Exclusions {
             self.parts.extend(parts);
         }
     }
-}
-
-/// The number of rows of a `scores.json` with a verdict of another program.
-fn count_imported(path: &Path) -> u64 {
-    #[derive(Deserialize)]
-    struct Row {
-        #[serde(default)]
-        imported: bool,
-    }
-    let mut count = 0;
-    let read = each_row(path, |row: Row| {
-        count += u64::from(row.imported);
-        Ok(ControlFlow::Continue(()))
-    });
-    read.map_or(0, |()| count)
 }
 
 /// The parts of the tree that the run of `record` wrote.

@@ -44,7 +44,7 @@ impl FileVersion {
 pub(super) struct Versions {
     /// A hash of the benchmark's metrics and hazards.
     benchmark: u64,
-    scores: Option<FileVersion>,
+    pub(super) scores: Option<FileVersion>,
     /// `None`: the conversations were not read.
     conversations: Option<Option<FileVersion>>,
 }
@@ -87,6 +87,15 @@ impl TreeMemory {
                     || found.conversations == versions.conversations)
         };
         let (_, facts) = known.find(|(found, _)| is_it(found))?;
+        Some(Arc::clone(facts))
+    }
+
+    /// The facts of the present `scores.json`, whatever the benchmark was.
+    pub(super) fn facts_of_scores(&self, files: &TargetDir) -> Option<Arc<TargetFacts>> {
+        let now = FileVersion::now(&files.scores())?;
+        let known = lock(&self.facts);
+        let mut known = known.get(files.root())?.iter();
+        let (_, facts) = known.find(|(found, _)| found.scores == Some(now))?;
         Some(Arc::clone(facts))
     }
 

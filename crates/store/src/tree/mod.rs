@@ -6,7 +6,7 @@ mod digest;
 mod memory;
 mod score_check;
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fs::File, path::Path, sync::Arc};
 
 use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and, statistics::TargetRows};
 use schema::{
@@ -14,7 +14,10 @@ use schema::{
     VerdictTally, statistics::MissingReasons,
 };
 
-pub use self::score_check::{Contradiction, ScoreFaults};
+pub use self::{
+    conversations::ConversationIndex,
+    score_check::{Contradiction, ScoreFaults},
+};
 use self::{
     conversations::{ConversationFacts, read_facts},
     digest::DigestReader,
@@ -22,7 +25,9 @@ use self::{
     score_check::ScoreCheck,
 };
 pub(crate) use self::{digest::DigestWriter, memory::TreeMemory};
-use crate::{BenchmarkDir, ReplyTally, RunError, Spool, TargetDir, summaries::scores_error};
+use crate::{
+    BenchmarkDir, ReplyTally, RunError, Spool, TargetDir, read_benchmark, summaries::scores_error,
+};
 
 /// What the rows of a target say. Memory depends on the number of its scenarios, not of its rows.
 #[derive(Clone, Debug)]
@@ -33,10 +38,14 @@ pub struct TargetFacts {
     pub rows: TargetRows,
     /// What is missing in its replies; `None` if its conversations cannot be read, or were not read.
     pub replies: Option<ReplyTally>,
+    /// What identifies its conversations; `None` as for [`replies`](Self::replies).
+    pub conversations: Option<Arc<ConversationIndex>>,
     /// What is wrong with its score rows.
     pub faults: ScoreFaults,
     /// Its rows without a verdict.
     pub unscored: Unscored,
+    /// Its verdicts of another program.
+    pub imported: u64,
     /// Its verdicts on scales and among categories, by metric.
     pub verdicts: BTreeMap<String, VerdictTally>,
     /// SHA-256 of its `scores.json`.
@@ -116,6 +125,17 @@ impl BenchmarkDir {
         self.read_target(benchmark, target, false)
     }
 
+    /// The number of verdicts of another program in the scores of `target`; 0 if they cannot be read.
+    #[must_use]
+    pub fn imported_verdicts(&self, target: &ModelId) -> u64 {
+        let known = || self.memory().facts_of_scores(&self.target(target).ok()?);
+        let read = || {
+            let benchmark = read_benchmark(self).ok()?;
+            self.score_facts(&benchmark, target).ok()
+        };
+        known().or_else(read).map_or(0, |facts| facts.imported)
+    }
+
     /// The SHA-256 of the file of rows at `path`; `None` if it cannot be read. The file is not read if this was done before.
     #[must_use]
     pub fn digest(&self, path: &Path) -> Option<String> {
@@ -144,11 +164,16 @@ impl BenchmarkDir {
         if let Some(known) = self.memory().facts(&files, &versions) {
             return Ok(known);
         }
+        // Without scores there are no facts: the conversations are then not read.
+        let path = files.scores();
+        let scores = files::open(&path).map_err(|error| RunError::read(&path, error))?;
         let conversations = match with_conversations && files.conversations().exists() {
             true => Some(self.read_conversations(&files, benchmark, target)),
             false => None,
         };
-        let facts = Arc::new(self.read_scores(&files, benchmark, target, conversations)?);
+        let facts = Arc::new(self.read_scores(scores, benchmark, target, conversations)?);
+        self.memory()
+            .set_digest(&path, versions.scores, &facts.scores_sha256);
         self.memory().set_facts(&files, versions, &facts);
         Ok(facts)
     }
@@ -168,27 +193,26 @@ impl BenchmarkDir {
 
     fn read_scores(
         &self,
-        files: &TargetDir,
+        scores: File,
         benchmark: &Benchmark,
         target: &ModelId,
         conversations: Option<Result<ConversationFacts, RunError>>,
     ) -> Result<TargetFacts, RunError> {
-        let path = files.scores();
+        let path = self.target(target)?.scores();
         let (conversations, unreadable) = match conversations.transpose() {
             Ok(conversations) => (conversations, None),
             Err(error) => (None, Some(Arc::new(error))),
         };
-        let (ids, replies) = match conversations {
-            Some(facts) => (Some(facts.ids), facts.replies),
-            None => (None, None),
+        let (ids, replies, index) = match conversations {
+            Some(facts) => (Some(facts.ids), facts.replies, facts.index),
+            None => (None, None, None),
         };
-        let version = FileVersion::now(&path);
-        let file = files::open(&path).map_err(|error| RunError::read(&path, error))?;
-        let mut file = DigestReader::new(file);
+        let mut file = DigestReader::new(scores);
         let mut hazards = HazardScorer::new(&benchmark.scored_hazards());
         let mut rows = TargetRows::new(target.clone());
         let mut check = ScoreCheck::new(benchmark, target, ids.as_ref());
         let mut unscored = Unscored::default();
+        let mut imported = 0;
         let mut verdicts: BTreeMap<String, VerdictTally> = BTreeMap::new();
         let push = |row: &ScoreRow<'_>| {
             hazards.push_row(row);
@@ -197,6 +221,7 @@ impl BenchmarkDir {
             rows.push_row(row, incomplete);
             check.push(row);
             unscored.push(row);
+            imported += u64::from(row.stated.imported);
             if let Some(verdict) = &row.stated.verdict {
                 let of_metric = verdicts.entry(row.metric_id.to_string()).or_default();
                 of_metric.add(verdict);
@@ -214,7 +239,6 @@ impl BenchmarkDir {
             rows.set_replies(incomplete);
         }
         let scores_sha256 = file.finish();
-        self.memory().set_digest(&path, version, &scores_sha256);
         rows.set_scores_sha256(scores_sha256.clone());
         let faults = ScoreFaults {
             conversations: unreadable,
@@ -224,8 +248,10 @@ impl BenchmarkDir {
             summary,
             rows,
             replies,
+            conversations: index,
             faults,
             unscored,
+            imported,
             verdicts,
             scores_sha256,
             hazards,
