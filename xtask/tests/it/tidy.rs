@@ -137,12 +137,12 @@ const ALLOWED: [(&str, &str, &str); 16] = [
         "the shipped prompt, word for word",
     ),
     (
-        "xtask/tests/it/frozen/benchmark.yaml",
+        "crates/cli/tests/it/frozen/benchmark.yaml",
         "once more",
         "frozen: part of cache keys",
     ),
     (
-        "xtask/tests/it/frozen/agentic.yaml",
+        "crates/cli/tests/it/frozen/agentic.yaml",
         "or tells",
         "frozen: part of cache keys",
     ),
