@@ -17,7 +17,7 @@ use schema::{
 use store::{
     BenchmarkDir, Layout, RunError, baseline_differences, baseline_of,
     findings::{FindingSources, against_findings, benchmark_findings},
-    people_statistics,
+    list_ids, people_statistics,
     provenance::target_bases,
     read_benchmark, read_scenario_index, read_statistics, scored_targets, set_people,
 };
@@ -195,7 +195,7 @@ impl Tree {
             return Err(RunError::input(format!(
                 "{}: nothing to compare: scores of {} alone",
                 self.dir.root().display(),
-                listed(&targets)
+                list_ids(&targets)
             ))
             .with_help("run another target, or compare with another tree: `--against FOLDER`"));
         }
@@ -276,7 +276,7 @@ impl Tree {
             return Err(RunError::input(format!(
                 "{}: no target has scores in both trees; there are scores of {}",
                 other.root().display(),
-                listed(&theirs)
+                list_ids(&theirs)
             )));
         }
         let measured = measured(self, other, path, &ours);
@@ -388,16 +388,8 @@ fn check_scored(root: &Path, chosen: &[ModelId], scored: &[ModelId]) -> Result<(
         Some(id) => Err(RunError::input(format!(
             "{}: no scores of {id}; there are scores of {}",
             root.display(),
-            listed(scored)
+            list_ids(scored)
         ))),
         None => Ok(()),
-    }
-}
-
-pub(crate) fn listed(targets: &[ModelId]) -> String {
-    let names: Vec<&str> = targets.iter().map(ModelId::as_str).collect();
-    match names.is_empty() {
-        true => "no target".to_owned(),
-        false => names.join(", "),
     }
 }

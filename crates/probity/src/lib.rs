@@ -6,7 +6,7 @@
 //! on the files of finished runs; [`check_journal`] and [`rebuild`] on their journals.
 //!
 //! The underlying crates are re-exported by name ([`schema`], [`llm_client`], [`scenario_gen`], [`simulator`], [`evaluator`],
-//! [`aggregator`], [`journal`], [`interop`], [`store`], [`engine`]), and what most programs need is in the [`prelude`].
+//! [`aggregator`], [`journal`], [`interop`], [`store`], [`mod@gate`], [`labels`], [`transfer`], [`engine`]), and what most programs need is in the [`prelude`].
 //!
 //! ```
 //! use std::sync::Arc;
@@ -28,27 +28,18 @@
 //! ```
 //!
 //! # Limits
-//! - The limits of each part are documented with that part: [`engine`], [`store`], [`llm_client`] and the phases.
-//! - An import keeps the id of every sample and some numbers for every conversation in memory, not the conversations.
+//! - The limits of each part are documented with that part: [`engine`], [`store`], [`transfer`], [`llm_client`] and the phases.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-mod baseline;
 mod calibrate;
 mod compare;
 pub mod config;
 pub mod demo;
-mod export;
-mod gate;
-mod import;
-mod judge_check;
-mod label;
-mod label_import;
 mod metric_plans;
 pub mod prelude;
 mod report;
 pub mod safety;
-mod safety_results;
 mod standard;
 mod verdicts;
 
@@ -56,9 +47,12 @@ pub use self::report::{
     FormattedReport, ReportFormat, ReportGate, ReportPlace, ReportRequest, WrittenReport,
     empty_report, read_report, write_formatted, write_report,
 };
+pub use ::gate::{
+    self, BaselineOptions, GateOptions, WrittenBaseline, baseline, baseline_safety, check_gate,
+    check_safety_gate, gate, gate_safety,
+};
 pub use ::report::html::RowsKept;
 pub use async_trait::async_trait;
-pub use baseline::{BaselineOptions, WrittenBaseline, baseline, baseline_safety};
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use compare::{CompareOptions, Compared, compare};
 pub use engine::{
@@ -68,17 +62,11 @@ pub use engine::{
     PlanRow, PlanSettings, Progress, PromptChoice, Range, RunOptions, RunOutcome, RunReport,
     Session, SimulatorFactory, forecast, needed_scenarios, plan, plan_judging, progress,
 };
-pub use export::{ExportOptions, ExportReport, Journals, export, export_safety};
-pub use gate::{GateOptions, check_gate, check_safety_gate, gate, gate_safety};
-pub use import::{
-    ImportFormat, ImportOptions, ImportReport, ImportedTarget, LabelledConversations, LeftOut,
-    import, import_labelled, read_metrics,
+pub use labels::{
+    ImportedLabels, LabelImport, LabelOptions, LabelProgress, LabelRow, Labelling, check_judge,
+    import_labels, read_label_file,
 };
-pub use judge_check::{check_judge, read_label_file};
-pub use label::{LabelOptions, LabelProgress, LabelRow, Labelling};
-pub use label_import::{ImportedLabels, LabelImport, import_labels};
 pub use metric_plans::{PlanQuestions, plan_metrics};
-pub use safety_results::{SafetySource, read_safety_file, safety_baseline_file};
 pub use schema::Phase;
 pub use standard::{Models, PhaseSettings, standard_phases};
 pub use store::{
@@ -86,9 +74,15 @@ pub use store::{
     check::{check_ended_run, check_journal, journal_benchmark},
     imported_targets, provenance,
     rebuild::{Rebuilt, rebuild},
+    safety_results::{SafetySource, read_safety_file, safety_baseline_file},
+};
+pub use transfer::{
+    ExportOptions, ExportReport, ImportFormat, ImportOptions, ImportReport, ImportedTarget,
+    Journals, LabelledConversations, LeftOut, export, export_safety, import, import_labelled,
+    read_metrics,
 };
 pub use verdicts::target_verdicts;
 pub use {
-    aggregator, engine, evaluator, interop, journal, llm_client, scenario_gen, schema, serde_json,
-    simulator, store,
+    aggregator, engine, evaluator, interop, journal, labels, llm_client, scenario_gen, schema,
+    serde_json, simulator, store, transfer,
 };

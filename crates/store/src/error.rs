@@ -44,6 +44,19 @@ fn files_hint(error: &io::Error) -> String {
     }
 }
 
+/// The text of a read error, with advice if it is about half of a surrogate pair: other languages write and read such escapes, but UTF-8
+/// cannot represent them.
+#[must_use]
+pub fn explain_read_error(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    match text.contains("hex escape") {
+        true => format!(
+            "{text}. A \\u escape there is half of a surrogate pair; replace it with \\ufffd"
+        ),
+        false => text,
+    }
+}
+
 /// The kind of a [`RunError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

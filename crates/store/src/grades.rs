@@ -1,15 +1,14 @@
 //! `grades.json`, and the scores that it is computed from.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use aggregator::statistics::support_grades;
 use schema::{
-    Benchmark, BenchmarkRef, BenchmarkScore, Grades, ModelId, PromptVersions,
-    statistics::Statistics,
+    Benchmark, BenchmarkRef, BenchmarkScore, Grades, PromptVersions, statistics::Statistics,
 };
 
 use super::{LoadedStandards, write_json};
-use crate::{BenchmarkDir, RunError, TargetDir, provenance::Provenance};
+use crate::{BenchmarkDir, RunError, provenance::Provenance};
 
 /// The benchmark's description in grades and records.
 pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> BenchmarkRef {
@@ -68,63 +67,4 @@ pub fn read_grades(path: &Path) -> Result<Grades, RunError> {
         Grades::FORMAT
     ))
     .with_help("aggregate the scores again: that rewrites the file"))
-}
-
-/// The ids of the folders under `runs/` that hold scores, sorted.
-pub fn scored_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, RunError> {
-    targets_that(dir, |files| files.scores().exists())
-}
-
-/// The ids of the folders under `runs/` that hold conversations, sorted.
-pub fn simulated_targets(dir: &BenchmarkDir) -> Result<Vec<ModelId>, RunError> {
-    targets_that(dir, |files| files.conversations().exists())
-}
-
-/// The ids of the folders under `runs/` that `is_wanted` accepts, sorted. Entries whose names cannot be target ids are skipped, such as
-/// those that desktops leave behind.
-fn targets_that(
-    dir: &BenchmarkDir,
-    is_wanted: impl Fn(&TargetDir) -> bool,
-) -> Result<Vec<ModelId>, RunError> {
-    let runs = dir.runs();
-    let entries = match fs::read_dir(&runs) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(RunError::read(&runs, error)),
-    };
-    let mut ids = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(|error| RunError::read(&runs, error))?;
-        let name = entry.file_name().into_string().ok();
-        if let Some(id) = name.and_then(|name| ModelId::new(name).ok())
-            && let Ok(files) = dir.target(&id)
-            && is_wanted(&files)
-        {
-            ids.push(id);
-        }
-    }
-    ids.sort();
-    Ok(ids)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Layout;
-
-    #[test]
-    fn what_can_be_no_target_is_passed_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let dir = Layout::new(folder.path()).benchmark("b").unwrap();
-        for id in ["b", "a", " c", ".hidden", "nothing"] {
-            fs::create_dir_all(dir.runs().join(id)).unwrap();
-        }
-        for id in ["b", "a", " c", ".hidden"] {
-            fs::write(dir.runs().join(id).join("scores.json"), "[]").unwrap();
-        }
-        fs::write(dir.runs().join(".DS_Store"), "x").unwrap();
-        let found = scored_targets(&dir).unwrap();
-        let found: Vec<&str> = found.iter().map(ModelId::as_str).collect();
-        assert_eq!(found, ["a", "b"]);
-    }
 }

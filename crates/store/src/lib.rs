@@ -36,7 +36,6 @@ pub mod check;
 mod cost;
 mod error;
 pub mod findings;
-mod gate_rules;
 mod grades;
 mod hazards;
 mod import_record;
@@ -56,6 +55,7 @@ mod replies;
 mod rows;
 mod safety_baseline;
 mod safety_rates;
+pub mod safety_results;
 mod scenarios;
 mod snapshot;
 mod special;
@@ -63,6 +63,7 @@ mod spool;
 mod standards;
 mod statistics;
 mod summaries;
+mod targets;
 mod tools;
 mod tree;
 mod verdicts;
@@ -77,9 +78,8 @@ pub use baseline::{
 pub use benchmark::{broken_rules, check_metrics, read_benchmark};
 pub use broken_rule::BrokenRule;
 pub use cost::{CostEntry, CostFile, read_costs, write_cost};
-pub use error::{RunError, RunErrorKind};
-pub use gate_rules::{GateMistake, GateNames, GateSubject, gate_rules, read_gate_rules};
-pub use grades::{read_grades, scored_targets, simulated_targets, write_grades};
+pub use error::{RunError, RunErrorKind, explain_read_error};
+pub use grades::{read_grades, write_grades};
 pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
 pub use judge_statistics::{
@@ -119,5 +119,6 @@ pub use statistics::{
     summarise_statistics, target_statistics, write_statistics, wrong_of_target, wrong_statistics,
 };
 pub use summaries::{TestCounts, custom_summary, grade_counts};
+pub use targets::{choose_scored_targets, list_ids, scored_targets, simulated_targets};
 pub use tree::{Contradiction, ConversationIndex, ScoreFaults, TargetFacts, Unscored};
 pub use verdicts::{IMPORTED, Verdicts};

@@ -47,6 +47,39 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "probity-gate",
+        &[
+            "probity-schema",
+            "probity-files",
+            "probity-located",
+            "probity-aggregator",
+            "probity-store",
+        ],
+    ),
+    (
+        "probity-labels",
+        &[
+            "probity-schema",
+            "probity-files",
+            "probity-aggregator",
+            "probity-interop",
+            "probity-store",
+        ],
+    ),
+    (
+        "probity-transfer",
+        &[
+            "probity-schema",
+            "probity-files",
+            "probity-located",
+            "probity-llm-client",
+            "probity-aggregator",
+            "probity-journal",
+            "probity-interop",
+            "probity-store",
+        ],
+    ),
+    (
         "probity-validate",
         &[
             "probity-schema",
@@ -56,6 +89,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "probity-journal",
             "probity-interop",
             "probity-store",
+            "probity-gate",
         ],
     ),
     // No phase: what the engine runs comes from its caller.
@@ -84,6 +118,9 @@ const ARROWS: &[(&str, &[&str])] = &[
             "probity-interop",
             "probity-report",
             "probity-store",
+            "probity-gate",
+            "probity-labels",
+            "probity-transfer",
             "probity-engine",
         ],
     ),

@@ -11,14 +11,14 @@ use aggregator::statistics::{
     power::{GateChances, GateQuestion, gate_chances, scenarios_for_pass, scenarios_needed},
 };
 use engine::{PlanSettings, needed_scenarios};
+use gate::{GateNames, GateSubject, is_about, read_gate_rules};
 use schema::{
     Benchmark, MetricType,
     gate::{GateRules, GateScope},
     statistics::{GatePlan, MetricPlan, PlanAssumptions, Statistics},
 };
 use store::{
-    GateNames, GateSubject, Layout, RunError, read_benchmark, read_gate_rules, read_scenario_index,
-    read_scenarios, read_statistics,
+    Layout, RunError, read_benchmark, read_scenario_index, read_scenarios, read_statistics,
 };
 
 use self::{
@@ -26,7 +26,6 @@ use self::{
     memo::Memo,
     sizes::{Size, Sizes},
 };
-use crate::gate::is_about;
 
 /// No page compares more targets than these with each other.
 const MOST_COMPARED: u64 = 12;

@@ -1,113 +1,15 @@
-//! What journals report of the calls that made the rows.
+//! The calls that made the rows, as the report shows them.
 
-use std::collections::BTreeSet;
-
-use journal::{CallStats, CallTotals, RetryCount};
+use journal::{CallStats, RetryCount};
 use report::html::{CallFigure, CallFigures, RetryFigure};
-use schema::ModelId;
-use store::{Layout, RunError};
+use transfer::RunCalls;
 
-use crate::export::{
-    Journals,
-    find::{head, journals_in, names},
-};
-
-/// The most runs with all replies from the cache that are passed over for an older one.
-const PASSED_OVER: usize = 5;
-
-/// The figures of the newest runs that simulated or judged the targets of the benchmark `name`. A run that got every reply from the cache
-/// has no times and costs, so an older run of the same target is used instead, if there is one. `None` if there is no journal.
-///
-/// # Errors
-/// When the temporary folder cannot be used.
-pub(super) fn of_benchmark<'t>(
-    journals: &Journals,
-    layout: &Layout,
-    name: &str,
-    targets: impl Iterator<Item = &'t ModelId>,
-) -> Result<Option<CallFigures>, RunError> {
-    let mut open: BTreeSet<String> = targets.map(ModelId::to_string).collect();
-    let runs = layout.state().join("runs");
-    let mut found: Vec<FoundRun> = Vec::new();
-    let mut cached: Option<FoundRun> = None;
-    let mut passed_over = 0;
-    for run in names(&runs).into_iter().rev() {
-        if open.is_empty() || passed_over > PASSED_OVER {
-            break;
-        }
-        for journal in journals_in(&runs.join(&run)) {
-            let Some(head) = head(&journal).filter(|head| head.folder == name) else {
-                continue;
-            };
-            let is_of_rows = head.has("simulate") || head.has("evaluate");
-            if !is_of_rows || !head.suts.iter().any(|sut| open.contains(sut)) {
-                continue;
-            }
-            let found_run = FoundRun {
-                totals: journals.read(&journal)?.totals(),
-                run: run.clone(),
-            };
-            if found_run.totals.calls().iter().any(|call| call.fetched > 0) {
-                open.retain(|target| !head.suts.contains(target));
-                found.push(found_run);
-            } else {
-                passed_over += 1;
-                cached = cached.or(Some(found_run));
-            }
-        }
+pub(super) fn figures(found: RunCalls) -> CallFigures {
+    CallFigures {
+        calls: found.totals.calls().into_iter().map(call).collect(),
+        retries: found.totals.retries().into_iter().map(retry).collect(),
+        runs: found.runs,
     }
-    if found.is_empty() {
-        found.extend(cached);
-    }
-    found.reverse();
-    Ok(figures(found))
-}
-
-/// The combined figures of these runs; a run without journals is left out.
-///
-/// # Errors
-/// When the temporary folder cannot be used.
-pub(super) fn of_runs(
-    journals: &Journals,
-    layout: &Layout,
-    runs: &[String],
-) -> Result<Option<CallFigures>, RunError> {
-    let mut found = Vec::new();
-    for run in runs {
-        // An id from a file must be a name and not a path.
-        if run.is_empty() || run.starts_with('.') || run.contains(['/', '\\']) {
-            continue;
-        }
-        for journal in journals_in(&layout.run(run)) {
-            found.push(FoundRun {
-                totals: journals.read(&journal)?.totals(),
-                run: run.clone(),
-            });
-        }
-    }
-    Ok(figures(found))
-}
-
-/// A journal of a run, and its figures.
-struct FoundRun {
-    run: String,
-    totals: CallTotals,
-}
-
-/// Combines the figures: percentiles are of all calls.
-fn figures(found: Vec<FoundRun>) -> Option<CallFigures> {
-    let mut runs: Vec<String> = found.iter().map(|found| found.run.clone()).collect();
-    runs.dedup();
-    let totals = found.into_iter().map(|found| found.totals);
-    let totals = totals.reduce(|mut all, more| {
-        all.add(&more);
-        all
-    })?;
-    Some(CallFigures {
-        runs,
-        calls: totals.calls().into_iter().map(call).collect(),
-        retries: totals.retries().into_iter().map(retry).collect(),
-    })
 }
 
 fn call(call: CallStats) -> CallFigure {

@@ -8,9 +8,9 @@ use std::{
 use interop::{ExportError, Exported, Exporter, OutFile, Run, Sample};
 use report::{ReportFigure, html::ReportSummary, report_figures, report_latex, report_markdown};
 use store::{Layout, RunError};
+use transfer::{ExportOptions, export, export_safety};
 
 use super::{ReportRequest, not_stated, summary::summary};
-use crate::export::{ExportOptions, export, export_safety};
 
 /// A format other than HTML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

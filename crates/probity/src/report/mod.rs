@@ -14,8 +14,7 @@ use ::report::html::{HtmlReport, Report, ReportError, ReportOptions, RowsKept, R
 use interop::Exporter;
 use schema::{Finding, ModelId, TargetRef, gate::GateReport};
 use store::{Layout, RunError, imported_targets};
-
-use crate::export::{ExportOptions, ExportReport, Journals, export_safety_with, export_with};
+use transfer::{ExportOptions, ExportReport, Journals, export_safety_with, export_with};
 
 /// The content of a report.
 #[derive(Clone, Debug, Default)]

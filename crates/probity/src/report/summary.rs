@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, path::Path};
 
+use gate::{GateOptions, gate, gate_safety};
 use indexmap::IndexMap;
 use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
 use schema::{
@@ -9,18 +10,16 @@ use schema::{
     statistics::Statistics,
 };
 use store::{
-    BenchmarkDir, CostFile, Layout, RunError, current_statistics, provenance::target_bases,
-    read_benchmark, read_costs, read_grades, read_statistics, wrong_statistics,
-};
-
-use super::{ReportGate, ReportRequest, calls, not_stated};
-use crate::{
-    compare::listed,
-    export::safety_folder,
-    gate::{GateOptions, gate, gate_safety},
+    BenchmarkDir, CostFile, Layout, RunError, current_statistics, list_ids,
+    provenance::target_bases,
+    read_benchmark, read_costs, read_grades, read_statistics,
     safety_results::{OpenedResults, SafetySource, findings, read_safety_file, safety_basis},
-    verdicts::target_verdicts,
+    safety_uid, wrong_statistics,
 };
+use transfer::{benchmark_calls, calls_of_runs};
+
+use super::{ReportGate, ReportRequest, calls::figures, not_stated};
+use crate::verdicts::target_verdicts;
 
 /// The summary of `request`. A file that is missing or cannot be read is left out: the code that reads the rows reports what that
 /// means for them.
@@ -53,7 +52,7 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
         let mut seen = HashSet::new();
         runs.retain(|run| seen.insert(run.clone()));
         if !runs.is_empty() {
-            part.calls = calls::of_runs(&request.journals, layout, &runs)?;
+            part.calls = calls_of_runs(&request.journals, layout, &runs)?.map(figures);
         }
     }
     check_baseline(&summary)?;
@@ -110,7 +109,7 @@ fn check_baseline(summary: &ReportSummary) -> Result<(), RunError> {
         true => Ok(()),
         false => Err(RunError::input(format!(
             "no results of the baseline {baseline}; there are results of {}",
-            listed(&targets)
+            list_ids(&targets)
         ))),
     }
 }
@@ -168,7 +167,7 @@ fn benchmark(
     costs(&dir, request, &mut part);
     let with_costs: Vec<ModelId> = part.costs.keys().cloned().collect();
     part.basis = target_bases(&dir, &with_costs);
-    part.calls = calls::of_benchmark(&request.journals, layout, name, part.costs.keys())?;
+    part.calls = benchmark_calls(&request.journals, layout, name, part.costs.keys())?.map(figures);
     Ok((part, problem))
 }
 
@@ -261,7 +260,7 @@ fn safety(
     if !is_wanted(request, &target.id) {
         return Ok(());
     }
-    let folder = safety_folder(&file.results);
+    let folder = safety_uid(&file.results);
     let at = summary.parts.iter().position(|part| part.folder == folder);
     let at = at.unwrap_or_else(|| {
         summary.parts.push(PartSummary::new(folder, ""));

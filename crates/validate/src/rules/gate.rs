@@ -1,7 +1,7 @@
 //! `gate.yaml`.
 
+use gate::{GateNames, GateSubject, gate_rules};
 use located::{Node, pointer};
-use store::{GateNames, GateSubject, gate_rules};
 
 use super::BenchmarkFacts;
 use crate::checker::Found;

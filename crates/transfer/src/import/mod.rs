@@ -40,7 +40,8 @@ fn unusable(error: ImportError) -> RunError {
 /// Creates a benchmark from files of other programs. It appears when it is complete; the files are only read.
 ///
 /// ```
-/// use probity::{ImportOptions, Layout, import, imported_targets};
+/// use store::{Layout, imported_targets};
+/// use transfer::{ImportOptions, import};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let (log, metrics) = (folder.path().join("log.json"), folder.path().join("metrics.yaml"));
@@ -51,7 +52,7 @@ fn unusable(error: ImportError) -> RunError {
 /// let layout = Layout::new(folder.path().join("benchmarks"));
 /// let report = import(&layout, &ImportOptions {
 ///     paths: vec![log],
-///     metrics: probity::read_metrics(&metrics)?,
+///     metrics: transfer::read_metrics(&metrics)?,
 ///     ..ImportOptions::default()
 /// })?;
 /// assert_eq!((report.name.as_str(), report.conversations()), ("bank", 1));

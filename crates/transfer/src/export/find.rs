@@ -163,7 +163,7 @@ pub(super) fn journals(
 }
 
 /// All journals in `folder`, the records of one run.
-pub(crate) fn journals_in(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn journals_in(folder: &Path) -> Vec<PathBuf> {
     let files = names(folder).into_iter().filter(|file| is_journal(file));
     files.map(|file| folder.join(file)).collect()
 }
@@ -173,13 +173,13 @@ fn is_journal(file: &str) -> bool {
 }
 
 /// The beginning of a journal's run.
-pub(crate) struct Head {
+pub(super) struct Head {
     run_id: Option<String>,
     /// The run that this one continued.
     earlier: Option<String>,
-    pub(crate) folder: String,
+    pub(super) folder: String,
     phases: Vec<Cow<'static, str>>,
-    pub(crate) suts: Vec<String>,
+    pub(super) suts: Vec<String>,
 }
 
 impl Head {
@@ -194,13 +194,13 @@ impl Head {
     }
 
     /// Whether the run has the phase with this name.
-    pub(crate) fn has(&self, phase: &str) -> bool {
+    pub(super) fn has(&self, phase: &str) -> bool {
         self.phases.iter().any(|of| of == phase)
     }
 }
 
 /// The beginning of the run of the journal at `path`; `None` if the journal does not have it.
-pub(crate) fn head(path: &Path) -> Option<Head> {
+pub(super) fn head(path: &Path) -> Option<Head> {
     let mut reader = JournalReader::open(path).ok()?;
     let mut earlier = None;
     while let Some(line) = reader.next_line() {
@@ -214,7 +214,7 @@ pub(crate) fn head(path: &Path) -> Option<Head> {
 }
 
 /// The names in a folder, sorted; empty if it cannot be read.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
+pub(super) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())

@@ -21,10 +21,10 @@ use super::{
     rows::Rows,
     statistics::statistics,
 };
-use crate::safety_results::run_records;
 use store::{
     Layout, Manifest, RunError,
     findings::{SafetyMeasurement, safety_findings},
+    safety_results::run_records,
     safety_uid,
 };
 
@@ -124,7 +124,7 @@ impl RunSource<'_> {
             fingerprints: given.map(fingerprints).unwrap_or_default(),
             ..Run::new(
                 self.benchmark(rows),
-                safety_folder(self.results),
+                safety_uid(self.results),
                 self.target().clone(),
                 time,
             )
@@ -233,14 +233,6 @@ impl RunSource<'_> {
             id,
             model: model.unwrap_or_default(),
         })
-    }
-}
-
-/// The name of the folder, which replaces the benchmark's name.
-pub(crate) fn safety_folder(results: &SafetyResults) -> &'static str {
-    match results {
-        SafetyResults::SingleTurn(_) => "safety-single-turn",
-        SafetyResults::MultiTurn(_) => "safety-multi-turn",
     }
 }
 

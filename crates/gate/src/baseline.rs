@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use schema::{Baseline, BaselineTarget, ModelId, gate::SafetyScope, text::counted};
 use store::{
-    BenchmarkDir, Layout, RunError, add_safety_target, baseline_of, baseline_target,
-    provenance::Provenance, read_benchmark, safety_baseline, scored_targets, write_baseline,
-};
-
-use crate::{
-    compare::listed,
+    Layout, RunError, add_safety_target, baseline_of, baseline_target, choose_scored_targets,
+    list_ids,
+    provenance::Provenance,
+    read_benchmark, safety_baseline,
     safety_results::{SafetySource, choose, open, safety_baseline_file},
+    write_baseline,
 };
 
 /// The options of a baseline.
@@ -44,7 +43,7 @@ pub fn baseline(
 ) -> Result<WrittenBaseline, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
-    let targets = gated_targets(&dir, &options.targets)?;
+    let targets = choose_scored_targets(&dir, &options.targets)?;
     let provenance = Provenance::read_all(layout, &dir, &targets);
     let mut baseline = baseline_of(&dir, &benchmark);
     let mut notes = Vec::new();
@@ -69,7 +68,7 @@ pub fn baseline(
         return Err(RunError::input(format!(
             "{}: no row of {} has a verdict",
             dir.root().display(),
-            listed(&targets)
+            list_ids(&targets)
         )));
     }
     let path = options.out.clone().unwrap_or_else(|| dir.baseline());
@@ -111,7 +110,7 @@ pub fn baseline_safety(
         let targets: Vec<ModelId> = baseline.targets.into_keys().collect();
         return Err(RunError::input(format!(
             "no case of {} has a verdict",
-            listed(&targets)
+            list_ids(&targets)
         )));
     }
     let path = options.out.clone();
@@ -122,31 +121,4 @@ pub fn baseline_safety(
         baseline,
         notes,
     })
-}
-
-/// The requested targets, or all that have scores. A target without scores is an error, and so is a tree without any.
-pub(crate) fn gated_targets(
-    dir: &BenchmarkDir,
-    chosen: &[ModelId],
-) -> Result<Vec<ModelId>, RunError> {
-    let scored = scored_targets(dir)?;
-    if scored.is_empty() {
-        return Err(
-            RunError::input(format!("{}: no scores", dir.root().display())).with_help(format!(
-                "`{} run {}` writes them",
-                dir.command(),
-                dir.name()
-            )),
-        );
-    }
-    let unknown = chosen.iter().find(|id| !scored.contains(id));
-    match unknown {
-        Some(id) => Err(RunError::input(format!(
-            "{}: no scores of {id}; there are scores of {}",
-            dir.root().display(),
-            listed(&scored)
-        ))),
-        None if chosen.is_empty() => Ok(scored),
-        None => Ok(chosen.to_vec()),
-    }
 }

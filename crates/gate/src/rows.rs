@@ -21,19 +21,19 @@ use schema::{
 };
 use store::{RunError, read_baseline};
 
-use super::GateOptions;
+use crate::GateOptions;
 
 /// The group of rows of safety results that were not run: which cases they are is unknown, so they are not compared.
-pub(super) const NOT_RUN: &str = "";
+pub(crate) const NOT_RUN: &str = "";
 
 /// Rows, and the same rows in the baseline.
-pub(super) struct ComparedRows {
+pub(crate) struct ComparedRows {
     rows: TargetRows,
     before: Option<TargetRows>,
 }
 
 /// The rows that a rule applies to.
-pub(super) enum Selection<'a> {
+pub(crate) enum Selection<'a> {
     /// All of them.
     All,
     /// The rows of a metric, or of a group of safety results.
@@ -43,27 +43,27 @@ pub(super) enum Selection<'a> {
 }
 
 /// A rule for one selection of rows.
-pub(super) struct Check<'a> {
+pub(crate) struct Check<'a> {
     /// Its number, from 1.
-    pub(super) number: usize,
-    pub(super) rule: &'a GateRule,
+    pub(crate) number: usize,
+    pub(crate) rule: &'a GateRule,
     /// The rows, in words.
-    pub(super) scope: String,
-    pub(super) selection: Selection<'a>,
+    pub(crate) scope: String,
+    pub(crate) selection: Selection<'a>,
     /// Their rate.
-    pub(super) rate: RateStatistics,
+    pub(crate) rate: RateStatistics,
     /// The number of rows that were not run.
-    pub(super) not_run: u64,
-    pub(super) cost: Option<PhaseCost>,
+    pub(crate) not_run: u64,
+    pub(crate) cost: Option<PhaseCost>,
 }
 
 impl ComparedRows {
-    pub(super) fn new(rows: TargetRows, before: Option<TargetRows>) -> Self {
+    pub(crate) fn new(rows: TargetRows, before: Option<TargetRows>) -> Self {
         Self { rows, before }
     }
 
     /// A rule for the rows, before the differences of all its targets and metrics are corrected.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         check: Check<'_>,
         index: &ScenarioIndex,
@@ -91,7 +91,7 @@ impl ComparedRows {
 }
 
 /// A rule for one selection of rows, without its answer.
-pub(super) struct OpenResult {
+pub(crate) struct OpenResult {
     target: ModelId,
     rule: usize,
     name: Option<String>,
@@ -143,7 +143,7 @@ impl OpenResult {
 }
 
 /// The answers, in the order of `open`. The differences of each rule, over its targets and metrics, are corrected together.
-pub(super) fn answers(rules: &GateRules, open: Vec<OpenResult>) -> Vec<GateResult> {
+pub(crate) fn answers(rules: &GateRules, open: Vec<OpenResult>) -> Vec<GateResult> {
     let mut families: BTreeMap<usize, Vec<&GateDifference>> = BTreeMap::new();
     for result in &open {
         let family = families.entry(result.rule).or_default();
@@ -167,7 +167,7 @@ pub(super) fn answers(rules: &GateRules, open: Vec<OpenResult>) -> Vec<GateResul
 }
 
 impl Selection<'_> {
-    pub(super) fn has(&self, metric: &str) -> bool {
+    pub(crate) fn has(&self, metric: &str) -> bool {
         match self {
             Self::All => true,
             Self::One(id) => *id == metric,
@@ -176,19 +176,21 @@ impl Selection<'_> {
     }
 }
 
-pub(crate) fn is_about(rule: &GateRule, target: &ModelId) -> bool {
+/// Whether a rule applies to a target.
+#[must_use]
+pub fn is_about(rule: &GateRule, target: &ModelId) -> bool {
     rule.targets.is_empty() || rule.targets.contains(target)
 }
 
 /// Whether a rule compares the rows of a target with the baseline.
-pub(super) fn compares(rules: &GateRules, target: &ModelId) -> bool {
+pub(crate) fn compares(rules: &GateRules, target: &ModelId) -> bool {
     let mut rules = rules.rules.iter();
     rules.any(|rule| rule.require.quantity == GateQuantity::Difference && is_about(rule, target))
 }
 
 /// Reads the baseline: the file in the options, otherwise the one in the rules, otherwise
 /// `default`.
-pub(super) fn open_baseline(
+pub(crate) fn open_baseline(
     rules: &GateRules,
     options: &GateOptions,
     default: PathBuf,
@@ -210,7 +212,7 @@ pub(super) fn open_baseline(
 }
 
 /// Refuses a baseline if there are differences.
-pub(super) fn refuse(
+pub(crate) fn refuse(
     path: &Path,
     what: &str,
     differ: &[String],
@@ -224,12 +226,12 @@ pub(super) fn refuse(
 }
 
 /// The error for a baseline of another benchmark.
-pub(super) const OTHER_BENCHMARK: &str = "not a baseline of this benchmark";
+pub(crate) const OTHER_BENCHMARK: &str = "not a baseline of this benchmark";
 /// The error for a baseline that was measured differently.
-pub(super) const UNLIKE: &str = "not measured alike";
+pub(crate) const UNLIKE: &str = "not measured alike";
 
 /// The error if no rule applies to any target.
-pub(super) fn no_rule(options: &GateOptions, targets: &[ModelId]) -> RunError {
+pub(crate) fn no_rule(options: &GateOptions, targets: &[ModelId]) -> RunError {
     let ids: Vec<&str> = targets.iter().map(ModelId::as_str).collect();
     RunError::in_file(
         &options.rules,

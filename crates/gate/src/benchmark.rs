@@ -1,7 +1,4 @@
-//! The gate of a benchmark or of safety results: checks rules against the rows.
-
-mod rows;
-mod safety;
+//! The gate of a benchmark.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +9,22 @@ use schema::{
     statistics::{RateStatistics, TargetStatistics},
 };
 use store::{
-    BenchmarkDir, GateNames, GateSubject, Layout, RunError, baseline_differences, baseline_of,
-    baseline_rows,
+    BenchmarkDir, Layout, RunError, baseline_differences, baseline_of, baseline_rows,
+    choose_scored_targets,
     findings::{FindingSources, benchmark_findings},
     imported_targets, people_statistics,
     provenance::{Provenance, target_bases},
-    read_benchmark, read_costs, read_gate_rules, read_scenario_index, read_scenarios,
-    scored_targets, set_people, unlike_measurement,
+    read_benchmark, read_costs, read_scenario_index, read_scenarios, scored_targets, set_people,
+    unlike_measurement,
 };
 
-pub(crate) use self::rows::is_about;
-use self::rows::{
-    Check, ComparedRows, OTHER_BENCHMARK, OpenResult, Selection, UNLIKE, answers, compares,
-    no_rule, open_baseline, refuse,
+use crate::{
+    GateNames, GateSubject, read_gate_rules,
+    rows::{
+        Check, ComparedRows, OTHER_BENCHMARK, OpenResult, Selection, UNLIKE, answers, compares,
+        is_about, no_rule, open_baseline, refuse,
+    },
 };
-pub use self::safety::{check_safety_gate, gate_safety};
-use crate::baseline::gated_targets;
 
 /// The options of a gate: its rules and targets.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +47,7 @@ pub struct GateOptions {
 pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateReport, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
-    let targets = gated_targets(&dir, &options.targets)?;
+    let targets = choose_scored_targets(&dir, &options.targets)?;
     let scored = scored_targets(&dir)?;
     let names = GateNames {
         subject: GateSubject::Benchmark(Some(&benchmark)),

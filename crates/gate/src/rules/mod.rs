@@ -1,4 +1,4 @@
-//! `gate.yaml`.
+//! Reads `gate.yaml`.
 
 mod scope;
 
@@ -15,7 +15,7 @@ use schema::{
 };
 
 use self::scope::{ScopeKeys, wrong_direction};
-use crate::RunError;
+use store::RunError;
 
 const FILE_KEYS: [&str; 4] = ["format", "baseline", "max_missing", "rules"];
 const RULE_KEYS: [&str; 7] = [

@@ -2,15 +2,15 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::{
+    Layout, Manifest, RunError, explain_read_error,
+    findings::{SafetyMeasurement, safety_findings},
+    list_ids, safety_rates, safety_uid,
+};
 use schema::{
     Finding, ModelId, SettingsRecord, TargetBasis,
     gate::SafetyScope,
     safety::results::{Details, RunParameters, SafetyFile, SafetyResults},
-};
-use store::{
-    Layout, Manifest, RunError,
-    findings::{SafetyMeasurement, safety_findings},
-    safety_rates, safety_uid,
 };
 
 /// Results of one target, and their file.
@@ -23,7 +23,7 @@ pub struct SafetySource<'a> {
 }
 
 /// The default file for the baseline of safety results: `safety-single-turn-baseline.json` or `safety-multi-turn-baseline.json`, in
-/// the current folder. `uid` comes from [`store::safety_uid`].
+/// the current folder. `uid` comes from [`safety_uid`].
 #[must_use]
 pub fn safety_baseline_file(uid: &str) -> PathBuf {
     PathBuf::from(format!("{uid}-baseline.json"))
@@ -36,18 +36,20 @@ pub fn safety_baseline_file(uid: &str) -> PathBuf {
 pub fn read_safety_file(path: &Path) -> Result<SafetyFile, RunError> {
     let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
     let read = SafetyFile::read(&path.display().to_string(), &text);
-    read.map_err(|error| RunError::input(crate::export::explained(&error)))
+    read.map_err(|error| RunError::input(explain_read_error(&error)))
 }
 
 /// What the results of a safety run rest on, by its records; `None` if nothing is known.
-pub(crate) fn safety_basis(layout: &Layout, run: &RunParameters) -> Option<TargetBasis> {
+#[must_use]
+pub fn safety_basis(layout: &Layout, run: &RunParameters) -> Option<TargetBasis> {
     let manifest = Manifest::read(&run_records(layout, run)?)?;
     let basis = manifest.result(run.target.id.as_str(), "basis");
     serde_json::from_value(basis.clone()).ok()
 }
 
 /// What limits the conclusions from results that are read side by side.
-pub(crate) fn findings(layout: &Layout, uid: &str, opened: &[OpenedResults<'_>]) -> Vec<Finding> {
+#[must_use]
+pub fn findings(layout: &Layout, uid: &str, opened: &[OpenedResults<'_>]) -> Vec<Finding> {
     let records = |one: &OpenedResults<'_>| (one.config(layout), one.basis(layout));
     let records: Vec<_> = opened.iter().map(records).collect();
     let files = opened.iter().zip(&records);
@@ -61,24 +63,31 @@ pub(crate) fn findings(layout: &Layout, uid: &str, opened: &[OpenedResults<'_>])
 }
 
 /// Results with all the data for rates by case.
-pub(crate) struct OpenedResults<'a> {
-    pub(crate) details: &'a Details,
-    pub(crate) run: &'a RunParameters,
+#[derive(Clone, Copy, Debug)]
+pub struct OpenedResults<'a> {
+    /// Rows, errors and rates.
+    pub details: &'a Details,
+    /// The settings of the run.
+    pub run: &'a RunParameters,
 }
 
 impl OpenedResults<'_> {
-    pub(crate) fn target(&self) -> &ModelId {
+    /// The target.
+    #[must_use]
+    pub fn target(&self) -> &ModelId {
         &self.run.target.id
     }
 
     /// The configuration of the run, as far as its records have it.
-    pub(crate) fn config(&self, layout: &Layout) -> SettingsRecord {
+    #[must_use]
+    pub fn config(&self, layout: &Layout) -> SettingsRecord {
         let manifest = self.manifest(layout).unwrap_or_default();
         manifest.config
     }
 
     /// What the results rest on, by the records of the run; `None` if nothing is known.
-    pub(crate) fn basis(&self, layout: &Layout) -> Option<TargetBasis> {
+    #[must_use]
+    pub fn basis(&self, layout: &Layout) -> Option<TargetBasis> {
         safety_basis(layout, self.run)
     }
 
@@ -88,7 +97,8 @@ impl OpenedResults<'_> {
 
     /// Cases that were not run because the budget was spent or the run was stopped. Cases left out because of `max_cases` do not count
     /// as missing.
-    pub(crate) fn not_run(&self, scope: SafetyScope) -> u64 {
+    #[must_use]
+    pub fn not_run(&self, scope: SafetyScope) -> u64 {
         let details = self.details;
         let rows = details.conversations.iter().map(|row| row.layer);
         let mut rows = rows.chain(details.errors.iter().map(|row| row.layer));
@@ -113,7 +123,7 @@ impl OpenedResults<'_> {
 ///
 /// # Errors
 /// When results have no rates, two have the same target, or two are of different kinds.
-pub(crate) fn open<'a>(
+pub fn open<'a>(
     sources: &[SafetySource<'a>],
 ) -> Result<(&'static str, Vec<OpenedResults<'a>>), RunError> {
     let mut opened: Vec<(&SafetySource<'_>, OpenedResults<'_>)> = Vec::new();
@@ -139,7 +149,8 @@ pub(crate) fn open<'a>(
 }
 
 /// The targets of results.
-pub(crate) fn targets(opened: &[OpenedResults<'_>]) -> Vec<ModelId> {
+#[must_use]
+pub fn targets(opened: &[OpenedResults<'_>]) -> Vec<ModelId> {
     opened.iter().map(|one| one.target().clone()).collect()
 }
 
@@ -147,7 +158,7 @@ pub(crate) fn targets(opened: &[OpenedResults<'_>]) -> Vec<ModelId> {
 ///
 /// # Errors
 /// When a chosen target has no results.
-pub(crate) fn choose<'a>(
+pub fn choose<'a>(
     mut opened: Vec<OpenedResults<'a>>,
     chosen: &[ModelId],
 ) -> Result<Vec<OpenedResults<'a>>, RunError> {
@@ -155,7 +166,7 @@ pub(crate) fn choose<'a>(
     if let Some(unknown) = chosen.iter().find(|id| !there.contains(id)) {
         return Err(RunError::input(format!(
             "no results of {unknown}; there are results of {}",
-            crate::compare::listed(&there)
+            list_ids(&there)
         )));
     }
     opened.retain(|one| chosen.is_empty() || chosen.contains(one.target()));
@@ -203,7 +214,8 @@ fn check_beside(source: &SafetySource<'_>, other: &SafetySource<'_>) -> Result<(
 }
 
 /// The folder of the run's records, if its id is a plain name.
-pub(crate) fn run_records(layout: &Layout, run: &RunParameters) -> Option<PathBuf> {
+#[must_use]
+pub fn run_records(layout: &Layout, run: &RunParameters) -> Option<PathBuf> {
     let id = &run.run_id;
     let mut parts = Path::new(id).components();
     let is_name = matches!(

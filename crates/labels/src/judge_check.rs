@@ -69,7 +69,7 @@ fn unusable(error: LabelFileError) -> RunError {
 /// };
 /// let text = "human,judge\nyes,yes\nyes,yes\nno,yes\nno,no\n";
 /// let rows = read_labels("labels.csv", text, &columns, &LabelWords::default())?;
-/// let people = probity::check_judge(&rows).ok_or("there are labels")?;
+/// let people = labels::check_judge(&rows).ok_or("there are labels")?;
 /// assert_eq!((people.scopes[0].agreement, people.scopes[0].kappa), (Some(0.75), Some(0.5)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -12,19 +12,19 @@ use schema::{
     statistics::{RateStatistics, Rates},
 };
 use store::{
-    GateNames, GateSubject, Layout, RunError, add_safety_target, read_gate_rules, safety_baseline,
-    safety_baseline_rows, safety_differences, safety_rows, unlike_measurement,
+    Layout, RunError, add_safety_target, safety_baseline, safety_baseline_rows, safety_differences,
+    safety_results::{
+        OpenedResults, SafetySource, choose, findings, open, safety_baseline_file, targets,
+    },
+    safety_rows, unlike_measurement,
 };
 
-use super::{
-    GateOptions,
+use crate::{
+    GateNames, GateOptions, GateSubject, read_gate_rules,
     rows::{
         Check, ComparedRows, NOT_RUN, OTHER_BENCHMARK, OpenResult, Selection, UNLIKE, answers,
         compares, is_about, no_rule, open_baseline, refuse,
     },
-};
-use crate::safety_results::{
-    OpenedResults, SafetySource, choose, findings, open, safety_baseline_file, targets,
 };
 
 /// Checks the rules against results of safety evaluations, of one kind and one target each. Rates are counted from the conversations

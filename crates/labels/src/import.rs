@@ -8,11 +8,10 @@ use interop::labels::{LabelLine, LabelWords, read_label_lines};
 use schema::{HumanLabel, ModelId};
 use store::{
     BenchmarkDir, LabelChanges, LabelFault, Layout, RefreshedPeople, RunError, ScoredRows,
-    put_labels, read_benchmark, refresh_people,
+    choose_scored_targets, put_labels, read_benchmark, refresh_people,
 };
 
 use self::mistakes::Mistakes;
-use crate::baseline::gated_targets;
 
 /// The result of an import.
 #[derive(Clone, Debug)]
@@ -50,7 +49,7 @@ pub fn import_labels(
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let chosen: Vec<ModelId> = target.into_iter().cloned().collect();
-    let trees = trees(&dir, &gated_targets(&dir, &chosen)?)?;
+    let trees = trees(&dir, &choose_scored_targets(&dir, &chosen)?)?;
     let shown = file.display().to_string();
     let lines = read_label_lines(&shown, &text, words)
         .map_err(|errors| Mistakes::of_file(&shown, &errors).into_error())?;

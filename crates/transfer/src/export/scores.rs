@@ -5,11 +5,8 @@ use std::{ops::ControlFlow, path::Path};
 use schema::{Conversation, Extra, Metric, ModelId, Score};
 use serde_json::Value;
 
-use super::{
-    disk_index::{DiskIndex, hash_key},
-    explained,
-};
-use store::{RunError, each_row_of};
+use super::disk_index::{DiskIndex, hash_key};
+use store::{RunError, each_row_of, explain_read_error};
 
 /// The rows of a `scores.json`.
 pub(super) struct Scores {
@@ -77,7 +74,7 @@ impl Scores {
 
     /// Why part of the file could not be read, if so.
     pub(super) fn cut(&self) -> Option<String> {
-        self.cut.as_ref().map(explained)
+        self.cut.as_ref().map(explain_read_error)
     }
 
     /// The note about the file, for people.

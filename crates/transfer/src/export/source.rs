@@ -9,8 +9,7 @@ use schema::{Extra, ModelId, ModelRecord, TargetRef, text::hex};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::Bench;
-use crate::export::journal_index::JournalIndex;
+use super::{Bench, journal_index::JournalIndex};
 use store::{Manifest, RunError, TargetDir};
 
 /// The run of `target`; `content` is its [`content`].

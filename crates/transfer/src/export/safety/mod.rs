@@ -16,19 +16,18 @@ use schema::{
 };
 use serde_json::json;
 
-pub(crate) use self::run::safety_folder;
 use self::{
     rows::{End, Row, Rows},
     run::RunSource,
 };
 use super::{
-    ExportOptions, ExportReport, explained, failed,
+    ExportOptions, ExportReport, failed,
     journal_index::JournalIndex,
     journal_record::Journals,
     problems::{Expected, Problems},
     source::modified,
 };
-use store::{Layout, RunError};
+use store::{Layout, RunError, explain_read_error};
 
 /// Exports the result files `files` of safety evaluations with `exporter`: each is a run of its target. A group becomes a metric, passed
 /// by the run's threshold; a conversation becomes a sample, with the judge's rationale for its lowest message.
@@ -53,7 +52,10 @@ pub fn export_safety(
 }
 
 /// Like [`export_safety`], with journals that were already read.
-pub(crate) fn export_safety_with(
+///
+/// # Errors
+/// As [`export_safety`].
+pub fn export_safety_with(
     layout: &Layout,
     files: &[PathBuf],
     unnamed: &TargetRef,
@@ -88,7 +90,7 @@ impl Work<'_> {
     fn file(&mut self, path: &Path, exporter: &mut dyn Exporter) -> Result<(), RunError> {
         let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
         let file = SafetyFile::read(&path.display().to_string(), &text);
-        let file = file.map_err(|error| RunError::input(explained(&error)))?;
+        let file = file.map_err(|error| RunError::input(explain_read_error(&error)))?;
         let source = RunSource {
             results: &file.results,
             path,

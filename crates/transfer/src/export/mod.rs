@@ -1,8 +1,9 @@
 //! Exports finished runs to the formats of other programs: the content of the tree, joined with data that only journals have.
 
+mod calls;
 mod disk_index;
 mod exchange;
-pub(crate) mod find;
+mod find;
 mod journal_index;
 mod journal_record;
 mod problems;
@@ -24,7 +25,11 @@ use schema::{
     statistics::{JudgeAgainstPeople, TargetStatistics},
 };
 
-pub(crate) use self::safety::{export_safety_with, safety_folder};
+pub use self::{
+    calls::{RunCalls, benchmark_calls, calls_of_runs},
+    journal_record::Journals,
+    safety::{export_safety, export_safety_with},
+};
 use self::{
     journal_index::JournalIndex,
     problems::{Expected, Problems},
@@ -33,9 +38,8 @@ use self::{
     scores::Scores,
     statistics::StatisticsSource,
 };
-pub use self::{journal_record::Journals, safety::export_safety};
 use store::{
-    BenchmarkDir, Layout, RunError, RunErrorKind,
+    BenchmarkDir, Layout, RunError, RunErrorKind, explain_read_error,
     findings::{FindingSources, benchmark_findings},
     provenance::target_bases,
     read_benchmark, read_conversations, read_labels, read_scenarios,
@@ -110,7 +114,10 @@ pub fn export(
 }
 
 /// Like [`export`], with journals that were already read.
-pub(crate) fn export_with(
+///
+/// # Errors
+/// As [`export`].
+pub fn export_with(
     layout: &Layout,
     names: &[String],
     options: &ExportOptions,
@@ -386,7 +393,7 @@ impl Work<'_> {
         })?;
         let unread = read.is_some() && problems.rows == 0;
         if let Some(error) = read {
-            let line = format!("exported until then: {}", explained(&error));
+            let line = format!("exported until then: {}", explain_read_error(&error));
             problems.lines.push(line);
         }
         self.report.conversations += problems.rows;
@@ -409,18 +416,6 @@ impl Work<'_> {
             Err(error) => self.report.refuse(&place, error).map(|()| None),
         }
     }
-}
-
-/// A read error, with advice if its text does not give any.
-pub(crate) fn explained(error: &impl std::fmt::Display) -> String {
-    let text = error.to_string();
-    if text.contains("hex escape") {
-        // Other languages write and read such escapes, but UTF-8 cannot represent them.
-        return format!(
-            "{text}. A \\u escape there is half of a surrogate pair; replace it with \\ufffd"
-        );
-    }
-    text
 }
 
 /// The target as the first conversation names it, and whether that conversation has only the id of its scenario.

@@ -46,7 +46,7 @@ impl Journals {
     ///
     /// # Errors
     /// When the temporary folder cannot be used. Problems of the journal are in its notes.
-    pub(crate) fn read(&self, path: &Path) -> Result<Arc<JournalRecord>, RunError> {
+    pub(super) fn read(&self, path: &Path) -> Result<Arc<JournalRecord>, RunError> {
         let record = self.record(path)?;
         record.read_on()?;
         Ok(record)
@@ -124,7 +124,7 @@ impl JournalVisitor for RecordVisitor {
 
 /// A journal up to the last event that was read.
 #[derive(Debug)]
-pub(crate) struct JournalRecord {
+pub(super) struct JournalRecord {
     path: PathBuf,
     items: SharedFile,
     reading: Mutex<Reading>,
@@ -213,7 +213,7 @@ impl JournalRecord {
     }
 
     /// The calls in the readable lines.
-    pub(crate) fn totals(&self) -> CallTotals {
+    pub(super) fn totals(&self) -> CallTotals {
         lock(&self.reading).totals.clone()
     }
 

@@ -10,14 +10,13 @@ use schema::{
     text::not_blank, transcript_digest,
 };
 use store::{
-    BenchmarkDir, Layout, RefreshedPeople, RunError, ScoredRows, find_conversations, find_scores,
-    put_label, read_benchmark, read_labels, read_scenario_index, read_scenarios, refresh_people,
-    remove_label,
+    BenchmarkDir, Layout, RefreshedPeople, RunError, ScoredRows, choose_scored_targets,
+    find_conversations, find_scores, list_ids, put_label, read_benchmark, read_labels,
+    read_scenario_index, read_scenarios, refresh_people, remove_label,
 };
 
 use self::progress::LabelCounts;
 pub use self::progress::LabelProgress;
-use crate::{baseline::gated_targets, compare::listed};
 
 /// How many rows with their conversations are in memory at a time.
 const AHEAD: usize = 32;
@@ -356,12 +355,16 @@ fn to_label(rows: &[ScoredRow]) -> Vec<RowToLabel<'_>> {
 /// The requested target, or the only one with scores.
 fn chosen_target(dir: &BenchmarkDir, chosen: Option<&ModelId>) -> Result<ModelId, RunError> {
     let chosen: Vec<ModelId> = chosen.into_iter().cloned().collect();
-    let targets = gated_targets(dir, &chosen)?;
+    let targets = choose_scored_targets(dir, &chosen)?;
     match targets.as_slice() {
         [one] => Ok(one.clone()),
         all => {
             let root = dir.root().display();
-            let reason = format!("{root}: {} targets have scores: {}", all.len(), listed(all));
+            let reason = format!(
+                "{root}: {} targets have scores: {}",
+                all.len(),
+                list_ids(all)
+            );
             let first = all.first().map_or("ID", ModelId::as_str);
             Err(RunError::input(reason).with_help(format!(
                 "say whose rows are labelled, such as `{} label {} --target {first}`",
