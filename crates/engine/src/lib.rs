@@ -21,6 +21,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod benchmark;
+mod feed;
 mod forecast;
 mod item_guard;
 mod journals;

@@ -2,10 +2,11 @@
 //! layer.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashSet, VecDeque},
     sync::Arc,
 };
 
+use llm_client::Stop;
 use schema::{
     Role, Spend, Turn,
     safety::{
@@ -13,15 +14,16 @@ use schema::{
         results::{AttackerRefusal, CaseError},
     },
 };
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     attempt::{Attempt, AttemptKind, AttemptResult, Outcome},
     error::{CaseAbort, SkipReason},
     report::{FailedCase, NotRun},
-    side_by_side::side_by_side,
     target_context::{TargetContext, Transcript},
     vary::{Parent, Rewritten, rewrite},
 };
+use crate::feed::{Feed, Runner};
 
 /// The result of all layers.
 #[derive(Debug, Default)]
@@ -45,51 +47,91 @@ impl Layers {
     }
 }
 
-/// The state of a single-turn run.
-struct LayerRun<'a> {
-    context: &'a Arc<TargetContext>,
-    settings: &'a SingleTurnSettings,
-    strategies: Vec<Arc<dyn VariationStrategy>>,
+/// A step of a layer for one case.
+#[derive(Debug)]
+pub(super) enum LayerUnit {
+    /// Sends a prompt to the target and scores the reply.
+    Prompt(Attempt),
+    /// Rewrites the prompt of a case that continues.
+    Rewrite(Parent),
+}
+
+/// How a step ended.
+#[derive(Debug)]
+pub(super) enum LayerEnd {
+    Prompt(AttemptResult),
+    Rewrite(Rewritten),
+}
+
+/// The seeds and, layer by layer, their variations. A step begins when all units of the one before it have ended: its prompts
+/// follow from their results, in the order in which those were handed out.
+pub(super) struct LayerFeed {
+    settings: SingleTurnSettings,
+    stop: Stop,
+    /// The last layer that was begun.
+    layer: u32,
+    waiting: VecDeque<LayerUnit>,
+    /// The units of the current step that have not ended.
+    open: usize,
+    /// The ends of the current step, by place.
+    ends: BTreeMap<usize, LayerEnd>,
     /// Prompts that were run, normalised for comparison.
     seen: HashSet<String>,
     next_id: i64,
-    planned: usize,
+    planned: u64,
     found: Layers,
 }
 
-/// Runs the seeds and their variations. `strategies` are those that take turns, in their order.
-pub(super) async fn run_layers(
-    context: &Arc<TargetContext>,
-    cases: &[Arc<TestCase>],
-    settings: &SingleTurnSettings,
-    strategies: Vec<Arc<dyn VariationStrategy>>,
-) -> Layers {
-    let mut run = LayerRun {
-        context,
-        settings,
-        strategies,
-        seen: HashSet::new(),
-        next_id: 1,
-        planned: 0,
-        found: Layers::default(),
-    };
-    let mut attempts = run.seeds(cases);
-    let mut layer = 0;
-    loop {
-        run.run_layer(attempts).await;
-        if layer >= settings.maximum_iteration_layers || context.is_stopped() {
-            break;
+impl Feed for LayerFeed {
+    type Unit = LayerUnit;
+    type End = LayerEnd;
+
+    async fn next(&mut self) -> Option<LayerUnit> {
+        if self.waiting.is_empty() && self.open > 0 {
+            std::future::pending::<()>().await;
         }
-        layer += 1;
-        attempts = run.vary(layer).await;
-        if attempts.is_empty() {
-            break;
+        self.waiting.pop_front()
+    }
+
+    fn rows(&self) -> Option<u64> {
+        Some(self.planned)
+    }
+
+    fn ended(&mut self, place: usize, end: LayerEnd) {
+        self.ends.insert(place, end);
+        self.open -= 1;
+        if self.open == 0 {
+            let ends = std::mem::take(&mut self.ends).into_values();
+            self.begin_step(ends.collect());
         }
     }
-    run.found
 }
 
-impl LayerRun<'_> {
+impl LayerFeed {
+    /// The seeds, and what follows from them. After `stop` no further layer is begun.
+    pub(super) fn new(cases: &[Arc<TestCase>], settings: &SingleTurnSettings, stop: Stop) -> Self {
+        let mut feed = Self {
+            settings: settings.clone(),
+            stop,
+            layer: 0,
+            waiting: VecDeque::new(),
+            open: 0,
+            ends: BTreeMap::new(),
+            seen: HashSet::new(),
+            next_id: 1,
+            planned: 0,
+            found: Layers::default(),
+        };
+        let seeds = feed.seeds(cases);
+        feed.wait_for(seeds, LayerUnit::Prompt);
+        feed
+    }
+
+    /// The results, when all units have ended.
+    pub(super) fn into_layers(self) -> Layers {
+        self.found
+    }
+
     fn seeds(&mut self, cases: &[Arc<TestCase>]) -> Vec<Attempt> {
         let mut attempts = Vec::new();
         for (place, case) in (0..).zip(cases) {
@@ -112,44 +154,38 @@ impl LayerRun<'_> {
         attempts
     }
 
-    async fn run_layer(&mut self, attempts: Vec<Attempt>) {
-        self.context.tell_rows(self.planned);
-        let run = |attempt| run_prompt(Arc::clone(self.context), attempt);
-        let results = side_by_side(attempts.clone(), self.context.at_once, run).await;
-        let mut ended = Vec::new();
-        for (result, attempt) in results.into_iter().zip(attempts) {
-            let one = result.unwrap_or_else(|message| self.context.panicked(attempt, message));
-            if let Outcome::NotRun(skip) = one.outcome {
-                self.found.not_run.add(skip, 1);
-            }
-            ended.push(one);
-        }
-        self.found.layers.push(ended);
+    fn wait_for<T>(&mut self, units: Vec<T>, unit: impl Fn(T) -> LayerUnit) {
+        self.open = units.len();
+        self.waiting = units.into_iter().map(unit).collect();
     }
 
-    /// The prompts of the next layer.
-    async fn vary(&mut self, layer: u32) -> Vec<Attempt> {
-        let parents = self.parents(layer);
-        if parents.is_empty() {
-            return Vec::new();
+    /// Begins the step that follows from the ends of the last one: rewriting after prompts, and prompts after rewriting.
+    fn begin_step(&mut self, ends: Vec<LayerEnd>) {
+        let (mut layer, mut attempts) = (Vec::new(), Vec::new());
+        for end in ends {
+            match end {
+                LayerEnd::Prompt(result) => layer.push(result),
+                LayerEnd::Rewrite(rewritten) => self.take(rewritten, &mut attempts),
+            }
         }
-        let (strategies, wanted) = (self.strategies.clone(), self.settings.variations);
-        let context = self.context;
-        let work = |parent: Parent| {
-            let (context, strategies) = (Arc::clone(context), strategies.clone());
-            async move { rewrite(&context, &strategies, &parent, wanted).await }
-        };
-        let results = side_by_side(parents.clone(), context.at_once, work).await;
-        let mut attempts = Vec::new();
-        for (result, parent) in results.into_iter().zip(parents) {
-            let rewritten = result.unwrap_or_else(|message| Rewritten::panicked(&parent, message));
-            self.take(&parent, rewritten, &mut attempts);
+        if layer.is_empty() {
+            return self.wait_for(attempts, LayerUnit::Prompt);
         }
-        attempts
+        for result in &layer {
+            if let Outcome::NotRun(skip) = result.outcome {
+                self.found.not_run.add(skip, 1);
+            }
+        }
+        self.found.layers.push(layer);
+        if self.layer < self.settings.maximum_iteration_layers && !self.stop.is_stopped() {
+            self.layer += 1;
+            let parents = self.parents();
+            self.wait_for(parents, LayerUnit::Rewrite);
+        }
     }
 
     /// The cases of the last layer that continue, as far as the cap leaves room.
-    fn parents(&mut self, layer: u32) -> Vec<Parent> {
+    fn parents(&mut self) -> Vec<Parent> {
         let each = u64::from(self.settings.variations);
         let mut room = self.room();
         let mut parents = Vec::new();
@@ -170,14 +206,15 @@ impl LayerRun<'_> {
                 attempt: one.attempt.clone(),
                 response: one.response(),
                 score: scored.lowest,
-                layer,
+                layer: self.layer,
             });
         }
         parents
     }
 
     /// Adds the rewritten prompts of one parent that have not been run yet.
-    fn take(&mut self, parent: &Parent, rewritten: Rewritten, attempts: &mut Vec<Attempt>) {
+    fn take(&mut self, rewritten: Rewritten, attempts: &mut Vec<Attempt>) {
+        let parent = rewritten.parent;
         self.charge(parent.attempt.id, &rewritten.spend);
         self.found.errors.extend(rewritten.errors);
         self.found.failures.extend(rewritten.failures);
@@ -223,7 +260,7 @@ impl LayerRun<'_> {
     /// How many more prompts may be run.
     fn room(&self) -> u64 {
         let max = self.settings.max_cases.unwrap_or(u64::MAX);
-        max.saturating_sub(self.planned as u64)
+        max.saturating_sub(self.planned)
     }
 
     fn take_id(&mut self) -> i64 {
@@ -245,11 +282,55 @@ pub(super) fn in_order(
     found.map(|strategy| Arc::clone(strategy)).collect()
 }
 
-/// Sends one prompt to the target and scores the reply.
-async fn run_prompt(context: Arc<TargetContext>, attempt: Attempt) -> AttemptResult {
-    if context.is_stopped() {
-        return context.not_begun(attempt, SkipReason::Stopped);
+/// Runs the prompts of one target, and rewrites them.
+pub(super) struct LayerRunner {
+    pub(super) context: Arc<TargetContext>,
+    /// The strategies that take turns, in their order.
+    pub(super) strategies: Vec<Arc<dyn VariationStrategy>>,
+    /// How many rewritten prompts each case gets.
+    pub(super) variations: u32,
+}
+
+impl Runner<LayerUnit, LayerEnd> for LayerRunner {
+    async fn run(self: Arc<Self>, unit: Arc<LayerUnit>, _permit: OwnedSemaphorePermit) -> LayerEnd {
+        match unit.as_ref() {
+            LayerUnit::Prompt(attempt) => {
+                LayerEnd::Prompt(run_prompt(&self.context, attempt.clone()).await)
+            }
+            LayerUnit::Rewrite(parent) => LayerEnd::Rewrite(
+                rewrite(&self.context, &self.strategies, parent, self.variations).await,
+            ),
+        }
     }
+
+    fn not_begun(&self, unit: &LayerUnit) -> LayerEnd {
+        match unit {
+            LayerUnit::Prompt(attempt) => LayerEnd::Prompt(self.context.not_begun(attempt.clone())),
+            LayerUnit::Rewrite(parent) => {
+                let mut rewritten = Rewritten::new(parent);
+                let prompts = u64::from(self.variations);
+                rewritten.not_run.add(SkipReason::Stopped, prompts);
+                LayerEnd::Rewrite(rewritten)
+            }
+        }
+    }
+
+    fn panicked(&self, unit: &LayerUnit, message: String) -> LayerEnd {
+        match unit {
+            LayerUnit::Prompt(attempt) => {
+                LayerEnd::Prompt(self.context.panicked(attempt.clone(), message))
+            }
+            LayerUnit::Rewrite(parent) => LayerEnd::Rewrite(Rewritten::panicked(parent, message)),
+        }
+    }
+
+    fn report_rows(&self, rows: u64) {
+        self.context.report_rows(rows);
+    }
+}
+
+/// Sends one prompt to the target and scores the reply.
+async fn run_prompt(context: &TargetContext, attempt: Attempt) -> AttemptResult {
     let item = attempt.item(&attempt.prompt_id, &context.target, &context.journal);
     let item = context.queue(&attempt, item);
     let mut transcript = Transcript {

@@ -26,7 +26,6 @@ mod plan;
 mod report;
 mod results;
 mod run_log;
-mod side_by_side;
 mod target;
 mod target_context;
 mod target_run;

@@ -1,6 +1,9 @@
 //! Conversations: an attack that adapts to the target, message by message.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use schema::{
     Item, Role, Turn,
@@ -10,15 +13,16 @@ use schema::{
     },
     text::is_blank,
 };
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     attempt::{Attempt, AttemptKind, AttemptResult, Outcome},
     dialogue::{Dialogue, Exchanged},
-    error::{CaseAbort, CaseFailure, SkipReason},
+    error::{CaseAbort, CaseFailure},
     report::NotRun,
-    side_by_side::side_by_side,
     target_context::{TargetContext, Transcript, nothing_said, spent},
 };
+use crate::feed::{Feed, Runner};
 
 /// The result of all conversations.
 #[derive(Debug, Default)]
@@ -27,11 +31,82 @@ pub(super) struct Conversations {
     pub(super) not_run: NotRun,
 }
 
-/// What the conversations of a run share.
-struct ConversationRun {
-    context: Arc<TargetContext>,
-    settings: MultiTurnSettings,
-    strategies: Vec<Arc<dyn MultiTurnStrategy>>,
+/// Each case once with each of the test types that the settings name.
+pub(super) struct ConversationFeed {
+    attempts: VecDeque<Attempt>,
+    rows: u64,
+    ended: BTreeMap<usize, AttemptResult>,
+    not_run: NotRun,
+}
+
+impl Feed for ConversationFeed {
+    type Unit = Attempt;
+    type End = AttemptResult;
+
+    async fn next(&mut self) -> Option<Attempt> {
+        self.attempts.pop_front()
+    }
+
+    fn rows(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
+    fn ended(&mut self, place: usize, end: AttemptResult) {
+        if let Outcome::NotRun(skip) = end.outcome {
+            self.not_run.add(skip, 1);
+        }
+        self.ended.insert(place, end);
+    }
+}
+
+impl ConversationFeed {
+    pub(super) fn new(cases: &[Arc<TestCase>], settings: &MultiTurnSettings) -> Self {
+        let mut not_run = NotRun::default();
+        let attempts = attempts(cases, settings, &mut not_run);
+        Self {
+            rows: attempts.len() as u64,
+            attempts: attempts.into(),
+            ended: BTreeMap::new(),
+            not_run,
+        }
+    }
+
+    /// The results, when all units have ended.
+    pub(super) fn into_conversations(self) -> Conversations {
+        Conversations {
+            ended: self.ended.into_values().collect(),
+            not_run: self.not_run,
+        }
+    }
+}
+
+/// Runs the conversations of one target.
+pub(super) struct ConversationRunner {
+    pub(super) context: Arc<TargetContext>,
+    pub(super) settings: MultiTurnSettings,
+    pub(super) strategies: Vec<Arc<dyn MultiTurnStrategy>>,
+}
+
+impl Runner<Attempt, AttemptResult> for ConversationRunner {
+    async fn run(
+        self: Arc<Self>,
+        attempt: Arc<Attempt>,
+        _permit: OwnedSemaphorePermit,
+    ) -> AttemptResult {
+        self.run_conversation(attempt.as_ref().clone()).await
+    }
+
+    fn not_begun(&self, attempt: &Attempt) -> AttemptResult {
+        self.context.not_begun(attempt.clone())
+    }
+
+    fn panicked(&self, attempt: &Attempt, message: String) -> AttemptResult {
+        self.context.panicked(attempt.clone(), message)
+    }
+
+    fn report_rows(&self, rows: u64) {
+        self.context.report_rows(rows);
+    }
 }
 
 /// How a conversation ended.
@@ -42,36 +117,6 @@ enum Left {
     Declined(String),
     /// Something failed, or the run was stopped.
     Aborted(CaseAbort),
-}
-
-/// Runs each case once with each of the test types that the settings name.
-pub(super) async fn run_conversations(
-    context: &Arc<TargetContext>,
-    cases: &[Arc<TestCase>],
-    settings: &MultiTurnSettings,
-    strategies: &[Arc<dyn MultiTurnStrategy>],
-) -> Conversations {
-    let mut found = Conversations::default();
-    let attempts = attempts(cases, settings, &mut found.not_run);
-    context.tell_rows(attempts.len());
-    let run = Arc::new(ConversationRun {
-        context: Arc::clone(context),
-        settings: settings.clone(),
-        strategies: strategies.to_vec(),
-    });
-    let work = |attempt| {
-        let run = Arc::clone(&run);
-        async move { run.run_conversation(attempt).await }
-    };
-    let results = side_by_side(attempts.clone(), context.at_once, work).await;
-    for (result, attempt) in results.into_iter().zip(attempts) {
-        let one = result.unwrap_or_else(|message| context.panicked(attempt, message));
-        if let Outcome::NotRun(skip) = one.outcome {
-            found.not_run.add(skip, 1);
-        }
-        found.ended.push(one);
-    }
-    found
 }
 
 fn attempts(
@@ -102,12 +147,9 @@ fn attempts(
     attempts
 }
 
-impl ConversationRun {
+impl ConversationRunner {
     /// Runs one case. Where the attacker declines, the other strategies are tried one after the other.
     async fn run_conversation(&self, attempt: Attempt) -> AttemptResult {
-        if self.context.is_stopped() {
-            return self.context.not_begun(attempt, SkipReason::Stopped);
-        }
         let wanted = attempt.test_type().unwrap_or_default();
         let others = self.strategies.iter().map(|one| one.name());
         let others = others.filter(|name| *name != wanted);

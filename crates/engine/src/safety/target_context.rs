@@ -39,8 +39,8 @@ pub(super) struct TargetContext {
     pub(super) threshold: Threshold,
     /// The judges that record their calls, by id.
     pub(super) judges: Vec<String>,
-    /// The most cases at the same time.
-    pub(super) at_once: usize,
+    /// Permits for cases in flight.
+    pub(super) room: Arc<Semaphore>,
     /// Permits for messages being scored.
     pub(super) judging: Semaphore,
     pub(super) observer: Arc<dyn Observer>,
@@ -232,11 +232,6 @@ impl TargetContext {
         Verdict::of(&scores, self.threshold)
     }
 
-    /// Whether the run must not start anything new.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stop.is_stopped()
-    }
-
     /// Queues the item of an attempt.
     pub(super) fn queue(&self, attempt: &Attempt, item: Item) -> ItemGuard {
         let queued = attempt.queued(&item, self.one_reply);
@@ -312,12 +307,12 @@ impl TargetContext {
     }
 
     /// Reports the number of attempts so far.
-    pub(super) fn tell_rows(&self, rows: usize) {
+    pub(super) fn report_rows(&self, rows: u64) {
         self.observer.on(&Progress::Rows {
             phase: Phase::Simulate,
             benchmark: self.mode,
             target: Some(&self.target.id),
-            rows: rows as u64,
+            rows,
         });
     }
 
@@ -325,27 +320,24 @@ impl TargetContext {
         self.tallies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The result of an attempt that was never started.
-    pub(super) fn not_begun(&self, attempt: Attempt, skip: SkipReason) -> AttemptResult {
-        let ended = AttemptResult {
-            attempt,
-            spend: Spend::default(),
-            turns: Vec::new(),
-            refusals: Vec::new(),
-            outcome: Outcome::NotRun(skip),
-        };
-        self.ended(&ended);
-        ended
+    /// The result of an attempt that was not begun because the run is stopping.
+    pub(super) fn not_begun(&self, attempt: Attempt) -> AttemptResult {
+        self.without_calls(attempt, Outcome::NotRun(SkipReason::Stopped))
     }
 
     /// The result of an attempt whose task panicked.
     pub(super) fn panicked(&self, attempt: Attempt, message: String) -> AttemptResult {
+        let failure = CaseFailure::new(Stage::Other, ErrorKind::Unknown, message);
+        self.without_calls(attempt, Outcome::Error(failure))
+    }
+
+    fn without_calls(&self, attempt: Attempt, outcome: Outcome) -> AttemptResult {
         let ended = AttemptResult {
             attempt,
             spend: Spend::default(),
             turns: Vec::new(),
             refusals: Vec::new(),
-            outcome: Outcome::Error(CaseFailure::new(Stage::Other, ErrorKind::Unknown, message)),
+            outcome,
         };
         self.ended(&ended);
         ended

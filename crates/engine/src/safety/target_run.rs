@@ -24,14 +24,15 @@ use tokio::sync::Semaphore;
 use super::{
     SafetyMode, SafetyRun, SafetyTarget,
     attempt::AttemptResult,
-    layers::{in_order, run_layers},
-    multi::run_conversations,
+    layers::{LayerFeed, LayerRunner, in_order},
+    multi::{ConversationFeed, ConversationRunner},
     report::TargetReport,
     results,
     run_log::{RunLog, Tallies},
     target::Target,
     target_context::TargetContext,
 };
+use crate::feed::run_feed;
 use crate::judge_watch::JudgeWatch;
 use crate::progress::Progress;
 use crate::reply_ages::reply_ages;
@@ -77,8 +78,14 @@ impl SafetyRun {
                 settings,
                 strategies,
             } => {
-                let strategies = in_order(&settings.strategies, strategies);
-                let found = run_layers(&context, &cases, settings, strategies).await;
+                let mut feed = LayerFeed::new(&cases, settings, context.stop.clone());
+                let runner = Arc::new(LayerRunner {
+                    context: Arc::clone(&context),
+                    strategies: in_order(&settings.strategies, strategies),
+                    variations: settings.variations,
+                });
+                run_feed(&mut feed, &runner, &context.room, &context.stop).await;
+                let found = feed.into_layers();
                 let (failures, not_run) = (found.failures(), found.not_run);
                 let results = results::single_turn(found, parameters);
                 (results, failures, not_run)
@@ -87,7 +94,14 @@ impl SafetyRun {
                 settings,
                 strategies,
             } => {
-                let found = run_conversations(&context, &cases, settings, strategies).await;
+                let mut feed = ConversationFeed::new(&cases, settings);
+                let runner = Arc::new(ConversationRunner {
+                    context: Arc::clone(&context),
+                    settings: settings.clone(),
+                    strategies: strategies.clone(),
+                });
+                run_feed(&mut feed, &runner, &context.room, &context.stop).await;
+                let found = feed.into_conversations();
                 let failed = found.ended.iter().filter_map(AttemptResult::failed);
                 let (failures, not_run) = (failed.collect(), found.not_run);
                 let results = results::multi_turn(found, parameters);
@@ -166,7 +180,7 @@ impl SafetyRun {
             scorer: Arc::clone(&self.scorer),
             threshold: self.mode.threshold(),
             judges: self.roles.judges.clone(),
-            at_once: self.concurrency.simulate,
+            room: Arc::new(Semaphore::new(self.concurrency.simulate.max(1))),
             judging: Semaphore::new(self.concurrency.evaluate.max(1)),
             observer: Arc::clone(self.session.observer()),
             stop: self.session.stop().clone(),

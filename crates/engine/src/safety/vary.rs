@@ -29,8 +29,9 @@ pub(super) struct Parent {
 }
 
 /// The result of rewriting one prompt.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rewritten {
+    pub(super) parent: Parent,
     /// New prompts and the strategy of each.
     pub(super) prompts: Vec<(Arc<str>, String)>,
     pub(super) errors: Vec<CaseError>,
@@ -58,13 +59,7 @@ pub(super) async fn rewrite(
     parent: &Parent,
     wanted: u32,
 ) -> Rewritten {
-    let mut rewritten = Rewritten::default();
-    if context.is_stopped() {
-        rewritten
-            .not_run
-            .add(SkipReason::Stopped, u64::from(wanted));
-        return rewritten;
-    }
+    let mut rewritten = Rewritten::new(parent);
     let attempt = &parent.attempt;
     let item = attempt.item(&attempt.prompt_id, &context.target, &context.journal);
     let order = turns(strategies, parent);
@@ -95,8 +90,8 @@ pub(super) async fn rewrite(
             rewritten.spend.add(&spend);
             share = again;
         }
-        rewritten.note_refusals(parent, &declined, strategy.name());
-        rewritten.take(parent, strategy.name(), count, share);
+        rewritten.note_refusals(&declined, strategy.name());
+        rewritten.take(strategy.name(), count, share);
     }
     rewritten
 }
@@ -135,21 +130,34 @@ async fn ask(
 }
 
 impl Rewritten {
+    /// Nothing was rewritten yet.
+    pub(super) fn new(parent: &Parent) -> Self {
+        Self {
+            parent: parent.clone(),
+            prompts: Vec::new(),
+            errors: Vec::new(),
+            failures: Vec::new(),
+            refusals: Vec::new(),
+            not_run: NotRun::default(),
+            spend: Spend::default(),
+        }
+    }
+
     /// The result for a task that panicked.
     pub(super) fn panicked(parent: &Parent, message: String) -> Self {
         let failure = CaseFailure::new(Stage::Variation, ErrorKind::Unknown, message);
-        let mut rewritten = Self::default();
-        rewritten.fail(parent, None, &failure);
+        let mut rewritten = Self::new(parent);
+        rewritten.fail(None, &failure);
         rewritten
     }
 
-    fn fail(&mut self, parent: &Parent, strategy: Option<&str>, failure: &CaseFailure) {
-        let row = error_row(parent, strategy, failure);
+    fn fail(&mut self, strategy: Option<&str>, failure: &CaseFailure) {
+        let row = error_row(&self.parent, strategy, failure);
         self.failures.push(FailedCase::of(&row, failure));
         self.errors.push(row);
     }
 
-    fn take(&mut self, parent: &Parent, strategy: &str, count: u32, share: Share) {
+    fn take(&mut self, strategy: &str, count: u32, share: Share) {
         match share {
             Share::Prompts(prompts) => {
                 let name: Arc<str> = strategy.into();
@@ -160,21 +168,21 @@ impl Rewritten {
                     .extend(prompts.map(|prompt| (Arc::clone(&name), prompt)));
             }
             Share::Skipped(skip) => self.not_run.add(skip, u64::from(count)),
-            Share::Failed(failure) => self.fail(parent, Some(strategy), &failure),
+            Share::Failed(failure) => self.fail(Some(strategy), &failure),
             // If no strategy is left to take over, a failure has already been recorded.
             Share::Refused(_) => {}
         }
     }
 
     /// `last` is the strategy that ended the search. It took over unless it declined too.
-    fn note_refusals(&mut self, parent: &Parent, declined: &[(String, String)], last: &str) {
+    fn note_refusals(&mut self, declined: &[(String, String)], last: &str) {
         for (at, (strategy, reason)) in declined.iter().enumerate() {
             let next = declined.get(at + 1).map(|(next, _)| next.as_str());
             let retried_with = next.or((last != strategy).then_some(last));
             self.refusals.push(AttackerRefusal {
-                case_id: parent.attempt.case.id.clone(),
+                case_id: self.parent.attempt.case.id.clone(),
                 strategy: strategy.clone(),
-                layer: Some(parent.layer),
+                layer: Some(self.parent.layer),
                 retried_with: retried_with.map(ToOwned::to_owned),
                 reason: schema::reply::excerpt(reason),
                 extra: schema::Extra::new(),
