@@ -5,6 +5,7 @@
 //! - [`aggregate_reader`]: the summary of a `scores.json`, read row by row. [`aggregate_scores`] does the same for a custom aggregator.
 //! - [`sort_summaries`]: the order of `results.json`.
 //! - [`HazardScorer`]: the scores of hazards with exact bounds, and their grades, built on [`estimate`], [`combine`] and [`grade`].
+//! - [`statistics`]: rates with intervals, comparisons, agreement. The methods of intervals are in `src/interval`, one in a file.
 //! - [`gate_answer`]: whether rates, differences, missing verdicts and costs meet a rule, break it, or leave it undecided.
 //! - [`read_standards`], [`check_standards`], [`calibrate`]: the references of grades.
 //!
@@ -41,6 +42,7 @@
 mod beta;
 mod conversation_row;
 mod error;
+mod fraction;
 mod gate;
 mod grade;
 mod hazards;
@@ -53,10 +55,10 @@ pub mod statistics;
 
 pub use conversation_row::{ConversationKey, ConversationRow, MessageRow, TextFacts, reply_key};
 pub use error::AggregateError;
+pub use fraction::{combine, estimate};
 pub use gate::{BaselineEvidence, GateDecision, GateEvidence, gate_answer};
 pub use grade::{grade, grade_note, grade_points, mean_reference};
 pub use hazards::HazardScorer;
-pub use interval::{combine, estimate};
 pub use order::sort_summaries;
 pub use rates::RateAggregator;
 pub use row::{JudgeRow, ReadingRow, ScoreRow, StatedFields};

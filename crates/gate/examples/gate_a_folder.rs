@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scores: Vec<_> = (1..=ROWS)
         .map(|n| {
             json!({
-                "conv_id": format!("c{n}"), "scenario_id": scenario(n), "metric_id": "m01", "metric_type": "positive",
-                "passed": n > 3, "score": if n > 3 { 100 } else { 0 },
+                "id": scenario(n), "conv_id": format!("c{n}"), "metric_id": "m01", "metric_type": "positive",
+                "passed": n > 3, "score": i32::from(n > 3),
             })
         })
         .collect();

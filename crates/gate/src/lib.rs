@@ -21,7 +21,7 @@
 //! std::fs::write(root.join("scenarios.json"), r#"[{"id": "m01_s001_v01", "metric_id": "m01", "metric_name": "Calm", "metric_type": "positive"}]"#)?;
 //! std::fs::write(
 //!     root.join("runs/gpt/scores.json"),
-//!     r#"[{"conv_id": "a", "scenario_id": "m01_s001_v01", "metric_id": "m01", "metric_type": "positive", "passed": true, "score": 100}]"#,
+//!     r#"[{"id": "m01_s001_v01", "conv_id": "a", "metric_id": "m01", "metric_type": "positive", "passed": true, "score": 1}]"#,
 //! )?;
 //! let rules = folder.path().join("gate.yaml");
 //! std::fs::write(&rules, "rules:\n- require: lower >= 0.8\n")?;

@@ -18,17 +18,17 @@
 //! std::fs::write(root.join("scenarios.json"), r#"[{"id": "m01_s001_v01", "metric_id": "m01", "metric_name": "Calm", "metric_type": "positive"}]"#)?;
 //! std::fs::write(
 //!     root.join("runs/gpt/conversations.json"),
-//!     r#"[{"conv_id": "a", "scenario_id": "m01_s001_v01", "metric_id": "m01", "transcript": [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]}]"#,
+//!     r#"[{"id": "m01_s001_v01", "conv_id": "a", "metric_id": "m01", "transcript": [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]}]"#,
 //! )?;
 //! std::fs::write(
 //!     root.join("runs/gpt/scores.json"),
-//!     r#"[{"conv_id": "a", "scenario_id": "m01_s001_v01", "metric_id": "m01", "metric_type": "positive", "passed": true, "score": 100}]"#,
+//!     r#"[{"id": "m01_s001_v01", "conv_id": "a", "metric_id": "m01", "metric_type": "positive", "passed": true, "score": 1}]"#,
 //! )?;
 //!
 //! let options = LabelOptions { labeller: "ada".to_owned(), ..LabelOptions::default() };
 //! let mut session = Labelling::open(&Layout::new(folder.path()), "calm", &options)?;
 //! let row = session.current()?.ok_or("a row")?;
-//! assert_eq!(row.conversation.transcript[1].content, "Hello.");
+//! assert_eq!(&*row.conversation.transcript[1].content, "Hello.");
 //! session.answer(Some(true), None)?;
 //! assert_eq!(session.progress().labelled, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -36,21 +36,21 @@ impl Cluster {
     }
 
     /// The number of rows.
-    pub(super) fn rows(&self) -> f64 {
+    pub(crate) fn rows(&self) -> f64 {
         self.rows
     }
 
     /// The sum of the rows' values.
-    pub(super) fn sum(&self) -> f64 {
+    pub(crate) fn sum(&self) -> f64 {
         self.sum
     }
 
-    pub(super) fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.sum / self.rows
     }
 
     /// The sum of the squares of the distances from the mean.
-    pub(super) fn squares_within(&self) -> f64 {
+    pub(crate) fn squares_within(&self) -> f64 {
         (self.squares - self.sum * self.mean()).max(0.0)
     }
 }
@@ -66,6 +66,6 @@ pub(crate) fn float(n: u64) -> f64 {
     clippy::cast_sign_loss,
     reason = "sums of numbers of rows, from 0 to 2^53"
 )]
-pub(super) fn whole(n: f64) -> u64 {
+pub(crate) fn whole(n: f64) -> u64 {
     n as u64
 }

@@ -8,9 +8,11 @@ use schema::{
 use super::{
     TINY, Z,
     clusters::{Cluster, float},
-    interval::{ClusteredRate, Sums, clustered_rate, exact_bounds},
 };
-use crate::interval::rounded;
+use crate::interval::{
+    clustered::{ClusteredRate, Sums, capped_bounds, clustered_rate},
+    rounded,
+};
 
 /// The labels with which a class of scenarios ends.
 const LABELS_OF_CLASS: u64 = 10;
@@ -170,7 +172,7 @@ impl Stratum {
         let kish = rows * rows / (number * squares.sum::<f64>());
         let effective_labels = labels.effective_rows() * kish;
         let (lower, upper) =
-            exact_bounds(share, effective_labels, labels.effective_scenarios() * kish);
+            capped_bounds(share, effective_labels, labels.effective_scenarios() * kish);
         Some(Self {
             share,
             lower,

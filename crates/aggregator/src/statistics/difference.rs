@@ -4,9 +4,8 @@ use super::{
     Verdicts,
     clusters::{Cluster, float, whole},
     interchange::{Block, InterchangeTest, interchange_test},
-    interval::Sums,
 };
-use crate::interval::rounded;
+use crate::interval::{clustered::Sums, rounded};
 
 /// Two sides differ if the corrected p-value is at most this.
 pub(super) const DIFFER: f64 = schema::statistics::DifferenceStatistics::DIFFER;

@@ -9,8 +9,9 @@ use schema::{
 
 use super::{
     LabelledScenario, Ratings, ScenarioIndex, TargetRows, clusters::Cluster, corrected_rate,
-    interval::clustered_rate, judges::agreement, label_draws::label_notes, target_rows::Unit,
+    judges::agreement, label_draws::label_notes, target_rows::Unit,
 };
+use crate::interval::clustered::clustered_rate;
 
 /// A row that people labelled.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The possible effect of rows without a verdict.
 
 use super::clusters::Cluster;
-use super::interval::clustered_rate;
+use crate::interval::clustered::clustered_rate;
 
 /// The rows of one base scenario, including those without a verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -35,7 +35,6 @@ mod family;
 mod gate_difference;
 mod graded;
 mod interchange;
-mod interval;
 mod judge_people;
 mod judges;
 mod label_draws;
@@ -54,12 +53,13 @@ mod variants;
 mod variants_of_target;
 mod verdicts;
 
+pub use crate::interval::clustered::{ClusteredRate, clustered_rate};
 pub use agreement::{
     Agreement, MaybeRating, Ratings, Scale, cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha,
 };
 pub use attainable::{Attainable, corrected_p_values};
 pub use clusters::Cluster;
-pub(crate) use clusters::float;
+pub(crate) use clusters::{float, whole};
 pub use compare::{UncorrectedPair, compare, corrected_comparisons};
 pub use corrected::{
     LabelledScenario, LabelledStratum, corrected_difference, corrected_differences, corrected_rate,
@@ -70,7 +70,6 @@ pub use family::family_statistics;
 pub use gate_difference::{GateComparison, GateDifference, gate_comparisons, gate_difference};
 pub use graded::support_grades;
 pub use interchange::{Block, DifferenceTest, InterchangeTest, interchange_test};
-pub use interval::{ClusteredRate, clustered_rate};
 pub use judge_people::{LabelledRow, PersonLabel, judge_against_people, majority};
 pub use label_order::{LABEL_SEED, RowToLabel, label_order};
 pub use missing::{Bounds, MissingCluster, missing_bounds};
@@ -86,7 +85,5 @@ pub use verdicts::Verdicts;
 
 /// The quantile 0.975 of the standard normal distribution.
 pub(crate) const Z: f64 = 1.959_963_984_540_054;
-/// The probability outside of a two-sided 95% interval, on each side.
-pub(crate) const TAIL: f64 = 0.025;
 /// Numbers that differ by less than this are equal: the rounding error of sums that cancel.
 pub(crate) const TINY: f64 = 1e-12;

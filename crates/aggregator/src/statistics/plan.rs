@@ -2,9 +2,9 @@
 
 use super::{
     clusters::{float, whole},
-    interval::exact_bounds,
     power::{PowerQuestion, smallest_difference, smallest_p},
 };
+use crate::interval::{TAIL, clustered::capped_bounds};
 
 /// The plan for one metric, or for the rows of several, and its assumptions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,14 +68,14 @@ impl PlannedMetric {
         let scenarios = float(self.scenarios);
         let design_effect = 1.0 + (self.rows_each - 1.0) * self.icc;
         let effective_rows = scenarios * self.rows_each / design_effect;
-        let (expected_lower, expected_upper) = exact_bounds(self.rate, effective_rows, scenarios);
+        let (expected_lower, expected_upper) = capped_bounds(self.rate, effective_rows, scenarios);
         let smallest_p = smallest_p(self.scenarios);
         Some(Plan {
             design_effect,
             effective_rows,
             expected_lower,
             expected_upper,
-            upper_if_none_fails: -(super::TAIL.ln() / scenarios).exp_m1(),
+            upper_if_none_fails: -(TAIL.ln() / scenarios).exp_m1(),
             smallest_p,
             can_differ: smallest_p * float(self.comparisons) <= 0.05,
             smallest_difference: smallest_difference(&self.power_question()),

@@ -10,10 +10,10 @@ use schema::{
 use super::{
     AlikeBy,
     clusters::Cluster,
-    interval::{ClusteredRate, clustered_rate},
     missing::{MissingCluster, missing_bounds},
     target_rows::{Unit, UnitCounts},
 };
+use crate::interval::clustered::{ClusteredRate, clustered_rate};
 
 /// A larger share of rows without a verdict is noted.
 const MUCH_MISSING: f64 = 0.05;

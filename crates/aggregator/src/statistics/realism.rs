@@ -10,11 +10,10 @@ use schema::{
 use super::{
     AlikeBy, ScenarioIndex, Verdicts,
     clusters::Cluster,
-    interval::clustered_rate,
     rate_of_units::rate_of,
     target_rows::{Unit, UnitCounts},
 };
-use crate::interval::rounded;
+use crate::interval::{clustered::clustered_rate, rounded};
 
 const VALUES: usize = (Realism::SCALE.1 - Realism::SCALE.0) as usize + 1;
 

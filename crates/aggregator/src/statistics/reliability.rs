@@ -1,9 +1,7 @@
 //! How often all samples of a scenario pass.
 
-use super::{
-    clusters::Cluster,
-    interval::{ClusteredRate, clustered_rate},
-};
+use super::clusters::Cluster;
+use crate::interval::clustered::{ClusteredRate, clustered_rate};
 
 /// The verdicts of one scenario and metric over its samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

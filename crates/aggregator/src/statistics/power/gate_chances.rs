@@ -10,10 +10,8 @@ use super::{
 };
 use crate::{
     beta::incomplete_beta,
-    statistics::{
-        clusters::{Cluster, float, whole},
-        interval::{Sums, lower_is_at_least, upper_is_at_most},
-    },
+    interval::clustered::{Sums, lower_is_at_least, upper_is_at_most},
+    statistics::clusters::{Cluster, float, whole},
 };
 
 /// The fewest scenarios for a pass are looked for up to this number.

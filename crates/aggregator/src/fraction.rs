@@ -2,10 +2,10 @@
 
 use schema::Estimate;
 
-use crate::beta::{chance_of_at_least, chance_of_at_most};
-
-/// The probability outside of a 95% interval, on each side.
-const TAIL: f64 = 0.025;
+use crate::{
+    interval::{exact::exact_bounds, rounded},
+    statistics::float,
+};
 
 /// The fraction `passed / samples` with its exact two-sided 95% interval (Clopper-Pearson), its bounds to 13 digits; `None`
 /// without samples. `passed` is limited to `samples`.
@@ -48,32 +48,13 @@ pub fn combine(parts: impl IntoIterator<Item = (f64, u64)>) -> Option<Estimate> 
 /// `passed` is a whole number, near `fraction` times `samples`.
 fn bounded(fraction: f64, passed: f64, samples: u64) -> Estimate {
     let trials = float(samples);
-    let lower = if passed <= 0.0 {
-        0.0
-    } else {
-        chance_of_at_least(passed.min(trials), trials, TAIL)
-    };
-    let upper = if passed >= trials {
-        1.0
-    } else {
-        chance_of_at_most(passed.max(0.0), trials, TAIL)
-    };
+    let (lower, upper) = exact_bounds(passed.clamp(0.0, trials), trials);
     Estimate {
         lower: rounded(lower).min(fraction),
         estimate: fraction,
         upper: rounded(upper).max(fraction),
         samples,
     }
-}
-
-/// Rounds to 13 digits: the last digits of logarithms differ between machines, and files should not.
-pub(crate) fn rounded(bound: f64) -> f64 {
-    format!("{bound:.12e}").parse().unwrap_or(bound)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
-fn float(n: u64) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

@@ -1,12 +1,9 @@
-//! The interval of one rate.
+//! The interval of a rate whose rows are alike within a base scenario.
 
-use super::{
-    TAIL, TINY,
-    clusters::{Cluster, whole},
-};
+use super::{TAIL, exact::exact_bounds, rounded};
 use crate::{
-    beta::{chance_of_at_least, chance_of_at_most, incomplete_beta},
-    interval::rounded,
+    beta::incomplete_beta,
+    statistics::{Cluster, TINY, whole},
 };
 
 /// A rate with its 95% interval over base scenarios.
@@ -60,7 +57,7 @@ pub fn clustered_rate(clusters: &[Cluster]) -> Option<ClusteredRate> {
 }
 
 /// The sums that intervals are computed from.
-pub(super) struct Sums {
+pub(crate) struct Sums {
     /// n: all rows.
     rows: f64,
     /// C: clusters with rows.
@@ -71,12 +68,12 @@ pub(super) struct Sums {
     rows_each: f64,
     icc: Option<f64>,
     /// t: the number of scenarios with a failed row, or with a passed row, whichever is smaller.
-    pub(super) informative: f64,
+    pub(crate) informative: f64,
     design_effect: f64,
 }
 
 impl Sums {
-    pub(super) fn of(clusters: &[Cluster]) -> Option<Self> {
+    pub(crate) fn of(clusters: &[Cluster]) -> Option<Self> {
         let clusters = || clusters.iter().filter(|cluster| cluster.rows() > 0.0);
         let rows: f64 = clusters().map(Cluster::rows).sum();
         if rows <= 0.0 {
@@ -119,7 +116,7 @@ impl Sums {
     }
 
     /// The correlation that the interval uses; 1 if it is unknown.
-    pub(super) fn icc_drawn_to_one(&self) -> f64 {
+    pub(crate) fn icc_drawn_to_one(&self) -> f64 {
         let t = self.informative;
         self.icc.map_or(1.0, |icc| (t * icc + 1.0) / (t + 1.0))
     }
@@ -129,17 +126,17 @@ impl Sums {
     }
 
     /// N.
-    pub(super) fn effective_rows(&self) -> f64 {
+    pub(crate) fn effective_rows(&self) -> f64 {
         self.rows / self.design_effect
     }
 
     /// p.
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.rate
     }
 
     /// A: the number of equally large scenarios with the same weight; at least 1.
-    pub(super) fn effective_scenarios(&self) -> f64 {
+    pub(crate) fn effective_scenarios(&self) -> f64 {
         self.rows / self.rows_each
     }
 
@@ -149,47 +146,37 @@ impl Sums {
     }
 
     fn bounds(&self) -> (f64, f64) {
-        exact_bounds(self.rate, self.effective_rows(), self.effective_scenarios())
+        capped_bounds(self.rate, self.effective_rows(), self.effective_scenarios())
     }
 
     /// The limits of `rate`, a mean over units, at the effective rows of these. Differences are computed from them.
-    pub(super) fn limits(&self, rate: f64) -> (f64, f64) {
-        exact_bounds(rate, self.effective_rows(), self.effective_scenarios())
+    pub(crate) fn limits(&self, rate: f64) -> (f64, f64) {
+        capped_bounds(rate, self.effective_rows(), self.effective_scenarios())
     }
 
     /// C.
-    pub(super) fn scenarios(&self) -> f64 {
+    pub(crate) fn scenarios(&self) -> f64 {
         self.scenarios
     }
 }
 
 /// Clopper and Pearson's bounds of `rate` in a fractional number of rows, capped by the number of scenarios.
-pub(super) fn exact_bounds(rate: f64, rows: f64, scenarios: f64) -> (f64, f64) {
-    let passed = rate * rows;
-    let lower = if rate <= 0.0 {
-        0.0
-    } else {
-        chance_of_at_least(passed, rows, TAIL)
-    };
-    let upper = if rate >= 1.0 {
-        1.0
-    } else {
-        chance_of_at_most(passed, rows, TAIL)
-    };
-    capped(rate, (lower, upper), (TAIL.ln() / scenarios).exp())
+pub(crate) fn capped_bounds(rate: f64, rows: f64, scenarios: f64) -> (f64, f64) {
+    let bounds = exact_bounds(rate * rows, rows);
+    capped(rate, bounds, (TAIL.ln() / scenarios).exp())
 }
 
-/// Whether the lower bound that [`exact_bounds`] finds is `limit` or more: one look at the distribution, where the bound itself takes
+/// Whether the lower bound that [`capped_bounds`] finds is `limit` or more: one look at the distribution, where the bound itself takes
 /// fifty. 0 < `limit` < 1.
-pub(super) fn lower_is_at_least(rate: f64, rows: f64, scenarios: f64, limit: f64) -> bool {
+pub(crate) fn lower_is_at_least(rate: f64, rows: f64, scenarios: f64, limit: f64) -> bool {
     let passed = rate * rows;
     rate >= limit
         && (TAIL.ln() / scenarios).exp() >= limit
         && incomplete_beta(passed, (rows - passed).max(0.0) + 1.0, limit, 1.0 - limit) <= TAIL
 }
 
-/// Whether the upper bound that [`exact_bounds`] finds is `limit` or less. 0 < `limit` < 1.
-pub(super) fn upper_is_at_most(rate: f64, rows: f64, scenarios: f64, limit: f64) -> bool {
+/// Whether the upper bound that [`capped_bounds`] finds is `limit` or less. 0 < `limit` < 1.
+pub(crate) fn upper_is_at_most(rate: f64, rows: f64, scenarios: f64, limit: f64) -> bool {
     lower_is_at_least(1.0 - rate, rows, scenarios, 1.0 - limit)
 }
 
