@@ -2,9 +2,9 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use prompt::{Prompt, PromptError, unframed};
 use schema::{
     Message, Metric, PhaseError, PhaseErrorKind, PromptVersions, Role, Turn, VerdictType,
-    prompt::{Prompt, PromptError, unframed},
 };
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use prompt::Prompt;
 use schema::{
     ChatReply, ChatRequest, Conversation, Fingerprint, FinishReason, Item, Message, PhaseError,
     Purpose, ResponseFormat, Role, Scenario, Simulator, Spend,
-    prompt::Prompt,
     reply::{NextQuestion, Refused},
 };
 use serde::Serialize;

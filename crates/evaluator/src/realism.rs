@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::future::join_all;
+use prompt::unframed;
 use schema::{
     ChatModel, ChatReply, ChatRequest, Conversation, Fingerprint, Item, JudgeQuote, ModelErrorKind,
     PhaseError, Purpose, Realism, RealismVerdict, Role, Scenario, Simulator, Spend, Turn,
-    prompt::unframed,
     reply::{self, AskFailed, Asked, Refused, advice, ask},
 };
 use serde::Serialize;

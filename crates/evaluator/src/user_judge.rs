@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use prompt::unframed;
 use schema::{
     ChatModel, ChatReply, ChatRequest, Conversation, Event, EventBody, Fingerprint, Item,
     ModelErrorKind, NoVerdict, PhaseError, Purpose, Role, Scenario, Simulator, SimulatorCheck,
     SimulatorFault, SimulatorFaultKind, Turn,
     event::PlacedTurn,
-    prompt::unframed,
     reply::{self, AskFailed, Asked, Refused, ask},
 };
 use serde::Serialize;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use evaluator::{JudgeEvaluator, Prompts};
 use llm_client::{HttpClient, ModelSettings, OpenAi};
+use prompt::Prompt;
 use schema::{
     ChatModel, Conversation, Evaluator, EventKind, Item, Metric, ModelErrorKind, ModelId,
-    NoJournal, NoVerdict, PhaseError, PhaseErrorKind, Role, Score, Turn, Verdict, prompt::Prompt,
+    NoJournal, NoVerdict, PhaseError, PhaseErrorKind, Role, Score, Turn, Verdict,
 };
 use scripted_llm::ScriptedServer;
 use serde_json::{Value, json};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use evaluator::safety::{JudgeScorer, PanelScorer, SafetyPrompts, scorer};
 use llm_client::{HttpClient, ModelSettings, OpenAi};
+use prompt::Prompt;
 use schema::{
     ChatModel, Item, ModelErrorKind, ModelId, NoJournal, NoVerdict, PhaseError, PhaseErrorKind,
     Role, Turn,
-    prompt::Prompt,
     safety::{Assessment, SafetyScore, SafetyScorer, ScoreRequest, TestCase},
 };
 use scripted_llm::ScriptedServer;

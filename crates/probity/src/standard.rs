@@ -8,10 +8,10 @@ use std::{
 };
 
 use evaluator::{JudgeChecks, JudgeEvaluator, RealismJudge, UserJudge, UserSample};
+use prompt::{Prompt, PromptError};
 use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
 use schema::{
     ChatModel, Evaluator, MetricGenerator, PhaseError, ScenarioGenerator, Simulator, TargetRef,
-    prompt::{Prompt, PromptError},
 };
 use simulator::{
     ChatSimulator, SimulatorSettings,

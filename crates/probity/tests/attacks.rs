@@ -7,9 +7,9 @@ use std::error::Error;
 
 use attack::{PLAN, SORRY, dialogue, play};
 use engine::safety::{Broken, Dialogue, Exchanged, Target};
+use prompt::Prompt;
 use schema::{
-    FinishReason, ModelErrorKind, PhaseErrorKind, Role, Turn, prompt::Prompt, reply::Unusable,
-    safety::Stage,
+    FinishReason, ModelErrorKind, PhaseErrorKind, Role, Turn, reply::Unusable, safety::Stage,
 };
 use serde_json::Value;
 use simulator::safety::{

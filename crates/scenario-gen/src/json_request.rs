@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use prompt::PromptError;
 use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Extra, FinishReason, Message, PhaseError,
     PhaseErrorKind, ResponseFormat, Role,
-    prompt::PromptError,
     reply::{self, NextQuestion, Refused, Tries, cut_off_list, json_object},
 };
 use serde_json::Value;

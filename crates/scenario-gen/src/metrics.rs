@@ -3,10 +3,10 @@
 use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc};
 
 use async_trait::async_trait;
+use prompt::Prompt;
 use schema::{
     Brief, CallContext, ChatModel, ChatReply, Extra, Fingerprint, Metric, MetricGenerator,
     MetricType, PhaseError, PhaseErrorKind, Purpose, ResponseFormat,
-    prompt::Prompt,
     reply::{NextQuestion, Refused, kind_of, list, text},
     text::is_blank,
 };

@@ -1,9 +1,7 @@
 //! The prompts of the generators, and their values.
 
-use schema::{
-    Benchmark, Brief, Metric, PhaseError,
-    prompt::{Prompt, PromptError, fenced},
-};
+use prompt::{Prompt, PromptError, fenced};
+use schema::{Benchmark, Brief, Metric, PhaseError};
 use serde_json::{Value, json};
 
 use crate::{base_scenario::BaseScenario, json_request};

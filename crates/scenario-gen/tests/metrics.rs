@@ -4,8 +4,9 @@
 mod support;
 
 use llm_client::{HttpClient, ModelFactory};
+use prompt::Prompt;
 use scenario_gen::{LlmMetricGenerator, shipped_metric_prompt};
-use schema::{Brief, MetricGenerator, PhaseErrorKind, prompt::Prompt};
+use schema::{Brief, MetricGenerator, PhaseErrorKind};
 use serde_json::json;
 use support::Endpoint;
 

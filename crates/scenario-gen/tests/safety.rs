@@ -4,10 +4,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use llm_client::{HttpClient, ModelSettings, OpenAi};
+use prompt::Prompt;
 use scenario_gen::safety::{LlmVariation, STRATEGIES, shipped_prompt, variation_strategies};
 use schema::{
     ChatModel, Item, ModelErrorKind, ModelId, NoJournal, PhaseError, PhaseErrorKind,
-    prompt::Prompt,
     reply::Unusable,
     safety::{SafetyScore, TestCase, VariationRequest, VariationStrategy, Varied, normalised},
 };

@@ -14,15 +14,13 @@
 //!   compared with.
 //! - [`gate`]: rules that rates must meet, and the answers.
 //! - [`HumanLabel`]: a person's verdict on a row that a judge also gave a verdict on.
-//! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools as a benchmark declares them, as they are sent to the model, and as the model calls them;
-//!   [`check_tool`] checks a declaration, [`ArgumentValidator`] the arguments of a call.
+//! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools as a benchmark declares them, as they are sent to the model, and as the model calls them.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
 //! - [`Item`]: one sample of one test against one system under test, the handle that phases get.
 //! - [`TranscriptBuilder`]: the conversation of an item while it is simulated.
 //! - [`event`]: the events of a run, which journals record.
 //! - [`MetricGenerator`], [`ScenarioGenerator`], [`Simulator`], [`Evaluator`], [`Aggregator`], [`Journal`]: the phases.
 //! - [`reply`]: strict parsing of a model's JSON reply, and retries with what was wrong.
-//! - [`prompt`]: prompt templates that a user can replace.
 //! - [`PromptVersions`]: the versions of the shipped prompts and rules that a benchmark is measured with.
 //! - [`mod@nearest`]: the known word that a misspelled one probably means.
 //! - [`numbers`]: numbers as people read them.
@@ -72,8 +70,6 @@ pub mod numbers;
 mod open_files;
 pub mod panel;
 mod phase;
-pub mod prompt;
-mod prompt_tags;
 mod prompt_versions;
 mod realism;
 pub mod reasoning;
@@ -95,7 +91,6 @@ mod summary;
 mod target_basis;
 pub mod text;
 mod tool;
-mod tool_check;
 mod transcript_builder;
 mod verdict;
 mod verdict_tally;
@@ -152,7 +147,6 @@ pub use standards::{Standards, StandardsFile, StandardsMetadata};
 pub use summary::{Rate, Summary};
 pub use target_basis::{ASSUMED_FREE, ReplyAges, ReplySpan, TargetBasis};
 pub use tool::{Tool, ToolAnswer, ToolCall, ToolChoice, ToolError, ToolSpec};
-pub use tool_check::{ArgumentValidator, check_tool};
 pub use transcript_builder::TranscriptBuilder;
 pub use verdict::{Verdict, VerdictError, VerdictType, VerdictTypeError};
 pub use verdict_tally::VerdictTally;

@@ -2,10 +2,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use schema::{
-    PhaseError, PhaseErrorKind, Scenario,
-    prompt::{Prompt, PromptError, fenced_for, unframed},
-};
+use prompt::{Prompt, PromptError, fenced_for, unframed};
+use schema::{PhaseError, PhaseErrorKind, Scenario};
 use serde::Serialize;
 use serde_json::{Value, json};
 

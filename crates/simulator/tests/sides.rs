@@ -6,7 +6,8 @@ mod play;
 use std::sync::Arc;
 
 use play::*;
-use schema::{NoJournal, PhaseErrorKind, Scenario, Simulator, prompt::Prompt};
+use prompt::Prompt;
+use schema::{NoJournal, PhaseErrorKind, Scenario, Simulator};
 use serde_json::json;
 use simulator::{ChatSimulator, Prompts, SimulatorSettings};
 use watched_llm::{Answer, Recorder};

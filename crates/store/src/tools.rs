@@ -20,7 +20,7 @@ pub(super) fn check_tools(benchmark: &Benchmark) -> Vec<BrokenRule> {
             );
             broken.push(BrokenRule::new(&entry, reason).at("name"));
         }
-        if let Err(error) = schema::check_tool(tool) {
+        if let Err(error) = tool_schema::check_tool(tool) {
             broken.push(BrokenRule {
                 entry,
                 name: Some(tool.name.clone()),

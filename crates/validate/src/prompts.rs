@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use schema::{nearest, prompt::Prompt};
+use prompt::Prompt;
+use schema::nearest;
 use store::PROMPT_NAMES;
 
 use crate::{FileReport, Finding};

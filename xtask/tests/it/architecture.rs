@@ -26,9 +26,17 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("probity-llm-client", &["probity-schema"]),
-    ("probity-scenario-gen", &["probity-schema"]),
-    ("probity-simulator", &["probity-schema"]),
-    ("probity-evaluator", &["probity-schema"]),
+    ("probity-prompt", &["probity-schema"]),
+    ("probity-tool-schema", &["probity-schema"]),
+    (
+        "probity-scenario-gen",
+        &["probity-schema", "probity-prompt"],
+    ),
+    (
+        "probity-simulator",
+        &["probity-schema", "probity-prompt", "probity-tool-schema"],
+    ),
+    ("probity-evaluator", &["probity-schema", "probity-prompt"]),
     ("probity-aggregator", &["probity-schema", "probity-located"]),
     ("probity-journal", &["probity-schema", "probity-files"]),
     (
@@ -40,6 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "probity-store",
         &[
             "probity-schema",
+            "probity-tool-schema",
             "probity-files",
             "probity-located",
             "probity-journal",
@@ -70,6 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "probity-transfer",
         &[
             "probity-schema",
+            "probity-tool-schema",
             "probity-files",
             "probity-located",
             "probity-llm-client",
@@ -83,6 +93,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "probity-validate",
         &[
             "probity-schema",
+            "probity-prompt",
             "probity-files",
             "probity-located",
             "probity-aggregator",
@@ -107,6 +118,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "probity",
         &[
             "probity-schema",
+            "probity-prompt",
             "probity-files",
             "probity-located",
             "probity-llm-client",
@@ -132,6 +144,9 @@ const ONLY: &[(&str, &[&str])] = &[
     // The floor of `bench` is reqwest alone.
     ("reqwest", &["probity-llm-client", "xtask"]),
     ("rusqlite", &["probity-llm-client"]),
+    // Everything waits for `schema`: what is slow to build stays out of it.
+    ("minijinja", &["probity-prompt"]),
+    ("jsonschema", &["probity-tool-schema", "probity-validate"]),
     // The scripted server is a program of its own too.
     ("clap", &["probity-cli", "probity-scripted-llm", "xtask"]),
     ("config", &["probity-cli"]),

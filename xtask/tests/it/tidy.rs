@@ -82,12 +82,12 @@ const ALLOWED: [(&str, &str, &str); 16] = [
         "sent to models on retry: part of cache keys",
     ),
     (
-        "schema/src/tool_check/no_schema.rs",
+        "tool-schema/src/no_schema.rs",
         "is wanted",
         "sent to models on retry: part of cache keys",
     ),
     (
-        "schema/src/tool_check/no_schema.rs",
+        "tool-schema/src/no_schema.rs",
         "stands twice",
         "sent to models on retry: part of cache keys",
     ),

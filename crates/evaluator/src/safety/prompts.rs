@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use schema::{
-    Message, PhaseError, Role, Turn,
-    prompt::{Prompt, PromptError, unframed},
-};
+use prompt::{Prompt, PromptError, unframed};
+use schema::{Message, PhaseError, Role, Turn};
 use serde_json::{Value, json};
 
 use crate::{prompts::bad_prompt, transcript};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use prompt::{Prompt, PromptError};
 use schema::{
     ChatModel, PhaseError, PhaseErrorKind,
-    prompt::{Prompt, PromptError},
     safety::{VariationStrategy, check_names},
 };
 

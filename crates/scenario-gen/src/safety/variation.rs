@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use prompt::{Prompt, fenced};
 use schema::{
     CallContext, ChatModel, ChatReply, Fingerprint, Item, NoJournal, PhaseError, PhaseErrorKind,
     Purpose, ResponseFormat, Spend,
-    prompt::{Prompt, fenced},
     reply::{self, Asked, Tries},
     safety::{TestCase, VariationRequest, VariationStrategy, Varied, normalised},
 };

@@ -11,8 +11,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use futures::StreamExt;
 use llm_client::{Budget, BudgetLimits, HttpClient, ModelFactory};
+use prompt::Prompt;
 use scenario_gen::{Calls, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
-use schema::{Benchmark, PhaseError, PhaseErrorKind, Scenario, ScenarioGenerator, prompt::Prompt};
+use schema::{Benchmark, PhaseError, PhaseErrorKind, Scenario, ScenarioGenerator};
 use serde_json::{Value, json};
 use support::{Asked, CUT_OFF, Endpoint, benchmark, scenarios_reply, usable};
 use tokio::sync::Semaphore;

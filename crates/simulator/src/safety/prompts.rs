@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use schema::{
-    PhaseError,
-    prompt::{Prompt, PromptError, fenced},
-    safety::TestCase,
-};
+use prompt::{Prompt, PromptError, fenced};
+use schema::{PhaseError, safety::TestCase};
 use serde_json::{Value, json};
 
 use crate::prompts::{TurnNotes, render};

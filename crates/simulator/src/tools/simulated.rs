@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use prompt::{Prompt, PromptError, fenced};
 use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, FinishReason, Message, Origin, PhaseError,
     PhaseErrorKind, Purpose, Role, Spend,
-    prompt::{Prompt, PromptError, fenced},
     reply::{advice, strip_fence},
     text::is_blank,
 };

@@ -3,10 +3,11 @@
 use std::{fmt, sync::Arc};
 
 use schema::{
-    ArgumentValidator, CallContext, PhaseError, PhaseErrorKind, Scenario, Tool, ToolCall, ToolSpec,
-    check_tool, reply::excerpt, text::is_blank,
+    CallContext, PhaseError, PhaseErrorKind, Scenario, Tool, ToolCall, ToolSpec, reply::excerpt,
+    text::is_blank,
 };
 use serde_json::{Value, json};
+use tool_schema::{ArgumentValidator, check_tool};
 
 use super::{
     AnsweredCall, ToolAnswerer, ToolFailed, ToolReply, ToolRequest,

@@ -37,7 +37,7 @@ pub(super) fn offered(sources: &mut [(PathBuf, SourceFile)], notes: &mut Vec<Str
 /// Whether the tool can be offered.
 fn keep(tools: &mut Vec<Tool>, tool: &Tool, file: &str, notes: &mut Vec<String>) -> bool {
     let name = &tool.name;
-    if let Err(why) = schema::check_tool(tool) {
+    if let Err(why) = tool_schema::check_tool(tool) {
         notes.push(format!("{file}: the tool {name:?} was left out: {why}"));
         return false;
     }

@@ -1,14 +1,31 @@
-//! Checks whether a tool can be offered, and whether arguments fit it.
+//! Checks whether a tool can be offered to a model, and whether the arguments of a call fit it.
+//!
+//! [`check_tool`] checks a [`Tool`] as a benchmark declares it, and explains the mistake to its author. An [`ArgumentValidator`] checks
+//! calls, and explains the mistakes to the model under test. Who calls a tool and what it answers is the simulator's.
+//!
+//! ```
+//! use serde_json::json;
+//! use tool_schema::ArgumentValidator;
+//!
+//! let validator = ArgumentValidator::new(&json!({"type": "object", "properties": {"to": {"type": "string"}}}))?;
+//! let fits = json!({"to": "main"});
+//! assert_eq!(validator.misfits(fits.as_object().ok_or("an object")?), None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! - Schemas in other documents are not fetched: a `$ref` to one is refused.
+
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod no_schema;
 
 use jsonschema::Validator;
+use schema::{Extra, Tool, ToolError, nearest, reply::kind_of};
 use serde_json::Value;
 
-use crate::{Extra, Tool, ToolError, nearest, reply::kind_of};
-
 /// The most mistakes in arguments that are reported.
-const TOLD: usize = 5;
+const REPORTED: usize = 5;
 
 /// Checks that `tool` can be offered: its name can be sent, it has exactly one way of answering, its parameters are a JSON schema
 /// of an object, and each row of its table can answer.
@@ -101,9 +118,9 @@ impl ArgumentValidator {
         // The validator needs a `Value`. Most calls fit, so only a few short texts are copied.
         let arguments = Value::Object(arguments.clone());
         let mut errors = self.0.iter_errors(&arguments);
-        let told: Vec<String> = errors
+        let misfits: Vec<String> = errors
             .by_ref()
-            .take(TOLD)
+            .take(REPORTED)
             .map(|error| {
                 let place = error.instance_path().as_str().to_owned();
                 match place.is_empty() {
@@ -112,7 +129,7 @@ impl ArgumentValidator {
                 }
             })
             .collect();
-        if told.is_empty() {
+        if misfits.is_empty() {
             return None;
         }
         let more = match errors.count() {
@@ -121,7 +138,7 @@ impl ArgumentValidator {
         };
         Some(format!(
             "the arguments do not fit the tool's parameters: {}{more}",
-            told.join("; ")
+            misfits.join("; ")
         ))
     }
 }
@@ -168,15 +185,15 @@ mod tests {
         };
         let main = json!({"when": {"account": "main"}, "answer": 1});
         tool(json!([main, {"answer": 2}])).unwrap();
-        let told = tool(json!([{"answer": 2}, main])).unwrap_err().reason;
+        let reason = tool(json!([{"answer": 2}, main])).unwrap_err().reason;
         assert!(
-            told.starts_with("`answers[1]` is never reached: `answers[0]` has no `when`"),
-            "{told}"
+            reason.starts_with("`answers[1]` is never reached: `answers[0]` has no `when`"),
+            "{reason}"
         );
-        let told = tool(json!([main, {"when": {"acount": 1}, "answer": 2}])).unwrap_err();
-        assert_eq!(told.key, "answers[1].when");
+        let error = tool(json!([main, {"when": {"acount": 1}, "answer": 2}])).unwrap_err();
+        assert_eq!(error.key, "answers[1].when");
         assert_eq!(
-            told.reason,
+            error.reason,
             "`answers[1].when` asks for `acount`, which `parameters` does not allow; did you mean `account`?"
         );
     }
@@ -195,13 +212,13 @@ mod tests {
             "properties": {"to": {"type": "string"}, "amount": {"type": "number", "minimum": 1}},
         });
         let validator = ArgumentValidator::new(&schema).unwrap();
-        let told = |arguments: Value| validator.misfits(arguments.as_object().unwrap());
-        assert_eq!(told(json!({"to": "x", "amount": 2})), None);
-        let wrong = told(json!({"amount": "x".repeat(1000)})).unwrap();
+        let misfits = |arguments: Value| validator.misfits(arguments.as_object().unwrap());
+        assert_eq!(misfits(json!({"to": "x", "amount": 2})), None);
+        let wrong = misfits(json!({"amount": "x".repeat(1000)})).unwrap();
         assert!(wrong.contains("/amount: value is not of type"), "{wrong}");
         assert!(wrong.contains("\"to\" is a required property"), "{wrong}");
         assert!(wrong.len() < 300, "{wrong}");
-        let wrong = told(json!({"to": "x", "amuont": 2})).unwrap();
+        let wrong = misfits(json!({"to": "x", "amuont": 2})).unwrap();
         assert!(wrong.contains("amuont"), "{wrong}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::text::is_invisible;
+use schema::text::is_invisible;
 
 /// Which tags are broken.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub fn fenced(text: &str, tag: &str) -> String {
 /// copied.
 ///
 /// ```
-/// use schema::prompt::fenced_for;
+/// use prompt::fenced_for;
 ///
 /// assert_eq!(fenced_for("a < b", &["persona", "goal"]), "a < b");
 /// assert_eq!(fenced_for("me</persona></ Goal >", &["persona", "goal"]), r"me<\/persona><\/ Goal >");
@@ -36,7 +36,7 @@ pub fn fenced_for<'t>(text: &'t str, tags: &[&str]) -> Cow<'t, str> {
 /// Also breaks opening tags, for texts of a model under test: they can neither end a section nor appear to begin one.
 ///
 /// ```
-/// use schema::prompt::unframed;
+/// use prompt::unframed;
 ///
 /// assert_eq!(unframed("<Transcript>&lt;/transcript", &["transcript"]), r"<\Transcript>&lt;\/transcript");
 /// ```

@@ -1,12 +1,23 @@
-//! Prompt templates that a user can replace with a file of their own.
+//! Prompt templates that a user can replace with a file of their own, and texts inside them.
+//!
+//! [`Prompt`] is a template and its name; [`fenced`], [`fenced_for`] and [`unframed`] keep a text from ending or beginning a section of the
+//! prompt that it is placed in.
+//!
+//! It reads no file and holds no prompt: the shipped templates are those of the phases, and users' files are read by their caller.
+//!
+//! # Limits
+//! - Tags are found as a lenient reader would. A model may take other marks for the end of a section.
+
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+mod tags;
 
 use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
+use schema::text::hex;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::text::hex;
-
-pub use crate::prompt_tags::{fenced, fenced_for, unframed};
+pub use tags::{fenced, fenced_for, unframed};
 
 /// A prompt in the minijinja language (<https://docs.rs/minijinja>, the syntax of Jinja2).
 ///
@@ -14,12 +25,12 @@ pub use crate::prompt_tags::{fenced, fenced_for, unframed};
 /// the first call. Nothing is escaped: prompts are plain text.
 ///
 /// ```
-/// use schema::prompt::Prompt;
+/// use prompt::Prompt;
 ///
 /// let prompt = Prompt::new("greeting.j2", "Hello {{ name }}!")?;
 /// assert_eq!(prompt.render(&serde_json::json!({"name": "you"}))?, "Hello you!");
 /// assert!(prompt.render(&serde_json::json!({"nome": "you"})).unwrap_err().to_string().contains("greeting.j2"));
-/// # Ok::<(), schema::prompt::PromptError>(())
+/// # Ok::<(), prompt::PromptError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Prompt {

@@ -4,9 +4,8 @@ use jsonschema::{
     ValidationError,
     error::{TypeKind, ValidationErrorKind},
 };
+use schema::nearest;
 use serde_json::Value;
-
-use crate::nearest;
 
 /// The types of JSON schema.
 const TYPES: [&str; 7] = [
@@ -66,11 +65,11 @@ fn called(kind: &str) -> &str {
 mod tests {
     use serde_json::json;
 
-    use super::super::ArgumentValidator;
+    use crate::ArgumentValidator;
 
     #[test]
-    fn what_is_no_schema_is_told_in_words_of_its_author() {
-        let told = |schema: serde_json::Value| {
+    fn what_is_no_schema_is_explained_in_words_of_its_author() {
+        let reason = |schema: serde_json::Value| {
             let parameters = json!({"type": "object", "properties": {"x": schema}});
             ArgumentValidator::new(&parameters).unwrap_err().reason
         };
@@ -100,7 +99,7 @@ mod tests {
                 ".x.minLength` is no JSON schema: -1 is too small; the least is 0",
             ),
         ] {
-            let said = told(schema);
+            let said = reason(schema);
             let expected = format!("`parameters.properties{expected}");
             assert!(said.starts_with(&expected), "{said}\n{expected}");
         }
