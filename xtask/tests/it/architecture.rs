@@ -145,7 +145,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("reqwest", &["probity-llm-client", "xtask"]),
     ("rusqlite", &["probity-llm-client"]),
     // Everything waits for `schema`: what is slow to build stays out of it.
-    ("minijinja", &["probity-prompt"]),
+    ("minijinja", &["probity-prompt", "probity-report"]),
     ("jsonschema", &["probity-tool-schema", "probity-validate"]),
     // The scripted server is a program of its own too.
     ("clap", &["probity-cli", "probity-scripted-llm", "xtask"]),
