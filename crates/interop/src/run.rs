@@ -187,7 +187,7 @@ pub(crate) enum Scope<'a> {
 }
 
 /// A judge model.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Judge {
     /// The user's own name for it.
     pub id: String,

@@ -84,7 +84,7 @@ pub use call::{Call, CallEnding, CallRole};
 pub use cut_off::CutOff;
 pub use entry::Entry;
 pub use error::{JournalError, ReadError};
-pub use form::Form;
+pub use form::{Form, index_name, is_index_name};
 pub use line_view::Line;
 pub use partial_event::PartialEvent;
 pub use reader::{JournalPosition, JournalReader};

@@ -8,7 +8,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use journal::{JournalReader, JournalSource, RunId};
+use journal::{JournalReader, JournalSource, RunId, is_index_name};
 use schema::{EventBody, EventKind};
 use serde::{Serialize, Serializer};
 
@@ -192,9 +192,11 @@ fn records(folder: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        let is_record = name
-            .to_str()
-            .is_some_and(|name| matches!(name, Manifest::FILE | "record.json") || is_journal(name));
+        let is_record = name.to_str().is_some_and(|name| {
+            matches!(name, Manifest::FILE | "record.json")
+                || is_journal(name)
+                || is_index_name(name)
+        });
         if is_record && entry.file_type()?.is_file() {
             paths.push(entry.path());
         }

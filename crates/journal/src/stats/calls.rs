@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use schema::{EventBody, JsonText, Spend};
 use serde::{Deserialize, Serialize};
 
-use super::{Latency, OTHERS, Used, latency::Latencies};
+use super::{
+    Latency, OTHERS, Used,
+    latency::{Latencies, StoredLatencies},
+};
 use crate::{Call, CallEnding, CallRole};
 
 /// The number of models that are counted separately; the rest are counted together. Each has a histogram of up to 100 KB.
@@ -119,6 +122,18 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
+/// The calls to one model in one role, as they are stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct StoredCalls {
+    role: String,
+    model: String,
+    fetched: u64,
+    cached: u64,
+    failed: u64,
+    used: Used,
+    latencies: StoredLatencies,
+}
+
 /// Calls by role and model.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
@@ -173,6 +188,44 @@ impl Calls {
                 latencies.add(times);
             }
         }
+    }
+
+    /// The counts as they are stored.
+    pub(super) fn to_stored(&self) -> Vec<StoredCalls> {
+        let roles = self.roles.iter();
+        let models = roles.flat_map(|(role, models)| models.iter().map(move |one| (role, one)));
+        let stored = models.map(|(role, (model, (counts, latencies)))| StoredCalls {
+            role: (*role).to_owned(),
+            model: model.clone(),
+            fetched: counts.fetched,
+            cached: counts.cached,
+            failed: counts.failed,
+            used: counts.used,
+            latencies: latencies.to_stored(),
+        });
+        stored.collect()
+    }
+
+    /// The counts that were stored. Roles that are unknown are left out.
+    pub(super) fn of_stored(stored: &[StoredCalls]) -> Self {
+        let mut calls = Self::default();
+        for model in stored {
+            let Some(role) = ROLES.iter().find(|role| **role == model.role) else {
+                continue;
+            };
+            let counts = CallStats {
+                fetched: model.fetched,
+                cached: model.cached,
+                failed: model.failed,
+                used: model.used,
+                ..CallStats::default()
+            };
+            let latencies = Latencies::of_stored(&model.latencies);
+            let models = calls.roles.entry(role).or_default();
+            models.insert(model.model.clone(), (counts, latencies));
+            calls.models += 1;
+        }
+        calls
     }
 
     pub(super) fn finish(&self) -> Vec<CallStats> {

@@ -1,7 +1,7 @@
 //! The duration of calls.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The duration of calls, in seconds. Percentiles are accurate to a thousandth of their value, the maximum is
 /// exact.
@@ -26,6 +26,14 @@ pub(super) struct Latencies {
     max: f64,
 }
 
+/// Durations as they are stored: microseconds, each with its count.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct StoredLatencies {
+    counts: Vec<(u64, u32)>,
+    /// Seconds.
+    max: f64,
+}
+
 impl Latencies {
     /// Adds a duration. A value that is not a duration is ignored.
     pub(super) fn push(&mut self, seconds: f64) {
@@ -42,6 +50,34 @@ impl Latencies {
             let _ = histogram.record(microseconds(seconds));
             self.max = self.max.max(seconds);
         }
+    }
+
+    /// The durations as they are stored.
+    pub(super) fn to_stored(&self) -> StoredLatencies {
+        let recorded = self.histogram.iter().flat_map(Histogram::iter_recorded);
+        let counts = recorded.map(|value| (value.value_iterated_to(), value.count_at_value()));
+        StoredLatencies {
+            counts: counts.collect(),
+            max: self.max,
+        }
+    }
+
+    /// The durations that were stored.
+    pub(super) fn of_stored(stored: &StoredLatencies) -> Self {
+        let mut latencies = Self {
+            histogram: None,
+            max: stored.max,
+        };
+        if !stored.counts.is_empty() {
+            latencies.histogram = Histogram::new(3).ok();
+        }
+        for (value, count) in &stored.counts {
+            if let Some(histogram) = &mut latencies.histogram {
+                // The histogram grows with its values, so no value is out of range.
+                let _ = histogram.record_n(*value, *count);
+            }
+        }
+        latencies
     }
 
     /// Adds those that another one counted.

@@ -3,13 +3,14 @@
 mod calls;
 mod latency;
 mod over_time;
+mod stored;
 mod used;
 
 use std::collections::HashMap;
 
 use jiff::Timestamp;
 use schema::{EventBody, event::FailedAttempt};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 pub use calls::CallStats;
 pub use latency::Latency;
@@ -19,6 +20,7 @@ pub use used::Used;
 use crate::Line;
 use calls::{Calls, CountedCall};
 use over_time::OverTimeBuilder;
+use stored::StoredTotals;
 
 /// The number of types of events, and of causes of retries, that are counted separately; the rest are counted together.
 const NAMES: usize = 500;
@@ -56,7 +58,7 @@ pub struct EventCount {
 }
 
 /// How often calls failed for the same cause.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RetryCount {
     /// The kind of failure, such as `rate_limited`.
     pub kind: String,
@@ -98,8 +100,10 @@ pub struct StatsBuilder {
     over_time: OverTimeBuilder,
 }
 
-/// The calls of a journal and the attempts that failed, event by event. Those of several journals can be added up.
-#[derive(Clone, Debug, Default)]
+/// The calls of a journal and the attempts that failed, event by event. Those of several journals can be added up. Stored and read again,
+/// they are the same.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "StoredTotals", from = "StoredTotals")]
 pub struct CallTotals {
     calls: Calls,
     retries: HashMap<(String, Option<u16>), RetryCount>,
@@ -321,8 +325,13 @@ mod tests {
         let mut sum = totals(&lines[..7]);
         sum.add(&totals(&lines[7..]));
         assert_eq!((sum.calls(), sum.retries()), (all.calls(), all.retries()));
-        let whole = stats(lines);
+        let whole = stats(lines.clone());
         assert_eq!((whole.calls, whole.retries), (all.calls(), all.retries()));
+        // Totals that are stored can be added up as those of the journal can.
+        let stored = serde_json::to_string(&totals(&lines[..7])).unwrap();
+        let mut sum: CallTotals = serde_json::from_str(&stored).unwrap();
+        sum.add(&totals(&lines[7..]));
+        assert_eq!((sum.calls(), sum.retries()), (all.calls(), all.retries()));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Tokens and dollars of calls.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::calls::{CountedCall, Ending};
 
 /// Usage and cost of calls. An unknown value is not zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
     /// Tokens sent, as far as the journal has them; `None` if it has no reply.
     pub input_tokens: Option<u64>,

@@ -7,6 +7,7 @@ use std::{
     io::{BufWriter, Read, Seek, SeekFrom, Write},
 };
 
+use serde::{Deserialize, Serialize};
 use store::RunError;
 
 /// Rows on disk, looked up by a key. Memory holds only the keys.
@@ -25,7 +26,7 @@ impl DiskIndex {
     }
 
     /// Adds a row under `key`.
-    pub(super) fn put(&mut self, key: u64, row: &impl serde::Serialize) -> Result<(), RunError> {
+    pub(super) fn put(&mut self, key: u64, row: &impl Serialize) -> Result<(), RunError> {
         let position = self.file.put(row)?;
         self.positions.entry(key).or_default().push(position);
         Ok(())
@@ -66,10 +67,10 @@ pub(super) struct DiskFile {
 }
 
 /// The position of a row in a [`DiskFile`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct DiskPosition {
-    start: u64,
-    length: u32,
+    pub(super) start: u64,
+    pub(super) length: u32,
 }
 
 impl DiskFile {
@@ -82,8 +83,17 @@ impl DiskFile {
         })
     }
 
+    /// The rows of an existing file, which are only read.
+    pub(super) fn of_file(file: File) -> Self {
+        Self {
+            file: BufWriter::new(file),
+            length: 0,
+            at_end: false,
+        }
+    }
+
     /// Adds a row.
-    pub(super) fn put(&mut self, row: &impl serde::Serialize) -> Result<DiskPosition, RunError> {
+    pub(super) fn put(&mut self, row: &impl Serialize) -> Result<DiskPosition, RunError> {
         let text = serde_json::to_vec(row).map_err(|error| unusable(error.into()))?;
         self.put_text(&text)
     }
@@ -106,15 +116,18 @@ impl DiskFile {
         &mut self,
         position: DiskPosition,
     ) -> Result<T, RunError> {
-        let mut read = || -> std::io::Result<T> {
-            self.at_end = false;
-            // Seeking also flushes the write buffer.
-            self.file.seek(SeekFrom::Start(position.start))?;
-            let mut text = vec![0; usize::try_from(position.length).unwrap_or(usize::MAX)];
-            self.file.get_mut().read_exact(&mut text)?;
-            Ok(serde_json::from_slice(&text)?)
-        };
-        read().map_err(unusable)
+        let text = self.read_text(position).map_err(unusable)?;
+        serde_json::from_slice(&text).map_err(|error| unusable(error.into()))
+    }
+
+    /// The JSON of the row at `position`.
+    pub(super) fn read_text(&mut self, position: DiskPosition) -> std::io::Result<Vec<u8>> {
+        self.at_end = false;
+        // Seeking also flushes the write buffer.
+        self.file.seek(SeekFrom::Start(position.start))?;
+        let mut text = vec![0; usize::try_from(position.length).unwrap_or(usize::MAX)];
+        self.file.get_mut().read_exact(&mut text)?;
+        Ok(text)
     }
 }
 

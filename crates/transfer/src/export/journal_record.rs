@@ -1,10 +1,11 @@
-//! Reads each journal once. When more was appended to it, only the new part is read.
+//! Reads each journal once, or its index instead. When more was appended to it, only the new part is read.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use interop::Asked;
@@ -14,11 +15,13 @@ use journal::{
     Replayed, Scope,
 };
 use schema::{EventBody, ItemKey, event::StartingRun};
+use serde::{Deserialize, Serialize};
 use store::RunError;
 
 use super::{
     disk_index::{DiskFile, DiskPosition, hash_key},
     exchange::Exchange,
+    index_file::{self, JournalStamp},
     replies::{Coverage, Replies, ReplyOrigins, ReportedReplies},
     reported_item::ReportedItem,
     reported_target::ReportedTarget,
@@ -113,10 +116,10 @@ impl JournalVisitor for RecordVisitor {
         }
     }
 
-    fn finish(self: Box<Self>, mut replay: Replay<JournalSource>) {
+    fn finish(self: Box<Self>, replay: Replay<JournalSource>) {
         if let Some(mut reading) = self.reading {
-            reading.end(&mut replay, &self.record.path);
-            reading.replay = Some(replay);
+            reading.end(replay);
+            self.record.write_index(&mut reading);
             *lock(&self.record.reading) = reading;
         }
     }
@@ -133,29 +136,39 @@ pub(super) struct JournalRecord {
 #[derive(Debug, Default)]
 struct Reading {
     file: Option<FileState>,
-    /// `None` if the journal could not be opened.
+    /// `None` if the journal could not be opened, or its index was read.
     replay: Option<Replay<JournalSource>>,
-    run: ReportedTarget,
     /// The items that have not ended, with their calls up to now.
     open: HashMap<ItemKey, ReportedItem>,
+    /// The origins of the replies of an item.
+    origins: HashMap<ItemKey, ReplyOrigins>,
+    /// Whether a line could not be read: calls after it are not counted.
+    is_faulty: bool,
+    notes: Vec<String>,
+    /// Whether the last event is the one that closes a journal.
+    is_closed: bool,
+    content: RecordContent,
+    /// The index that `content` comes from; `None`: the items are in the temporary file.
+    index: Option<Mutex<DiskFile>>,
+}
+
+/// What a journal reports, as far as it was read. The index beside the journal holds it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct RecordContent {
+    run: ReportedTarget,
     /// The items that had not ended at the last event that was read, with their replies up to there, by
     /// their keys.
     unended: HashMap<u64, Vec<ReportedItem>>,
     /// The positions of the items that ended, by their keys.
-    ended: HashMap<u64, Vec<DiskPosition>>,
-    /// The origins of the replies of an item.
-    origins: HashMap<ItemKey, ReplyOrigins>,
+    pub(super) ended: HashMap<u64, Vec<DiskPosition>>,
     targets: BTreeMap<String, TargetRecord>,
     plans: Vec<Plan>,
     totals: CallTotals,
-    /// Whether a line could not be read: calls after it are not counted.
-    is_faulty: bool,
-    notes: Vec<String>,
     cut_off: Option<String>,
 }
 
 /// The data that a journal reports about a target.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct TargetRecord {
     /// Only from this journal, whatever other journals report.
     target: ReportedTarget,
@@ -163,7 +176,7 @@ struct TargetRecord {
 }
 
 /// The targets that a run planned to simulate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Plan {
     targets: Vec<String>,
     run: ReportedTarget,
@@ -204,17 +217,14 @@ impl JournalRecord {
     /// Problems of the journal, for people.
     pub(super) fn notes(&self) -> Vec<String> {
         let reading = lock(&self.reading);
-        reading
-            .notes
-            .iter()
-            .chain(&reading.cut_off)
-            .cloned()
-            .collect()
+        let cut_off = reading.content.cut_off.iter();
+        let cut_off = cut_off.map(|cut_off| format!("{}: {cut_off}", self.path.display()));
+        reading.notes.iter().cloned().chain(cut_off).collect()
     }
 
     /// The calls in the readable lines.
     pub(super) fn totals(&self) -> CallTotals {
-        lock(&self.reading).totals.clone()
+        lock(&self.reading).content.totals.clone()
     }
 
     /// The targets among `targets` for which the journal reports at least one conversation of the tree,
@@ -227,7 +237,7 @@ impl JournalRecord {
         let reading = lock(&self.reading);
         let known = targets
             .iter()
-            .filter_map(|target| Some((target, reading.targets.get(target)?)));
+            .filter_map(|target| Some((target, reading.content.targets.get(target)?)));
         let covered = known
             .map(|(target, record)| (target.clone(), replies.covered(target, &record.replies)));
         covered
@@ -237,7 +247,7 @@ impl JournalRecord {
 
     /// Adds the data reported about `target` as a whole to `known`, the data of older journals.
     pub(super) fn add_target(&self, target: &str, known: &mut ReportedTarget) {
-        if let Some(record) = lock(&self.reading).targets.get(target) {
+        if let Some(record) = lock(&self.reading).content.targets.get(target) {
             known.add_newer(&record.target);
         }
     }
@@ -245,20 +255,30 @@ impl JournalRecord {
     /// The newest run in the journal that planned to simulate `target`.
     pub(super) fn planned(&self, target: &str) -> Option<ReportedTarget> {
         let reading = lock(&self.reading);
-        let mut plans = reading.plans.iter().rev();
+        let mut plans = reading.content.plans.iter().rev();
         let plan = plans.find(|plan| plan.targets.iter().any(|id| id == target));
         plan.map(|plan| plan.run.clone())
     }
 
     /// The data reported about the items with `key`.
     pub(super) fn items(&self, key: u64) -> Result<Vec<ReportedItem>, RunError> {
-        let reading = lock(&self.reading);
-        let ended = reading.ended.get(&key).into_iter().flatten();
-        let mut file = lock(&self.items);
-        let items: Result<Vec<ReportedItem>, RunError> =
-            ended.map(|position| file.read(*position)).collect();
+        let mut reading = lock(&self.reading);
+        let mut items = reading.ended_items(key, &self.items);
+        if items.is_err() && reading.index.is_some() {
+            // The index is damaged.
+            self.read_whole(&mut reading)?;
+            items = reading.ended_items(key, &self.items);
+        }
         let mut items = items?;
-        items.extend(reading.unended.get(&key).into_iter().flatten().cloned());
+        items.extend(
+            reading
+                .content
+                .unended
+                .get(&key)
+                .into_iter()
+                .flatten()
+                .cloned(),
+        );
         Ok(items)
     }
 
@@ -277,26 +297,69 @@ impl JournalRecord {
             true => self.gone_on(&mut reading),
             false => None,
         };
-        let mut replay = match replay {
-            Some(replay) => replay,
-            None => {
-                *reading = Reading::default();
-                match JournalReader::open(&self.path) {
-                    Ok(reader) => Replay::new(reader),
-                    Err(error) => {
-                        reading.notes.push(error.to_string());
-                        return Ok(());
-                    }
-                }
+        if let Some(replay) = replay {
+            return self.read_events(replay, now, &mut reading);
+        }
+        if let Some((content, items)) = index_file::read(&self.path) {
+            *reading = Reading {
+                file: now,
+                content,
+                index: Some(Mutex::new(items)),
+                ..Reading::default()
+            };
+            return Ok(());
+        }
+        self.read_whole(&mut reading)
+    }
+
+    /// Reads the journal from its start.
+    fn read_whole(&self, reading: &mut Reading) -> Result<(), RunError> {
+        *reading = Reading::default();
+        let now = FileState::of(&self.path).ok();
+        match JournalReader::open(&self.path) {
+            Ok(reader) => self.read_events(Replay::new(reader), now, reading),
+            Err(error) => {
+                reading.notes.push(error.to_string());
+                Ok(())
             }
-        };
+        }
+    }
+
+    /// Reads the events of `replay`, which has those of the file in the state `now`.
+    fn read_events(
+        &self,
+        mut replay: Replay<JournalSource>,
+        now: Option<FileState>,
+        reading: &mut Reading,
+    ) -> Result<(), RunError> {
         reading.file = now;
         while let Some(replayed) = replay.next_event() {
             reading.add(replayed, self)?;
         }
-        reading.end(&mut replay, &self.path);
-        reading.replay = Some(replay);
+        reading.end(replay);
+        self.write_index(reading);
         Ok(())
+    }
+
+    /// Writes the index beside the journal, if no more is expected to be appended to it. Without an index the journal is read each time:
+    /// where the folder cannot be written, that is all.
+    fn write_index(&self, reading: &mut Reading) {
+        let Some(file) = reading.file else {
+            return;
+        };
+        if reading.is_faulty || !(reading.is_closed || is_left(&self.path)) {
+            return;
+        }
+        // Taken after the pass: what was appended meanwhile makes it another journal than the one that was read.
+        let stamp = JournalStamp::of(&self.path).ok();
+        let Some(stamp) = stamp.filter(|stamp| stamp.bytes() == file.length) else {
+            return;
+        };
+        let mut items = lock(&self.items);
+        let written = index_file::write(&self.path, stamp, &mut reading.content, &mut items);
+        if let Err(error) = written {
+            tracing::debug!(journal = %self.path.display(), %error, "its index cannot be written");
+        }
     }
 
     /// A replay that continues after the events that were read. `None` if all must be read again.
@@ -327,7 +390,7 @@ impl Reading {
         };
         if !self.is_faulty {
             let sut = replayed.line.sut.as_deref().unwrap_or_default();
-            self.totals.push(event, sut);
+            self.content.totals.push(event, sut);
         }
         let time = replayed.line.time();
         let (key, history) = match replayed.scope {
@@ -337,6 +400,7 @@ impl Reading {
                 if let EventBody::StartingRun(start) = event {
                     self.start(start, &record.path);
                 }
+                self.is_closed = matches!(event, EventBody::ClosingJournal(_));
                 return Ok(());
             }
         };
@@ -352,7 +416,7 @@ impl Reading {
             }
             EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => {
                 let origins = self.origins.remove(&key).unwrap_or_default();
-                if let Some(target) = self.targets.get_mut(&*key.sut) {
+                if let Some(target) = self.content.targets.get_mut(&*key.sut) {
                     let replies = &mut target.replies;
                     replies.add_item(&key.prompt_id, &history.transcript, origins);
                 }
@@ -360,7 +424,7 @@ impl Reading {
                     item.end(time);
                     item.set_replies(&history.transcript);
                     let position = lock(&record.items).put(&item)?;
-                    let places = self.ended.entry(item.key(&key)).or_default();
+                    let places = self.content.ended.entry(item.key(&key)).or_default();
                     places.push(position);
                 }
             }
@@ -373,14 +437,25 @@ impl Reading {
         Ok(())
     }
 
+    /// The items with `key` that ended. `temporary` is the temporary file.
+    fn ended_items(
+        &self,
+        key: u64,
+        temporary: &Mutex<DiskFile>,
+    ) -> Result<Vec<ReportedItem>, RunError> {
+        let mut file = lock(self.index.as_ref().unwrap_or(temporary));
+        let ended = self.content.ended.get(&key).into_iter().flatten();
+        ended.map(|position| file.read(*position)).collect()
+    }
+
     fn start(&mut self, start: &StartingRun, path: &Path) {
-        self.run = ReportedTarget::of_run(start, path);
+        self.content.run = ReportedTarget::of_run(start, path);
         let mut phases = start.phases.iter().flatten();
         if phases.any(|phase| phase == "simulate") {
             let suts = start.suts.iter().map(|sut| sut.to_string());
-            self.plans.push(Plan {
+            self.content.plans.push(Plan {
                 targets: suts.collect(),
-                run: self.run.clone(),
+                run: self.content.run.clone(),
             });
         }
     }
@@ -392,14 +467,14 @@ impl Reading {
         key: &ItemKey,
         time: Option<Timestamp>,
     ) {
-        if !self.targets.contains_key(&*key.sut) {
+        if !self.content.targets.contains_key(&*key.sut) {
             let record = TargetRecord::default();
-            self.targets.insert(key.sut.to_string(), record);
+            self.content.targets.insert(key.sut.to_string(), record);
         }
-        let Some(record) = self.targets.get_mut(&*key.sut) else {
+        let Some(record) = self.content.targets.get_mut(&*key.sut) else {
             return;
         };
-        record.target.add(event, call, time, &self.run);
+        record.target.add(event, call, time, &self.content.run);
         if let Some(origins) = call.and_then(|(by, call)| ReplyOrigins::of_call(*by, call)) {
             record.replies.add_call(origins);
             self.origins.entry(key.clone()).or_default().add(origins);
@@ -407,18 +482,40 @@ impl Reading {
     }
 
     /// Records the items that are still open at the end of the file, and whether its last line is cut off.
-    fn end(&mut self, replay: &mut Replay<JournalSource>, path: &Path) {
+    fn end(&mut self, mut replay: Replay<JournalSource>) {
         let cut_off = replay.reader().cut_off();
-        self.cut_off = cut_off.map(|cut_off| format!("{}: {cut_off}", path.display()));
-        self.unended.clear();
+        self.content.cut_off = cut_off.map(ToString::to_string);
+        self.content.unended.clear();
         for (key, history) in replay.each_open_item() {
             if let Some(item) = self.open.get(key) {
                 let mut item = item.clone();
                 item.set_replies(&history.transcript);
-                self.unended.entry(item.key(key)).or_default().push(item);
+                let unended = self.content.unended.entry(item.key(key)).or_default();
+                unended.push(item);
             }
         }
+        self.replay = Some(replay);
     }
+}
+
+impl RecordContent {
+    /// Sets the path of the journal, which its index does not have.
+    pub(super) fn set_path(&mut self, path: &Path) {
+        let targets = self.targets.values_mut().map(|record| &mut record.target);
+        let planned = self.plans.iter_mut().map(|plan| &mut plan.run);
+        let all = targets.chain(planned).chain([&mut self.run]);
+        all.for_each(|reported| reported.set_path(path));
+    }
+}
+
+/// How long nothing is written to a journal whose run was killed, at least. A run writes every second.
+const LEFT: Duration = Duration::from_secs(60);
+
+/// Whether no run seems to write to the journal at `path` any more.
+fn is_left(path: &Path) -> bool {
+    let modified = fs::metadata(path).and_then(|file| file.modified()).ok();
+    let since = modified.and_then(|time| time.elapsed().ok());
+    since.is_some_and(|since| since >= LEFT)
 }
 
 impl ReportedItem {
@@ -446,9 +543,10 @@ mod tests {
     fn said(record: &JournalRecord) -> String {
         let reading = lock(&record.reading);
         let mut keys: Vec<u64> = reading
+            .content
             .ended
             .keys()
-            .chain(reading.unended.keys())
+            .chain(reading.content.unended.keys())
             .copied()
             .collect();
         keys.sort_unstable();
@@ -461,10 +559,10 @@ mod tests {
             "{items:?} {:?} {:?} {:?} {:?} {:?} {:?}",
             totals.calls(),
             totals.retries(),
-            reading.targets,
-            reading.plans,
+            reading.content.targets,
+            reading.content.plans,
             reading.notes,
-            reading.cut_off,
+            reading.content.cut_off,
         )
     }
 
@@ -497,5 +595,61 @@ mod tests {
         journals.forget_unused();
         journals.forget_unused();
         assert!(lock(&journals.0).records.is_empty());
+    }
+
+    /// Whether the record of the journal comes from its index.
+    fn is_indexed(record: &JournalRecord) -> bool {
+        lock(&record.reading).index.is_some()
+    }
+
+    #[test]
+    fn an_index_says_what_its_journal_says_and_only_of_that_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        fs::create_dir(&old).unwrap();
+        let name = "journal-run.jsonl";
+        fs::copy(RUN, old.join(name)).unwrap();
+        let whole = Journals::default().read(&old.join(name)).unwrap();
+        assert!(!is_indexed(&whole));
+        // Both may be moved.
+        fs::rename(&old, &new).unwrap();
+        let path = new.join(name);
+        let read = || Journals::default().read(&path).unwrap();
+        let expected = said(&whole).replace("/old/", "/new/");
+        assert!(expected.contains("/new/"));
+        let indexed = read();
+        assert!(is_indexed(&indexed));
+        assert_eq!(said(&indexed), expected);
+
+        // A journal that was changed, be it to one of the same length, has another index.
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("scripted", "replaced")).unwrap();
+        let changed = read();
+        assert!(!is_indexed(&changed) && said(&changed).contains("replaced"));
+        assert!(is_indexed(&read()));
+        assert_eq!(said(&read()), said(&changed));
+
+        // A damaged index is not used.
+        let index = index_file::index_path(&path).unwrap();
+        let intact = fs::read(&index).unwrap();
+        let lines = intact.split_inclusive(|byte| *byte == b'\n').take(2);
+        let items = lines.map(<[u8]>::len).sum::<usize>();
+        let mut zeros = intact.clone();
+        zeros[items..].fill(0);
+        for damaged in [
+            &intact[..intact.len() - 1],
+            &intact[..items / 2],
+            b"",
+            &zeros,
+        ] {
+            fs::write(&index, damaged).unwrap();
+            assert_eq!(said(&read()), said(&changed));
+        }
+
+        // A run may be writing to a journal that is not closed.
+        let open = text.rsplit_once("{\"timestamp\"").unwrap().0;
+        fs::write(&path, open).unwrap();
+        let reads = [read(), read()];
+        assert!(reads.iter().all(|record| !is_indexed(record)));
     }
 }

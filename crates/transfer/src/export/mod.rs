@@ -4,6 +4,7 @@ mod calls;
 mod disk_index;
 mod exchange;
 mod find;
+mod index_file;
 mod journal_index;
 mod journal_record;
 mod problems;

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use interop::Asked;
 use schema::{Benchmark, Conversation, ModelId, Scenario, TargetRef, Turn};
+use serde::{Deserialize, Serialize};
 
 use super::{exchange::Exchange, reported_item::reply_keys};
 use store::{BenchmarkDir, ConversationIndex, read_conversations, read_scenarios};
@@ -39,7 +40,7 @@ impl Replies {
 }
 
 /// The replies of a target that a journal reports, item by item.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ReportedReplies {
     /// Whether a reply of the target or a judge came from the cache, in any item.
     cached: bool,
@@ -48,7 +49,7 @@ pub(super) struct ReportedReplies {
 }
 
 /// The replies of one item.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct ReportedReply {
     /// The key of the conversation.
     prompt: u64,
@@ -95,7 +96,7 @@ pub(super) struct Coverage {
 }
 
 /// The origins of replies of the target and of judges.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ReplyOrigins {
     fetched: bool,
     cached: bool,

@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 use interop::{Asked, Judge};
 use jiff::Timestamp;
 use schema::{EventBody, Extra, event::StartingRun};
+use serde::{Deserialize, Serialize};
 
 use super::exchange::Exchange;
 
 /// The data that journals report about a target as a whole.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ReportedTarget {
     /// The journal of the last run that simulated it.
+    #[serde(with = "own_path")]
     pub(super) journal: Option<PathBuf>,
     pub(super) run_id: Option<String>,
+    #[serde(with = "time_text")]
     pub(super) ended: Option<Timestamp>,
     pub(super) samples: Option<u32>,
     pub(super) settings: Extra,
@@ -33,6 +36,13 @@ impl ReportedTarget {
             run_id: start.run_id.clone(),
             samples: start.samples,
             ..Self::default()
+        }
+    }
+
+    /// Sets the path of the journal that the data was stored with.
+    pub(super) fn set_path(&mut self, path: &Path) {
+        if let Some(journal) = &mut self.journal {
+            path.clone_into(journal);
         }
     }
 
@@ -135,4 +145,44 @@ fn template(text: &str) -> String {
                 None => text,
             }
         })
+}
+
+/// A journal's data is stored beside it, and both may be moved: not the path is stored, but whether there is one.
+mod own_path {
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(path.is_some())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        Ok(bool::deserialize(deserializer)?.then(PathBuf::new))
+    }
+}
+
+mod time_text {
+    use jiff::Timestamp;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(
+        time: &Option<Timestamp>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        time.map(|time| time.to_string()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Timestamp>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        let time = text.map(|text| text.parse().map_err(D::Error::custom));
+        time.transpose()
+    }
 }
