@@ -61,7 +61,7 @@ pub async fn forecast(
 ) -> Result<Vec<Forecast>, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
-    let mut scenarios = read_scenarios(&dir.scenarios())?;
+    let mut scenarios = read_scenarios(&dir)?.to_vec();
     scenarios.retain(|row| benchmark.metric(&row.metric_id).is_some());
     scenarios
         .iter_mut()

@@ -10,9 +10,8 @@ use indexmap::{IndexMap, IndexSet};
 use schema::{Benchmark, Metric, Scenario, text::counted};
 
 use store::{
-    BenchmarkDir, Layout, RunError,
-    provenance::{Provenance, hash_of_file},
-    read_benchmark, read_scenarios, write_json,
+    BenchmarkDir, Layout, RunError, provenance::Provenance, read_benchmark, read_scenarios,
+    write_json,
 };
 
 /// The scenarios that a run of the generating phase requests.
@@ -90,7 +89,7 @@ pub fn needed_scenarios(
 ) -> Result<NeededScenarios, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
-    let rows = read_scenarios(&dir.scenarios())?;
+    let rows = read_scenarios(&dir)?;
     Ok(needed(&dir, &benchmark, &rows, add))
 }
 
@@ -101,9 +100,9 @@ pub(crate) fn needed(
     add: bool,
 ) -> NeededScenarios {
     let generated = Provenance::read(dir).scenarios;
-    let is_as_written = generated.as_ref().is_some_and(|generated| {
-        hash_of_file(&dir.scenarios()).as_ref() == Some(&generated.sha256)
-    });
+    let is_as_written = generated
+        .as_ref()
+        .is_some_and(|generated| dir.digest(&dir.scenarios()).as_ref() == Some(&generated.sha256));
     let gaps = match is_as_written {
         true => read_gaps(dir),
         false => HashSet::new(),

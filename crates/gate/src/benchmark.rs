@@ -1,6 +1,9 @@
 //! The gate of a benchmark.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use aggregator::statistics::{ScenarioIndex, TargetRows};
 use schema::{
@@ -178,7 +181,7 @@ struct GatedTree<'a> {
     benchmark: &'a Benchmark,
     rules: &'a GateRules,
     baseline: Option<&'a Baseline>,
-    index: ScenarioIndex,
+    index: Arc<ScenarioIndex>,
     /// Targets with imported conversations. For them, scenarios without rows do not count as missing.
     imported: Vec<ModelId>,
 }
@@ -240,7 +243,7 @@ impl GatedTree<'_> {
     fn add_not_run(&self, rows: &mut TargetRows) -> Result<Vec<(String, u64)>, RunError> {
         let samples = rows.most_samples().max(1);
         let mut not_run = Vec::new();
-        for scenario in read_scenarios(&self.dir.scenarios())? {
+        for scenario in read_scenarios(self.dir)?.iter() {
             let Some(metric) = self.benchmark.metric(&scenario.metric_id) else {
                 continue;
             };

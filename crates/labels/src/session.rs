@@ -2,7 +2,10 @@
 
 mod progress;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::Arc,
+};
 
 use aggregator::statistics::{LABEL_SEED, PersonLabel, RowToLabel, label_order};
 use schema::{
@@ -74,7 +77,7 @@ enum Step {
 pub struct Labelling {
     dir: BenchmarkDir,
     benchmark: Benchmark,
-    scenarios: Vec<Scenario>,
+    scenarios: Arc<Vec<Scenario>>,
     target: ModelId,
     labeller: String,
     rows: Vec<ScoredRow>,
@@ -145,7 +148,7 @@ impl Labelling {
         let left = order.into_iter().filter(|row| !labelled.contains(row));
         let counts = LabelCounts::new(&rows, &labels.labels);
         Ok(Self {
-            scenarios: read_scenarios(&dir.scenarios())?,
+            scenarios: read_scenarios(&dir)?,
             queue: left.collect(),
             dir,
             benchmark,

@@ -75,11 +75,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let pipeline = Pipeline::new(session, layout.clone(), phases, RunOptions::default());
     let report = demo::run(&pipeline).await?;
-    for row in read_scenarios(&layout.benchmark(demo::BENCHMARK)?.scenarios())? {
+    for row in read_scenarios(&layout.benchmark(demo::BENCHMARK)?)?.iter() {
         println!(
             "{}  {}: {}",
             row.id,
-            row.metric_name.unwrap_or_default(),
+            row.metric_name.as_deref().unwrap_or_default(),
             row.persona
         );
     }

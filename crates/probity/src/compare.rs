@@ -4,7 +4,10 @@ mod exported;
 mod measured;
 mod turns;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use aggregator::statistics::{
     ScenarioIndex, TargetRows, compare as compare_rows, corrected_comparisons,
@@ -97,7 +100,7 @@ struct Tree {
     layout: Layout,
     dir: BenchmarkDir,
     benchmark: Benchmark,
-    index: ScenarioIndex,
+    index: Arc<ScenarioIndex>,
 }
 
 /// What the targets of a tree are compared with.

@@ -20,23 +20,23 @@ pub fn remove_unfinished(dir: &BenchmarkDir) {
     }
 }
 
-/// Replaces the file at `path` with what `write` writes. The old file stays until the new content is completely on disk.
-pub fn write_atomically(
+/// Replaces the file at `path` with what `write` writes, and returns its result. The old file stays until the new content is completely on disk.
+pub fn write_atomically<T>(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<&mut NamedTempFile>) -> io::Result<()>,
-) -> Result<(), RunError> {
+    write: impl FnOnce(&mut BufWriter<&mut NamedTempFile>) -> io::Result<T>,
+) -> Result<T, RunError> {
     let failed = |error| RunError::write(path, error);
     check_replaceable(path).map_err(failed)?;
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed)?;
     let mut file = files::create_unfinished(folder).map_err(failed)?;
     let mut writer = BufWriter::with_capacity(1 << 16, &mut file);
-    write(&mut writer).map_err(failed)?;
+    let written = write(&mut writer).map_err(failed)?;
     writer.flush().map_err(failed)?;
     drop(writer);
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    Ok(written)
 }
 
 /// Replaces the file at `path` with `value` as indented JSON with a final line break.

@@ -20,15 +20,20 @@ use crate::{BenchmarkDir, RunError};
 /// and, if known, line and column.
 pub fn read_benchmark(dir: &BenchmarkDir) -> Result<Benchmark, RunError> {
     let path = dir.yaml();
-    let text = files::read_text(&path).map_err(|error| RunError::read(&path, error))?;
-    let mut benchmark = parse(&path, &text)?;
+    let known = &dir.memory().benchmarks;
+    known.get_or_read(&path, || read(dir, &path))
+}
+
+fn read(dir: &BenchmarkDir, path: &Path) -> Result<Benchmark, RunError> {
+    let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
+    let mut benchmark = parse(path, &text)?;
     if benchmark.name.trim().is_empty() {
         dir.name().clone_into(&mut benchmark.name);
     }
     match broken_rules(&benchmark).first() {
         None => Ok(benchmark),
         Some(broken) => Err(RunError::in_file(
-            &path,
+            path,
             broken.line(&text),
             broken.to_string(),
         )),

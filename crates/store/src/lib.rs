@@ -45,6 +45,7 @@ mod layout;
 mod lock;
 mod manifest;
 mod old_runs;
+mod ordered_rows;
 pub mod pack;
 mod prompt_names;
 mod proof;
@@ -108,7 +109,7 @@ pub use safety_baseline::{
 pub use safety_rates::{safety_rates, safety_rows};
 pub use scenarios::{
     ScenarioRules, check_belongs, check_scenario_tools, fill_from_metrics, help_foreign_scenarios,
-    read_scenarios,
+    read_scenarios, write_scenarios,
 };
 pub use snapshot::Snapshot;
 pub use special::{check_replaceable, check_tree};

@@ -2,9 +2,9 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::File,
-    io::ErrorKind,
+    io::{ErrorKind, Read, Write},
     path::Path,
+    sync::Arc,
 };
 
 use files::Unreadable;
@@ -12,21 +12,52 @@ use located::json::{JsonRows, JsonRowsError, JsonRowsFault};
 use schema::{Benchmark, Scenario};
 use serde_json::Value;
 
-use crate::{BenchmarkDir, BrokenRule, RunError, tools::unknown_tools};
+use crate::{
+    BenchmarkDir, BrokenRule, RunError,
+    tools::unknown_tools,
+    tree::{DigestReader, DigestWriter, FileVersion},
+    write_atomically,
+};
 
-/// Reads and checks `scenarios.json`. A missing file is an empty list.
+/// Reads and checks `scenarios.json`. A missing file is an empty list. The file is read once, as long as it stays the same.
 ///
 /// # Errors
 /// When the file is not a JSON list of scenarios, is cut off, or breaks one of the [`ScenarioRules`]. The text has row, line and column.
-pub fn read_scenarios(path: &Path) -> Result<Vec<Scenario>, RunError> {
-    match files::open(path) {
-        Ok(file) => read_rows(file).map_err(|error| refused(path, error)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(RunError::read(path, error)),
-    }
+pub fn read_scenarios(dir: &BenchmarkDir) -> Result<Arc<Vec<Scenario>>, RunError> {
+    let (path, memory) = (dir.scenarios(), dir.memory());
+    let read = || {
+        let version = FileVersion::now(&path);
+        let file = match files::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Arc::default()),
+            Err(error) => return Err(RunError::read(&path, error)),
+        };
+        let mut file = DigestReader::new(file);
+        let rows = read_rows(&mut file).map_err(|error| refused(&path, error))?;
+        memory.digests.set(&path, version, file.finish());
+        Ok(Arc::new(rows))
+    };
+    memory.scenarios.get_or_read(&path, read)
 }
 
-fn read_rows(file: File) -> Result<Vec<Scenario>, JsonRowsError> {
+/// Replaces `scenarios.json` with `rows`.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_scenarios(dir: &BenchmarkDir, rows: &[&Scenario]) -> Result<(), RunError> {
+    let path = dir.scenarios();
+    let sha256 = write_atomically(&path, |file| {
+        let mut file = DigestWriter::new(file);
+        serde_json::to_writer_pretty(&mut file, rows)?;
+        file.write_all(b"\n")?;
+        Ok(file.finish())
+    })?;
+    let version = FileVersion::now(&path);
+    dir.memory().digests.set(&path, version, sha256);
+    Ok(())
+}
+
+fn read_rows(file: impl Read) -> Result<Vec<Scenario>, JsonRowsError> {
     let mut rules = ScenarioRules::new(None);
     let mut scenarios = Vec::new();
     let mut rows = JsonRows::new(file);

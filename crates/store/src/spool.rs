@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    io::{self, BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -15,7 +15,12 @@ use serde_json::{
     value::RawValue,
 };
 
-use crate::{RunError, tree::DigestWriter, write_atomically};
+use crate::{
+    RunError,
+    ordered_rows::{Copied, OrderedRows},
+    tree::DigestWriter,
+    write_atomically,
+};
 
 /// The position of a row in the final file, whatever finished first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,6 +151,19 @@ impl Spool {
     /// # Errors
     /// When a file cannot be read or written. The file at `path` is then unchanged.
     pub fn compose(self, path: &Path) -> Result<ComposedFile, RunError> {
+        let (composed, ()) = self.compose_and(path, |_| ())?;
+        Ok(composed)
+    }
+
+    /// Like [`compose`](Self::compose). `read` gets the content of the file while it is written, and may stop before its end.
+    ///
+    /// # Errors
+    /// As [`compose`](Self::compose).
+    pub(crate) fn compose_and<T>(
+        self,
+        path: &Path,
+        read: impl FnOnce(&mut dyn Read) -> T,
+    ) -> Result<(ComposedFile, T), RunError> {
         let state = self
             .state
             .into_inner()
@@ -156,18 +174,15 @@ impl Spool {
             .into_inner()
             .map_err(|error| failed(error.into_error()))?;
         rows.sort_unstable_by_key(|(place, at, _)| (*place, *at));
-        let mut sha256 = String::new();
-        write_atomically(path, |writer| {
-            let mut writer = DigestWriter::new(writer);
-            copy_rows(file, &rows, &mut writer)?;
-            sha256 = writer.finish();
-            Ok(())
+        let (taken, sha256) = write_atomically(path, |writer| {
+            let rows = OrderedRows::new(file, &rows)?;
+            let mut content = Copied::new(rows, DigestWriter::new(writer));
+            let taken = read(&mut content);
+            Ok((taken, content.finish()?.finish()))
         })?;
         fs::remove_file(&self.path).map_err(failed)?;
-        Ok(ComposedFile {
-            rows: rows.len() as u64,
-            sha256,
-        })
+        let rows = rows.len() as u64;
+        Ok((ComposedFile { rows, sha256 }, taken))
     }
 }
 
@@ -212,29 +227,6 @@ fn append_row<T: Serialize>(text: &mut Vec<u8>, row: &T) -> io::Result<()> {
     layout.begin_array(&mut io::sink())?;
     row.serialize(&mut Serializer::with_formatter(text, layout))?;
     Ok(())
-}
-
-fn copy_rows(file: File, rows: &[(RowPosition, u64, u32)], out: &mut impl Write) -> io::Result<()> {
-    if rows.is_empty() {
-        return out.write_all(b"[]\n");
-    }
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let mut position = 0;
-    reader.seek(SeekFrom::Start(0))?;
-    let mut separator: &[u8] = b"[\n  ";
-    for (_, at, length) in rows {
-        out.write_all(separator)?;
-        separator = b",\n  ";
-        // A relative seek keeps the buffer if rows are close together, as they mostly are.
-        let offset = i64::try_from(*at).and_then(|at| i64::try_from(position).map(|now| at - now));
-        reader.seek_relative(offset.map_err(io::Error::other)?)?;
-        let copied = io::copy(&mut (&mut reader).take(u64::from(*length)), out)?;
-        if copied != u64::from(*length) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        position = at + copied;
-    }
-    out.write_all(b"\n]\n")
 }
 
 #[cfg(test)]

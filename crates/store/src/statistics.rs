@@ -23,17 +23,25 @@ use crate::{
 ///
 /// # Errors
 /// When the file cannot be read or is not a list of scenarios.
-pub fn read_scenario_index(dir: &BenchmarkDir) -> Result<ScenarioIndex, RunError> {
-    let path = dir.scenarios();
-    let file = match files::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(ScenarioIndex::default());
+pub fn read_scenario_index(dir: &BenchmarkDir) -> Result<Arc<ScenarioIndex>, RunError> {
+    let (path, memory) = (dir.scenarios(), dir.memory());
+    let read = || {
+        if let Some(scenarios) = memory.scenarios.get(&path) {
+            return Ok(Arc::new(ScenarioIndex::of(&scenarios)));
         }
-        Err(error) => return Err(RunError::read(&path, error)),
+        let file = match files::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Arc::default());
+            }
+            Err(error) => return Err(RunError::read(&path, error)),
+        };
+        let index = ScenarioIndex::read(file).map_err(|error| {
+            RunError::input(format!("{}: {error}", path.display())).with_source(error)
+        })?;
+        Ok(Arc::new(index))
     };
-    ScenarioIndex::read(file)
-        .map_err(|error| RunError::input(format!("{}: {error}", path.display())).with_source(error))
+    memory.scenario_indexes.get_or_read(&path, read)
 }
 
 /// The statistics of a benchmark. `targets` are in the order of `results.json`.

@@ -25,6 +25,8 @@ pub(super) type Variant = BTreeMap<String, String>;
 pub struct ScenarioIndex {
     scenarios: HashMap<String, Entry>,
     variants: IndexSet<Variant>,
+    /// The number of scenarios of each metric.
+    metrics: HashMap<String, u64>,
     alike: AlikeBy,
 }
 
@@ -73,6 +75,8 @@ struct LightScenario<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow, default)]
+    metric_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
     base_scenario_id: Option<Cow<'a, str>>,
     #[serde(default)]
     demographic: Option<Extra>,
@@ -88,6 +92,7 @@ impl ScenarioIndex {
         let mut rows = JsonRows::new(scenarios);
         while let Some(row) = rows.next_row()? {
             let row: LightScenario<'_> = row.parse()?;
+            index.count_one(row.metric_id.as_deref().unwrap_or_default());
             index.add(
                 &row.id,
                 row.base_scenario_id.as_deref(),
@@ -119,9 +124,26 @@ impl ScenarioIndex {
         for scenario in scenarios {
             let base = scenario.extra.get("base_scenario_id");
             let base = base.and_then(Value::as_str);
+            index.count_one(&scenario.metric_id);
             index.add(&scenario.id, base, Some(&scenario.demographic));
         }
         index
+    }
+
+    /// The number of scenarios whose metric `is_counted`.
+    #[must_use]
+    pub fn count(&self, is_counted: impl Fn(&str) -> bool) -> u64 {
+        let counted = self.metrics.iter().filter(|(id, _)| is_counted(id));
+        counted.map(|(_, scenarios)| scenarios).sum()
+    }
+
+    fn count_one(&mut self, metric: &str) {
+        match self.metrics.get_mut(metric) {
+            Some(scenarios) => *scenarios += 1,
+            None => {
+                self.metrics.insert(metric.to_owned(), 1);
+            }
+        }
     }
 
     fn add(&mut self, id: &str, base: Option<&str>, demographic: Option<&Extra>) {

@@ -22,7 +22,6 @@ use crate::{
     completion,
     exit::{Exit, Failure},
     flags::BenchmarkSelection,
-    logging,
 };
 
 /// Flags of `export`.
@@ -123,7 +122,6 @@ fn version(text: &str) -> Result<Version, String> {
 /// When there is nothing to export, the results are incomplete and `--strict` is given, or a file cannot
 /// be written.
 pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
-    logging::start(&context.global, &context.terminal)?;
     let options = ExportOptions {
         strict: args.strict,
         targets: args

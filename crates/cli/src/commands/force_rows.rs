@@ -27,11 +27,11 @@ pub fn find(
         return Ok(Vec::new());
     }
     let scenarios = chosen.read(&context.layout, |layout, name| {
-        read_scenarios(&layout.benchmark(name)?.scenarios())
+        read_scenarios(&layout.benchmark(name)?)
     })?;
     let samples = *config.settings.generation.num_samples;
     let mut known = Vec::new();
-    for scenario in scenarios.iter().flatten() {
+    for scenario in scenarios.iter().flat_map(|rows| rows.iter()) {
         for target in targets {
             let id = |sample| Conversation::make_id(&scenario.id, &target.id, sample);
             let row = |sample| CachedRow { row: id(0), sample };

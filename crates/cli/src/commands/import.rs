@@ -8,10 +8,7 @@ use schema::{Metric, MetricType, nearest, text::counted};
 use serde_json::json;
 
 use super::Context;
-use crate::{
-    exit::{Exit, Failure},
-    logging,
-};
+use crate::exit::{Exit, Failure};
 
 /// Flags of `import`.
 #[derive(Clone, Debug, Args)]
@@ -65,7 +62,6 @@ impl From<Polarity> for MetricType {
 /// # Errors
 /// When something cannot be read or used, or the benchmark cannot be written. In that case nothing is written.
 pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
-    logging::start(&context.global, &context.terminal)?;
     let report = probity::import(&context.layout, &options(args)?)?;
     let exit = if report.left_out.is_empty() && report.failures.is_empty() {
         Exit::Complete

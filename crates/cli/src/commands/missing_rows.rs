@@ -54,7 +54,7 @@ pub fn missing_rows(
 fn scenarios(context: &Context, name: &str) -> Option<u64> {
     let dir = context.layout.benchmark(name).ok()?;
     let benchmark = read_benchmark(&dir).ok()?;
-    let rows = read_scenarios(&dir.scenarios()).ok()?;
+    let rows = read_scenarios(&dir).ok()?;
     let of_metrics = rows
         .iter()
         .filter(|row| benchmark.metric(&row.metric_id).is_some());

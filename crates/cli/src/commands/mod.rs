@@ -115,34 +115,8 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
     ) {
         context.report_project();
     }
-    let done = match cli.command {
-        Command::Run(args) => run::run(&context, args.into(), &Phase::ALL),
-        Command::GenMetrics(args) => run::run(&context, args.into(), &[Phase::GenMetrics]),
-        Command::GenScenarios(args) => run::run(&context, args.into(), &[Phase::GenScenarios]),
-        Command::Simulate(args) => run::run(&context, args.into(), &[Phase::Simulate]),
-        Command::Evaluate(args) => run::run(&context, args.into(), &[Phase::Evaluate]),
-        Command::Aggregate(args) => run::run(&context, args.into(), &[Phase::Aggregate]),
-        Command::Calibrate(args) => calibrate::run(&context, &args),
-        Command::Baseline(args) => baseline::run(&context, &args),
-        Command::Gate(args) => gate::run(&context, &args),
-        Command::Compare(args) => compare::run(&context, &args),
-        Command::JudgeCheck(args) => judge_check::run(&context, &args),
-        Command::Label(args) => label::run(&context, &args),
-        Command::Safety(command) => safety::run(&context, *command),
-        Command::Report(args) => report::run(&context, &args),
-        Command::Export(args) => export::run(&context, &args),
-        Command::View(args) => view::run(&context, &args),
-        Command::Import(args) => import::run(&context, &args),
-        Command::Plan(args) => plan::run(&context, &args.into()),
-        Command::Doctor { json } => doctor::run(&context, json),
-        Command::Journal(command) => journal::run(&context, &command),
-        Command::Cache(command) => cache::run(&context, &command),
-        Command::Runs(command) => runs::run(&context, &command),
-        Command::Validate(args) => validate::run(&context, &args),
-        Command::Completions { shell } => completions::run(&context, shell),
-        Command::Man { folder } => man::run(&context, line, &folder),
-        Command::Init { name } => init::run(&context, &name),
-    };
+    let done = logging::start(&context.global, &context.terminal)
+        .and_then(|()| run_command(cli.command, &context, line));
     let exit = done.unwrap_or_else(|failure| {
         context.terminal.error(&failure.to_string());
         failure.exit
@@ -155,6 +129,37 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
             Exit::NothingRan
         }
         _ => exit,
+    }
+}
+
+fn run_command(command: Command, context: &Context, line: clap::Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Run(args) => run::run(context, args.into(), &Phase::ALL),
+        Command::GenMetrics(args) => run::run(context, args.into(), &[Phase::GenMetrics]),
+        Command::GenScenarios(args) => run::run(context, args.into(), &[Phase::GenScenarios]),
+        Command::Simulate(args) => run::run(context, args.into(), &[Phase::Simulate]),
+        Command::Evaluate(args) => run::run(context, args.into(), &[Phase::Evaluate]),
+        Command::Aggregate(args) => run::run(context, args.into(), &[Phase::Aggregate]),
+        Command::Calibrate(args) => calibrate::run(context, &args),
+        Command::Baseline(args) => baseline::run(context, &args),
+        Command::Gate(args) => gate::run(context, &args),
+        Command::Compare(args) => compare::run(context, &args),
+        Command::JudgeCheck(args) => judge_check::run(context, &args),
+        Command::Label(args) => label::run(context, &args),
+        Command::Safety(command) => safety::run(context, *command),
+        Command::Report(args) => report::run(context, &args),
+        Command::Export(args) => export::run(context, &args),
+        Command::View(args) => view::run(context, &args),
+        Command::Import(args) => import::run(context, &args),
+        Command::Plan(args) => plan::run(context, &args.into()),
+        Command::Doctor { json } => doctor::run(context, json),
+        Command::Journal(command) => journal::run(context, &command),
+        Command::Cache(command) => cache::run(context, &command),
+        Command::Runs(command) => runs::run(context, &command),
+        Command::Validate(args) => validate::run(context, &args),
+        Command::Completions { shell } => completions::run(context, shell),
+        Command::Man { folder } => man::run(context, line, &folder),
+        Command::Init { name } => init::run(context, &name),
     }
 }
 
@@ -190,7 +195,7 @@ impl Context {
         Ok(phases)
     }
 
-    /// Loads the configuration and starts diagnostics.
+    /// Loads the configuration.
     fn configure(&self, overrides: &Overrides) -> Result<Config, Failure> {
         self.configure_with(&overrides.flags())
     }
@@ -198,7 +203,6 @@ impl Context {
     /// Like [`configure`](Self::configure), with `flags` as the last layer.
     fn configure_with(&self, flags: &[config::Flag]) -> Result<Config, Failure> {
         let config = self.load(flags)?;
-        logging::start(&self.global, &self.terminal)?;
         for warning in &config.warnings {
             self.terminal.warning(&warning.to_string());
         }

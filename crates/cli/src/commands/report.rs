@@ -19,7 +19,6 @@ use crate::{
     completion,
     exit::{Exit, Failure},
     flags::BenchmarkSelection,
-    logging,
 };
 
 /// Flags of `report`.
@@ -97,7 +96,6 @@ impl From<Rows> for RowsKept {
 /// # Errors
 /// When there is nothing to show, or the file cannot be written.
 pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
-    logging::start(&context.global, &context.terminal)?;
     check_files(&context.layout, &args.safety)?;
     let request = ReportRequest {
         names: names(context, args)?,

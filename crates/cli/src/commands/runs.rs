@@ -12,10 +12,7 @@ use super::{
     Context,
     cache::{age, size, time_before},
 };
-use crate::{
-    exit::{Exit, Failure},
-    logging,
-};
+use crate::exit::{Exit, Failure};
 
 /// The commands on the records of runs.
 #[derive(Debug, Subcommand)]
@@ -49,7 +46,6 @@ pub struct PruneRunsArgs {
 /// # Errors
 /// When the folder of runs cannot be read, or a file cannot be removed.
 pub fn run(context: &Context, command: &RunsCommand) -> Result<Exit, Failure> {
-    logging::start(&context.global, &context.terminal)?;
     let RunsCommand::Prune(args) = command;
     let runs = old_runs(&context.layout, time_before(args.older_than)?)?;
     if args.yes {

@@ -17,8 +17,7 @@ pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> 
     let Ok(dir) = layout.benchmark(name) else {
         return Vec::new();
     };
-    let problems =
-        problems || (read_benchmark(&dir).is_ok() && read_scenarios(&dir.scenarios()).is_ok());
+    let problems = problems || (read_benchmark(&dir).is_ok() && read_scenarios(&dir).is_ok());
     let is_told = |finding: &&Finding| problems || finding.severity == Severity::Note;
     let options = Options {
         program: layout.program(),

@@ -25,7 +25,7 @@ fn of_target(context: &Context, name: &str, id: &ModelId) -> Option<String> {
     if benchmark.tools.is_empty() {
         return None;
     }
-    let scenarios = read_scenarios(&dir.scenarios()).ok()?;
+    let scenarios = read_scenarios(&dir).ok()?;
     let target = TargetRef {
         id: id.clone(),
         model: String::new(),

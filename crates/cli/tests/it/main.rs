@@ -68,6 +68,7 @@ mod labels;
 mod measured_alike;
 mod modelbench;
 mod open_files;
+mod opened_files;
 mod phase_alone;
 mod plan_and_json;
 mod played_alike;

@@ -84,7 +84,7 @@ impl Pipeline {
         // Another run may write the files that are read here, so the lock comes first.
         let lock = TreeLock::take(&dir)?;
         let benchmark = read_benchmark(&dir)?;
-        let scenarios = read_scenarios(&dir.scenarios())?;
+        let scenarios = read_scenarios(&dir)?;
         let replaced = self.replaces() && self.runs(Phase::GenScenarios);
         if !replaced {
             check_belongs(&dir, &scenarios, &benchmark)?;

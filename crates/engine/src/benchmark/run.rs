@@ -287,7 +287,7 @@ impl<'p> BenchmarkRun<'p> {
 
     async fn judge_rows(&self, run: &Arc<TargetRun>) -> Result<(), RunError> {
         let path = self.dir.target(run.id())?.conversations();
-        let scenarios = read_scenarios(&self.dir.scenarios())?;
+        let scenarios = read_scenarios(&self.dir)?;
         let (target, benchmark) = (run.target.clone(), self.loaded.benchmark.clone());
         let (sender, receiver) = mpsc::channel::<Conversation>(16);
         let counted = {
@@ -316,7 +316,7 @@ impl<'p> BenchmarkRun<'p> {
     /// cannot be read is reported when it is judged.
     async fn log_kept_items(&self, runs: &[Arc<TargetRun>]) -> Result<(), RunError> {
         let mut of_targets = Vec::new();
-        let scenarios = read_scenarios(&self.dir.scenarios()).unwrap_or_default();
+        let scenarios = read_scenarios(&self.dir).unwrap_or_default();
         for run in runs {
             let path = self.dir.target(run.id())?.conversations();
             let (run, benchmark) = (Arc::clone(run), self.loaded.benchmark.clone());

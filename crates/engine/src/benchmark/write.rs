@@ -233,15 +233,20 @@ impl TargetWriter<'_> {
             _ => known.conversations,
         };
         let (to, dir) = (path.to_owned(), self.run.dir.clone());
+        let (benchmark, target) = (self.run.loaded.benchmark.clone(), id.clone());
         let evaluator = (phase == Phase::Evaluate).then(|| made.settings.clone());
         let is_good = RetainPolicy::any_good(phase, path);
         // Other targets continue meanwhile, on any kind of runtime.
         let work = move || {
             let copy = match is_good {
-                true => KeptCopy::of(&to, record.as_ref(), evaluator.as_ref())?,
+                true => KeptCopy::of(&dir, &to, record.as_ref(), evaluator.as_ref())?,
                 false => None,
             };
-            Ok::<_, RunError>((copy, dir.compose(spool, &to)?))
+            let hash = match phase {
+                Phase::Evaluate => dir.compose_scores(spool, &benchmark, &target)?,
+                _ => dir.compose_conversations(spool, &benchmark, &target)?,
+            };
+            Ok::<_, RunError>((copy, hash))
         };
         let (copy, hash) = tokio::task::spawn_blocking(work)
             .await

@@ -35,7 +35,7 @@ pub fn plan_judging(
 ) -> Result<Vec<PlanRow>, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
-    let scenarios = read_scenarios(&dir.scenarios())?;
+    let scenarios = read_scenarios(&dir)?;
     let mut plan = Vec::new();
     for target in targets {
         let files = dir.target(&target.id)?;

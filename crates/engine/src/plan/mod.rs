@@ -219,7 +219,7 @@ pub fn plan(
     for name in benchmarks {
         let dir = layout.benchmark(name)?;
         let benchmark = read_benchmark(&dir)?;
-        let scenarios = read_scenarios(&dir.scenarios())?;
+        let scenarios = read_scenarios(&dir)?;
         let wanted = needed(&dir, &benchmark, &scenarios, false);
         rows.extend(plan_benchmark(
             name, &benchmark, &scenarios, &wanted, settings,

@@ -60,7 +60,7 @@ pub fn plan_metrics(
     for name in benchmarks {
         let dir = layout.benchmark(name)?;
         let benchmark = read_benchmark(&dir)?;
-        let scenarios = read_scenarios(&dir.scenarios())?;
+        let scenarios = read_scenarios(&dir)?;
         let index = read_scenario_index(&dir)?;
         let wanted = needed_scenarios(layout, name, false)?;
         let sizes = Sizes::of(&benchmark, &scenarios, &index, &wanted, settings);

@@ -56,7 +56,7 @@ impl ScriptedAuthors {
             self.metrics = None;
         }
         let path = dir.scenarios();
-        let is_rewritten = match (recorded.scenarios, read_scenarios(&path)) {
+        let is_rewritten = match (recorded.scenarios, read_scenarios(dir)) {
             (Some(generated), Ok(now)) => !generated.holds_one_of(&now),
             _ => !path.exists(),
         };

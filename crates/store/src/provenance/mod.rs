@@ -11,7 +11,7 @@ mod replaced;
 mod settings;
 mod versions;
 
-use std::{collections::BTreeMap, io::Read, path::Path};
+use std::collections::BTreeMap;
 
 use schema::{Metric, ModelId, PromptVersions, ReplyAges, Scenario, text::hex};
 use serde::{Deserialize, Serialize};
@@ -215,15 +215,15 @@ fn metric_hashes(metrics: &[Metric]) -> BTreeMap<String, String> {
 }
 
 impl GeneratedScenarios {
-    /// The record of the scenarios that the run `run_id` left in the file at `path`.
+    /// The record of the scenarios that the run `run_id` left in `dir`.
     pub fn new<'a>(
         run_id: String,
-        path: &Path,
+        dir: &BenchmarkDir,
         rows: impl Iterator<Item = &'a Scenario>,
     ) -> Option<Self> {
         Some(Self {
             run_id,
-            sha256: hash_of_file(path)?,
+            sha256: dir.digest(&dir.scenarios())?,
             rows: rows.map(|row| (row.id.clone(), row_hash(row))).collect(),
         })
     }
@@ -256,16 +256,4 @@ pub fn hash_of_scenarios<'a>(rows: impl IntoIterator<Item = &'a Scenario>) -> St
         hash.update("\n");
     }
     hex(&hash.finalize())
-}
-
-/// The SHA-256 of a file; `None` where it cannot be read.
-pub fn hash_of_file(path: &Path) -> Option<String> {
-    let mut file = files::open(path).ok()?;
-    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
-    loop {
-        match file.read(&mut buffer).ok()? {
-            0 => return Some(hex(&hash.finalize())),
-            read => hash.update(buffer.get(..read)?),
-        }
-    }
 }

@@ -7,8 +7,8 @@ use std::{
 
 use schema::{ModelId, Phase};
 
-use super::{FileProvenance, Settings, hash_of_file};
-use crate::RunError;
+use super::{FileProvenance, Settings};
+use crate::{BenchmarkDir, RunError};
 
 /// Between the name of a file and the digest of its content, in the name of a kept copy.
 const KEPT: &str = ".kept-";
@@ -73,25 +73,30 @@ impl KeptCopy {
     /// # Errors
     /// When the copy cannot be made. The caller must then not replace the file.
     pub fn of(
+        dir: &BenchmarkDir,
         path: &Path,
         record: Option<&FileProvenance>,
         evaluator: Option<&Settings>,
     ) -> Result<Option<Self>, RunError> {
-        let Some(hash) = hash_of_file(path) else {
+        let Some(hash) = dir.digest(path) else {
             return Ok(None);
         };
         let Some(reason) = reason(&hash, record, evaluator) else {
             return Ok(None);
         };
-        Self::because(path, reason)
+        Self::because(dir, path, reason)
     }
 
     /// Keeps a copy of the file at `path`, if there is one.
     ///
     /// # Errors
     /// When the copy cannot be made. The caller must then not replace the file.
-    pub fn because(path: &Path, reason: ReplaceReason) -> Result<Option<Self>, RunError> {
-        let Some(hash) = hash_of_file(path) else {
+    pub fn because(
+        dir: &BenchmarkDir,
+        path: &Path,
+        reason: ReplaceReason,
+    ) -> Result<Option<Self>, RunError> {
+        let Some(hash) = dir.digest(path) else {
             return Ok(None);
         };
         let short = hash.get(..8).unwrap_or_default();

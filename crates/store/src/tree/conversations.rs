@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
+    io::Read,
     ops::ControlFlow,
     path::Path,
     sync::Arc,
@@ -11,7 +12,7 @@ use std::{
 use aggregator::{ConversationKey, ConversationRow};
 use schema::{Benchmark, Conversation, ModelId, TargetRef};
 
-use super::{digest::DigestReader, score_check::ConversationIds};
+use super::score_check::ConversationIds;
 use crate::{
     ReplyTally, RunError,
     rows::{Normalizer, each_row_of},
@@ -73,13 +74,13 @@ fn hash_of(parts: impl Hash) -> u64 {
 }
 
 /// What the rows of a `conversations.json` say about a target.
+#[derive(Debug)]
 pub(super) struct ConversationFacts {
     /// `None`: a row has an id and nothing that can be counted.
     pub(super) replies: Option<ReplyTally>,
     /// `None`: a row cannot be counted.
     pub(super) index: Option<Arc<ConversationIndex>>,
     pub(super) ids: ConversationIds,
-    pub(super) sha256: String,
 }
 
 fn first_reader(benchmark: &Benchmark, target: &ModelId) -> Normalizer {
@@ -90,22 +91,21 @@ fn first_reader(benchmark: &Benchmark, target: &ModelId) -> Normalizer {
     Normalizer::new(target, benchmark, &[])
 }
 
-/// Reads the file at `path` row by row. Rows of metrics that the benchmark does not have are not counted.
+/// Reads the rows of the file at `path` from `file`. Rows of metrics that the benchmark does not have are not counted.
 ///
 /// # Errors
 /// When the file cannot be read, or is not a list of conversations.
 pub(super) fn read_facts(
     path: &Path,
+    file: impl Read,
     benchmark: &Benchmark,
     target: &ModelId,
 ) -> Result<ConversationFacts, RunError> {
-    let file = files::open(path).map_err(|error| RunError::read(path, error))?;
-    let mut file = DigestReader::new(file);
     let reader = first_reader(benchmark, target);
     let mut replies = Some(ReplyTally::default());
     let mut index = Some(ConversationIndex::default());
     let mut ids = ConversationIds::default();
-    each_row_of(path, &mut file, |row| {
+    each_row_of(path, file, |row| {
         if let Some(index) = &mut index
             && index.is_empty()
         {
@@ -139,6 +139,5 @@ pub(super) fn read_facts(
         replies,
         index: index.map(Arc::new),
         ids,
-        sha256: file.finish(),
     })
 }

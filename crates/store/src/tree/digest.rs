@@ -1,18 +1,21 @@
 //! The SHA-256 of a file, computed while it is read or written.
 
-use std::io::{self, Read, Write};
+use std::{
+    io::{self, Read, Write},
+    path::Path,
+};
 
 use schema::text::hex;
 use sha2::{Digest, Sha256};
 
 /// Passes on what it reads, and hashes it.
-pub(super) struct DigestReader<R> {
+pub(crate) struct DigestReader<R> {
     input: R,
     hash: Sha256,
 }
 
 impl<R: Read> DigestReader<R> {
-    pub(super) fn new(input: R) -> Self {
+    pub(crate) fn new(input: R) -> Self {
         Self {
             input,
             hash: Sha256::new(),
@@ -20,7 +23,7 @@ impl<R: Read> DigestReader<R> {
     }
 
     /// The digest of everything that was read.
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         hex(&self.hash.finalize())
     }
 }
@@ -31,6 +34,13 @@ impl<R: Read> Read for DigestReader<R> {
         self.hash.update(buffer.get(..length).unwrap_or_default());
         Ok(length)
     }
+}
+
+/// The SHA-256 of a file; `None` if it cannot be read.
+pub(super) fn hash_of_file(path: &Path) -> Option<String> {
+    let mut file = DigestReader::new(files::open(path).ok()?);
+    io::copy(&mut file, &mut io::sink()).ok()?;
+    Some(file.finish())
 }
 
 /// Passes on what is written to it, and hashes it.

@@ -9,15 +9,16 @@ use std::{
     time::SystemTime,
 };
 
-use schema::Benchmark;
+use aggregator::statistics::ScenarioIndex;
+use schema::{Benchmark, Scenario};
 
-use super::TargetFacts;
-use crate::{TargetDir, provenance::hash_of_file};
+use super::{TargetFacts, conversations::ConversationFacts, digest::hash_of_file};
+use crate::TargetDir;
 
 /// The version of a file: it changes when the file is replaced or written to. A replaced file has another inode, even within one tick
 /// of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileVersion {
+pub(crate) struct FileVersion {
     length: u64,
     modified: Option<SystemTime>,
     inode: u64,
@@ -25,7 +26,7 @@ pub(super) struct FileVersion {
 
 impl FileVersion {
     /// The present version; `None` if there is no such file.
-    pub(super) fn now(path: &Path) -> Option<Self> {
+    pub(crate) fn now(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         #[cfg(unix)]
         let inode = std::os::unix::fs::MetadataExt::ino(&metadata);
@@ -49,15 +50,20 @@ pub(super) struct Versions {
     conversations: Option<Option<FileVersion>>,
 }
 
+/// A hash of the benchmark's metrics and hazards.
+fn hash_of_benchmark(benchmark: &Benchmark) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_string(benchmark)
+        .unwrap_or_default()
+        .hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Versions {
     pub(super) fn now(files: &TargetDir, benchmark: &Benchmark, with_conversations: bool) -> Self {
-        let mut hasher = DefaultHasher::new();
-        serde_json::to_string(benchmark)
-            .unwrap_or_default()
-            .hash(&mut hasher);
         let conversations = || FileVersion::now(&files.conversations());
         Self {
-            benchmark: hasher.finish(),
+            benchmark: hash_of_benchmark(benchmark),
             scores: FileVersion::now(&files.scores()),
             conversations: with_conversations.then(conversations),
         }
@@ -67,12 +73,60 @@ impl Versions {
 /// What was read of one target, with and without its conversations.
 type FactsOfTarget = Vec<(Versions, Arc<TargetFacts>)>;
 
+/// What was read of single files, each as long as it stays the same.
+#[derive(Debug)]
+pub(crate) struct KnownFiles<T>(Mutex<HashMap<PathBuf, (FileVersion, T)>>);
+
+impl<T> Default for KnownFiles<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone> KnownFiles<T> {
+    /// What is known of the present version of the file.
+    pub(crate) fn get(&self, path: &Path) -> Option<T> {
+        let now = FileVersion::now(path)?;
+        let known = lock(&self.0);
+        let (version, value) = known.get(path)?;
+        (*version == now).then(|| value.clone())
+    }
+
+    /// Records what is known of a version of the file.
+    pub(crate) fn set(&self, path: &Path, version: Option<FileVersion>, value: T) {
+        if let Some(version) = version {
+            lock(&self.0).insert(path.to_owned(), (version, value));
+        }
+    }
+
+    /// What is known of the present version of the file, otherwise what `read` returns.
+    pub(crate) fn get_or_read<E>(
+        &self,
+        path: &Path,
+        read: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        if let Some(known) = self.get(path) {
+            return Ok(known);
+        }
+        // If the file changes meanwhile, it is read again the next time.
+        let version = FileVersion::now(path);
+        let value = read()?;
+        self.set(path, version, value.clone());
+        Ok(value)
+    }
+}
+
 /// What was read of the files below a folder of benchmarks. All handles of one [`Layout`](crate::Layout) share it, so that the parts of a
 /// command read each file once.
 #[derive(Debug, Default)]
 pub(crate) struct TreeMemory {
     facts: Mutex<HashMap<PathBuf, FactsOfTarget>>,
-    digests: Mutex<HashMap<PathBuf, (FileVersion, String)>>,
+    /// Of conversations whose scores were not read yet. They depend on the benchmark.
+    conversations: KnownFiles<(u64, Arc<ConversationFacts>)>,
+    pub(crate) benchmarks: KnownFiles<Benchmark>,
+    pub(crate) scenarios: KnownFiles<Arc<Vec<Scenario>>>,
+    pub(crate) scenario_indexes: KnownFiles<Arc<ScenarioIndex>>,
+    pub(crate) digests: KnownFiles<String>,
 }
 
 impl TreeMemory {
@@ -116,25 +170,36 @@ impl TreeMemory {
         of_target.push((versions, Arc::clone(facts)));
     }
 
-    /// The SHA-256 of a file; `None` if it cannot be read.
-    pub(crate) fn digest(&self, path: &Path) -> Option<String> {
-        let now = FileVersion::now(path)?;
-        if let Some((version, digest)) = lock(&self.digests).get(path)
-            && *version == now
-        {
-            return Some(digest.clone());
-        }
-        let digest = hash_of_file(path)?;
-        self.set_digest(path, Some(now), &digest);
-        Some(digest)
+    /// Records what the conversations at `path` say, until their scores are read.
+    pub(super) fn set_conversations(
+        &self,
+        path: &Path,
+        benchmark: &Benchmark,
+        facts: ConversationFacts,
+    ) {
+        let facts = (hash_of_benchmark(benchmark), Arc::new(facts));
+        self.conversations.set(path, FileVersion::now(path), facts);
     }
 
-    /// Records the digest of a version of a file.
-    pub(super) fn set_digest(&self, path: &Path, version: Option<FileVersion>, digest: &str) {
-        if let Some(version) = version {
-            let entry = (version, digest.to_owned());
-            lock(&self.digests).insert(path.to_owned(), entry);
-        }
+    /// What the conversations at `path` say, if they were written or read before.
+    pub(super) fn conversations(
+        &self,
+        path: &Path,
+        benchmark: &Benchmark,
+    ) -> Option<Arc<ConversationFacts>> {
+        let (of, facts) = self.conversations.get(path)?;
+        (of == hash_of_benchmark(benchmark)).then_some(facts)
+    }
+
+    /// Called when the facts of a target include what its conversations at `path` say.
+    pub(super) fn forget_conversations(&self, path: &Path) {
+        lock(&self.conversations.0).remove(path);
+    }
+
+    /// The SHA-256 of a file; `None` if it cannot be read.
+    pub(crate) fn digest(&self, path: &Path) -> Option<String> {
+        let read = || hash_of_file(path).ok_or(());
+        self.digests.get_or_read(path, read).ok()
     }
 }
 

@@ -6,7 +6,7 @@ mod digest;
 mod memory;
 mod score_check;
 
-use std::{collections::BTreeMap, fs::File, path::Path, sync::Arc};
+use std::{collections::BTreeMap, io::Read, path::Path, sync::Arc};
 
 use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and, statistics::TargetRows};
 use schema::{
@@ -20,11 +20,13 @@ pub use self::{
 };
 use self::{
     conversations::{ConversationFacts, read_facts},
-    digest::DigestReader,
-    memory::{FileVersion, Versions},
+    memory::Versions,
     score_check::ScoreCheck,
 };
-pub(crate) use self::{digest::DigestWriter, memory::TreeMemory};
+pub(crate) use self::{
+    digest::{DigestReader, DigestWriter},
+    memory::{FileVersion, TreeMemory},
+};
 use crate::{
     BenchmarkDir, ReplyTally, RunError, Spool, TargetDir, read_benchmark, summaries::scores_error,
 };
@@ -142,15 +144,55 @@ impl BenchmarkDir {
         self.memory().digest(path)
     }
 
-    /// Replaces the file of rows at `path` with the rows of `spool`, and returns its SHA-256.
+    /// Replaces the conversations of `target` with the rows of `spool`, and returns the file's SHA-256. What they say is read while they are
+    /// written.
     ///
     /// # Errors
     /// As [`Spool::compose`].
-    pub fn compose(&self, spool: Spool, path: &Path) -> Result<String, RunError> {
-        let composed = spool.compose(path)?;
-        let version = FileVersion::now(path);
-        self.memory().set_digest(path, version, &composed.sha256);
+    pub fn compose_conversations(
+        &self,
+        spool: Spool,
+        benchmark: &Benchmark,
+        target: &ModelId,
+    ) -> Result<String, RunError> {
+        let path = self.target(target)?.conversations();
+        let (composed, facts) =
+            spool.compose_and(&path, |rows| read_facts(&path, rows, benchmark, target))?;
+        self.set_digest(&path, FileVersion::now(&path), &composed.sha256);
+        // Rows that cannot be read are reported by the command that needs them.
+        if let Ok(facts) = facts {
+            self.memory().set_conversations(&path, benchmark, facts);
+        }
         Ok(composed.sha256)
+    }
+
+    /// Like [`compose_conversations`](Self::compose_conversations), for the scores. The conversations have to be written before.
+    ///
+    /// # Errors
+    /// As [`Spool::compose`].
+    pub fn compose_scores(
+        &self,
+        spool: Spool,
+        benchmark: &Benchmark,
+        target: &ModelId,
+    ) -> Result<String, RunError> {
+        let files = self.target(target)?;
+        let path = files.scores();
+        let conversations = self.conversation_facts(&files, benchmark, target);
+        let (composed, facts) = spool.compose_and(&path, |rows| {
+            self.read_scores(rows, benchmark, target, conversations)
+        })?;
+        let versions = Versions::now(&files, benchmark, true);
+        self.set_digest(&path, versions.scores, &composed.sha256);
+        if let Ok(facts) = facts {
+            self.memory().set_facts(&files, versions, &Arc::new(facts));
+        }
+        self.memory().forget_conversations(&files.conversations());
+        Ok(composed.sha256)
+    }
+
+    fn set_digest(&self, path: &Path, version: Option<FileVersion>, sha256: &str) {
+        self.memory().digests.set(path, version, sha256.to_owned());
     }
 
     fn read_target(
@@ -167,56 +209,65 @@ impl BenchmarkDir {
         // Without scores there are no facts: the conversations are then not read.
         let path = files.scores();
         let scores = files::open(&path).map_err(|error| RunError::read(&path, error))?;
-        let conversations = match with_conversations && files.conversations().exists() {
-            true => Some(self.read_conversations(&files, benchmark, target)),
+        let conversations = match with_conversations {
+            true => self.conversation_facts(&files, benchmark, target),
             false => None,
         };
         let facts = Arc::new(self.read_scores(scores, benchmark, target, conversations)?);
-        self.memory()
-            .set_digest(&path, versions.scores, &facts.scores_sha256);
+        self.set_digest(&path, versions.scores, &facts.scores_sha256);
         self.memory().set_facts(&files, versions, &facts);
+        if with_conversations {
+            self.memory().forget_conversations(&files.conversations());
+        }
         Ok(facts)
     }
 
-    fn read_conversations(
+    /// What the conversations of `target` say; `None` if there are none.
+    fn conversation_facts(
         &self,
         files: &TargetDir,
         benchmark: &Benchmark,
         target: &ModelId,
-    ) -> Result<ConversationFacts, RunError> {
+    ) -> Option<Result<Arc<ConversationFacts>, RunError>> {
         let path = files.conversations();
-        let version = FileVersion::now(&path);
-        let facts = read_facts(&path, benchmark, target)?;
-        self.memory().set_digest(&path, version, &facts.sha256);
-        Ok(facts)
+        if let Some(known) = self.memory().conversations(&path, benchmark) {
+            return Some(Ok(known));
+        }
+        let read = || {
+            let version = FileVersion::now(&path);
+            let file = files::open(&path).map_err(|error| RunError::read(&path, error))?;
+            let mut file = DigestReader::new(file);
+            let facts = read_facts(&path, &mut file, benchmark, target)?;
+            self.set_digest(&path, version, &file.finish());
+            Ok(Arc::new(facts))
+        };
+        path.exists().then(read)
     }
 
     fn read_scores(
         &self,
-        scores: File,
+        scores: impl Read,
         benchmark: &Benchmark,
         target: &ModelId,
-        conversations: Option<Result<ConversationFacts, RunError>>,
+        conversations: Option<Result<Arc<ConversationFacts>, RunError>>,
     ) -> Result<TargetFacts, RunError> {
         let path = self.target(target)?.scores();
         let (conversations, unreadable) = match conversations.transpose() {
             Ok(conversations) => (conversations, None),
             Err(error) => (None, Some(Arc::new(error))),
         };
-        let (ids, replies, index) = match conversations {
-            Some(facts) => (Some(facts.ids), facts.replies, facts.index),
-            None => (None, None, None),
-        };
+        let known = conversations.as_deref();
+        let ids = known.map(|known| &known.ids);
+        let replies = known.and_then(|known| known.replies.as_ref());
         let mut file = DigestReader::new(scores);
         let mut hazards = HazardScorer::new(&benchmark.scored_hazards());
         let mut rows = TargetRows::new(target.clone());
-        let mut check = ScoreCheck::new(benchmark, target, ids.as_ref());
+        let mut check = ScoreCheck::new(benchmark, target, ids);
         let mut unscored = Unscored::default();
         let mut imported = 0;
         let mut verdicts: BTreeMap<String, VerdictTally> = BTreeMap::new();
         let push = |row: &ScoreRow<'_>| {
             hazards.push_row(row);
-            let replies = replies.as_ref();
             let incomplete = replies.is_some_and(|replies| replies.is_incomplete(&row.conv_id));
             rows.push_row(row, incomplete);
             check.push(row);
@@ -229,7 +280,7 @@ impl BenchmarkDir {
         };
         let summary = aggregate_reader_and(target.clone(), &benchmark.metrics, &mut file, push)
             .map_err(|error| scores_error(self, target, &path, error))?;
-        if let Some(replies) = &replies {
+        if let Some(replies) = replies {
             rows.set_simulator(
                 replies.simulator().clone(),
                 replies.simulator_sample().clone(),
@@ -247,8 +298,8 @@ impl BenchmarkDir {
         Ok(TargetFacts {
             summary,
             rows,
-            replies,
-            conversations: index,
+            replies: replies.cloned(),
+            conversations: known.and_then(|known| known.index.clone()),
             faults,
             unscored,
             imported,

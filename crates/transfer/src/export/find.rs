@@ -5,35 +5,18 @@ use std::{
     cell::LazyCell,
     collections::{BTreeMap, BTreeSet},
     fs,
-    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use journal::JournalReader;
-use schema::{Benchmark, EventBody, ModelId, event::StartingRun};
-use serde::Deserialize;
+use schema::{EventBody, ModelId, event::StartingRun};
 
 use super::{
     journal_record::{JournalRecord, Journals},
     replies::{Coverage, Replies},
 };
-use store::{BenchmarkDir, Layout, RunError, each_row};
-
-/// The number of rows of `scenarios.json` that belong to a metric of `benchmark`; `None` if the file cannot be read.
-pub(super) fn count_scenarios(dir: &BenchmarkDir, benchmark: &Benchmark) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Row {
-        metric_id: String,
-    }
-    let mut count = 0;
-    each_row(&dir.scenarios(), |row: Row| {
-        count += u64::from(benchmark.metric(&row.metric_id).is_some());
-        Ok(ControlFlow::Continue(()))
-    })
-    .ok()?;
-    Some(count)
-}
+use store::{Layout, RunError};
 
 /// A journal, and the targets whose conversations it reports.
 pub(super) struct JournalSource {

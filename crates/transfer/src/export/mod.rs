@@ -17,7 +17,7 @@ mod scores;
 mod source;
 mod statistics;
 
-use std::{ops::ControlFlow, path::Path, thread};
+use std::{ops::ControlFlow, path::Path, sync::Arc, thread};
 
 use aggregator::statistics::corrected_differences;
 use interop::{ExportError, Exported, Exporter, Sample};
@@ -228,7 +228,7 @@ impl Work<'_> {
             let mut statistics = StatisticsSource::read(&dir);
             self.report.problems.extend(statistics.take_problems());
             let bench = Bench {
-                scenarios: find::count_scenarios(&dir, &benchmark),
+                scenarios: statistics.scenarios(&benchmark),
                 findings: self.findings(&dir, &benchmark, &targets, &statistics),
                 statistics,
                 benchmark,
@@ -352,8 +352,8 @@ impl Work<'_> {
         };
         // Conversations contain their scenarios, except in older trees.
         let scenarios = match is_bare {
-            true => read_scenarios(&bench.dir.scenarios())?,
-            false => Vec::new(),
+            true => read_scenarios(&bench.dir)?,
+            false => Arc::default(),
         };
         let run = source::run(bench, index, first, &files, content);
         problems.outcome(run.outcome.as_deref());

@@ -180,7 +180,7 @@ fn read_index(dir: &BenchmarkDir, benchmark: &Benchmark, id: &ModelId) -> Conver
     };
     // Rows of older trees need their scenarios. A row that is read twice counts once.
     if read(&[]).is_err() {
-        let _ = read(&read_scenarios(&dir.scenarios()).unwrap_or_default());
+        let _ = read(&read_scenarios(dir).unwrap_or_default());
     }
     index
 }

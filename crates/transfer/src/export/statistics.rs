@@ -1,5 +1,7 @@
 //! The exported statistics: those of the rows in the tree, whatever `statistics.json` contains.
 
+use std::sync::Arc;
+
 use aggregator::statistics::ScenarioIndex;
 use schema::{
     Benchmark, ModelId,
@@ -13,7 +15,7 @@ use store::{
 /// The input for the statistics of a benchmark's targets.
 pub(super) struct StatisticsSource {
     /// `None`: `scenarios.json` cannot be read, so it is unknown which rows are similar.
-    index: Option<ScenarioIndex>,
+    index: Option<Arc<ScenarioIndex>>,
     /// `statistics.json`; `None`: there is none, or it cannot be read.
     written: Option<Statistics>,
     /// Why any of the above is missing.
@@ -43,6 +45,12 @@ impl StatisticsSource {
     /// Problems of the files.
     pub(super) fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
+    }
+
+    /// The number of scenarios that belong to a metric of `benchmark`; `None` if they cannot be read.
+    pub(super) fn scenarios(&self, benchmark: &Benchmark) -> Option<u64> {
+        let index = self.index.as_ref()?;
+        Some(index.count(|metric| benchmark.metric(metric).is_some()))
     }
 
     /// The statistics of the rows of `target`; `None` if they cannot be read, which is reported where rows are read.

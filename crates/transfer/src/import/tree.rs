@@ -61,7 +61,7 @@ pub(super) fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportR
     };
     let from = Layout::new(parent).benchmark(folder)?;
     let benchmark = read_benchmark(&from)?;
-    let scenarios = read_scenarios(&from.scenarios())?;
+    let scenarios = read_scenarios(&from)?;
     check_belongs(&from, &scenarios, &benchmark)?;
     let name = options
         .name

@@ -10,10 +10,7 @@ use jiff::{Span, Timestamp, Unit, Zoned};
 use schema::text::counted;
 
 use super::Context;
-use crate::{
-    exit::{Exit, Failure},
-    logging,
-};
+use crate::exit::{Exit, Failure};
 
 /// The commands on the cache.
 #[derive(Debug, Subcommand)]
@@ -84,7 +81,6 @@ pub fn time_before(age: Span) -> Result<Timestamp, Failure> {
 /// # Errors
 /// When there is no cache, or it cannot be read or written.
 pub fn run(context: &Context, command: &CacheCommand) -> Result<Exit, Failure> {
-    logging::start(&context.global, &context.terminal)?;
     match command {
         CacheCommand::Stats(args) => stats::run(context, args),
         CacheCommand::Prune(args) => prune::run(context, args),

@@ -19,7 +19,6 @@ use super::Context;
 use crate::{
     completion,
     exit::{Exit, Failure},
-    logging,
 };
 
 /// The journal commands.
@@ -122,7 +121,6 @@ pub struct ShowArgs {
 /// # Errors
 /// When there is no such journal, it cannot be read, or no event matches.
 pub fn run(context: &Context, command: &JournalCommand) -> Result<Exit, Failure> {
-    logging::start(&context.global, &context.terminal)?;
     match command {
         JournalCommand::Show(args) => show::run(context, args),
         JournalCommand::Stats(args) => stats::run(context, args),

@@ -26,7 +26,6 @@ use crate::{
     completion,
     exit::{Exit, Failure},
     flags::BenchmarkSelection,
-    logging,
 };
 
 /// Flags of `view`.
@@ -60,7 +59,6 @@ const ENDING: Duration = Duration::from_millis(500);
 /// # Errors
 /// When there is no such benchmark, or the port cannot be used.
 pub fn run(context: &Context, args: &ViewArgs) -> Result<Exit, Failure> {
-    logging::start(&context.global, &context.terminal)?;
     let name = benchmark(context, args)?;
     let options = LivePage {
         show_verdicts: args.show_verdicts,

@@ -77,7 +77,7 @@ impl Generation<'_> {
             None => Some(ReplaceReason::Unknown),
         };
         let copy = match reason {
-            Some(reason) => KeptCopy::because(&path, reason)?,
+            Some(reason) => KeptCopy::because(&self.run.dir, &path, reason)?,
             None => None,
         };
 

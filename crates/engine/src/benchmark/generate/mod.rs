@@ -10,11 +10,7 @@ use std::path::Path;
 
 use llm_client::Tally;
 use schema::{CostSum, Phase, PhaseError, PhaseErrorKind};
-use store::{
-    RunError,
-    provenance::{KeptCopy, hash_of_file},
-    read_costs, write_cost,
-};
+use store::{RunError, provenance::KeptCopy, read_costs, write_cost};
 
 use super::{results::Results, run::BenchmarkRun};
 use crate::progress::{Outcome, Progress};
@@ -32,7 +28,7 @@ impl<'r> Generation<'r> {
 
     /// Reports that the file at `path` was replaced and its copy kept.
     fn replaced(&mut self, copy: Option<KeptCopy>, phase: Phase, path: &Path) {
-        let hash = hash_of_file(path).unwrap_or_default();
+        let hash = self.run.dir.digest(path).unwrap_or_default();
         let replaced = copy.and_then(|copy| copy.replaced_by(&hash, phase, None));
         self.results.report.replaced.extend(replaced);
     }

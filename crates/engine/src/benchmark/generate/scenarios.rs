@@ -9,8 +9,8 @@ use futures::StreamExt;
 use schema::{Benchmark, Metric, Phase, Scenario, text::counted};
 use store::{
     RunError, check_belongs, fill_from_metrics,
-    provenance::{GeneratedScenarios, KeptCopy, ReplaceReason, hash_of_file},
-    read_scenarios, write_json,
+    provenance::{GeneratedScenarios, KeptCopy, ReplaceReason},
+    read_scenarios, write_scenarios,
 };
 
 use super::Generation;
@@ -34,7 +34,7 @@ impl Generation<'_> {
         let mut kept = if force {
             Vec::new()
         } else {
-            read_scenarios(&path)?
+            read_scenarios(&self.run.dir)?.to_vec()
         };
         check_belongs(&self.run.dir, &kept, benchmark)?;
         kept.iter_mut()
@@ -237,17 +237,17 @@ impl Generation<'_> {
             .map(|row| row.scenario.as_ref())
             .chain(&orphans)
             .collect();
-        write_json(&self.run.dir.scenarios(), &all)
+        write_scenarios(&self.run.dir, &all)
     }
 
     /// Keeps a copy of a `scenarios.json` that has changed since it was generated.
     fn copy_of_scenarios(&self) -> Result<Option<KeptCopy>, RunError> {
         let path = self.run.dir.scenarios();
-        let has_rows = read_scenarios(&path).map_or(true, |rows| !rows.is_empty());
+        let has_rows = read_scenarios(&self.run.dir).map_or(true, |rows| !rows.is_empty());
         let generated = self.run.provenance().scenarios;
         let reason = match generated {
             _ if !has_rows => return Ok(None),
-            Some(generated) if hash_of_file(&path).as_ref() == Some(&generated.sha256) => {
+            Some(generated) if self.run.dir.digest(&path).as_ref() == Some(&generated.sha256) => {
                 return Ok(None);
             }
             Some(generated) => ReplaceReason::Edited {
@@ -255,15 +255,14 @@ impl Generation<'_> {
             },
             None => ReplaceReason::Unknown,
         };
-        KeptCopy::because(&path, reason)
+        KeptCopy::because(&self.run.dir, &path, reason)
     }
 
     /// Records which rows were generated, and the file that holds them.
     fn record_scenarios(&self, added: &[Arc<Scenario>], force: bool) -> Result<(), RunError> {
         let run_id = self.run.pipeline.session.run_id().to_string();
         let added = added.iter().map(AsRef::as_ref);
-        let path = self.run.dir.scenarios();
-        let Some(mut now) = GeneratedScenarios::new(run_id, &path, added) else {
+        let Some(mut now) = GeneratedScenarios::new(run_id, &self.run.dir, added) else {
             return Ok(());
         };
         self.run.record_provenance(|all| {
