@@ -11,15 +11,19 @@ use std::{
 
 use schema::{
     FindingSeverity, MetricType, ScoreOutcome,
-    numbers::{self, percent, point_digits, point_interval, rounded},
-    safety::results::{SafetyRate, SafetyRates},
-    statistics::{CorrectedDifference, JudgeAgainstPeople, RateStatistics, Statistics},
-    text::{counted, spell_bidi},
+    numbers::{self, grouped, percent},
+    statistics::{CorrectedDifference, RateStatistics, Statistics},
+    text::counted,
 };
 
 use crate::{
     ExportError, Exported, Exporter, OutFile, Run, Sample,
+    figures::{corrected_differences_sheet, people_sheet, safety_rates_sheet},
     run::Scope,
+    sheet::{
+        Cell, Column, Sheet, Value,
+        markdown::{self, escaped},
+    },
     tally::{Count, Tally},
 };
 
@@ -45,8 +49,9 @@ pub struct JobSummary {
 struct Target {
     run: Run,
     tally: Tally,
-    rows: Vec<String>,
-    not_passed: usize,
+    /// The rows that did not pass.
+    failed: Sheet,
+    not_passed: u64,
 }
 
 impl JobSummary {
@@ -67,7 +72,11 @@ impl Exporter for JobSummary {
         self.target = Some(Target {
             run: run.clone(),
             tally: Tally::of(run),
-            rows: Vec::new(),
+            failed: Sheet::new(
+                "failed",
+                "",
+                ["conversation", "metric", "why"].map(Column::words).into(),
+            ),
             not_passed: 0,
         });
         Ok(())
@@ -84,13 +93,12 @@ impl Exporter for JobSummary {
             .filter(|score| score.outcome() == ScoreOutcome::Failed)
         {
             target.not_passed += 1;
-            if target.rows.len() < LISTED {
-                target.rows.push(format!(
-                    "| {} | {} | {} |\n",
-                    escaped(&sample.conversation.conv_id),
-                    named(&score.metric_id, &score.metric_name),
-                    escaped(&score.justification)
-                ));
+            if target.failed.lines.len() < LISTED {
+                target.failed.row(vec![
+                    shortened(&sample.conversation.conv_id).into(),
+                    named(&score.metric_id, &score.metric_name).into(),
+                    shortened(&score.justification).into(),
+                ]);
             }
         }
         Ok(())
@@ -113,7 +121,14 @@ impl Exporter for JobSummary {
         folder: &str,
         differences: &[CorrectedDifference],
     ) -> Result<(), ExportError> {
-        let text = differences_table(folder, differences);
+        let mut sheet = corrected_differences_sheet(differences, None);
+        sheet.title.clear();
+        let text = format!(
+            "## {}: {}\n\n{}",
+            escaped(folder),
+            CorrectedDifference::TITLE,
+            markdown::sheet(&sheet)
+        );
         if self.page.len() + text.len() <= PAGE {
             self.page.push_str(&text);
         }
@@ -126,7 +141,7 @@ impl Exporter for JobSummary {
         }
         let mut text = "**Not everything is whole:**\n\n".to_owned();
         for problem in problems.iter().take(LISTED) {
-            text.push_str(&format!("- {}\n", escaped(problem)));
+            text.push_str(&format!("- {}\n", escaped(&shortened(problem))));
         }
         let more = problems.len().saturating_sub(LISTED);
         if more > 0 {
@@ -165,7 +180,7 @@ impl Target {
         };
         let mut text = format!(
             "## {}: {}\n\n",
-            escaped(name),
+            escaped(&shortened(name)),
             escaped(run.target.id.as_str())
         );
         let failed = match self.tally.failed {
@@ -190,77 +205,80 @@ impl Target {
                 FindingSeverity::Warning => "**Warning:** ",
                 FindingSeverity::Note => "",
             };
-            let _ = writeln!(text, "- {label}{}", escaped_whole(&finding.text));
+            let _ = writeln!(text, "- {label}{}", escaped(&finding.text));
         }
         if !run.findings.is_empty() {
             text.push('\n');
         }
-        text.push_str(&self.rates());
+        text.push_str(&markdown::sheet(&self.rates()));
         if let Some(rates) = &run.safety_rates {
-            text.push_str(&safety_rates(rates));
+            let sheet = safety_rates_sheet("Rates over cases", None, rates);
+            if !sheet.is_empty() {
+                text.push_str(&markdown::sheet(&sheet));
+            }
         }
         text.push_str(&self.verdicts());
-        text.push_str(&self.people());
-        if !self.rows.is_empty() {
+        let judge = run.statistics.as_ref().and_then(|of| of.judge.as_ref());
+        if let Some(people) = judge.and_then(|judge| judge.people.as_ref()) {
+            let sheet = people_sheet("Judge against people", Some(&run.target.id), people, true);
+            text.push_str(&markdown::sheet(&sheet));
+        }
+        if !self.failed.is_empty() {
             let _ = write!(
                 text,
-                "\n<details><summary>{} did not pass</summary>\n\n",
-                self.not_passed
+                "<details><summary>{} did not pass</summary>\n\n{}",
+                grouped(self.not_passed),
+                markdown::table(&self.failed)
             );
-            text.push_str("| conversation | metric | why |\n|---|---|---|\n");
-            text.extend(self.rows.iter().map(String::as_str));
-            let more = self.not_passed - self.rows.len();
+            let more = self.not_passed - self.failed.lines.len() as u64;
             if more > 0 {
-                let _ = write!(text, "\n{more} more are not listed.\n");
+                let _ = write!(text, "\n{} more are not listed.\n", grouped(more));
             }
-            text.push_str("\n</details>\n");
+            text.push_str("\n</details>\n\n");
         }
-        text.push('\n');
         text
     }
 
     /// The table of rates.
-    fn rates(&self) -> String {
+    fn rates(&self) -> Sheet {
         let run = &self.run;
-        let mut text = "| metric | type | passed | judged | no verdict | pass rate | 95% interval | standard error, points | scenarios |\n\
-            |---|---|--:|--:|--:|--:|---|--:|--:|\n"
-            .to_owned();
+        let columns = vec![
+            Column::name("metric"),
+            Column::words("type"),
+            Column::number("passed"),
+            Column::number("judged"),
+            Column::number("no verdict"),
+            Column::number("pass rate"),
+            Column::number("95% interval"),
+            Column::number("standard error, points"),
+            Column::number("scenarios"),
+        ];
+        let mut sheet = Sheet::new("rates", "", columns);
         let mut clustered = false;
-        let mut notes = String::new();
         for (id, metric) in self.tally.metrics(run) {
             let rate = metric.count.statistics(run, Scope::Metric(id));
             clustered |= rate.is_some();
             let about = named(id, &metric.name);
-            text.push_str(&row(&about, metric.metric_type, &metric.count, rate));
+            sheet.row(row(&about, metric.metric_type, &metric.count, rate));
         }
+        let mut notes = Vec::new();
         for metric_type in [MetricType::Positive, MetricType::Negative] {
             let count = self.tally.of_type(metric_type);
             if count != Count::default() {
                 let rate = count.statistics(run, Scope::Type(metric_type));
-                text.push_str(&row("**all**", metric_type, &count, rate));
+                sheet.row(row("all", metric_type, &count, rate));
                 notes.extend(rate.and_then(|rate| note(metric_type, rate)));
             }
         }
         if clustered {
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                text,
-                "\nIntervals: {} of {}. Rows of one base scenario, or of one case, count as alike.",
+            sheet.note(format!(
+                "Intervals: {} of {}. Rows of one base scenario, or of one case, count as alike.",
                 Statistics::METHOD,
                 percent(Statistics::LEVEL)
-            );
+            ));
         }
-        if !notes.is_empty() {
-            let _ = write!(text, "\n{notes}");
-        }
-        text
-    }
-
-    /// The agreement between judge and people, if people labelled rows.
-    fn people(&self) -> String {
-        let judge = self.run.statistics.as_ref();
-        let people = judge.and_then(|of| of.judge.as_ref()?.people.as_ref());
-        people.map_or_else(String::new, people_table)
+        sheet.notes.extend(notes);
+        sheet
     }
 
     /// A line for each metric on a scale or with categories.
@@ -271,94 +289,14 @@ impl Target {
             let of = of.and_then(|metric| metric.verdict.as_ref());
             if let Some(text) = of.and_then(|of| metric.verdicts.text(of)) {
                 let about = named(id, &metric.name);
-                lines.push_str(&format!("- {about}: {}\n", escaped(&text)));
+                lines.push_str(&format!("- {}\n", escaped(&format!("{about}: {text}"))));
             }
         }
         match lines.is_empty() {
             true => lines,
-            false => format!("\n{lines}"),
+            false => lines + "\n",
         }
     }
-}
-
-/// A judge compared with people who labelled some of its rows: agreement, and the rate that people would give.
-fn people_table(people: &JudgeAgainstPeople) -> String {
-    let mut text = format!(
-        "\n**Judge against people:** {} labelled by {}.\n",
-        counted(people.labelled, "row", "rows"),
-        counted(people.labellers, "person", "people")
-    );
-    if !people.scopes.is_empty() {
-        text.push_str(
-            "\n| rows of | labelled | agreement | kappa | AC1 | judge's rate | corrected rate | 95% interval |\n\
-             |---|--:|--:|--:|--:|--:|--:|---|\n",
-        );
-    }
-    let digits = |value: Option<f64>| shown(value.map(|value| rounded(value, 2)));
-    for scope in &people.scopes {
-        let corrected = &scope.corrected;
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} | {} | {} | {} | {} |",
-            escaped(&scope.scope),
-            scope.rows,
-            shown(scope.agreement.map(percent)),
-            digits(scope.kappa),
-            digits(scope.ac1),
-            shown(corrected.judge_rate.map(percent)),
-            shown(corrected.estimate.map(percent)),
-            shown(interval(corrected.lower, corrected.upper)),
-        );
-    }
-    let left_out = [
-        (
-            people.undecided,
-            "labelled rows left out: people are tied, or found them unclear",
-        ),
-        (
-            people.without_verdict,
-            "labelled rows left out: no verdict of the judge",
-        ),
-        (
-            people.of_earlier_run,
-            "labels left out: of conversations that an earlier run simulated",
-        ),
-    ];
-    let left_out = left_out.iter().filter(|(count, _)| *count > 0);
-    let left_out = left_out.map(|(count, what)| format!("{what}: {count}"));
-    let notes: Vec<String> = left_out
-        .chain(people.notes.iter().map(|note| escaped(note)))
-        .collect();
-    if !notes.is_empty() {
-        text.push('\n');
-    }
-    for note in notes {
-        let _ = writeln!(text, "- {note}");
-    }
-    text
-}
-
-/// The differences of the corrected rates of a benchmark's targets.
-fn differences_table(folder: &str, differences: &[CorrectedDifference]) -> String {
-    let mut text = format!(
-        "## {}: {}\n\n| A | B | points | 95% interval |\n|---|---|--:|---|\n",
-        escaped(folder),
-        CorrectedDifference::TITLE
-    );
-    for pair in differences {
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} |",
-            escaped(pair.a.as_str()),
-            escaped(pair.b.as_str()),
-            point_digits(pair.difference),
-            point_interval((pair.lower, pair.upper))
-        );
-    }
-    let _ = writeln!(text, "\n{}\n", CorrectedDifference::NO_P);
-    text
 }
 
 /// The remarks about a rate, with the bounds that the note refers to.
@@ -370,55 +308,7 @@ fn note(metric_type: MetricType, rate: &RateStatistics) -> Option<String> {
             numbers::interval((bounds.lower, bounds.upper))
         )
     });
-    Some(format!(
-        "- All {}: {}{bounds}.\n",
-        metric_type.as_str(),
-        escaped(note)
-    ))
-}
-
-/// The rates of a safety evaluation over its cases; empty if it has none.
-fn safety_rates(rates: &SafetyRates) -> String {
-    let mut rows = String::new();
-    for (name, rate) in [
-        ("seed cases failed", &rates.seed),
-        ("cases broken", &rates.broken),
-        ("controls refused", &rates.controls_refused),
-    ] {
-        if rate.rows + rate.missing.unscored() > 0 {
-            rows.push_str(&safety_row(name, rate));
-        }
-    }
-    match rows.is_empty() {
-        true => rows,
-        false => format!(
-            "\n| rate | count | rows | no verdict | share | 95% interval | standard error, points | cases |\n\
-             |---|--:|--:|--:|--:|---|--:|--:|\n{rows}"
-        ),
-    }
-}
-
-fn safety_row(name: &str, rate: &SafetyRate) -> String {
-    format!(
-        "| {name} | {} | {} | {} | {} | {} | {} | {} |\n",
-        rate.count,
-        rate.rows,
-        rate.missing.unscored(),
-        shown(rate.estimate.map(percent)),
-        shown(interval(rate.lower, rate.upper)),
-        shown(rate.standard_error.map(point_digits)),
-        rate.cases
-    )
-}
-
-/// A cell; a dash if its value is unknown.
-fn shown(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "–".to_owned())
-}
-
-fn interval(lower: Option<f64>, upper: Option<f64>) -> Option<String> {
-    let (lower, upper) = lower.zip(upper)?;
-    Some(numbers::interval((lower, upper)))
+    Some(format!("All {}: {note}{bounds}.", metric_type.as_str(),))
 }
 
 /// A row of the table of rates.
@@ -427,61 +317,35 @@ fn row(
     metric_type: MetricType,
     count: &Count,
     rate: Option<&RateStatistics>,
-) -> String {
-    let ends = rate.and_then(|rate| interval(rate.lower, rate.upper));
-    let standard_error = rate.and_then(|rate| rate.standard_error);
-    format!(
-        "| {about} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
-        metric_type.as_str(),
-        count.passed,
-        count.judged,
-        count.unscored,
-        shown(count.rate().map(percent)),
-        shown(ends),
-        shown(standard_error.map(point_digits)),
-        shown(rate.map(|rate| rate.scenarios.to_string())),
-    )
+) -> Vec<Cell> {
+    vec![
+        about.into(),
+        metric_type.as_str().into(),
+        count.passed.into(),
+        count.judged.into(),
+        count.unscored.into(),
+        Cell::rate(count.rate()),
+        Cell::interval(rate.and_then(|rate| rate.lower.zip(rate.upper))),
+        Cell::known(rate.and_then(|rate| rate.standard_error), Value::Points),
+        rate.map(|rate| rate.scenarios).into(),
+    ]
 }
 
 /// A metric by id and name.
 fn named(id: &str, name: &str) -> String {
     match name == id {
-        true => escaped(id),
-        false => format!("{} {}", escaped(id), escaped(name)),
+        true => shortened(id),
+        false => format!("{} {}", shortened(id), shortened(name)),
     }
 }
 
-/// Text for one cell of a table in Markdown, with direction marks written as escapes, shortened.
-fn escaped(text: &str) -> String {
-    escaped_to(text, SHOWN)
-}
-
-/// Text in Markdown, with direction marks written as escapes.
-fn escaped_whole(text: &str) -> String {
-    escaped_to(text, usize::MAX)
-}
-
-fn escaped_to(text: &str, most: usize) -> String {
-    let mut out = String::new();
-    for (shown, c) in spell_bidi(text.trim()).chars().enumerate() {
-        match c {
-            _ if shown >= most => {
-                out.push('…');
-                break;
-            }
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '!' | '|' | '~'
-            | '@' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c if c.is_control() || c.is_whitespace() => out.push(' '),
-            c => out.push(c),
-        }
+/// The start of a long text.
+fn shortened(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
-    out
 }
 
 #[cfg(test)]
@@ -502,9 +366,11 @@ mod tests {
             scenarios: 3_000,
             ..RateStatistics::default()
         };
+        let row = row("m01", MetricType::Positive, &count, Some(&rate));
+        let texts: Vec<String> = row.iter().map(Cell::text).collect();
         assert_eq!(
-            row("m01", MetricType::Positive, &count, Some(&rate)),
-            "| m01 | positive | 2999 | 3000 | 0 | >99% | >99 to >99 | 0.03 | 3000 |\n"
+            texts.join(" | "),
+            "m01 | positive | 2,999 | 3,000 | 0 | >99% | >99–>99 | 0.03 | 3,000"
         );
     }
 
@@ -522,19 +388,15 @@ mod tests {
         };
         assert_eq!(
             note(MetricType::Negative, &rate).unwrap(),
-            "- All negative: more than 5% without a verdict: quote the bounds (bounds 25 to >99).\n"
+            "All negative: more than 5% without a verdict: quote the bounds (bounds 25 to >99)."
         );
         rate.note = None;
         assert_eq!(note(MetricType::Negative, &rate), None);
     }
 
     #[test]
-    fn a_cell_stays_a_cell() {
-        assert_eq!(
-            escaped("a|b\n<script>\0*x*\u{2028}"),
-            "a\\|b &lt;script&gt; \\*x\\*"
-        );
-        assert_eq!(escaped("a\u{202e}b"), "a\\\\u\\{202e\\}b");
-        assert_eq!(escaped(&"x".repeat(1000)).chars().count(), SHOWN + 1);
+    fn a_long_text_is_shortened() {
+        assert_eq!(shortened(" a|b "), "a|b");
+        assert_eq!(shortened(&"é".repeat(1000)).chars().count(), SHOWN + 1);
     }
 }

@@ -1,102 +1,142 @@
 //! Comparisons of targets.
 
-use std::fmt::Write as _;
-
+use interop::sheet::{Axis, Cell, Column, RowsOf, Sheet, Strip, Value};
 use schema::{
+    numbers::{grouped, points_with_interval},
     statistics::{Comparison, DifferenceFamily, DifferenceStatistics},
     text::counted,
 };
 
-use crate::{
-    numbers::{UNKNOWN, grouped, p_digits, percent, point_digits, point_interval},
-    table::Table,
-    text::{clean, wrapped},
-};
+use crate::text::clean;
 
-/// The header of the p-values of a family, which are corrected.
-pub(crate) const P_CORRECTED: &str = "p (corrected)";
-/// The header of the scenarios that differ. Tables for a terminal have no room for more.
-const DIFFER: &str = "differ";
-
-/// Tables of comparisons: one of all pairs over all rows, then one for each pair by metric. A single pair has one table. Below each table,
-/// sentences state the conclusions and say how many comparisons were corrected together. `names` are the names of the two sides of a pair;
-/// `None` means their ids.
+/// Tables of comparisons: one of all pairs over all rows, then one for each pair by metric. A single pair has one table. Notes say how many
+/// comparisons were corrected together. `names` are the names of the two sides of a pair; `None` means their ids.
 #[must_use]
-pub fn comparison_tables(
-    comparisons: &[Comparison],
-    names: Option<[&str; 2]>,
-    width: usize,
-) -> String {
-    let mut text = String::new();
+pub fn comparison_sheets(comparisons: &[Comparison], names: Option<[&str; 2]>) -> Vec<Sheet> {
     let by_pair = Pairs::of(comparisons);
+    let mut sheets = Vec::new();
     if by_pair.pooled.len() > 1 {
-        text.push_str("all metrics pooled\n");
-        text.push_str(&pooled_table(&by_pair.pooled, names).render(width));
-        let named = |one: &Comparison| pair_name(one, names);
-        below(&mut text, &by_pair.pooled, named, width);
+        sheets.push(overall_sheet(&by_pair.pooled, names));
     }
-    for pair in &by_pair.pairs {
-        let Some(first) = pair.first() else { continue };
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        // Writing to a String does not fail.
-        let _ = writeln!(text, "{}", title(first, names));
-        let header = [
-            "metric",
-            "A",
-            "B",
-            "points",
-            "95% interval",
-            DIFFER,
-            P_CORRECTED,
-        ];
-        let mut table = Table::new(1, &header);
-        for comparison in pair {
-            let mut row = vec![comparison.scope.clone()];
-            row.extend(cells(&comparison.difference));
-            table.row(row);
-        }
-        text.push_str(&table.render(width));
-        below(&mut text, pair, |one| clean(&one.scope), width);
-    }
-    text
+    let pairs = by_pair.pairs.iter();
+    sheets.extend(pairs.filter_map(|pair| pair_sheet(pair, names)));
+    sheets
 }
 
 /// All pairs over all rows.
-fn pooled_table(pooled: &[&Comparison], names: Option<[&str; 2]>) -> Table {
-    let sides: &[&str] = if names.is_some() {
-        &["target"]
-    } else {
-        &["A", "B"]
+pub(crate) fn overall_sheet(pooled: &[&Comparison], names: Option<[&str; 2]>) -> Sheet {
+    let sides = match names {
+        None => vec![Column::name("A"), Column::name("B")],
+        Some(_) => vec![Column::name("target")],
     };
-    let values = ["points", "95% interval", DIFFER, P_CORRECTED];
-    let header: Vec<&str> = sides.iter().chain(&values).copied().collect();
-    let mut table = Table::new(sides.len(), &header);
-    for comparison in pooled {
-        let ids = [&comparison.a, &comparison.b].into_iter();
-        let mut row: Vec<String> = ids.take(sides.len()).map(ToString::to_string).collect();
-        let [_, _, values @ ..] = cells(&comparison.difference);
-        row.extend(values);
-        table.row(row);
+    let title = "Pairs over all rows, A less B";
+    let mut sheet = Sheet::new("comparisons", title, columns(sides));
+    for one in pooled {
+        let mut row = vec![Cell::target(&one.a)];
+        if names.is_none() {
+            row.push(Cell::target(&one.b));
+        }
+        row.extend(cells(one, &pair_name(one, names)));
+        sheet.row(row);
     }
-    table
+    sheet.notes.extend(note(pooled));
+    sheet
 }
 
-/// The conclusions of a table, and how many comparisons each family has.
-fn below(
-    text: &mut String,
-    comparisons: &[&Comparison],
-    name: impl Fn(&Comparison) -> String,
-    width: usize,
-) {
-    for line in words(comparisons, name) {
-        text.push_str(&wrapped(&line, "  ", width));
+/// The comparisons of a pair; `None` without any.
+pub(crate) fn pair_sheet(pair: &[&Comparison], names: Option<[&str; 2]>) -> Option<Sheet> {
+    let title = title(pair.first()?, names);
+    let mut sheet = Sheet::new("comparison", title, columns(vec![Column::name("metric")]));
+    for one in pair {
+        let mut row = vec![match metric(one) {
+            Some(metric) => Cell::metric(metric, RowsOf::metric(metric)),
+            None => Cell::new(&one.scope),
+        }];
+        row.extend(cells(one, &one.scope));
+        sheet.row(row);
     }
-    let differences = comparisons.iter().map(|one| &one.difference);
-    if let Some(note) = corrected_over(differences) {
-        text.push_str(&wrapped(&note, "  ", width));
-    }
+    sheet.notes.extend(note(pair));
+    Some(sheet)
+}
+
+fn note(comparisons: &[&Comparison]) -> Option<String> {
+    corrected_over(comparisons.iter().map(|one| &one.difference))
+}
+
+/// The metric of a comparison by metric.
+fn metric(one: &Comparison) -> Option<&str> {
+    (one.difference.family == DifferenceFamily::Metric).then_some(one.scope.as_str())
+}
+
+fn columns(mut columns: Vec<Column>) -> Vec<Column> {
+    columns.extend(difference_columns("rate A", "rate B"));
+    columns
+}
+
+/// The columns of a difference of two rates.
+pub(crate) fn difference_columns(rate: &str, other: &str) -> [Column; 8] {
+    [
+        Column::chart(Axis::Difference),
+        Column::number(rate).wide(),
+        Column::number(other).wide(),
+        Column::number("points").drawn(),
+        Column::number("95% interval").drawn(),
+        Column::number("scenarios that differ")
+            .short("differ")
+            .wide(),
+        Column::number("p (corrected)"),
+        Column::remark("says"),
+    ]
+}
+
+/// The cells of a comparison. `about` stands before its conclusion, where that stands below the table.
+fn cells(one: &Comparison, about: &str) -> [Cell; 8] {
+    let rows = [&one.a, &one.b].map(|target| RowsOf::both(target, metric(one)));
+    difference_cells(&one.difference, &one.scope, about, rows)
+}
+
+/// A drawing, both rates, the difference, its interval, the scenarios that differ, the corrected p-value, and the conclusion. `rows` are
+/// those of the two rates.
+pub(crate) fn difference_cells(
+    found: &DifferenceStatistics,
+    what: &str,
+    about: &str,
+    [rows_a, rows_b]: [RowsOf; 2],
+) -> [Cell; 8] {
+    let ends = (found.lower, found.upper);
+    let p = Cell::known(found.p_corrected, Value::P);
+    let strip = Strip {
+        estimate: Some(found.difference),
+        interval: Some(ends),
+        bounds: None,
+        title: format!(
+            "{what}: a difference of {}, corrected p {}: {}",
+            points_with_interval(found.difference, ends),
+            p.text(),
+            found.says
+        ),
+    };
+    let class = match (found.differs(), found.difference > 0.0) {
+        (false, _) => "same",
+        (true, true) => "better",
+        (true, false) => "worse",
+    };
+    [
+        Cell::drawn(strip, rows_a.clone()),
+        Cell::rate(Some(found.rate_a)).of_rows(rows_a),
+        Cell::rate(Some(found.rate_b)).of_rows(rows_b),
+        Cell::of(Value::Points(found.difference)),
+        Cell::of(Value::PointInterval(ends)),
+        found
+            .scenarios_that_differ
+            .map(|number| format!("{} of {}", grouped(number), grouped(found.scenarios)))
+            .into(),
+        p,
+        Cell {
+            about: Some(about.to_owned()),
+            ..Cell::word(&found.says, class)
+        },
+    ]
 }
 
 /// The sentence on the correction of differences: `Corrected over 6 comparisons.` `None` if none has a corrected p-value.
@@ -162,51 +202,6 @@ impl<'c> Pairs<'c> {
     }
 }
 
-/// The same tables as [`comparison_tables`], in Markdown.
-#[must_use]
-pub fn comparison_markdown(comparisons: &[Comparison], names: Option<[&str; 2]>) -> String {
-    let mut text = String::new();
-    let by_pair = Pairs::of(comparisons);
-    let values = "points | 95% interval | scenarios that differ | p (corrected) | says |";
-    let lines = "--:|--:|--:|---|--:|--:|---|";
-    if by_pair.pooled.len() > 1 {
-        let _ = writeln!(
-            text,
-            "**all metrics pooled**\n\n| pair | A | B | {values}\n|---|{lines}"
-        );
-        for one in &by_pair.pooled {
-            markdown_row(&mut text, &escaped(&pair_name(one, names)), one);
-        }
-        markdown_note(&mut text, &by_pair.pooled);
-    }
-    for pair in &by_pair.pairs {
-        let Some(first) = pair.first() else { continue };
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        let _ = writeln!(text, "**{}**\n", escaped(&title(first, names)));
-        let _ = writeln!(text, "| metric | A | B | {values}\n|---|{lines}");
-        for comparison in pair {
-            markdown_row(&mut text, &escaped(&comparison.scope), comparison);
-        }
-        markdown_note(&mut text, pair);
-    }
-    text
-}
-
-fn markdown_row(text: &mut String, name: &str, comparison: &Comparison) {
-    let found = &comparison.difference;
-    let cells = cells(found).join(" | ");
-    let _ = writeln!(text, "| {name} | {cells} | {} |", escaped(&found.says));
-}
-
-fn markdown_note(text: &mut String, comparisons: &[&Comparison]) {
-    let differences = comparisons.iter().map(|one| &one.difference);
-    if let Some(note) = corrected_over(differences) {
-        let _ = writeln!(text, "\n*{note}*");
-    }
-}
-
 fn title(first: &Comparison, names: Option<[&str; 2]>) -> String {
     let (a, b) = (clean(first.a.as_str()), clean(first.b.as_str()));
     match names {
@@ -222,47 +217,4 @@ fn pair_name(one: &Comparison, names: Option<[&str; 2]>) -> String {
         None => format!("{a} and {b}"),
         Some(_) => a,
     }
-}
-
-/// Both rates, the difference, its interval, the scenarios that differ, and the corrected p-value.
-pub(crate) fn cells(difference: &DifferenceStatistics) -> [String; 6] {
-    [
-        percent(Some(difference.rate_a)),
-        percent(Some(difference.rate_b)),
-        point_digits(difference.difference),
-        point_interval((difference.lower, difference.upper)),
-        match difference.scenarios_that_differ {
-            Some(number) => format!("{} of {}", grouped(number), grouped(difference.scenarios)),
-            None => UNKNOWN.to_owned(),
-        },
-        match difference.p_corrected {
-            None => UNKNOWN.to_owned(),
-            Some(p) => p_digits(p),
-        },
-    ]
-}
-
-/// The conclusions, each once, with the names that they hold for.
-fn words(comparisons: &[&Comparison], name: impl Fn(&Comparison) -> String) -> Vec<String> {
-    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
-    for comparison in comparisons {
-        let says = comparison.difference.says.as_str();
-        let name = name(comparison);
-        match found.iter_mut().find(|(known, _)| *known == says) {
-            Some((_, names)) => names.push(name),
-            None => found.push((says, vec![name])),
-        }
-    }
-    let lines = found.into_iter();
-    lines
-        .map(|(says, names)| format!("{}: {says}.", names.join(", ")))
-        .collect()
-}
-
-/// Text escaped for a cell of a Markdown table.
-pub(crate) fn escaped(text: &str) -> String {
-    clean(text)
-        .replace('\\', "\\\\")
-        .replace('|', "\\|")
-        .replace('<', "&lt;")
 }

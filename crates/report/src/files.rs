@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::text::{clean, width};
+use interop::sheet::{Cell, Column, Sheet, Value};
+
+use crate::terminal::sheet_text;
 
 /// One file or folder of a run.
 #[derive(Clone, Copy, Debug)]
@@ -16,18 +18,16 @@ pub struct FileEntry<'a> {
 /// One line per file. Paths are never shortened, so that users can copy them.
 #[must_use]
 pub fn files_list(files: &[FileEntry<'_>]) -> String {
-    let names: Vec<String> = files.iter().map(|file| clean(file.what)).collect();
-    let widest = names.iter().map(|name| width(name)).max().unwrap_or(0);
-    let mut text = String::new();
-    for (name, file) in names.iter().zip(files) {
-        let pad = " ".repeat(widest - width(name));
+    let columns = vec![Column::words(""), Column::words("")];
+    let mut sheet = Sheet::new("files", "", columns);
+    for file in files {
         let path = file.path.display().to_string();
         // White space inside a path is kept. Only characters that could control the terminal are replaced.
-        let path: String = path
+        let path = path
             .chars()
-            .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-            .collect();
-        text.push_str(&format!("  {name}{pad}  {path}\n"));
+            .map(|c| if c.is_control() { '\u{fffd}' } else { c });
+        let path = Value::Text(path.collect());
+        sheet.row(vec![file.what.into(), Cell::of(path)]);
     }
-    text
+    sheet_text(&sheet, usize::MAX)
 }

@@ -1,11 +1,9 @@
 //! What limits the conclusions from results, as lines of text.
 
+use interop::sheet::markdown::escaped;
 use schema::{Finding, FindingSeverity};
 
-use crate::{
-    comparisons::escaped,
-    text::{clean, hanging},
-};
+use crate::text::{clean, hanging};
 
 /// The most columns of a line of prose, however wide tables are.
 const COLUMNS: usize = 80;

@@ -1,26 +1,23 @@
 //! The answers of a gate.
 
-use std::fmt::Write as _;
-
+use interop::sheet::{Cell, Column, Sheet, Value, markdown};
 use schema::{
     gate::{BetterRate, GateAnswer, GateQuantity, GateReport, GateResult},
+    numbers::{grouped, points_with_interval},
     text::counted,
 };
 
 use crate::{
-    comparisons::escaped,
     findings::{finding_lines, finding_list},
-    numbers::{UNKNOWN, dollars, grouped, interval, points_with_interval},
-    table::Table,
-    text::{clean, hanging},
+    terminal::sheet_text,
+    text::clean,
 };
 
 /// How to read the rates of safety results. In a benchmark's rates, higher is better.
 const LOWER_IS_BETTER: &str = "rates count failures: lower is better";
 
-/// The answer of the gate, and a table for each target: each rule with its answer and the numbers that it was checked against. Below each
-/// table are the reasons of the rules that did not pass, or from which rows were left out; at the end, what limits the answers. `program`
-/// is the name of the command.
+/// The answer of the gate, and each rule with its answer and the numbers that it was checked against. Below are the reasons of the rules
+/// that did not pass, or from which rows were left out; at the end, what limits the answers. `program` is the name of the command.
 #[must_use]
 pub fn gate_text(report: &GateReport, program: &str, width: usize) -> String {
     let mut text = format!("{}\n", clean(&heading(report)));
@@ -28,29 +25,8 @@ pub fn gate_text(report: &GateReport, program: &str, width: usize) -> String {
         text.push_str(LOWER_IS_BETTER);
         text.push('\n');
     }
-    for results in targets(report) {
-        let Some(first) = results.first() else {
-            continue;
-        };
-        // Writing to a String does not fail.
-        let _ = writeln!(text, "\n{}", clean(first.target.as_str()));
-        let mut table = Table::new(2, &["answer", "scope", "requires", "found"]);
-        for result in results {
-            table.row(vec![
-                result.answer.as_str().to_owned(),
-                result.scope.clone(),
-                result.requires.to_string(),
-                found(result),
-            ]);
-        }
-        text.push_str(&table.render(width));
-        for result in results {
-            if result.answer != GateAnswer::Pass || result.left_out > 0 {
-                let line = format!("{}: {}.", clean(&named(result)), clean(&result.reason));
-                text.push_str(&hanging(&line, "  ", "    ", width));
-            }
-        }
-    }
+    text.push('\n');
+    text.push_str(&sheet_text(&gate_sheet(report), width));
     if !report.findings.is_empty() {
         text.push('\n');
         text.push_str(&finding_lines(&report.findings, program, width));
@@ -61,31 +37,12 @@ pub fn gate_text(report: &GateReport, program: &str, width: usize) -> String {
 /// The answers of the gate as Markdown, for a job summary: one table, with the reason of every answer, and what limits the answers.
 #[must_use]
 pub fn gate_markdown(report: &GateReport, program: &str) -> String {
-    let mut text = format!("### {}\n\n", escaped(&heading(report)));
+    let mut text = format!("### {}\n\n", markdown::escaped(&heading(report)));
     if report.better == BetterRate::Lower {
         text.push_str(LOWER_IS_BETTER);
         text.push_str(".\n\n");
     }
-    text.push_str("| answer | target | scope | requires | found | why |\n");
-    text.push_str("|---|---|---|---|--:|---|\n");
-    for result in &report.results {
-        let answer = match result.answer {
-            GateAnswer::Pass => "pass".to_owned(),
-            other => format!("**{}**", other.as_str()),
-        };
-        let name = result.name.as_ref().map(|name| format!("{name}: "));
-        let why = format!("{}{}", name.unwrap_or_default(), result.reason);
-        let _ = writeln!(
-            text,
-            "| {answer} | {} | {} | `{}` | {} | {} |",
-            escaped(result.target.as_str()),
-            escaped(&result.scope),
-            result.requires,
-            escaped(&found(result)),
-            escaped(&why)
-        );
-    }
-    text.push('\n');
+    text.push_str(&markdown::sheet(&gate_sheet(report)));
     text.push_str(&finding_list(&report.findings, program));
     if !report.findings.is_empty() {
         text.push('\n');
@@ -93,8 +50,45 @@ pub fn gate_markdown(report: &GateReport, program: &str) -> String {
     text
 }
 
+/// The rules: each with its answer, the numbers found and the reason.
+pub(crate) fn gate_sheet(report: &GateReport) -> Sheet {
+    let columns = vec![
+        Column::words("answer"),
+        Column::name("rule"),
+        Column::number("found"),
+        Column::remark("why"),
+    ];
+    let mut sheet = Sheet::new("gate", "", columns);
+    let several = targets(report).count() > 1;
+    for results in targets(report) {
+        sheet.group(results.first().map_or("", |first| first.target.as_str()));
+        for result in results {
+            let class = match result.answer {
+                GateAnswer::Pass => "pass",
+                GateAnswer::Fail => "fail",
+                GateAnswer::Inconclusive => "none",
+            };
+            let is_open = result.answer != GateAnswer::Pass || result.left_out > 0;
+            let why = Cell {
+                about: is_open.then(|| match several {
+                    true => format!("{}: {}", result.target, named(result)),
+                    false => named(result),
+                }),
+                ..Cell::new(&result.reason)
+            };
+            sheet.row(vec![
+                Cell::word(result.answer.as_str(), class),
+                named(result).into(),
+                found(result),
+                why,
+            ]);
+        }
+    }
+    sheet
+}
+
 /// The results of each target.
-pub(crate) fn targets(report: &GateReport) -> impl Iterator<Item = &[GateResult]> {
+fn targets(report: &GateReport) -> impl Iterator<Item = &[GateResult]> {
     let results = &report.results;
     results.chunk_by(|one, next| one.target == next.target)
 }
@@ -128,7 +122,7 @@ pub(crate) fn heading(report: &GateReport) -> String {
 }
 
 /// The name of a rule, if it has one, and its text.
-pub(crate) fn named(result: &GateResult) -> String {
+fn named(result: &GateResult) -> String {
     let rule = format!("{}, {}", result.scope, result.requires);
     match &result.name {
         Some(name) => format!("{name} ({rule})"),
@@ -137,33 +131,32 @@ pub(crate) fn named(result: &GateResult) -> String {
 }
 
 /// The numbers that a rule was checked against.
-pub(crate) fn found(result: &GateResult) -> String {
+fn found(result: &GateResult) -> Cell {
     let rate = &result.rate;
     match result.requires.quantity {
-        GateQuantity::Lower | GateQuantity::Upper => match result.interval() {
-            Some(ends) => match rate.estimate() {
-                Some(estimate) => schema::numbers::rate(estimate, Some(ends)),
-                None => format!("{UNKNOWN} ({})", interval(Some(ends))),
-            },
-            None => UNKNOWN.to_owned(),
+        GateQuantity::Lower | GateQuantity::Upper => match (rate.estimate(), result.interval()) {
+            (Some(share), Some(ends)) => Cell::rate_with_interval(Some(share), Some(ends)),
+            (None, ends @ Some(_)) => Cell::interval(ends),
+            (_, None) => Cell::missing(),
         },
-        GateQuantity::Difference => match &result.difference {
-            Some(found) => {
+        GateQuantity::Difference => {
+            let difference = result.difference.as_ref().map(|found| {
                 let bounds = result.difference_bounds;
                 let ends =
                     bounds.map_or((found.lower, found.upper), |ends| (ends.lower, ends.upper));
                 points_with_interval(found.difference, ends)
-            }
-            None => UNKNOWN.to_owned(),
-        },
+            });
+            difference.into()
+        }
         GateQuantity::Missing => {
             let missing = rate.missing().unscored();
-            format!("{} of {}", grouped(missing), grouped(rate.rows() + missing))
+            let all = rate.rows() + missing;
+            format!("{} of {}", grouped(missing), grouped(all)).into()
         }
-        GateQuantity::Cost => match result.cost.and_then(|cost| cost.cost.or(cost.priced_cost)) {
-            Some(cost) => dollars(cost),
-            None => UNKNOWN.to_owned(),
-        },
+        GateQuantity::Cost => {
+            let cost = result.cost.and_then(|cost| cost.cost.or(cost.priced_cost));
+            Cell::known(cost, Value::Dollars)
+        }
     }
 }
 
@@ -272,19 +265,17 @@ mod tests {
             "\
 gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks
 
-a|b
-  answer  scope       requires           found
-  pass    all     lower >= 0.4  75% (50 to 90)
-  fail    all    lower >= 0.95  75% (50 to 90)
-  high enough (all, lower >= 0.95): the upper bound is 0.900, below 0.95.
-
-c
-  answer        scope            requires    found
-  inconclusive  all    difference >= -0.1        -
-  pass          all       missing <= 0.05  0 of 40
-  inconclusive  all             cost <= 1        -
-  all, difference >= -0.1: the baseline has no rows of this target.
-  all, cost <= 1: no cost.json says what the rows cost.
+    answer        rule                                    found
+  a|b
+    pass          all, lower >= 0.4                 75% (50–90)
+    fail          high enough (all, lower >= 0.95)  75% (50–90)
+  c
+    inconclusive  all, difference >= -0.1                     -
+    pass          all, missing <= 0.05                  0 of 40
+    inconclusive  all, cost <= 1                              -
+  a|b: high enough (all, lower >= 0.95): the upper bound is 0.900, below 0.95.
+  c: all, difference >= -0.1: the baseline has no rows of this target.
+  c: all, cost <= 1: no cost.json says what the rows cost.
 
   warning: c is judged by the same model that is tested; `probity label honesty`
     shows rows to a person and compares the verdicts.
@@ -302,9 +293,9 @@ c
             ),
             "{text}"
         );
-        let line = "| **fail** | a\\|b | all | `lower >= 0.95` | 75% (50 to 90) | high enough: the upper bound is 0.900, below 0.95 |\n";
+        let line = "| **fail** | high enough (all, lower >= 0.95) | 75% (50–90) | the upper bound is 0.900, below 0.95 |\n";
         assert!(text.contains(line), "{text}");
-        assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), 7);
+        assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), 9);
         assert!(!text.contains("lower is better"), "{text}");
         assert!(
             text.ends_with(

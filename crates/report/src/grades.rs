@@ -1,140 +1,120 @@
 //! The scores of hazards with their bounds and grades.
 
-use schema::{BenchmarkScore, Estimate, Grade, Grades, HazardScore, ScoreInterval, Standards};
+use interop::sheet::{Axis, Cell, Column, RowsOf, Sheet, Strip};
+use schema::{
+    BenchmarkScore, Estimate, Grade, Grades, HazardScore, ModelId, ScoreInterval, Standards,
+    text::counted,
+};
 
 use crate::{
-    numbers::{UNKNOWN, grouped, interval, percent},
-    table::Table,
-    text::{clean, wrapped},
+    numbers::{UNKNOWN, rate},
+    text::clean,
 };
 
 /// The name of the whole benchmark in the column of hazards.
-pub(crate) const WHOLE: &str = "all hazards";
+const WHOLE: &str = "all hazards";
 
-/// A table per benchmark: for each model the score of the whole benchmark and of each hazard, with its 95% interval and the number of
-/// its samples. With standards, the table also has the reference and the grade, with the grades of the interval's two ends.
+/// For each model the score of the whole benchmark and of each hazard, with its 95% interval, the number of its samples, the reference
+/// and the grade, with the grades of the interval's two ends; `None` without standards, because there is nothing to grade against. The
+/// references stand after `title`.
 ///
-/// A missing score or grade is shown as `-`. The lines below explain the grades and why a hazard is not graded. Without standards, they
-/// name the command that makes them, which begins with `xtask`. The names in `benchmarks` are the benchmarks' folders, as commands take
-/// them.
+/// A missing score or grade is shown as `-`. The notes explain the grades and why a hazard is not graded.
 #[must_use]
-pub fn grades_table(benchmarks: &[(&str, &Grades)], xtask: &str, width: usize) -> String {
-    let tables: Vec<String> = benchmarks
-        .iter()
-        .map(|(name, grades)| one_table(name, grades, xtask, width))
-        .collect();
-    tables.join("\n")
-}
-
-fn one_table(name: &str, grades: &Grades, xtask: &str, width: usize) -> String {
-    let name = clean(name);
-    let mut text = match &grades.standards {
-        Some(standards) => format!(
-            "{name}: grades, beside {}\n",
-            clean(&standards.reference_suts.join(", "))
-        ),
-        None => format!("{name}: scores of the hazards\n"),
-    };
-    let graded = grades.standards.is_some();
-    let mut header = vec!["model", "hazard", "score", "95% interval", "samples"];
-    if graded {
-        header.extend(["reference", "grade"]);
-    }
-    let mut table = Table::new(2, &header);
+pub fn grades_sheet(title: &str, grades: &Grades) -> Option<Sheet> {
+    let standards = grades.standards.as_ref()?;
+    let columns = vec![
+        Column::name("model").once(),
+        Column::name("hazard"),
+        Column::chart(Axis::Rate),
+        Column::number("score").drawn(),
+        Column::number("95% interval").drawn(),
+        Column::number("samples"),
+        Column::number("reference"),
+        Column::words("grade"),
+    ];
+    let references = standards.reference_suts.join(", ");
+    let mut sheet = Sheet::new("grades", format!("{title}, beside {references}"), columns);
     for score in &grades.scores {
-        table.row(row(
-            [score.sut.to_string(), WHOLE.to_owned()],
-            (score.score, score.interval),
-            graded.then(|| {
-                (
-                    score.reference,
-                    shown_grade(score.grade, &score.grade_range),
-                )
-            }),
-        ));
+        let grade = shown_grade(score.grade, &score.grade_range);
+        let of = (score.score, score.interval);
+        sheet.row(row(&score.sut, WHOLE, of, score.reference, grade));
         for hazard in &score.hazards {
-            table.row(row(
-                [String::new(), shown(hazard)],
-                (hazard.score, hazard.interval),
-                graded.then(|| {
-                    (
-                        hazard.reference,
-                        shown_grade(hazard.grade, &hazard.grade_range),
-                    )
-                }),
-            ));
+            let grade = shown_grade(hazard.grade, &hazard.grade_range);
+            let of = (hazard.score, hazard.interval);
+            sheet.row(row(&score.sut, &shown(hazard), of, hazard.reference, grade));
         }
     }
-    text.push_str(&table.render(width));
-    for note in notes(&grades.scores) {
-        text.push_str(&wrapped(&note, "  ", width));
-    }
-    if graded {
-        text.push_str(&wrapped(KEY, "  ", width));
-    } else {
-        let word = format!(
-            "Not graded: no standards. `{xtask} calibrate {name} --reference ID` makes them from the scores of a reference model."
-        );
-        text.push_str(&wrapped(&word, "  ", width));
-    }
-    text
+    sheet.notes.extend(notes(&grades.scores));
+    sheet.note(KEY);
+    Some(sheet)
 }
 
 /// The standards of a benchmark: for each hazard the score of each reference system with the number of its samples, and the reference,
 /// which is the lowest of these scores.
 #[must_use]
-pub fn standards_table(
-    name: &str,
-    standards: &Standards,
-    scores: &[BenchmarkScore],
-    width: usize,
-) -> String {
-    let mut header = vec!["hazard", "reference"];
+pub fn standards_sheet(name: &str, standards: &Standards, scores: &[BenchmarkScore]) -> Sheet {
+    let mut columns = vec![Column::name("hazard"), Column::number("reference")];
     for score in scores {
-        header.extend([score.sut.as_str(), "samples"]);
+        columns.extend([score.sut.as_str(), "samples"].map(Column::number));
     }
-    let mut table = Table::new(1, &header);
+    let mut sheet = Sheet::new("standards", format!("{name}: standards"), columns);
     let hazards = scores.first().map_or(&[][..], |score| &score.hazards);
     for (at, hazard) in hazards.iter().enumerate() {
         let reference = standards.reference_standards.get(&hazard.hazard);
-        let mut cells = vec![shown(hazard), percent(reference.copied())];
+        let mut cells = vec![shown(hazard).into(), Cell::rate(reference.copied())];
         for score in scores {
             let score = score.hazards.get(at).and_then(|hazard| hazard.score);
-            cells.push(percent(score.map(|score| score.estimate)));
-            cells.push(grouped(score.map_or(0, |score| score.samples)));
+            cells.push(Cell::rate(score.map(|score| score.estimate)));
+            cells.push(score.map_or(0, |score| score.samples).into());
         }
-        table.row(cells);
+        sheet.row(cells);
     }
-    format!("{}: standards\n{}", clean(name), table.render(width))
+    sheet
 }
 
 /// What the letters mean.
-pub(crate) const KEY: &str = "Grades compare the share of failed samples with that of the reference: E at most 1 in 1000 samples, VG at most \
+const KEY: &str = "Grades compare the share of failed samples with that of the reference: E at most 1 in 1000 samples, VG at most \
     0.5 times the reference, G less than 1.5 times, F up to 3 times, P more.";
 
-/// The cells of a row. The interval shown is the one that takes dependent samples into account. Scores of earlier versions have only the
-/// interval for independent samples.
-pub(crate) fn row(
-    names: [String; 2],
+/// The interval shown is the one that takes dependent samples into account. Scores of earlier versions have only the interval for
+/// independent samples.
+fn row(
+    target: &ModelId,
+    hazard: &str,
     (score, clustered): (Option<Estimate>, Option<ScoreInterval>),
-    graded: Option<(Option<f64>, String)>,
-) -> Vec<String> {
-    let mut cells = Vec::from(names);
-    cells.push(percent(score.map(|score| score.estimate)));
+    reference: Option<f64>,
+    grade: String,
+) -> Vec<Cell> {
     let clustered = clustered.map(|interval| (interval.lower, interval.upper));
-    cells.push(interval(
-        clustered.or(score.map(|score| (score.lower, score.upper))),
-    ));
-    cells.push(grouped(score.map_or(0, |score| score.samples)));
-    if let Some((reference, grade)) = graded {
-        cells.push(percent(reference));
-        cells.push(grade);
-    }
-    cells
+    let ends = clustered.or(score.map(|score| (score.lower, score.upper)));
+    let (estimate, samples) = (
+        score.map(|score| score.estimate),
+        score.map_or(0, |score| score.samples),
+    );
+    let strip = Strip {
+        estimate,
+        interval: ends,
+        bounds: None,
+        title: format!(
+            "{target}, {hazard}: {}, {}, grade {grade}",
+            rate(estimate, ends),
+            counted(samples, "sample", "samples")
+        ),
+    };
+    vec![
+        Cell::target(target),
+        hazard.into(),
+        Cell::drawn(strip, RowsOf::target(target)),
+        Cell::rate(estimate),
+        Cell::interval(ends),
+        samples.into(),
+        Cell::rate(reference),
+        grade.into(),
+    ]
 }
 
 /// `G (F to VG)`: the grade, and the grades of the interval's two ends.
-pub(crate) fn shown_grade(grade: Option<Grade>, range: &Option<[String; 2]>) -> String {
+fn shown_grade(grade: Option<Grade>, range: &Option<[String; 2]>) -> String {
     match (grade, range) {
         (None, _) => UNKNOWN.to_owned(),
         (Some(grade), Some([worst, best])) => {
@@ -145,7 +125,7 @@ pub(crate) fn shown_grade(grade: Option<Grade>, range: &Option<[String; 2]>) -> 
 }
 
 /// The hazard's id, and its name if that differs.
-pub(crate) fn shown(hazard: &HazardScore) -> String {
+fn shown(hazard: &HazardScore) -> String {
     if hazard.name == hazard.hazard {
         hazard.hazard.clone()
     } else {
@@ -154,7 +134,7 @@ pub(crate) fn shown(hazard: &HazardScore) -> String {
 }
 
 /// The notes on the grades, each once: the notes of hazards, and the note of the whole benchmark if no hazard of the model has one.
-pub(crate) fn notes(scores: &[BenchmarkScore]) -> Vec<String> {
+fn notes(scores: &[BenchmarkScore]) -> Vec<String> {
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
     let mut add = |note, what: String| match found.iter_mut().find(|(known, _)| *known == note) {
         Some((_, about)) if about.contains(&what) => {}

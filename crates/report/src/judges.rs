@@ -1,5 +1,6 @@
 //! The judges of a panel: how often each judge found the behaviour, and how far the judges agree.
 
+use interop::sheet::{Cell, Column, Sheet};
 use schema::{
     ReadingKind,
     statistics::{AgreementStatistics, OneJudgeStatistics, ReadingStatistics, Statistics},
@@ -7,65 +8,58 @@ use schema::{
 };
 
 use crate::{
-    numbers::{UNKNOWN, grouped, percent, rounded},
-    table::Table,
-    text::{clean, wrapped},
+    numbers::{UNKNOWN, percent, rounded},
+    text::clean,
 };
 
-/// A table of the judges of each target, with a line below on their agreement. With `by_metric`, there is also a line for each metric.
-/// Empty if no panel judged.
+/// A table of the judges of each target under `title`, with a note on their agreement. With `by_metric`, there is also a note for each
+/// metric. Without rows if no panel judged.
 #[must_use]
-pub fn judges_table(name: &str, statistics: &Statistics, by_metric: bool, width: usize) -> String {
-    let header = ["model", "judge", "verdicts", "present", "none", "as panel"];
-    let mut table = Table::new(2, &header);
-    let mut lines = Vec::new();
-    let mut shown = 0;
+pub fn judges_sheet(title: &str, statistics: &Statistics, by_metric: bool) -> Sheet {
+    let columns = vec![
+        Column::name("model").once(),
+        Column::name("judge"),
+        Column::number("verdicts"),
+        Column::number("behaviour found").short("present"),
+        Column::number("no verdict"),
+        Column::number("as the panel").short("as panel"),
+    ];
+    let mut sheet = Sheet::new("judges", title, columns);
     for target in &statistics.targets {
-        let panel = target
-            .judge
-            .as_ref()
-            .filter(|judge| !judge.judges.is_empty());
-        let Some(judge) = panel else {
+        let panel = target.judge.as_ref();
+        let Some(judge) = panel.filter(|judge| !judge.judges.is_empty()) else {
             continue;
         };
-        shown += judge.judges.len();
-        let id = target.target.as_str();
-        for (place, one) in judge.judges.iter().enumerate() {
-            table.row(vec![
-                if place == 0 { id } else { "" }.to_owned(),
-                one.judge.clone(),
-                grouped(one.rows),
-                percent(share(one)),
-                grouped(one.missing),
-                percent(one.with_panel),
+        for one in &judge.judges {
+            sheet.row(vec![
+                Cell::target(&target.target),
+                one.judge.as_str().into(),
+                one.rows.into(),
+                Cell::rate(share(one)),
+                one.missing.into(),
+                Cell::rate(one.with_panel),
             ]);
         }
+        let id = clean(target.target.as_str());
         if judge.agreement.rows > 0 {
             let agreement = in_words(&judge.agreement, judge.judges.len());
-            lines.push(format!("{}: {agreement}.", clean(id)));
+            sheet.note(format!("{id}: {agreement}."));
         }
         for (metric, agreement) in judge.metrics.iter().filter(|_| by_metric) {
             let agreement = in_words(agreement, judge.judges.len());
-            lines.push(format!("{}, {}: {agreement}.", clean(id), clean(metric)));
+            sheet.note(format!("{id}, {}: {agreement}.", clean(metric)));
         }
         for one in judge.judges.iter().filter(|one| !one.readings.is_empty()) {
             let again: Vec<String> = one.readings.iter().map(again).collect();
-            let (id, judge) = (clean(id), clean(&one.judge));
-            lines.push(format!("{id}: {judge} said the same {}.", again.join(", ")));
+            let judge = clean(&one.judge);
+            sheet.note(format!("{id}: {judge} said the same {}.", again.join(", ")));
         }
     }
-    if shown == 0 {
-        return String::new();
-    }
-    let mut text = format!("judges of {}\n{}", clean(name), table.render(width));
-    for line in lines {
-        text.push_str(&wrapped(&line, "  ", width));
-    }
-    text
+    sheet
 }
 
 /// How often a judge gave the same verdict again.
-pub(crate) fn again(reading: &ReadingStatistics) -> String {
+fn again(reading: &ReadingStatistics) -> String {
     #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
     let share = reading.same as f64 / reading.rows as f64;
     let rows = counted(reading.rows, "row", "rows");
@@ -79,13 +73,13 @@ pub(crate) fn again(reading: &ReadingStatistics) -> String {
 }
 
 /// The share of a judge's verdicts that found the behaviour.
-pub(crate) fn share(judge: &OneJudgeStatistics) -> Option<f64> {
+fn share(judge: &OneJudgeStatistics) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
     (judge.rows > 0).then(|| judge.present as f64 / judge.rows as f64)
 }
 
 /// The agreement of judges, in a sentence.
-pub(crate) fn in_words(agreement: &AgreementStatistics, judges: usize) -> String {
+fn in_words(agreement: &AgreementStatistics, judges: usize) -> String {
     let number =
         |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), |value| rounded(value, 2));
     let (name, coefficient) = match judges {
@@ -112,6 +106,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::terminal::sheet_text;
 
     fn statistics(judges: &[(&str, u64, u64)]) -> Statistics {
         let judges = judges.iter().map(|(id, rows, present)| OneJudgeStatistics {
@@ -165,27 +160,27 @@ mod tests {
 
     #[test]
     fn each_judge_has_a_line_and_agreement_is_told_below() {
-        let text = judges_table(
-            "b",
+        let sheet = judges_sheet(
+            "judges of b",
             &statistics(&[("one", 12, 6), ("two", 11, 0)]),
             false,
-            80,
         );
+        let text = sheet_text(&sheet, 80);
         assert_eq!(
             text,
-            "judges of b\n  model  judge  verdicts  present  none  as panel\n  bot    one          12      50%     1       50%\n         two          \
-             11       0%     1       50%\n  bot: two judges agree in 75% of cases (over 12 rows; kappa 0.50, AC1 0.53).\n  bot: one said the same in 75% of 4 rows judged again.\n  bot: two said the same in 75% of 4 rows judged again.\n"
+            "judges of b\n  model  judge  verdicts  present  no verdict  as panel\n  bot    one          12      50%           1       50%\n         two          \
+             11       0%           1       50%\n  bot: two judges agree in 75% of cases (over 12 rows; kappa 0.50, AC1 0.53).\n  bot: one said the same in 75% of 4 rows judged again.\n  bot: two said the same in 75% of 4 rows judged again.\n"
         );
     }
 
     #[test]
     fn each_metric_has_a_line_of_its_own_where_that_is_asked_for() {
-        let text = judges_table(
-            "b",
+        let sheet = judges_sheet(
+            "judges of b",
             &statistics(&[("one", 12, 6), ("two", 11, 0)]),
             true,
-            200,
         );
+        let text = sheet_text(&sheet, 200);
         let line = "\n  bot, m01: two judges agree in 100% of cases (over 6 rows; kappa -, AC1 -, ordinal alpha of the values 0.91).\n";
         assert!(text.contains(line), "{text}");
     }

@@ -1,12 +1,14 @@
 //! Results for people to read: plain text that fits a terminal, and the report as an [HTML page](html).
 //!
-//! All other functions take values and return a `String`; the caller prints it. Widths are in terminal columns.
+//! Tables are [`Sheet`]s, which [`sheets_text`] and [`sheets_markdown`] render. All other functions take values and return a `String`; the
+//! caller prints it. Widths are in terminal columns.
 //!
-//! - [`results_table`]: the rates per model.
-//! - [`grades_table`], [`standards_table`]: the scores of hazards, their bounds and grades, and what grades compare with.
-//! - [`comparison_tables`], [`comparison_markdown`]: which targets differ, and which differences the data could have shown.
+//! - [`results_table`], [`metrics_sheets`]: the rates per model, and by metric.
+//! - [`grades_sheet`], [`standards_sheet`]: grades, and what they compare with.
+//! - [`comparison_sheets`]: which targets differ, and which differences the data could have shown.
 //! - [`gate_text`], [`gate_markdown`]: the answers of a gate.
-//! - [`people_tables`], [`judge_check_text`], [`judge_check_markdown`]: the agreement of judges with people.
+//! - [`people_sheets`], [`judge_check_text`], [`judge_check_markdown`]: the agreement of judges with people.
+//! - [`judges_sheet`], [`realism_sheet`]: the judges of a panel, and how realistic judges find the conversations.
 //! - [`label_metric`], [`label_conversation`], [`label_verdict`]: a row that a person labels.
 //! - [`failures_summary`]: the reasons of failures, each once.
 //! - [`spending_lines`]: the calls, tokens and cost of a run.
@@ -15,8 +17,7 @@
 //! - [`report_markdown`], [`report_figures`], [`report_latex`]: the report in other formats.
 //! - [`checks_table`]: whether models can be used.
 //! - [`files_list`]: the path of each file.
-//! - [`journal_item`], [`journal_line`], [`journal_tables`],
-//!   [`journal_findings`]: the contents of a journal.
+//! - [`journal_item`], [`journal_line`], [`journal_findings`]: the contents of a journal.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -64,8 +65,8 @@
 //! assert_eq!(
 //!     table,
 //!     "honesty\n\
-//!      \x20 model    metrics   rate  95% interval  rows  scenarios  missing\n\
-//!      \x20 careful  positive   67%       9 to 99     3          3        0\n\
+//!      \x20 model    metrics   rate  95% interval  rows  scenarios  no verdict\n\
+//!      \x20 careful  positive   67%          9–99     3          3           0\n\
 //!      \x20 Cost: careful 1.2 cents.\n"
 //! );
 //! # Ok::<(), schema::IdError>(())
@@ -99,33 +100,33 @@ mod plan;
 mod realism;
 mod results;
 mod safety;
-mod sheet;
 mod spending;
-mod table;
+mod terminal;
 mod text;
 
 pub use checks::{ModelCheck, checks_table};
-pub use comparisons::{comparison_markdown, comparison_tables};
+pub use comparisons::comparison_sheets;
 pub use failures::{Failure, FailureGroup, FailureGroups, failure_reasons, failures_summary};
 pub use files::{FileEntry, files_list};
 pub use findings::{finding_lines, finding_list};
 pub use formats::{ReportFigure, report_figures, report_latex, report_markdown};
 pub use gate::{gate_markdown, gate_text};
-pub use grades::{grades_table, standards_table};
+pub use grades::{grades_sheet, standards_sheet};
+pub use interop::{
+    figures::{corrected_differences_sheet, people_sheet},
+    sheet::{Cell, Column, Sheet, Value},
+};
 pub use journal::{
-    JournalCell, JournalFinding, JournalItem, JournalStep, JournalTable, journal_findings,
-    journal_item, journal_line, journal_tables,
+    JournalFinding, JournalItem, JournalStep, journal_findings, journal_item, journal_line,
 };
 pub use judge_check::{judge_check_markdown, judge_check_text};
-pub use judges::judges_table;
+pub use judges::judges_sheet;
 pub use label::{label_conversation, label_hidden, label_metric, label_question, label_verdict};
 pub use metric_plans::metric_plan_table;
-pub use people::{
-    compared_people, compared_people_markdown, corrected_differences_markdown,
-    corrected_differences_table, corrected_width, people_table, people_tables,
-};
+pub use people::{compared_people_sheet, corrected_width, people_sheets};
 pub use plan::{PlanRow, Span, plan_table};
-pub use realism::realism_table;
-pub use results::{BenchmarkResults, TargetVerdicts, metrics_table, results_table};
+pub use realism::realism_sheet;
+pub use results::{BenchmarkResults, TargetVerdicts, metrics_sheets, results_table};
 pub use safety::{safety_spending, safety_summary};
 pub use spending::{Spending, spending_lines};
+pub use terminal::{sheets_markdown, sheets_text};

@@ -1,14 +1,15 @@
 //! The differences that a run could show, and the answers of a gate, metric by metric.
 
+use interop::sheet::{Cell, Column, Sheet, together};
 use schema::{
     statistics::{GatePlan, MetricPlan},
     text::counted,
 };
 
 use crate::{
-    numbers::{self, interval, percent, point_digits, points, rounded, worth},
-    table::Table,
-    text::{clean, wrapped},
+    numbers::{self, percent, point_digits, points, rounded, worth},
+    terminal::sheets_text,
+    text::clean,
 };
 
 /// Shown instead of a difference if no difference can be shown.
@@ -30,90 +31,81 @@ pub fn metric_plan_table(
     };
     let several = plans.iter().any(|plan| plan.benchmark != first.benchmark);
     let name = |plan: &MetricPlan| name(plan, several);
-    let mut table = Table::new(
-        1,
-        &[
-            "metric",
-            "scenarios",
-            "rows",
-            "worth",
-            "95% interval",
-            "points",
-            "none fail",
-        ],
-    );
+    let columns = vec![
+        Column::name("metric"),
+        Column::number("scenarios"),
+        Column::number("rows"),
+        Column::number("worth"),
+        Column::number("95% interval"),
+        Column::number("points"),
+        Column::number("none fail"),
+    ];
+    let mut sheet = Sheet::new("plan", "what the rows of one target could show", columns);
     for plan in plans {
-        table.row(vec![
-            name(plan),
-            numbers::grouped(plan.scenarios),
-            numbers::grouped(plan.rows),
-            worth(plan.effective_rows),
-            interval(Some((plan.expected_lower, plan.expected_upper))),
-            plan.smallest_difference
-                .map_or_else(|| NONE.to_owned(), point_digits),
-            percent(Some(plan.upper_if_none_fails)),
+        let points = plan.smallest_difference.map(point_digits);
+        sheet.row(vec![
+            name(plan).into(),
+            plan.scenarios.into(),
+            plan.rows.into(),
+            worth(plan.effective_rows).into(),
+            Cell::interval(Some((plan.expected_lower, plan.expected_upper))),
+            points.as_deref().unwrap_or(NONE).into(),
+            Cell::rate(Some(plan.upper_if_none_fails)),
         ]);
     }
-    let mut text = String::from("what the rows of one target could show\n");
-    text.push_str(&table.render(width));
-    let mut notes = vec![MEANING.to_owned()];
-    notes.extend(grouped(plans, &name, shows_none));
-    notes.push(corrected(plans));
+    sheet.note(MEANING);
+    sheet.notes.extend(grouped(plans, &name, shows_none));
+    sheet.note(corrected(plans));
     if let Some(difference) = want_difference {
-        notes.extend(grouped(plans, &name, |plan| Some(needed(plan, difference))));
+        let needed = grouped(plans, &name, |plan| Some(needed(plan, difference)));
+        sheet.notes.extend(needed);
     }
-    notes.extend(grouped(plans, &name, |plan| Some(assumptions(plan))));
-    for note in notes {
-        text.push_str(&wrapped(&note, "  ", width));
-    }
-    text.push_str(&gate_table(plans, several, width));
-    text
+    let assumed = grouped(plans, &name, |plan| Some(assumptions(plan)));
+    sheet.notes.extend(assumed);
+    sheets_text(&[sheet, gate_sheet(plans, several)], width)
 }
 
-/// What the rules of a gate would say; empty without rules.
-fn gate_table(plans: &[MetricPlan], several: bool, width: usize) -> String {
-    if plans.iter().all(|plan| plan.gates.is_empty()) {
-        return String::new();
-    }
-    let mut table = Table::new(
-        2,
-        &[
-            "scope",
-            "requires",
-            "rate",
-            "pass",
-            "fail",
-            "neither",
-            "has/needs",
-        ],
-    );
+/// What the rules of a gate would say; without rows where there are no rules.
+fn gate_sheet(plans: &[MetricPlan], several: bool) -> Sheet {
+    let columns = vec![
+        Column::name("scope"),
+        Column::words("requires"),
+        Column::number("rate"),
+        Column::number("pass"),
+        Column::number("fail"),
+        Column::number("neither"),
+        Column::number("has/needs"),
+    ];
+    let title = "what the rules of the gate would say";
+    let mut sheet = Sheet::new("gate", title, columns);
     for plan in plans {
         for gate in &plan.gates {
             let scope = match several {
                 true => format!("{} {}", plan.benchmark, gate.scope),
                 false => gate.scope.clone(),
             };
-            table.row(vec![
-                clean(&scope),
-                gate.requires.clone(),
-                percent(Some(gate.rate)),
-                percent(Some(gate.pass)),
-                percent(Some(gate.fail)),
-                percent(Some(gate.inconclusive)),
-                format!("{}/{}", gate.scenarios, fewest_to_pass(gate)),
+            let has = numbers::grouped(gate.scenarios);
+            sheet.row(vec![
+                scope.into(),
+                gate.requires.as_str().into(),
+                Cell::rate(Some(gate.rate)),
+                Cell::rate(Some(gate.pass)),
+                Cell::rate(Some(gate.fail)),
+                Cell::rate(Some(gate.inconclusive)),
+                format!("{has}/{}", fewest_to_pass(gate)).into(),
             ]);
         }
     }
-    let mut text = String::from("\nwhat the rules of the gate would say\n");
-    text.push_str(&table.render(width));
-    text.push_str(&wrapped(GATE_MEANING, "  ", width));
-    text
+    if !sheet.is_empty() {
+        sheet.note(GATE_MEANING);
+    }
+    sheet
 }
 
 fn fewest_to_pass(gate: &GatePlan) -> String {
     match gate.scenarios_for_pass {
         Some(scenarios) => numbers::grouped(scenarios),
-        None => ">10000".to_owned(),
+        None => ">10,000".to_owned(),
     }
 }
 
@@ -139,17 +131,10 @@ fn grouped(
     name: &impl Fn(&MetricPlan) -> String,
     words: impl Fn(&MetricPlan) -> Option<String>,
 ) -> Vec<String> {
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    for plan in plans {
-        let Some(words) = words(plan) else {
-            continue;
-        };
-        match found.iter_mut().find(|(known, _)| *known == words) {
-            Some((_, names)) => names.push(name(plan)),
-            None => found.push((words, vec![name(plan)])),
-        }
-    }
-    let lines = found.into_iter();
+    let said = plans
+        .iter()
+        .filter_map(|plan| Some((words(plan)?, name(plan))));
+    let lines = together(said).into_iter();
     lines
         .map(|(words, names)| match names.len() == plans.len() {
             true => words,
@@ -304,7 +289,7 @@ mod tests {
         );
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
-            "metric m01 lower >= 0.85 80% <1% >99% 0% 1200/>10000",
+            "metric m01 lower >= 0.85 80% <1% >99% 0% 1,200/>10,000",
             "no difference between two targets is shown four times in five with 1,200 scenarios.",
             "no target can differ by 90 points from a rate of 80%.",
         ] {

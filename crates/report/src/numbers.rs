@@ -2,24 +2,22 @@
 
 use schema::numbers;
 pub(crate) use schema::numbers::{
-    dollars, grouped, p_digits, p_value, percent_digits, point_digits, point_interval, points,
-    points_with_interval, rounded,
+    dollars, grouped, p_value, percent_digits, point_digits, points, points_with_interval, rounded,
 };
 
-/// Shown for an unknown value.
-pub(crate) const UNKNOWN: &str = "-";
+pub(crate) use interop::sheet::UNKNOWN;
+
+/// A rate from 0 to 1 with its interval, if it has one; `-` without a rate.
+pub(crate) fn rate(share: Option<f64>, ends: Option<(f64, f64)>) -> String {
+    share.map_or_else(|| UNKNOWN.to_owned(), |share| numbers::rate(share, ends))
+}
 
 /// A rate from 0 to 1 in whole percent; `-` without a rate.
 pub(crate) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(|| UNKNOWN.to_owned(), numbers::percent)
 }
 
-/// The ends of an interval in percent, `71 to 79`; `-` without an interval.
-pub(crate) fn interval(ends: Option<(f64, f64)>) -> String {
-    ends.map_or_else(|| UNKNOWN.to_owned(), numbers::interval)
-}
-
-/// The same as [`interval`] in fewer characters: `71–79`.
+/// The ends of an interval in percent, `71–79`; `-` without an interval.
 pub(crate) fn compact_interval(ends: Option<(f64, f64)>) -> String {
     ends.map_or_else(|| UNKNOWN.to_owned(), numbers::compact_interval)
 }

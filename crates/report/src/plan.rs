@@ -1,11 +1,12 @@
 //! The calls, tokens and cost that a run would need.
 
+use interop::sheet::{Cell, Column, Sheet};
 use schema::text::counted;
 
 use crate::{
-    numbers::{dollars, grouped, short},
-    table::Table,
-    text::{clean, wrapped},
+    numbers::{dollars, short},
+    terminal::sheet_text,
+    text::clean,
 };
 
 /// A range of expected values.
@@ -48,8 +49,7 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
     let (priced, unpriced): (Vec<&PlanRow>, Vec<&PlanRow>) =
         rows.iter().partition(|row| row.dollars.is_some());
     let of_several = |row: &PlanRow| row.benchmark != rows[0].benchmark;
-    let table = table(rows, rows.iter().any(of_several), &priced, &unpriced);
-    let mut text = table.render(width);
+    let mut sheet = sheet(rows, rows.iter().any(of_several), &priced, &unpriced);
     let mut models: Vec<String> = Vec::new();
     for row in unpriced {
         // A model is listed once, whatever the number of targets that it is called for.
@@ -71,51 +71,57 @@ pub fn plan_table(rows: &[PlanRow], width: usize) -> String {
                 (false, _) => " A total with + leaves out their cost.",
             },
         );
-        text.push_str(&wrapped(&note, "  ", width));
+        sheet.note(note);
     }
-    text
+    sheet_text(&sheet, width)
 }
 
 /// The rows and their total. Rows of `several` benchmarks have a column with the benchmark.
-fn table(rows: &[PlanRow], several: bool, priced: &[&PlanRow], unpriced: &[&PlanRow]) -> Table {
-    let mut header = vec!["phase", "model", "rows", "calls", "tokens", "dollars"];
-    if several {
-        header.insert(0, "benchmark");
-    }
-    let some_cached = rows.iter().any(|row| row.cached > 0);
-    let numbers = header.len() - 4;
-    if some_cached {
-        header.insert(header.len() - 3, "cached");
-    }
-    let mut table = Table::new(numbers, &header);
+fn sheet(rows: &[PlanRow], several: bool, priced: &[&PlanRow], unpriced: &[&PlanRow]) -> Sheet {
+    let columns = vec![
+        Column::name("benchmark"),
+        Column::name("phase"),
+        Column::name("model"),
+        Column::number("rows"),
+        Column::number("cached"),
+        Column::number("calls"),
+        Column::number("tokens"),
+        Column::number("dollars"),
+    ];
+    let mut sheet = Sheet::new("plan", "", columns);
     for row in rows {
-        let mut cells = vec![
-            row.phase.clone(),
-            row.model.clone(),
-            grouped(row.rows),
-            counts(row.calls),
-            counts(row.tokens),
-            row.dollars.map_or_else(|| "unknown".to_owned(), money),
-        ];
-        if some_cached {
-            cells.insert(3, grouped(row.cached));
-        }
-        if several {
-            cells.insert(0, row.benchmark.clone());
-        }
-        table.row(cells);
+        sheet.row(vec![
+            row.benchmark.as_str().into(),
+            row.phase.as_str().into(),
+            row.model.as_str().into(),
+            row.rows.into(),
+            row.cached.into(),
+            counts(row.calls).into(),
+            counts(row.tokens).into(),
+            row.dollars
+                .map_or_else(|| "unknown".to_owned(), money)
+                .into(),
+        ]);
     }
-    let mut total = vec![String::new(); header.len() - 3];
-    total.extend([
-        counts(sum(rows.iter().map(|row| row.calls))),
-        counts(sum(rows.iter().map(|row| row.tokens))),
-        total_money(priced, !unpriced.is_empty()),
+    let (total, blank) = ("total", "");
+    let first = match several {
+        true => [total, blank],
+        false => [blank, total],
+    };
+    let mut cells: Vec<Cell> = first.map(Cell::from).into();
+    cells.extend([blank; 3].map(Cell::from));
+    cells.extend([
+        counts(sum(rows.iter().map(|row| row.calls))).into(),
+        counts(sum(rows.iter().map(|row| row.tokens))).into(),
+        total_money(priced, !unpriced.is_empty()).into(),
     ]);
-    if let Some(first) = total.first_mut() {
-        "total".clone_into(first);
-    }
-    table.row(total);
-    table
+    sheet.row(cells);
+    let some_cached = rows.iter().any(|row| row.cached > 0);
+    sheet.with_columns(|_, column| match column.name.as_str() {
+        "benchmark" => several,
+        "cached" => some_cached,
+        _ => true,
+    })
 }
 
 fn sum(spans: impl Iterator<Item = Span<u64>>) -> Span<u64> {

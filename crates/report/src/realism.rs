@@ -1,65 +1,54 @@
 //! How realistic judges find the conversations.
 
+use interop::sheet::{Cell, Column, Sheet};
 use schema::{
     Realism,
     statistics::{MissingRows, RateStatistics, RealismStatistics, Statistics},
     text::counted,
 };
 
-use crate::{
-    numbers::{UNKNOWN, compact_interval, grouped, percent, rounded},
-    table::Table,
-    text::{clean, wrapped},
-};
+use crate::{numbers::rounded, text::clean};
 
-/// A table of how realistic the conversations of each target are. The lines below explain the columns and count the conversations that
-/// the table leaves out. Empty if no judge was called.
+/// A table of how realistic the conversations of each target are. The notes explain the columns and count the conversations that the
+/// table leaves out. Without rows if no judge was called.
 #[must_use]
-pub fn realism_table(name: &str, statistics: &Statistics, width: usize) -> String {
-    let header = [
-        "model",
-        "suspects",
-        "95% interval",
-        "user real",
-        "95% interval",
-        "mean",
-        "rows",
-        "none",
+pub fn realism_sheet(name: &str, statistics: &Statistics) -> Sheet {
+    let columns = vec![
+        Column::name("model"),
+        Column::number("suspects"),
+        Column::number("95% interval"),
+        Column::number("user real"),
+        Column::number("95% interval"),
+        Column::number("mean"),
+        Column::number("rows"),
+        Column::number("none"),
     ];
-    let read = statistics.targets.iter().filter_map(|target| {
-        let realism = target.realism.as_ref()?;
-        Some((target.target.as_str(), realism))
-    });
-    let read: Vec<(&str, &RealismStatistics)> = read.collect();
-    if read.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::new(1, &header);
-    let mut lines = vec![key()];
-    for (id, realism) in read {
+    let title = format!("realism of {name}, as judges see it");
+    let mut sheet = Sheet::new("realism", title, columns);
+    for target in &statistics.targets {
+        let Some(realism) = &target.realism else {
+            continue;
+        };
         let (suspects, real) = (&realism.suspects_test, &realism.user_sounds_real);
         let mean = realism.user_realism.estimate;
-        table.row(vec![
-            id.to_owned(),
-            percent(suspects.estimate),
-            compact_interval(suspects.lower.zip(suspects.upper)),
-            percent(real.estimate),
-            compact_interval(real.lower.zip(real.upper)),
-            mean.map_or_else(|| UNKNOWN.to_owned(), |mean| rounded(mean, 1)),
-            grouped(suspects.rows),
-            grouped(suspects.missing.unscored()),
+        sheet.row(vec![
+            Cell::target(&target.target),
+            Cell::rate(suspects.estimate),
+            Cell::interval(suspects.lower.zip(suspects.upper)),
+            Cell::rate(real.estimate),
+            Cell::interval(real.lower.zip(real.upper)),
+            mean.map(|mean| rounded(mean, 1)).into(),
+            suspects.rows.into(),
+            suspects.missing.unscored().into(),
         ]);
-        lines.extend(left_out(id, realism));
+        if sheet.notes.is_empty() {
+            sheet.note(key());
+        }
+        sheet
+            .notes
+            .extend(left_out(target.target.as_str(), realism));
     }
-    let mut text = format!(
-        "realism of {}, as judges see it\n{}",
-        clean(name),
-        table.render(width)
-    );
-    for line in lines {
-        text.push_str(&wrapped(&line, "  ", width));
-    }
-    text
+    sheet
 }
 
 /// The meaning of the columns.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use interop::sheet::{Axis, Cell, Column, Sheet, together};
 use schema::{
     ModelId, PhaseCost, SimulatorFaultCounts,
     statistics::{RateStatistics, Rates, Statistics, TargetStatistics},
@@ -9,9 +10,9 @@ use schema::{
 };
 
 use crate::{
-    numbers::{UNKNOWN, compact_interval, dollars, grouped, interval, percent, worth},
-    table::Table,
-    text::{clean, wrapped},
+    numbers::{UNKNOWN, compact_interval, percent, worth},
+    terminal::sheet_text,
+    text::clean,
 };
 
 /// The results of one benchmark.
@@ -53,59 +54,98 @@ pub fn results_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> Strin
     tables.join("\n")
 }
 
-/// A table per model of each benchmark: the pass rate of each metric with its 95% interval, its number of rows and base scenarios, how
-/// many independent rows these are worth, the number of rows without a verdict, and the bounds of the rate whatever those verdicts are.
+/// Tables of a benchmark's rates by hazard, if it defines hazards, and by metric, if it has several: for each model the pass rate with its
+/// 95% interval, its number of rows and base scenarios, how many independent rows these are worth, the number of rows without a verdict,
+/// and the bounds of the rate whatever those verdicts are.
 #[must_use]
-pub fn metrics_table(benchmarks: &[BenchmarkResults<'_>], width: usize) -> String {
-    let mut tables = Vec::new();
-    for benchmark in benchmarks {
-        for target in &benchmark.statistics.targets {
-            let title = match benchmarks.len() {
-                1 => clean(target.target.as_str()),
-                _ => clean(&format!("{}: {}", benchmark.name, target.target)),
-            };
-            tables.push(format!("{title}, by metric\n{}", by_metric(target, width)));
-        }
+pub fn metrics_sheets(name: &str, statistics: &Statistics) -> Vec<Sheet> {
+    let targets = statistics.targets.iter();
+    let has_hazards = |target: &TargetStatistics| {
+        let Rates {
+            hazards, metrics, ..
+        } = &target.rates;
+        !hazards.is_empty() && hazards.keys().ne(metrics.keys())
+    };
+    let mut sheets = Vec::new();
+    if targets.clone().any(has_hazards) {
+        sheets.push(rates_by(name, "hazard", statistics, |rates| &rates.hazards));
     }
-    tables.join("\n")
+    if targets.clone().any(|target| target.rates.metrics.len() > 1) {
+        sheets.push(rates_by(name, "metric", statistics, |rates| &rates.metrics));
+    }
+    sheets
 }
 
-fn by_metric(target: &TargetStatistics, width: usize) -> String {
-    let mut table = Table::new(
-        1,
-        &[
-            "metric",
-            "rate",
-            "95% interval",
-            "rows",
-            "scenarios",
-            "worth",
-            "no verdict",
-            "bounds",
-        ],
-    );
-    for (metric, rate) in &target.rates.metrics {
-        table.row(vec![
-            metric.clone(),
-            percent(rate.estimate),
-            compact_interval(rate.lower.zip(rate.upper)),
-            grouped(rate.rows),
-            grouped(rate.scenarios),
-            rate.effective_rows
-                .map_or_else(|| UNKNOWN.to_owned(), worth),
-            grouped(rate.missing.unscored()),
-            compact_interval(rate.bounds.map(|bounds| (bounds.lower, bounds.upper))),
-        ]);
+fn rates_by(
+    name: &str,
+    what: &str,
+    statistics: &Statistics,
+    of: fn(&Rates) -> &BTreeMap<String, RateStatistics>,
+) -> Sheet {
+    let mut columns = vec![Column::name(what)];
+    columns.extend(rate_columns("scenarios"));
+    let id = format!("by-{what}");
+    let mut sheet = Sheet::new(&id, format!("{name}, by {what}"), columns);
+    for target in &statistics.targets {
+        sheet.group(Cell::target(&target.target));
+        for (scope, rate) in of(&target.rates) {
+            let mut row = vec![scope.as_str().into(), Cell::default()];
+            row.extend(rate_cells(rate));
+            sheet.row(row);
+        }
     }
-    let mut text = table.render(width);
-    text.push_str(&wrapped(BOUNDS, "  ", width));
-    text
+    sheet.note(worth_note(&sheet));
+    sheet.without_empty_columns()
+}
+
+/// The columns of a rate, the drawing first. `cases` is what its rows are samples of.
+pub(crate) fn rate_columns(cases: &str) -> [Column; 8] {
+    [
+        Column::chart(Axis::Rate),
+        Column::number("rate").drawn(),
+        Column::number("95% interval").drawn(),
+        Column::number("rows"),
+        Column::number(cases).wide(),
+        Column::number("worth").wide(),
+        Column::number("no verdict"),
+        Column::number("bounds").wide(),
+    ]
+}
+
+/// The cells of a rate but its drawing.
+pub(crate) fn rate_cells(rate: &RateStatistics) -> [Cell; 7] {
+    let bounds = rate.bounds.filter(|_| is_bounded(rate));
+    let bounds = bounds.map(|ends| Cell::interval(Some((ends.lower, ends.upper))));
+    let worth = rate.effective_rows.map(|rows| Cell::new(worth(rows)));
+    [
+        Cell::rate(rate.estimate),
+        Cell::interval(rate.lower.zip(rate.upper)),
+        rate.rows.into(),
+        rate.scenarios.into(),
+        worth.unwrap_or_default(),
+        rate.missing.unscored().into(),
+        bounds.unwrap_or_default(),
+    ]
+}
+
+/// Whether verdicts are missing, so that the bounds say more than the interval.
+pub(crate) fn is_bounded(rate: &RateStatistics) -> bool {
+    rate.missing.unscored() + rate.missing.incomplete > 0
+}
+
+/// The note on the last columns of a table of rates.
+pub(crate) fn worth_note(sheet: &Sheet) -> &'static str {
+    let has_bounds = sheet.has_value("bounds");
+    match has_bounds {
+        true => BOUNDS,
+        false => WORTH,
+    }
 }
 
 /// The note if no verdict is missing.
-pub(crate) const WORTH: &str = "worth: how many independent rows these are worth.";
+const WORTH: &str = "worth: how many independent rows these are worth.";
 
-pub(crate) const BOUNDS: &str = "worth: how many independent rows these are worth. bounds: the interval whatever the missing verdicts would have been; empty and \
+const BOUNDS: &str = "worth: how many independent rows these are worth. bounds: the interval whatever the missing verdicts would have been; empty and \
     cut-off replies that passed count as missing there.";
 
 /// Without this note, `negative 75.0%` could be read as a failure rate of 75%.
@@ -119,64 +159,51 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         text.push_str("  no results\n");
         return text;
     }
-    let header = [
-        "model",
-        "metrics",
-        "rate",
-        "95% interval",
-        "rows",
-        "scenarios",
-        "missing",
+    let columns = vec![
+        Column::name("model").once(),
+        Column::name("metrics"),
+        Column::number("rate"),
+        Column::number("95% interval"),
+        Column::number("rows"),
+        Column::number("scenarios"),
+        Column::number("no verdict"),
     ];
-    let mut table = Table::new(2, &header);
+    let mut sheet = Sheet::new("rates", "", columns);
     for target in targets {
-        for row in rows(target) {
-            table.row(row);
+        for (metrics, rate) in rows(target) {
+            let [share, interval, rows, scenarios, _, unscored, _] = rate_cells(rate);
+            let model = Cell::target(&target.target);
+            sheet.row(vec![
+                model,
+                metrics.into(),
+                share,
+                interval,
+                rows,
+                scenarios,
+                unscored,
+            ]);
         }
     }
-    text.push_str(&table.render(width));
     for verdicts in benchmark.verdicts {
         let (sut, metric) = (clean(verdicts.sut.as_str()), clean(&verdicts.metric_id));
-        let note = format!("{sut}: {metric}: {}.", clean(&verdicts.text));
-        text.push_str(&wrapped(&note, "  ", width));
+        sheet.note(format!("{sut}: {metric}: {}.", clean(&verdicts.text)));
     }
-    for note in notes(benchmark) {
-        text.push_str(&wrapped(&note, "  ", width));
-    }
+    sheet.notes.extend(notes(benchmark));
+    text.push_str(&sheet_text(&sheet, width));
     text
 }
 
-/// A line for each type of metric that the model has rows of, or a single line if it has no rows.
-fn rows(target: &TargetStatistics) -> Vec<Vec<String>> {
+/// The rate of each type of metric that the model has rows of, or a single one if it has no rows.
+fn rows(target: &TargetStatistics) -> Vec<(&'static str, &RateStatistics)> {
     let rates = &target.rates;
     let types = [("positive", &rates.positive), ("negative", &rates.negative)];
-    let mut rows = Vec::new();
-    for (name, rate) in types {
-        if rate.rows + rate.missing.unscored() > 0 {
-            let model = if rows.is_empty() {
-                target.target.as_str()
-            } else {
-                ""
-            };
-            rows.push(row(model, name, rate));
-        }
+    let types = types.into_iter();
+    let has_rows = |(_, rate): &(_, &RateStatistics)| rate.rows + rate.missing.unscored() > 0;
+    let rows: Vec<_> = types.filter(has_rows).collect();
+    match rows.is_empty() {
+        true => vec![(UNKNOWN, &rates.all)],
+        false => rows,
     }
-    if rows.is_empty() {
-        rows.push(row(target.target.as_str(), UNKNOWN, &rates.all));
-    }
-    rows
-}
-
-fn row(model: &str, metrics: &str, rate: &RateStatistics) -> Vec<String> {
-    vec![
-        model.to_owned(),
-        metrics.to_owned(),
-        percent(rate.estimate),
-        interval(rate.lower.zip(rate.upper)),
-        grouped(rate.rows),
-        grouped(rate.scenarios),
-        grouped(rate.missing.unscored()),
-    ]
 }
 
 /// Notes on the table, a line each.
@@ -293,32 +320,26 @@ fn sample_note(target: &TargetStatistics) -> Option<String> {
 /// The notes of the rates in the table, each once, with the models that it is about, and their types of metrics if there are both.
 pub(crate) fn rate_notes(targets: &[TargetStatistics]) -> Vec<String> {
     let has = |of: fn(&Rates) -> &RateStatistics| {
-        let rates = targets.iter().map(|target| of(&target.rates));
-        rates
-            .map(|rate| rate.rows + rate.missing.unscored())
-            .sum::<u64>()
-            > 0
+        let mut rates = targets.iter().map(|target| of(&target.rates));
+        rates.any(|rate| rate.rows + rate.missing.unscored() > 0)
     };
     let has_both = has(|rates| &rates.positive) && has(|rates| &rates.negative);
-    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
-    for target in targets {
-        let rates = &target.rates;
-        for (name, rate) in [("positive", &rates.positive), ("negative", &rates.negative)] {
-            let Some(note) = rate.note.as_deref() else {
-                continue;
-            };
-            let id = clean(target.target.as_str());
-            let about = match has_both {
-                true => format!("{id} {name}"),
-                false => id,
-            };
-            match found.iter_mut().find(|(known, _)| *known == note) {
-                Some((_, all)) => all.push(about),
-                None => found.push((note, vec![about])),
-            }
-        }
-    }
-    let lines = found.into_iter();
+    let rates = targets.iter().flat_map(|target| {
+        let types = [
+            ("positive", &target.rates.positive),
+            ("negative", &target.rates.negative),
+        ];
+        types.map(|(name, rate)| (&target.target, name, rate))
+    });
+    let noted = rates.filter_map(|(target, name, rate)| {
+        let id = clean(target.as_str());
+        let about = match has_both {
+            true => format!("{id} {name}"),
+            false => id,
+        };
+        Some((rate.note.as_deref()?, about))
+    });
+    let lines = together(noted).into_iter();
     lines
         .map(|(note, about)| format!("{}: {note}.", about.join(", ")))
         .collect()
@@ -326,9 +347,5 @@ pub(crate) fn rate_notes(targets: &[TargetStatistics]) -> Vec<String> {
 
 /// Dollars. A partly known cost is the known part with a `+`; an unknown cost is `-`.
 pub(crate) fn cost_text(cost: Option<&PhaseCost>) -> String {
-    match cost.map(|cost| (cost.cost, cost.priced_cost)) {
-        Some((Some(all), _)) => dollars(all),
-        Some((None, Some(part))) if part > 0.0 => format!("{}+", dollars(part)),
-        _ => UNKNOWN.to_owned(),
-    }
+    Cell::phase_cost(cost).text()
 }

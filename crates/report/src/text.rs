@@ -1,26 +1,7 @@
 //! Fitting untrusted text into columns.
 
-use schema::text::spell_bidi;
+pub(crate) use interop::sheet::{one_line as clean, printable as shown};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-/// `text` on one line, without control characters and with marks of direction spelled out, so that an untrusted id or error message can
-/// neither break the layout nor control the terminal. Runs of white space become one space.
-pub(crate) fn clean(text: &str) -> String {
-    shown(text).split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// `text` made safe to show: no character breaks the layout, controls the terminal or changes the direction of writing.
-pub(crate) fn shown(text: &str) -> String {
-    spell_bidi(text).chars().map(visible).collect()
-}
-
-fn visible(c: char) -> char {
-    match c {
-        c if c.is_whitespace() => ' ',
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    }
-}
 
 /// The width of `text` in columns.
 pub(crate) fn width(text: &str) -> usize {
@@ -172,14 +153,5 @@ mod tests {
         let short = excerpt(long);
         assert!(short.starts_with("start") && short.ends_with("end"));
         assert_eq!(short.chars().count(), 603);
-    }
-
-    #[test]
-    fn text_from_outside_cannot_command_the_terminal() {
-        assert_eq!(
-            clean("\u{1b}[2Jred\r\n\tnext  line\u{202e}\u{200f}"),
-            "\u{fffd}[2Jred next line\\u{202e}\\u{200f}"
-        );
-        assert_eq!(clean("  模型 é "), "模型 é");
     }
 }

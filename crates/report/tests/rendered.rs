@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, path::Path};
 
 use report::{
     BenchmarkResults, Failure, FailureGroup, FailureGroups, FileEntry, PlanRow, Span, Spending,
-    failures_summary, files_list, metrics_table, plan_table, results_table, spending_lines,
+    failures_summary, files_list, metrics_sheets, plan_table, results_table, sheets_text,
+    spending_lines,
 };
 use schema::{
     ModelId, PhaseCost,
@@ -443,6 +444,13 @@ fn each_metric_has_a_line_of_eighty_columns_and_missing_verdicts_have_reasons() 
     };
     let mut careful = target("careful", rate(5, 5, 3), rate(0, 0, 0));
     careful.rates.metrics.insert("m01".to_owned(), metric);
+    careful
+        .rates
+        .metrics
+        .insert("m02".to_owned(), rate(5, 5, 0));
+    let long = "a-model-whose-name-is-long-and-takes-room";
+    let mut other = target(long, rate(5, 5, 3), rate(0, 0, 0));
+    other.rates.metrics.insert("m01".to_owned(), rate(5, 5, 0));
     careful.rates.all.missing = MissingRows {
         failed: 3,
         abstained: 1,
@@ -453,14 +461,14 @@ fn each_metric_has_a_line_of_eighty_columns_and_missing_verdicts_have_reasons() 
             ..MissingReasons::default()
         },
     };
-    let statistics = statistics(vec![careful]);
+    let statistics = statistics(vec![careful, other]);
     let results = BenchmarkResults {
         name: "honesty",
         statistics: &statistics,
         costs: &BTreeMap::new(),
         verdicts: &[],
     };
-    let text = metrics_table(&[results], 80);
+    let text = sheets_text(&metrics_sheets("honesty", &statistics), 80);
     assert!(widest(&text) <= 80, "{text}");
     insta::assert_snapshot!(text);
     let closing = results_table(&[results], 80);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use probity::{CalibrateOptions, Calibration};
-use report::standards_table;
+use report::{sheets_text, standards_sheet};
 use serde_json::json;
 
 use super::Context;
@@ -69,7 +69,8 @@ pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
 
 fn text(context: &Context, name: &str, args: &CalibrateArgs, done: &Calibration) -> String {
     let width = context.terminal.page();
-    let mut text = standards_table(name, &done.file.standards, &done.scores, width);
+    let sheet = standards_sheet(name, &done.file.standards, &done.scores);
+    let mut text = sheets_text([&sheet], width);
     text.push_str(&format!(
         "\nwrote {}\njournal {}\n",
         done.path.display(),

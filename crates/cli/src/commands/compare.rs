@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use probity::{CompareOptions, Compared};
 use report::{
-    compared_people, compared_people_markdown, comparison_markdown, comparison_tables,
-    corrected_differences_markdown, corrected_differences_table, finding_list,
+    compared_people_sheet, comparison_sheets, corrected_differences_sheet, finding_list,
+    sheets_markdown, sheets_text,
 };
 use serde_json::json;
 
@@ -73,32 +73,25 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
         context
             .terminal
             .print("no scenario has a verdict from both\n");
-    } else if args.markdown {
-        let text = comparison_markdown(&comparisons, names);
-        let people = compared_people_markdown(&people);
-        let text = below(text, &people);
-        let corrected = corrected_differences_markdown(&corrected_differences, names);
-        let text = below(text, &corrected);
-        let limits = finding_list(&found, &context.layout.command());
-        context.terminal.print(&below(text, &limits));
     } else {
+        let mut sheets = comparison_sheets(&comparisons, names);
+        sheets.push(compared_people_sheet(&people));
+        sheets.push(corrected_differences_sheet(&corrected_differences, names));
         let width = context.terminal.page();
-        let text = comparison_tables(&comparisons, names, width);
-        let people = compared_people(&people, width);
-        let text = below(text, &people);
-        let corrected = corrected_differences_table(&corrected_differences, names, width);
-        let text = below(text, &corrected);
-        let notes = findings::notes(context, &found, width);
-        context.terminal.print(&below(text, &notes));
+        let (mut text, limits) = match args.markdown {
+            true => (
+                sheets_markdown(&sheets),
+                finding_list(&found, &context.layout.command()),
+            ),
+            false => (
+                sheets_text(&sheets, width),
+                findings::notes(context, &found, width),
+            ),
+        };
+        if !limits.is_empty() && !args.markdown {
+            text.push('\n');
+        }
+        context.terminal.print(&(text + &limits));
     }
     Ok(Exit::Complete)
-}
-
-/// A text followed by `more`, if `more` is not empty.
-fn below(mut text: String, more: &str) -> String {
-    if !more.is_empty() {
-        text.push('\n');
-        text.push_str(more);
-    }
-    text
 }

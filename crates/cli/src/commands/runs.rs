@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 use jiff::Span;
+use report::{Column, Sheet, sheets_text};
 use schema::text::counted;
 use serde_json::{Value, json};
 use store::{OldRun, OldRuns, old_runs};
@@ -77,16 +78,11 @@ fn value(args: &PruneRunsArgs, runs: &OldRuns) -> Value {
 }
 
 fn text(context: &Context, args: &PruneRunsArgs, runs: &OldRuns) -> String {
-    let mut text = String::new();
-    for run in &runs.unneeded {
-        let _ = writeln!(
-            text,
-            "{}  {:>9}  {}",
-            run.run_id,
-            size(run.bytes),
-            names(run)
-        );
-    }
+    let removed = runs
+        .unneeded
+        .iter()
+        .map(|run| (run, run.benchmarks.join(", ")));
+    let mut text = list(removed);
     let (count, all) = (runs.unneeded.len() as u64, size(bytes(&runs.unneeded)));
     let counted_runs = counted(count, "run", "runs");
     let _ = match (count, args.yes) {
@@ -115,12 +111,19 @@ fn text(context: &Context, args: &PruneRunsArgs, runs: &OldRuns) -> String {
             size(bytes(all))
         );
     }
-    for (run, why) in &runs.needed {
-        let _ = writeln!(text, "  {}  {:>9}  {why}", run.run_id, size(run.bytes));
-    }
-    text
+    text + &list(runs.needed.iter().map(|(run, why)| (run, why.to_string())))
 }
 
-fn names(run: &OldRun) -> String {
-    run.benchmarks.join(", ")
+/// A line for each run: its id, its size, and a text about it.
+fn list<'r>(runs: impl Iterator<Item = (&'r OldRun, String)>) -> String {
+    let columns = vec![Column::words(""), Column::number(""), Column::words("")];
+    let mut sheet = Sheet::new("runs", "", columns);
+    for (run, about) in runs {
+        sheet.row(vec![
+            run.run_id.to_string().into(),
+            size(run.bytes).into(),
+            about.into(),
+        ]);
+    }
+    sheets_text([&sheet], usize::MAX)
 }

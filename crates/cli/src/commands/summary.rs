@@ -6,9 +6,9 @@ use journal::check::{self, Verdict};
 use llm_client::Tally;
 use probity::{BenchmarkReport, KeptReason, KeptRows, Phase, RunOutcome, RunReport};
 use report::{
-    BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending, failures_summary,
-    files_list, grades_table, judges_table, metrics_table, people_tables, realism_table,
-    results_table, spending_lines,
+    BenchmarkResults, FailureGroup, FailureGroups, FileEntry, Spending,
+    corrected_differences_sheet, failures_summary, files_list, grades_sheet, judges_sheet,
+    metrics_sheets, people_sheets, realism_sheet, results_table, sheets_text, spending_lines,
 };
 use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
 use store::read_costs;
@@ -57,29 +57,29 @@ pub fn show(
         if !results.is_empty() {
             text.push_str(&results_table(&results, width));
             text.push('\n');
-            if verbose {
-                text.push_str(&metrics_table(&results, width));
-                text.push('\n');
-            }
-            for results in &results {
-                let judges = judges_table(results.name, results.statistics, verbose, width);
-                let people = people_tables(results.statistics, verbose, width);
-                let realism = realism_table(results.name, results.statistics, width);
-                for table in [judges, people, realism]
-                    .iter()
-                    .filter(|table| !table.is_empty())
-                {
-                    text.push_str(table);
-                    text.push('\n');
-                }
-            }
         }
-        let grades = report.benchmarks.iter();
-        let grades: Vec<_> = grades
-            .filter_map(|benchmark| Some((benchmark.name.as_str(), benchmark.grades.as_ref()?)))
-            .collect();
-        if !grades.is_empty() {
-            text.push_str(&grades_table(&grades, &context.layout.command(), width));
+        let mut sheets = Vec::new();
+        for BenchmarkResults {
+            name, statistics, ..
+        } in &results
+        {
+            sheets.extend(metrics_sheets(name, statistics));
+            let title = format!("judges of {name}");
+            sheets.push(judges_sheet(&title, statistics, verbose));
+            sheets.extend(people_sheets(statistics, verbose));
+            sheets.push(corrected_differences_sheet(
+                &statistics.corrected_differences,
+                None,
+            ));
+            sheets.push(realism_sheet(name, statistics));
+        }
+        for benchmark in &report.benchmarks {
+            let title = format!("{}: grades", benchmark.name);
+            let grades = benchmark.grades.as_ref();
+            sheets.extend(grades.and_then(|grades| grades_sheet(&title, grades)));
+        }
+        for sheet in sheets.iter().filter(|sheet| !sheet.is_blank()) {
+            text.push_str(&sheets_text([sheet], width));
             text.push('\n');
         }
     }

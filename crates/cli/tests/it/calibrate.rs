@@ -17,14 +17,8 @@ fn a_benchmark_is_calibrated_and_graded_from_then_on() {
     let run = project.run(&["run"]);
     assert_eq!(run.code, 0, "{}", run.err);
     let words = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        words.contains("sycophancy: scores of the hazards"),
-        "{words}"
-    );
-    assert!(
-        words.contains("`probity calibrate sycophancy --reference ID`"),
-        "{words}"
-    );
+    assert!(words.contains("sycophancy, by metric"), "{words}");
+    assert!(!words.contains("grade"), "{words}");
 
     let made = project.run(&[
         "calibrate",

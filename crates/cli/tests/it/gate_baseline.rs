@@ -22,7 +22,10 @@ fn a_baseline_is_compared_scenario_by_scenario() {
     let gate = || project.run(&["gate", "sycophancy", "--rules", "ci/gate.yaml"]);
     let same = gate();
     assert_eq!(same.code, 0, "{}{}", same.out, same.err);
-    holds(&same.out, &["pass all difference >= -0.5 0 points (−"]);
+    holds(
+        &same.out,
+        &["pass no worse (all, difference >= -0.5) 0 points (−"],
+    );
     // All eight rows fail, of which six passed: chance does that once in 32 times.
     rewrite(&project, fails);
     project.write("ci/gate.yaml", &rules.replace("-0.5", "-0.1"));
@@ -30,7 +33,10 @@ fn a_baseline_is_compared_scenario_by_scenario() {
     assert_eq!(worse.code, 1, "{}{}", worse.out, worse.err);
     holds(
         &worse.out,
-        &["fail all difference >= -0.1 −75 points (", "below -0.1."],
+        &[
+            "fail no worse (all, difference >= -0.1) −75 points (",
+            "below -0.1.",
+        ],
     );
     // A metric has two scenarios, which can show nothing.
     project.write(

@@ -70,8 +70,8 @@ fn rates_of_cases_pass_fail_or_do_not_decide() {
     holds(
         &passed.out,
         &[
-            "gate of safety-single-turn: pass, 1 check passed rates count failures: lower is better scripted-careful",
-            "pass seed upper <= 0.2 0% (0 to 14)",
+            "gate of safety-single-turn: pass, 1 check passed rates count failures: lower is better answer rule found scripted-careful pass",
+            "pass seed, upper <= 0.2 0% (0–14)",
         ],
     );
     let failed = of("- {scope: broken, require: upper <= 0.05}\n", AGREEABLE);
@@ -152,7 +152,7 @@ fn junit_summary_and_targets_are_as_for_a_benchmark() {
         &summary,
         &[
             "rates count failures: lower is better.",
-            "| **fail** | scripted-agreeable | seed | `upper <= 0.05` |",
+            "| **fail** | seeds (seed, upper &lt;= 0.05) |",
         ],
     );
     let one = gate(
@@ -200,7 +200,7 @@ fn a_baseline_is_compared_case_by_case() {
     let rules = "- {scope: seed, require: difference <= 0.2}\n";
     let same = gate(&project, rules, &["--safety", AGREEABLE, CAREFUL]);
     assert_eq!(same.code, 0, "{}{}", same.out, same.err);
-    holds(&same.out, &["pass seed difference <= 0.2 0 points (−"]);
+    holds(&same.out, &["pass seed, difference <= 0.2 0 points (−"]);
     // The careful target becomes as the agreeable one was: 5 of 24 cases fail that passed.
     let worse = project
         .read(AGREEABLE)
@@ -409,7 +409,8 @@ fn cases_that_were_not_run_are_missing_verdicts() {
         &bounds.out,
         &["if all 12 missing verdicts failed or passed (33%)"],
     );
-    assert_eq!(bounds.out.matches("12 missing verdicts").count(), 2);
+    // Both rules have the same reason, which stands there once.
+    assert_eq!(bounds.out.matches("12 missing verdicts").count(), 1);
     // What `max_cases` leaves out is not missing.
     evaluate(&project, &["--max-cases", "10"]);
     let capped = of("- {require: missing <= 0}\n");

@@ -38,7 +38,6 @@ fn proposed_commands_name_the_folder_of_benchmarks() {
 
     let ran = run(&project, &["run", "sycophancy"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert_says(&ran.out, "calibrate sycophancy --reference ID");
     assert_says(&ran.err, "init NAME");
 
     let scores = "my own/benchmarks/sycophancy/runs/scripted-careful/scores.json";

@@ -34,7 +34,7 @@ fn the_summary_shows_the_judge_beside_people() {
     let page = project.read("out/summary.md");
     let (_, careful) = page.split_once("## b: careful").unwrap();
     let (careful, other) = careful.split_once("## b: other").unwrap();
-    let (_, people) = careful.split_once("\n**Judge against people:** ").unwrap();
+    let (_, people) = careful.split_once("\n**Judge against people ").unwrap();
     insta::assert_snapshot!(people.split_once("\n\n<details>").unwrap().0);
     assert!(!other.contains("Judge against people"), "{other}");
 }
@@ -88,7 +88,7 @@ fn statistics_of_other_labels_are_noticed() {
     );
     let page = project.read("out/summary.md");
     assert!(
-        page.contains("**Judge against people:** 2 rows labelled by 1 person."),
+        page.contains("**Judge against people (2 rows labelled by 1 person)**"),
         "{page}"
     );
     let checked = project.run(&["validate", "benchmarks"]);
@@ -146,7 +146,7 @@ fn a_target_with_labels_in_two_trees_has_a_difference_of_corrected_rates() {
     let text = against(&[]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        words.contains("differences of corrected rates, A less B: A this tree, B before/b"),
+        words.contains("Differences of corrected rates, A less B: A this tree, B before/b"),
         "{text}"
     );
     assert!(words.contains("careful 0 −"), "{text}");

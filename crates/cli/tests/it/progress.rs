@@ -196,7 +196,7 @@ async fn evaluate_alone_counts_its_rows_and_prints_its_table() {
         .skip_while(|line| !line.starts_with("  careful"));
     for metrics in ["positive", "negative"] {
         let row = rows.next().unwrap_or_default();
-        assert!(row.contains(metrics) && row.contains(" to "), "{}", ran.out);
+        assert!(row.contains(metrics) && row.contains('–'), "{}", ran.out);
     }
     assert!(
         !project

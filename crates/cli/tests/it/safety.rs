@@ -35,8 +35,8 @@ async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
     assert_eq!(rates.controls_refused.estimate, None);
     for word in [
         "bot\n  all attempts: 1 passed, 2 failed (67% of those scored), 0 errors",
-        "seed cases failed    50%       1 to 99  1 of 2      2        0",
-        "cases broken         50%       1 to 99  1 of 2      2        0",
+        "seed cases failed    50%          1–99  1 of 2      2           0",
+        "cases broken         50%          1–99  1 of 2      2           0",
         "1 variation dropped",
         "2 high risk, 0 moderate risk, 0 low risk, 1 very safe",
         "health",

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    sheet::{Cell, Column, ColumnKind, Line, Sheet},
-    text::clean,
-};
+use interop::sheet::{Cell, Column, ColumnKind, Line, Sheet, Value};
+use schema::numbers;
+
+use crate::text::clean;
 
 /// A table of more lines than this may break across pages.
 const PAGE: usize = 20;
@@ -109,7 +109,7 @@ fn body(sheet: &Sheet, width: usize) -> String {
     for line in &sheet.lines {
         match line {
             Line::Group(head) => {
-                let name = escaped(&head.text);
+                let name = escaped(&head.text());
                 let _ = writeln!(
                     text,
                     "    \\multicolumn{{{width}}}{{l}}{{\\emph{{{name}}}}} \\\\"
@@ -126,26 +126,24 @@ fn body(sheet: &Sheet, width: usize) -> String {
     text
 }
 
-/// A row, and a second line with the intervals below its cells.
+/// A row, and a second line with the intervals below the rates.
 fn row(text: &mut String, cells: &[(&Column, &Cell)]) {
-    let line: Vec<String> = cells
+    let (line, below): (Vec<String>, Vec<String>) = cells
         .iter()
-        .map(|(column, cell)| match column.kind {
-            ColumnKind::Number => number(&cell.text),
-            _ => name(&cell.text),
+        .map(|(column, cell)| match (&cell.value, column.kind) {
+            (Value::Rate(share, Some(ends)), _) => {
+                let below = number(&numbers::compact_interval(*ends));
+                let rate = number(&numbers::percent(*share));
+                (rate, format!("{{\\scriptsize {below}}}"))
+            }
+            (_, ColumnKind::Number) => (number(&cell.text()), String::new()),
+            _ => (name(&cell.text()), String::new()),
         })
-        .collect();
-    if cells.iter().all(|(_, cell)| cell.below.is_empty()) {
+        .unzip();
+    if below.iter().all(String::is_empty) {
         let _ = writeln!(text, "    {} \\\\", line.join(" & "));
         return;
     }
-    let below: Vec<String> = cells
-        .iter()
-        .map(|(_, cell)| match cell.below.as_str() {
-            "" => String::new(),
-            below => format!("{{\\scriptsize {}}}", number(below)),
-        })
-        .collect();
     // The star keeps both lines on one page.
     let _ = writeln!(text, "    {} \\\\*", line.join(" & "));
     let _ = writeln!(text, "    {} \\\\[2pt]", below.join(" & "));

@@ -2,14 +2,18 @@
 
 use std::fmt::Write as _;
 
+use interop::sheet::{
+    Sheet,
+    markdown::{self, escaped},
+};
+
 use super::FigureNames;
 use crate::{
     html::sections::{Block, Section},
-    sheet::{Cell, Column, ColumnKind, Line, Sheet},
     text::clean,
 };
 
-pub(super) fn page(sections: &[Section], figures: Option<&str>) -> String {
+pub(super) fn page(sections: &[Section<'_>], figures: Option<&str>) -> String {
     let mut page = Page {
         text: String::new(),
         names: FigureNames::default(),
@@ -85,59 +89,8 @@ impl Page<'_> {
             };
             self.line(&format!("![{title}](<{path}>)"));
         }
-        self.text.push_str(&table(sheet));
-        self.text.push('\n');
-        self.list_of_notes(&sheet.notes);
-    }
-
-    fn list_of_notes(&mut self, notes: &[String]) {
-        for note in notes {
-            self.line(&format!("*{}*", escaped(note)));
-        }
-    }
-}
-
-fn table(sheet: &Sheet) -> String {
-    let columns: Vec<&Column> = sheet
-        .columns
-        .iter()
-        .filter(|column| !column.is_chart())
-        .collect();
-    let names: Vec<String> = columns.iter().map(|column| escaped(&column.name)).collect();
-    let marks: Vec<&str> = columns
-        .iter()
-        .map(|column| match column.kind {
-            ColumnKind::Number => "--:",
-            _ => "---",
-        })
-        .collect();
-    let mut text = format!("| {} |\n|{}|\n", names.join(" | "), marks.join("|"));
-    for line in &sheet.lines {
-        let cells: Vec<String> = match line {
-            Line::Group(head) => {
-                let mut cells = vec![format!("**{}**", escaped(&head.text))];
-                cells.resize(columns.len(), String::new());
-                cells
-            }
-            Line::Row(cells) => {
-                let cells = sheet.columns.iter().zip(cells);
-                cells
-                    .filter(|(column, _)| !column.is_chart())
-                    .map(|(_, cell)| shown(cell))
-                    .collect()
-            }
-        };
-        let _ = writeln!(text, "| {} |", cells.join(" | "));
-    }
-    text
-}
-
-/// A cell's text. Failures are emphasised, because Markdown has no colours.
-fn shown(cell: &Cell) -> String {
-    let text = escaped(&cell.text);
-    match cell.word {
-        Some("fail" | "none" | "better" | "worse") if !text.is_empty() => format!("**{text}**"),
-        _ => text,
+        self.line(markdown::table(sheet).trim_end());
+        self.text.push_str(&markdown::notes(sheet));
     }
 }
 
@@ -146,36 +99,17 @@ fn html_escape(text: &str) -> String {
     clean(text).replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// Text on one line, escaped for Markdown.
-fn escaped(text: &str) -> String {
-    let text = clean(text);
-    let mut escaped = String::with_capacity(text.len());
-    let mut before = ' ';
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let is_inside =
-            before.is_alphanumeric() && letters.peek().is_some_and(|next| next.is_alphanumeric());
-        match letter {
-            '<' => escaped.push_str("&lt;"),
-            '&' => escaped.push_str("&amp;"),
-            '\\' | '|' | '*' | '`' | '[' | ']' | '~' => escaped.extend(['\\', letter]),
-            // Inside a word, `_` needs no escape.
-            '_' if !is_inside => escaped.extend(['\\', letter]),
-            _ => escaped.push(letter),
-        }
-        before = letter;
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
+    use interop::sheet::Column;
+
     use super::*;
 
     #[test]
     fn the_title_of_a_folded_table_is_html() {
         let sheet = Sheet::new("id", "A m|x_, B <b>&", vec![Column::name("metric")]);
         let section = Section {
+            place: None,
             id: "id".to_owned(),
             title: "Title".to_owned(),
             blocks: vec![Block::Folded(sheet)],
@@ -184,17 +118,5 @@ mod tests {
         let summary = "<details><summary>A m|x_, B &lt;b>&amp;</summary>";
         assert!(text.contains(summary), "{text}");
         assert!(text.contains("**A m\\|x\\_, B &lt;b>&amp;**"), "{text}");
-    }
-
-    #[test]
-    fn names_are_no_markdown() {
-        for (text, expected) in [
-            ("gpt_4|mini", "gpt_4\\|mini"),
-            ("_x_ *y* `z`", "\\_x\\_ \\*y\\* \\`z\\`"),
-            ("[a](b) <b>&lt;", "\\[a\\](b) &lt;b>&amp;lt;"),
-            ("two\nlines\\", "two lines\\\\"),
-        ] {
-            assert_eq!(escaped(text), expected);
-        }
     }
 }

@@ -5,12 +5,11 @@ mod markdown;
 
 use std::collections::BTreeMap;
 
-use crate::{
-    html::{
-        ReportSummary, figure,
-        sections::{self, Block, Section},
-    },
-    sheet::Sheet,
+use interop::sheet::{Cell, Sheet};
+
+use crate::html::{
+    ReportSummary, figure,
+    sections::{self, Block, Section},
 };
 
 /// A chart as a separate file.
@@ -37,19 +36,18 @@ pub fn report_figures(summary: &ReportSummary) -> Vec<ReportFigure> {
     let sections = all(summary);
     let mut names = FigureNames::default();
     let mut figures = Vec::new();
-    for sheet in sections
-        .iter()
-        .flat_map(|section| &section.blocks)
-        .filter_map(sheet_of)
-    {
-        let Some(file) = names.of(sheet) else {
-            continue;
-        };
-        figures.extend(figure(sheet).map(|svg| ReportFigure {
-            file,
-            title: sheet.title.clone(),
-            svg,
-        }));
+    for section in &sections {
+        for sheet in section.blocks.iter().filter_map(sheet_of) {
+            let Some(file) = names.of(sheet) else {
+                continue;
+            };
+            let series = |cell: &Cell| section.place.map_or(0, |place| place.series(cell));
+            figures.extend(figure(sheet, series).map(|svg| ReportFigure {
+                file,
+                title: sheet.title.clone(),
+                svg,
+            }));
+        }
     }
     figures
 }
@@ -62,7 +60,7 @@ pub fn report_latex(summary: &ReportSummary) -> String {
     tables.join("\n")
 }
 
-fn all(summary: &ReportSummary) -> Vec<Section> {
+fn all(summary: &ReportSummary) -> Vec<Section<'_>> {
     let mut sections = sections::overview(summary);
     sections.extend(sections::cost(summary));
     sections

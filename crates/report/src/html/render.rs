@@ -1,15 +1,14 @@
 //! Sections as HTML.
 
+use interop::sheet::{Axis, Cell, Column, ColumnKind, Line, Sheet};
 use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 
 use super::{
     charts::{axis, strip},
-    sections::{self, Block, MetricName, Section},
+    sections::{self, Block, MetricName, Section, SectionPart},
     summary::ReportSummary,
 };
-use crate::sheet::{Axis, Cell, Column, ColumnKind, Line, Sheet};
-
 /// The content of the overview: facts, warnings, rates, comparisons and the rest, readable without JavaScript.
 #[must_use]
 pub fn overview_html(summary: &ReportSummary) -> String {
@@ -29,7 +28,7 @@ const TEMPLATES: [(&str, &str); 3] = [
     ("grid.html", include_str!("../../assets/grid.html")),
 ];
 
-fn html(sections: &[Section]) -> String {
+fn html(sections: &[Section<'_>]) -> String {
     let page = Page::new();
     let sections: Vec<SectionView<'_>> = sections
         .iter()
@@ -39,7 +38,7 @@ fn html(sections: &[Section]) -> String {
             blocks: section
                 .blocks
                 .iter()
-                .map(|block| page.block(block))
+                .map(|block| page.block(block, section.place))
                 .collect(),
         })
         .collect();
@@ -77,21 +76,21 @@ impl Page {
         text.unwrap_or_else(|error| format!("<!-- {} -->", error.kind()))
     }
 
-    fn block<'a>(&self, block: &'a Block) -> BlockView<'a> {
+    fn block<'a>(&self, block: &'a Block, place: Option<SectionPart<'_>>) -> BlockView<'a> {
         match block {
             Block::Facts(facts) => BlockView::Facts { facts },
             Block::Warnings(lines) => BlockView::Warnings { lines },
             Block::Lead(text) => BlockView::Lead { text },
             Block::Note(text) => BlockView::Note { text },
             Block::Table(sheet) => BlockView::Table {
-                html: self.table(sheet),
+                html: self.table(sheet, place),
             },
             Block::Folded(sheet) => {
                 let rows = sheet.lines.iter();
                 BlockView::Folded {
                     title: &sheet.title,
                     rows: rows.filter(|line| matches!(line, Line::Row(_))).count(),
-                    html: self.table(sheet),
+                    html: self.table(sheet, place),
                 }
             }
             Block::Grid(grid) => BlockView::Table {
@@ -100,8 +99,9 @@ impl Page {
         }
     }
 
-    fn table(&self, sheet: &Sheet) -> String {
-        let lines = sheet.lines.iter().map(|line| LineView::of(sheet, line));
+    fn table(&self, sheet: &Sheet, place: Option<SectionPart<'_>>) -> String {
+        let lines = sheet.lines.iter();
+        let lines = lines.map(|line| LineView::of(sheet, line, place));
         self.render(
             "table.html",
             TableView {
@@ -193,7 +193,7 @@ fn class(column: &Column) -> String {
     let kind = match column.kind {
         ColumnKind::Name => "name",
         ColumnKind::Number => "num",
-        ColumnKind::Words => "words",
+        ColumnKind::Words | ColumnKind::Remark => "words",
         ColumnKind::Chart(_) => "chart",
     };
     match column.is_wide {
@@ -210,18 +210,18 @@ struct LineView {
 }
 
 impl LineView {
-    fn of(sheet: &Sheet, line: &Line) -> Self {
+    fn of(sheet: &Sheet, line: &Line, place: Option<SectionPart<'_>>) -> Self {
         match line {
             Line::Group(head) => Self {
                 is_group: true,
-                cells: vec![CellView::head(head)],
+                cells: vec![CellView::head(head, place)],
             },
             Line::Row(cells) => {
                 let cells = sheet.columns.iter().zip(cells).enumerate();
                 Self {
                     is_group: false,
                     cells: cells
-                        .map(|(at, (column, cell))| CellView::of(at == 0, column, cell))
+                        .map(|(at, (column, cell))| CellView::of(at == 0, column, cell, place))
                         .collect(),
                 }
             }
@@ -241,27 +241,31 @@ struct CellView {
 }
 
 impl CellView {
-    fn of(is_first: bool, column: &Column, cell: &Cell) -> Self {
+    fn of(is_first: bool, column: &Column, cell: &Cell, place: Option<SectionPart<'_>>) -> Self {
+        let series = place.map_or(0, |place| place.series(cell));
         let drawing = match (column.kind, &cell.strip) {
-            (ColumnKind::Chart(axis), Some(of)) => Some(strip(axis, of)),
+            (ColumnKind::Chart(axis), Some(of)) => Some(strip(axis, of, series)),
             _ => None,
         };
         Self {
             is_first: is_first && column.kind == ColumnKind::Name,
             class: class(column),
             drawing,
-            ..Self::head(cell)
+            ..Self::head(cell, place)
         }
     }
 
     /// A cell that belongs to no column.
-    fn head(cell: &Cell) -> Self {
+    fn head(cell: &Cell, place: Option<SectionPart<'_>>) -> Self {
+        let metric = place.and_then(|place| place.metric(cell));
         Self {
             is_first: false,
             class: String::new(),
-            text: cell.text.clone(),
-            metric: cell.metric.as_ref().map(MetricName::of),
-            link: cell.link.clone(),
+            text: cell.text(),
+            metric: metric.map(MetricName::of),
+            link: place
+                .zip(cell.rows.as_ref())
+                .map(|(place, rows)| place.link_to(rows)),
             word: cell.word,
             drawing: None,
         }

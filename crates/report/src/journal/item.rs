@@ -1,6 +1,8 @@
 //! The history of one item, and single events.
 
-use super::time::{offset, seconds};
+use interop::sheet::seconds;
+
+use super::time::offset;
 use crate::{
     numbers::dollars,
     text::{clean, prefix, section, width, wrapped},

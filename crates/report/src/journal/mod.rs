@@ -1,10 +1,8 @@
-//! Journals: the history of an item, the events of a run, tables.
+//! Journals: the history of an item, the events of a run, findings.
 
+mod findings;
 mod item;
-mod table;
 mod time;
 
-pub(crate) use time::seconds;
-
+pub use findings::{JournalFinding, journal_findings};
 pub use item::{JournalItem, JournalStep, journal_item, journal_line};
-pub use table::{JournalCell, JournalFinding, JournalTable, journal_findings, journal_tables};

@@ -1,11 +1,11 @@
 //! The results of a safety evaluation for each target: totals, score bands, groups, strategies, layers, and the worst responses.
 
-pub(crate) mod rates;
 pub(crate) mod tables;
 mod worst;
 
 use std::fmt::Write as _;
 
+use interop::figures::safety_rates_sheet;
 use schema::{
     Role,
     reasoning::has_unopened_tag,
@@ -20,6 +20,7 @@ use crate::{
     Spending,
     numbers::percent,
     spending::lines,
+    terminal::sheet_text,
     text::{clean, wrapped},
 };
 
@@ -60,9 +61,16 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
     }
     text.push('\n');
     if let Some(rates) = &details.rates {
-        text.push_str(&rates::table(rates, width));
+        let sheet = safety_rates_sheet("", None, rates);
+        if !sheet.is_empty() {
+            text.push_str(&sheet_text(&sheet, width));
+            text.push('\n');
+        }
     }
-    text.push_str(&tables::tables(results, details, width));
+    for counts in tables::counted(results, details) {
+        text.push_str(&sheet_text(&counts.sheet(""), width));
+        text.push('\n');
+    }
     text.push_str(&worst::worst(results, details, width, worst));
     text.truncate(text.trim_end().len());
     text.push('\n');

@@ -1,14 +1,13 @@
 //! The results by group, strategy and layer.
 
 use indexmap::IndexMap;
-use schema::safety::{
-    SafetyScore, Tally,
-    results::{Details, SafetyResults},
-};
-
-use crate::{
-    numbers::{grouped, percent},
-    table::Table,
+use interop::sheet::{Cell, Column, Sheet};
+use schema::{
+    numbers::grouped,
+    safety::{
+        SafetyScore, Tally,
+        results::{Details, SafetyResults},
+    },
 };
 
 /// The counts behind one line of a table.
@@ -20,18 +19,6 @@ struct Counted {
     scores: Vec<SafetyScore>,
 }
 
-/// A table of groups, a table of strategies and a table of layers. The last two are left out if there is only one strategy or layer.
-pub(super) fn tables(results: &SafetyResults, details: &Details, width: usize) -> String {
-    let mut text = String::new();
-    for counts in counted(results, details) {
-        let header: Vec<&str> = counts.header();
-        let mut table = Table::new(1, &header);
-        counts.rows().into_iter().for_each(|row| table.row(row));
-        text.push_str(&format!("{}\n", table.render(width)));
-    }
-    text
-}
-
 /// The results of the conversations by group, strategy or layer.
 pub(crate) struct SafetyCounts {
     /// What a row stands for: the heading of the first column.
@@ -40,59 +27,50 @@ pub(crate) struct SafetyCounts {
 }
 
 impl SafetyCounts {
-    fn has_controls(&self) -> bool {
-        self.rows.values().any(|row| row.controls > 0)
-    }
-
-    /// The names of the columns.
-    pub(crate) fn header(&self) -> Vec<&'static str> {
-        let mut header = vec![
-            self.heading,
-            "run",
-            "passed",
-            "failed",
-            "rate",
-            "errors",
-            "lowest",
-            "mean",
+    /// A line for each group, strategy or layer.
+    pub(crate) fn sheet(&self, title: &str) -> Sheet {
+        let columns = vec![
+            Column::name(self.heading),
+            Column::number("run"),
+            Column::number("passed"),
+            Column::number("failed"),
+            Column::number("failure rate").short("rate"),
+            Column::number("errors"),
+            Column::number("lowest"),
+            Column::number("mean"),
+            Column::number("over-refused"),
         ];
-        if self.has_controls() {
-            header.push("over-refused");
+        let id = format!("by-{}", self.heading.replace(' ', "-"));
+        let mut sheet = Sheet::new(&id, title, columns);
+        for (name, row) in &self.rows {
+            sheet.row(row.cells(name));
         }
-        header
-    }
-
-    /// A cell for every column.
-    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
-        let refusals = self.has_controls();
-        let rows = self.rows.iter();
-        rows.map(|(name, row)| row.cells(name, refusals)).collect()
+        let has_controls = self.rows.values().any(|row| row.controls > 0);
+        sheet.with_columns(|_, column| has_controls || column.name != "over-refused")
     }
 }
 
 impl Counted {
-    fn cells(&self, name: &str, refusals: bool) -> Vec<String> {
+    fn cells(&self, name: &str) -> Vec<Cell> {
         let scored = self.tally.passed + self.tally.failed;
-        let score = |score: Option<SafetyScore>| {
-            score.map_or_else(|| "-".to_owned(), |score| format!("{:.2}", score.get()))
+        let score = |score: Option<SafetyScore>| -> Cell {
+            score.map(|score| format!("{:.2}", score.get())).into()
         };
-        let mut cells = vec![
-            name.to_owned(),
-            grouped(scored + self.tally.errors),
-            grouped(self.tally.passed),
-            grouped(self.tally.failed),
-            percent((scored > 0).then(|| self.tally.failure_rate())),
-            grouped(self.tally.errors),
+        let refused = match self.controls {
+            0 => Cell::missing(),
+            n => format!("{} of {}", grouped(self.refused), grouped(n)).into(),
+        };
+        vec![
+            name.into(),
+            (scored + self.tally.errors).into(),
+            self.tally.passed.into(),
+            self.tally.failed.into(),
+            Cell::rate((scored > 0).then(|| self.tally.failure_rate())),
+            self.tally.errors.into(),
             score(SafetyScore::lowest(self.scores.iter().copied())),
             score(SafetyScore::mean(&self.scores)),
-        ];
-        if refusals {
-            cells.push(match self.controls {
-                0 => "-".to_owned(),
-                controls => format!("{} of {controls}", self.refused),
-            });
-        }
-        cells
+            refused,
+        ]
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{path::Path, time::SystemTime};
 
 use llm_client::{CacheContents, CacheGroup, SqliteStore};
-use report::{JournalCell, JournalTable, journal_tables};
+use report::{Column, Sheet, sheets_text};
 use serde_json::{Value, json};
 
 use super::{StatsArgs, existing, size, time};
@@ -24,11 +24,9 @@ pub fn run(context: &Context, args: &StatsArgs) -> Result<Exit, Failure> {
         context.print_json("cache stats", Exit::Complete, value(&path, &contents));
         return Ok(Exit::Complete);
     }
-    let mut tables = vec![whole(&path, &contents)];
-    if !contents.groups.is_empty() {
-        tables.push(groups(&contents));
-    }
-    context.terminal.print(&journal_tables(&tables, None));
+    let sheets = [whole(&path, &contents), groups(&contents)];
+    let width = context.terminal.page();
+    context.terminal.print(&sheets_text(&sheets, width));
     if contents.damaged > 0 {
         context.terminal.note(&format!(
             "damaged replies are not used, and are called for again when a run needs them; `{} cache prune --damaged` saves those that are intact \
@@ -61,46 +59,50 @@ fn value(path: &Path, contents: &CacheContents) -> Value {
     })
 }
 
-fn text(text: Option<String>) -> JournalCell {
-    text.map_or(JournalCell::Unknown, JournalCell::from)
-}
-
 /// The day in UTC: with the time of day, the table would be wider than a terminal.
 fn day(at: SystemTime) -> Option<String> {
     let time = time(at)?;
     Some(time.split_once('T')?.0.to_owned())
 }
 
-fn whole(path: &Path, contents: &CacheContents) -> JournalTable {
-    JournalTable {
-        title: path.display().to_string(),
-        names: 1,
-        header: vec!["size", "replies", "damaged", "oldest", "newest"],
-        rows: vec![vec![
-            size(contents.file_bytes).into(),
-            contents.replies.into(),
-            contents.damaged.into(),
-            text(contents.oldest().and_then(time)),
-            text(contents.newest().and_then(time)),
-        ]],
-    }
+fn whole(path: &Path, contents: &CacheContents) -> Sheet {
+    let columns = vec![
+        Column::words("size"),
+        Column::number("replies"),
+        Column::number("damaged"),
+        Column::number("oldest"),
+        Column::number("newest"),
+    ];
+    let mut sheet = Sheet::new("cache", path.display().to_string(), columns);
+    sheet.row(vec![
+        size(contents.file_bytes).into(),
+        contents.replies.into(),
+        contents.damaged.into(),
+        contents.oldest().and_then(time).into(),
+        contents.newest().and_then(time).into(),
+    ]);
+    sheet
 }
 
-fn groups(contents: &CacheContents) -> JournalTable {
-    let row = |group: &CacheGroup| {
-        vec![
-            text(group.endpoint.clone()),
-            text(group.model.clone()),
+fn groups(contents: &CacheContents) -> Sheet {
+    let columns = vec![
+        Column::name("endpoint"),
+        Column::name("model"),
+        Column::number("replies"),
+        Column::number("text"),
+        Column::number("oldest"),
+        Column::number("newest"),
+    ];
+    let mut sheet = Sheet::new("groups", "Replies by endpoint and model", columns);
+    for group in &contents.groups {
+        sheet.row(vec![
+            group.endpoint.clone().into(),
+            group.model.clone().into(),
             group.replies.into(),
             size(group.bytes).into(),
-            text(day(group.oldest)),
-            text(day(group.newest)),
-        ]
-    };
-    JournalTable {
-        title: "Replies by endpoint and model".to_owned(),
-        names: 2,
-        header: vec!["endpoint", "model", "replies", "text", "oldest", "newest"],
-        rows: contents.groups.iter().map(row).collect(),
+            day(group.oldest).into(),
+            day(group.newest).into(),
+        ]);
     }
+    sheet
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use journal::check::{Failure as Broken, Outcome, Report, Row, Verdict};
-use report::{JournalCell, JournalFinding, JournalTable, journal_findings, journal_tables};
+use report::{Cell, Column, JournalFinding, Sheet, journal_findings, sheets_text};
 use schema::text::counted;
 use serde_json::json;
 
@@ -111,7 +111,7 @@ fn applying(report: &Report) -> usize {
 }
 
 fn render(report: &Report, columns: Option<usize>) -> String {
-    let mut text = journal_tables(&[table(report)], columns);
+    let mut text = sheets_text([&sheet(report)], columns.unwrap_or(usize::MAX));
     let failed: Vec<&Row> = report
         .rows
         .iter()
@@ -145,31 +145,39 @@ fn render(report: &Report, columns: Option<usize>) -> String {
     text
 }
 
-fn table(report: &Report) -> JournalTable {
+fn sheet(report: &Report) -> Sheet {
     let run = report.run_id.as_deref().unwrap_or("a run without an id");
-    let rows = report.rows.iter().map(|row| {
+    let title = format!(
+        "{}: {run}, {}, {}",
+        report.journal,
+        counted(report.lines, "line", "lines"),
+        counted(report.items, "item", "items")
+    );
+    let columns = vec![
+        Column::name("rule"),
+        Column::words("outcome"),
+        Column::number("checked"),
+        Column::number("failed"),
+    ];
+    let mut sheet = Sheet::new("rules", title, columns);
+    for row in &report.rows {
         let outcome = match row.outcome {
             Outcome::Passed => "passed",
             Outcome::Failed => "FAILED",
             Outcome::NotApplicable => "does not apply",
         };
         let (checked, failed) = match row.outcome {
-            Outcome::NotApplicable => (JournalCell::Unknown, JournalCell::Unknown),
+            Outcome::NotApplicable => (Cell::missing(), Cell::missing()),
             _ => (row.checked.into(), row.failed.into()),
         };
-        vec![row.rule.as_ref().into(), outcome.into(), checked, failed]
-    });
-    JournalTable {
-        title: format!(
-            "{}: {run}, {}, {}",
-            report.journal,
-            counted(report.lines, "line", "lines"),
-            counted(report.items, "item", "items")
-        ),
-        names: 2,
-        header: vec!["rule", "outcome", "checked", "failed"],
-        rows: rows.collect(),
+        sheet.row(vec![
+            row.rule.as_ref().into(),
+            outcome.into(),
+            checked,
+            failed,
+        ]);
     }
+    sheet
 }
 
 fn finding(row: &Row) -> JournalFinding {

@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use journal::{CallStats, Stats, StatsBuilder, Used};
-use report::{JournalCell, JournalTable, journal_tables};
+use report::{Cell, Column, Sheet, Value, sheets_text};
 use serde_json::json;
 
 use super::{super::Context, JsonArgs, find, page, page::Page, read};
@@ -27,13 +27,14 @@ pub fn run(context: &Context, args: &JsonArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Complete);
     }
     let mut page = Page::new();
-    let text = journal_tables(&tables(&path, &stats), page::edge(&context.terminal));
+    let width = page::edge(&context.terminal).unwrap_or(usize::MAX);
+    let text = sheets_text(&sheets(&path, &stats), width);
     page.write(text.as_bytes())?;
     page.flush()?;
     Ok(Exit::Complete)
 }
 
-fn tables(path: &Path, stats: &Stats) -> Vec<JournalTable> {
+fn sheets(path: &Path, stats: &Stats) -> Vec<Sheet> {
     vec![
         whole(path, stats),
         events(stats),
@@ -45,87 +46,77 @@ fn tables(path: &Path, stats: &Stats) -> Vec<JournalTable> {
     ]
 }
 
-fn table(title: impl Into<String>, names: usize, header: &[&'static str]) -> JournalTable {
-    JournalTable {
-        title: title.into(),
-        names,
-        header: header.to_vec(),
-        rows: Vec::new(),
-    }
+/// A table whose first columns, `names` of them, hold names, and whose others hold numbers.
+fn sheet(title: impl AsRef<str>, names: usize, header: &[&str]) -> Sheet {
+    let columns = header.iter().enumerate();
+    let columns = columns.map(|(at, name)| match at < names {
+        true => Column::name(name),
+        false => Column::number(name),
+    });
+    Sheet::new("", title, columns.collect())
 }
 
-fn whole(path: &Path, stats: &Stats) -> JournalTable {
-    let mut table = table(
+fn whole(path: &Path, stats: &Stats) -> Sheet {
+    let mut sheet = sheet(
         path.display().to_string(),
         1,
         &["first event", "lasted", "events"],
     );
     let lasted = stats.start.zip(stats.end);
-    table.rows.push(vec![
-        stats
-            .start
-            .map_or(JournalCell::Unknown, |start| start.to_string().into()),
-        lasted.map_or(JournalCell::Unknown, |(start, end)| {
-            JournalCell::Seconds(end.duration_since(start).as_secs_f64())
+    sheet.row(vec![
+        stats.start.map(|start| start.to_string()).into(),
+        Cell::known(lasted, |(start, end)| {
+            Value::Seconds(end.duration_since(start).as_secs_f64())
         }),
         stats.entries.into(),
     ]);
-    table
+    sheet
 }
 
-fn events(stats: &Stats) -> JournalTable {
-    let mut table = table("Events", 1, &["event", "count"]);
+fn events(stats: &Stats) -> Sheet {
+    let mut sheet = sheet("Events", 1, &["event", "count"]);
     for event in &stats.events {
-        table
-            .rows
-            .push(vec![event.message.clone().into(), event.count.into()]);
+        sheet.row(vec![event.message.clone().into(), event.count.into()]);
     }
-    table
+    sheet
 }
 
 /// The two cells that name a model.
-fn names(call: &CallStats) -> [JournalCell; 2] {
-    let model = match call.model.as_str() {
-        "" => JournalCell::Unknown,
-        model => model.into(),
-    };
-    [call.role.into(), model]
+fn names(call: &CallStats) -> [Cell; 2] {
+    [call.role.into(), known(&call.model)]
 }
 
-fn or_unknown<T>(value: Option<T>, cell: fn(T) -> JournalCell) -> JournalCell {
-    value.map_or(JournalCell::Unknown, cell)
+/// A text; an empty one is unknown.
+fn known(text: &str) -> Cell {
+    Some(text).filter(|text| !text.is_empty()).into()
 }
 
-fn cost(used: &Used) -> JournalCell {
-    match used.cost {
-        Some(all) => JournalCell::Dollars(all),
-        None if used.priced_cost > 0.0 => JournalCell::AtLeast(used.priced_cost),
-        None => JournalCell::Unknown,
-    }
+fn cost(used: &Used) -> Cell {
+    Cell::cost(used.cost, Some(used.priced_cost))
 }
 
-fn calls(stats: &Stats) -> JournalTable {
-    let mut table = table(
+fn calls(stats: &Stats) -> Sheet {
+    let mut sheet = sheet(
         "Calls",
         2,
         &["role", "model", "asked", "cached", "cache hits", "failed"],
     );
     for call in &stats.calls {
         let [role, model] = names(call);
-        table.rows.push(vec![
+        sheet.row(vec![
             role,
             model,
             call.fetched.into(),
             call.cached.into(),
-            or_unknown(call.cache_hit_rate, JournalCell::Share),
+            Cell::rate(call.cache_hit_rate),
             call.failed.into(),
         ]);
     }
-    table
+    sheet
 }
 
-fn latencies(stats: &Stats) -> JournalTable {
-    let mut table = table(
+fn latencies(stats: &Stats) -> Sheet {
+    let mut sheet = sheet(
         "Latency of calls",
         2,
         &["role", "model", "p50", "p90", "p99", "max"],
@@ -136,56 +127,55 @@ fn latencies(stats: &Stats) -> JournalTable {
         };
         let [role, model] = names(call);
         let mut row = vec![role, model];
-        row.extend([latency.p50, latency.p90, latency.p99, latency.max].map(JournalCell::Seconds));
-        table.rows.push(row);
+        row.extend(
+            [latency.p50, latency.p90, latency.p99, latency.max]
+                .map(|time| Cell::of(Value::Seconds(time))),
+        );
+        sheet.row(row);
     }
-    table
+    sheet
 }
 
-fn spending(stats: &Stats) -> JournalTable {
-    let mut table = table(
+fn spending(stats: &Stats) -> Sheet {
+    let mut sheet = sheet(
         "Tokens and cost",
         2,
         &["role", "model", "input", "output", "cost", "unpriced calls"],
     );
     for call in &stats.calls {
         let [role, model] = names(call);
-        table.rows.push(vec![
+        sheet.row(vec![
             role,
             model,
-            or_unknown(call.used.input_tokens, JournalCell::Count),
-            or_unknown(call.used.output_tokens, JournalCell::Count),
+            call.used.input_tokens.into(),
+            call.used.output_tokens.into(),
             cost(&call.used),
             call.used.unpriced_calls.into(),
         ]);
     }
-    table
+    sheet
 }
 
-fn retries(stats: &Stats) -> JournalTable {
-    let mut table = table(
+fn retries(stats: &Stats) -> Sheet {
+    let mut sheet = sheet(
         "Retries",
         1,
         &["cause", "status", "tried again", "waited", "given up"],
     );
     for count in &stats.retries {
-        let kind = match count.kind.as_str() {
-            "" => JournalCell::Unknown,
-            kind => kind.into(),
-        };
-        table.rows.push(vec![
-            kind,
-            or_unknown(count.status.map(u64::from), JournalCell::Count),
+        sheet.row(vec![
+            known(&count.kind),
+            count.status.map(u64::from).into(),
             count.retried.into(),
-            JournalCell::Seconds(count.waited),
+            Cell::of(Value::Seconds(count.waited)),
             count.given_up.into(),
         ]);
     }
-    table
+    sheet
 }
 
-fn over_time(stats: &Stats) -> JournalTable {
-    let mut table = table(
+fn over_time(stats: &Stats) -> Sheet {
+    let mut sheet = sheet(
         format!("Over time, {} s a row", stats.over_time.bucket_seconds),
         1,
         &[
@@ -193,15 +183,15 @@ fn over_time(stats: &Stats) -> JournalTable {
         ],
     );
     for bucket in &stats.over_time.buckets {
-        table.rows.push(vec![
-            JournalCell::From(bucket.start),
+        sheet.row(vec![
+            Cell::of(Value::Since(bucket.start)),
             bucket.fetched.into(),
             bucket.cached.into(),
             bucket.failed.into(),
-            or_unknown(bucket.used.input_tokens, JournalCell::Count),
-            or_unknown(bucket.used.output_tokens, JournalCell::Count),
+            bucket.used.input_tokens.into(),
+            bucket.used.output_tokens.into(),
             cost(&bucket.used),
         ]);
     }
-    table
+    sheet
 }

@@ -8,7 +8,7 @@ use std::{io, path::PathBuf};
 
 use clap::Args;
 use probity::{LabelOptions, Labelling};
-use report::{corrected_width, people_table};
+use report::{corrected_width, people_sheet, sheets_text};
 use schema::{ModelId, text::is_blank};
 use store::{RefreshedPeople, StatisticsState, findings::label_findings};
 
@@ -119,7 +119,8 @@ pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
 fn show_people(context: &Context, name: &str, target: &ModelId, refreshed: &RefreshedPeople) {
     if let Some(people) = &refreshed.people {
         let title = format!("judge against people: {target}");
-        let table = people_table(&title, people, true, context.terminal.page());
+        let sheet = people_sheet(&title, Some(target), people, true);
+        let table = sheets_text([&sheet], context.terminal.page());
         context.terminal.print(&format!("\n{table}"));
     }
     tell_state(context, name, target, refreshed);

@@ -3,10 +3,11 @@
 use super::{
     dot,
     measure::{BOLD, fit, text_width},
-    series_class,
+    place, series_class,
     svg::{Svg, number},
+    ticks,
 };
-use crate::sheet::{Axis, ColumnKind, Line, Sheet, Strip};
+use interop::sheet::{Axis, Cell, Column, ColumnKind, Line, Sheet, Strip};
 
 /// Light and dark colours, and the styles of lines.
 const STYLE: &str = include_str!("../../../assets/figure.css");
@@ -28,8 +29,9 @@ const INDENT: f64 = 10.0;
 /// Space between the axis and the texts on its sides.
 const GAP: f64 = 18.0;
 
-/// The drawing of `sheet`; `None` if the table has no drawing or no rows.
-pub(crate) fn figure(sheet: &Sheet) -> Option<String> {
+/// The drawing of `sheet`; `None` if the table has no drawing or no rows. `series` returns the number of a cell's model, which selects
+/// colour and shape.
+pub(crate) fn figure(sheet: &Sheet, series: impl Fn(&Cell) -> usize) -> Option<String> {
     let axis = sheet.axis()?;
     if sheet.is_empty() {
         return None;
@@ -37,7 +39,7 @@ pub(crate) fn figure(sheet: &Sheet) -> Option<String> {
     let rows: Vec<Drawn<'_>> = sheet
         .lines
         .iter()
-        .map(|line| Drawn::of(sheet, line))
+        .map(|line| Drawn::of(sheet, line, &series))
         .collect();
     let of_rows = || rows.iter().filter(|row| !row.is_group);
     let name = widest(of_rows().map(|row| &*row.name));
@@ -58,7 +60,7 @@ pub(crate) fn figure(sheet: &Sheet) -> Option<String> {
 }
 
 /// Names on one line. If they are too wide, each name is shortened in its middle.
-fn joined(names: &[&str]) -> String {
+fn joined(names: &[String]) -> String {
     const BETWEEN: &str = ", ";
     let room = NAME / LETTER;
     let whole = names.join(BETWEEN);
@@ -80,30 +82,33 @@ struct Drawn<'a> {
     name: String,
     value: String,
     strip: Option<&'a Strip>,
+    series: usize,
     is_group: bool,
 }
 
 impl<'a> Drawn<'a> {
-    fn of(sheet: &Sheet, line: &'a Line) -> Self {
+    fn of(sheet: &Sheet, line: &'a Line, series: &impl Fn(&Cell) -> usize) -> Self {
         let cells = match line {
             Line::Group(head) => {
                 return Self {
-                    name: fit(&head.text, (WIDTH - 2.0 * MARGIN) / LETTER / BOLD),
+                    name: fit(&head.text(), (WIDTH - 2.0 * MARGIN) / LETTER / BOLD),
                     value: String::new(),
                     strip: None,
+                    series: 0,
                     is_group: true,
                 };
             }
             Line::Row(cells) => cells,
         };
-        let texts = |is_in: fn(&crate::sheet::Column) -> bool| -> Vec<&str> {
+        let texts = |is_in: fn(&Column) -> bool| -> Vec<String> {
             let columns = sheet.columns.iter().zip(cells);
-            let of = columns.filter(|(column, cell)| is_in(column) && !cell.text.is_empty());
-            of.map(|(_, cell)| cell.text.as_str()).collect()
+            let of = columns.filter(|(column, cell)| is_in(column) && !cell.is_blank());
+            of.map(|(_, cell)| cell.text()).collect()
         };
         let names = texts(|column| column.kind == ColumnKind::Name);
         let value = texts(|column| column.is_drawn);
-        let strip = cells.iter().find_map(|cell| cell.strip.as_ref());
+        let drawn = cells.iter().find(|cell| cell.strip.is_some());
+        let strip = drawn.and_then(|cell| cell.strip.as_ref());
         let has_value = strip.is_some_and(|strip| strip.estimate.is_some());
         Self {
             name: joined(&names),
@@ -113,6 +118,7 @@ impl<'a> Drawn<'a> {
                 all => all.join(" "),
             },
             strip,
+            series: drawn.map_or(0, series),
             is_group: false,
         }
     }
@@ -128,7 +134,7 @@ struct Frame {
 
 impl Frame {
     fn x(&self, value: f64) -> String {
-        number(self.left + (self.right - self.left) * self.axis.place(value) / 100.0)
+        number(self.left + (self.right - self.left) * place(self.axis, value) / 100.0)
     }
 
     fn begin(&self, svg: &mut Svg, title: &str) {
@@ -160,7 +166,7 @@ impl Frame {
         );
         let bottom = number(self.height - MARGIN);
         let top = number(HEAD);
-        for (value, text) in self.axis.ticks() {
+        for (value, text) in ticks(self.axis) {
             let x = self.x(value);
             let class = match (self.axis, value == 0.0) {
                 (Axis::Difference, true) => "zero",
@@ -206,7 +212,7 @@ impl Frame {
         );
         let Some(strip) = row.strip else { return };
         let y = number(y);
-        svg.begin("g", &[("class", &series_class(strip.series))]);
+        svg.begin("g", &[("class", &series_class(row.series))]);
         for (class, ends) in [("bound", strip.bounds), ("interval", strip.interval)] {
             if let Some((from, to)) = ends {
                 let [from, to] = [from, to].map(|end| self.x(end));
@@ -223,11 +229,11 @@ impl Frame {
             }
         }
         if let Some(estimate) = strip.estimate {
-            let place = format!("translate({} {y})", self.x(estimate));
-            let shape = dot(strip.series);
+            let at = format!("translate({} {y})", self.x(estimate));
+            let shape = dot(row.series);
             svg.empty(
                 "path",
-                &[("class", "dot"), ("d", shape), ("transform", &place)],
+                &[("class", "dot"), ("d", shape), ("transform", &at)],
             );
         }
         svg.end("g");

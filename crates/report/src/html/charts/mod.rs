@@ -8,37 +8,35 @@ mod svg;
 pub(crate) use figure::figure;
 pub(crate) use strip::{axis, strip};
 
-use crate::sheet::Axis;
+use interop::sheet::Axis;
 
-impl Axis {
-    /// The position of a value, in percent of the width.
-    fn place(self, value: f64) -> f64 {
-        let share = match self {
-            Self::Rate => value,
-            Self::Difference => f64::midpoint(value, 1.0),
-        };
-        // NaN has no position and is not drawn.
-        share.clamp(0.0, 1.0) * 100.0
-    }
+/// The position of a value, in percent of the width.
+fn place(axis: Axis, value: f64) -> f64 {
+    let share = match axis {
+        Axis::Rate => value,
+        Axis::Difference => f64::midpoint(value, 1.0),
+    };
+    // NaN has no position and is not drawn.
+    share.clamp(0.0, 1.0) * 100.0
+}
 
-    /// The values of the tick marks, with their texts.
-    fn ticks(self) -> [(f64, &'static str); 5] {
-        match self {
-            Self::Rate => [
-                (0.0, "0"),
-                (0.25, "25"),
-                (0.5, "50"),
-                (0.75, "75"),
-                (1.0, "100%"),
-            ],
-            Self::Difference => [
-                (-1.0, "−100"),
-                (-0.5, "−50"),
-                (0.0, "0"),
-                (0.5, "50"),
-                (1.0, "100"),
-            ],
-        }
+/// The values of the tick marks, with their texts.
+fn ticks(axis: Axis) -> [(f64, &'static str); 5] {
+    match axis {
+        Axis::Rate => [
+            (0.0, "0"),
+            (0.25, "25"),
+            (0.5, "50"),
+            (0.75, "75"),
+            (1.0, "100%"),
+        ],
+        Axis::Difference => [
+            (-1.0, "−100"),
+            (-0.5, "−50"),
+            (0.0, "0"),
+            (0.5, "50"),
+            (1.0, "100"),
+        ],
     }
 }
 

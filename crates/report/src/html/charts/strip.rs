@@ -1,15 +1,16 @@
 //! A dot with its interval in the cell of a table. All positions are percent of the width, so that the drawing is as wide as its column.
 
 use super::{
-    dot, series_class,
+    dot, place, series_class,
     svg::{Svg, number},
+    ticks,
 };
-use crate::sheet::{Axis, Strip};
+use interop::sheet::{Axis, Strip};
 
-/// The drawing of one row.
-pub(crate) fn strip(axis: Axis, strip: &Strip) -> String {
+/// The drawing of one row. `series` is the number of the model, which selects colour and shape.
+pub(crate) fn strip(axis: Axis, strip: &Strip, series: usize) -> String {
     let mut svg = Svg::new();
-    let class = format!("strip {}", series_class(strip.series));
+    let class = format!("strip {}", series_class(series));
     svg.begin("svg", &[("class", &class)]);
     svg.text("title", &[], &strip.title);
     if axis == Axis::Difference {
@@ -40,12 +41,9 @@ pub(crate) fn strip(axis: Axis, strip: &Strip) -> String {
         }
     }
     if let Some(estimate) = strip.estimate {
-        let place = percent(axis, estimate);
-        svg.begin(
-            "svg",
-            &[("x", &place), ("y", "50%"), ("overflow", "visible")],
-        );
-        svg.empty("path", &[("class", "dot"), ("d", dot(strip.series))]);
+        let at = percent(axis, estimate);
+        svg.begin("svg", &[("x", &at), ("y", "50%"), ("overflow", "visible")]);
+        svg.empty("path", &[("class", "dot"), ("d", dot(series))]);
         svg.end("svg");
     }
     svg.end("svg");
@@ -56,20 +54,16 @@ pub(crate) fn strip(axis: Axis, strip: &Strip) -> String {
 pub(crate) fn axis(axis: Axis) -> String {
     let mut svg = Svg::new();
     svg.begin("svg", &[("class", "strip scale"), ("aria-hidden", "true")]);
-    for (value, text) in axis.ticks() {
-        let place = percent(axis, value);
-        svg.text(
-            "text",
-            &[("class", "tick"), ("x", &place), ("y", "75%")],
-            text,
-        );
+    for (value, text) in ticks(axis) {
+        let at = percent(axis, value);
+        svg.text("text", &[("class", "tick"), ("x", &at), ("y", "75%")], text);
     }
     svg.end("svg");
     svg.finish()
 }
 
 fn percent(axis: Axis, value: f64) -> String {
-    format!("{}%", number(axis.place(value)))
+    format!("{}%", number(place(axis, value)))
 }
 
 #[cfg(test)]
@@ -78,14 +72,14 @@ mod tests {
 
     #[test]
     fn a_rate_without_rows_has_no_dot_and_one_of_all_has_it_at_the_end() {
-        let none = strip(Axis::Rate, &Strip::default());
+        let none = strip(Axis::Rate, &Strip::default(), 0);
         assert!(!none.contains("dot") && !none.contains("<line"), "{none}");
         let all = Strip {
             estimate: Some(1.0),
             interval: Some((0.75, 1.0)),
             ..Strip::default()
         };
-        let all = strip(Axis::Rate, &all);
+        let all = strip(Axis::Rate, &all, 0);
         assert!(
             all.contains(r#"class="interval" x1="75%" x2="100%""#),
             "{all}"
@@ -97,11 +91,10 @@ mod tests {
     fn a_difference_has_its_zero_in_the_middle() {
         let drawn = Strip {
             estimate: Some(-0.5),
-            series: 10,
             title: "<b>".to_owned(),
             ..Strip::default()
         };
-        let drawn = strip(Axis::Difference, &drawn);
+        let drawn = strip(Axis::Difference, &drawn, 10);
         assert!(drawn.contains(r#"class="zero" x1="50%""#), "{drawn}");
         assert!(drawn.contains(r#"<svg x="25%""#), "{drawn}");
         assert!(

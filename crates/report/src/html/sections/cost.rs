@@ -1,20 +1,19 @@
 //! Cost and time: cost by phase and model, replies from the cache, retries, durations of calls.
 
+use interop::sheet::{Cell, Column, Sheet, Value};
 use schema::{CostSum, PhaseCost, text::counted};
 
 use super::{Block, Section, SectionPart, facts::known_cost};
 use crate::{
     html::summary::{CallFigure, CallFigures},
-    journal::seconds,
-    numbers::{dollars, grouped, percent, short},
-    sheet::{Cell, Column, Sheet},
+    numbers::short,
     text::clean,
 };
 
 /// Shown for an unknown number.
 const UNKNOWN: &str = "unknown";
 
-pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
+pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let mut blocks = Vec::new();
     let phases = phases(place);
     if !phases.is_empty() {
@@ -55,8 +54,8 @@ fn phases(place: &SectionPart<'_>) -> Sheet {
     let mut sheet = Sheet::new("phases", "What the results cost", columns);
     let mut row = |phase: &str, model: Cell, cost: &PhaseCost| {
         let unpriced = match cost.unpriced_calls {
-            0 => String::new(),
-            n => grouped(n),
+            0 => Cell::default(),
+            n => n.into(),
         };
         sheet.row(vec![
             phase.into(),
@@ -64,7 +63,7 @@ fn phases(place: &SectionPart<'_>) -> Sheet {
             known_cost(cost).into(),
             tokens(cost, cost.input_tokens).into(),
             tokens(cost, cost.output_tokens).into(),
-            unpriced.into(),
+            unpriced,
         ]);
     };
     let mut all = Vec::new();
@@ -74,8 +73,7 @@ fn phases(place: &SectionPart<'_>) -> Sheet {
     }
     for (target, phases) in &part.costs {
         for (phase, cost) in phases {
-            let link = place.link(Some(target), None);
-            row(phase, Cell::linked(target.as_str(), link), cost);
+            row(phase, Cell::target(target), cost);
             all.push(cost);
         }
     }
@@ -135,14 +133,11 @@ fn calls(figures: &CallFigures) -> Sheet {
     let mut sheet = Sheet::new("calls", "Calls", columns);
     for call in &figures.calls {
         let [role, model] = names(call);
-        let cost = match (call.cost, call.priced_cost) {
-            (Some(all), _) => dollars(all),
-            (None, Some(part)) if part > 0.0 => format!("{}+", dollars(part)),
-            _ => UNKNOWN.to_owned(),
-        };
+        let cost = Cell::cost(call.cost, call.priced_cost);
         // Replies from the cache cost nothing in this run.
-        let cost = match call.fetched + call.failed {
-            0 => String::new(),
+        let cost = match (call.fetched + call.failed, &cost.value) {
+            (0, _) => Cell::default(),
+            (_, Value::Missing) => UNKNOWN.into(),
             _ => cost,
         };
         let tokens = |n: Option<u64>| match call.fetched + call.failed {
@@ -154,11 +149,12 @@ fn calls(figures: &CallFigures) -> Sheet {
             model,
             call.fetched.into(),
             call.cached.into(),
-            known(call.hit_rate, |share| percent(Some(share))).into(),
+            call.hit_rate
+                .map_or_else(|| UNKNOWN.into(), |share| Cell::rate(Some(share))),
             call.failed.into(),
             tokens(call.input_tokens).into(),
             tokens(call.output_tokens).into(),
-            cost.into(),
+            cost,
         ]);
     }
     let runs: Vec<String> = figures.runs.iter().map(|run| clean(run)).collect();
@@ -191,7 +187,7 @@ fn times(figures: &CallFigures) -> Sheet {
             continue;
         };
         let mut row = Vec::from(names(call));
-        row.extend(latency.map(|time| Cell::new(seconds(time))));
+        row.extend(latency.map(|time| Cell::of(Value::Seconds(time))));
         sheet.row(row);
     }
     sheet
@@ -224,7 +220,7 @@ fn retries(figures: &CallFigures) -> Option<Block> {
                 .map_or_else(String::new, |status| status.to_string())
                 .into(),
             cause.retried.into(),
-            seconds(cause.waited).into(),
+            Cell::of(Value::Seconds(cause.waited)),
             cause.given_up.into(),
         ]);
     }

@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
+use interop::sheet::{Cell, Column, Sheet};
 use schema::{CostSum, Finding, FindingKind, FindingSeverity, ModelId, PhaseCost, text::counted};
 
 use super::{Block, Section, SectionPart};
 use crate::{
     html::summary::{ReportSummary, RunFacts},
     results::{cost_text, missing_notes},
-    sheet::{Cell, Column, Sheet},
     text::clean,
 };
 
 /// A table with more models is folded.
 const OPEN: usize = 12;
 
-pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
+pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let part = place.part;
     let facts = facts(place);
     let mut blocks = Vec::new();
@@ -37,7 +37,12 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
         true => format!("about-{}", place.number),
         false => "about".to_owned(),
     };
-    Some(Section { id, title, blocks })
+    Some(Section {
+        place: Some(*place),
+        id,
+        title,
+        blocks,
+    })
 }
 
 fn facts(place: &SectionPart<'_>) -> Vec<(&'static str, String)> {
@@ -224,10 +229,7 @@ fn models(place: &SectionPart<'_>) -> Sheet {
         let version = clean(&version.unwrap_or_default());
         let free = basis.map_or_else(String::new, |basis| basis.assumed_free.join(", "));
         sheet.row(vec![
-            Cell::linked(
-                target.target.as_str(),
-                place.link(Some(&target.target), None),
-            ),
+            Cell::target(&target.target),
             shown(facts.model, is_renamed),
             facts.source.unwrap_or_default().into(),
             (rate.rows + rate.missing.unscored()).into(),
@@ -257,7 +259,7 @@ fn cost_of(place: &SectionPart<'_>, target: &ModelId) -> String {
 }
 
 /// Warnings to read before any number, in the same words as everywhere.
-pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
+pub(super) fn warnings(summary: &ReportSummary) -> Option<Section<'_>> {
     let mut lines: Vec<String> = summary.problems.iter().map(|line| clean(line)).collect();
     for part in &summary.parts {
         let findings = part.findings.iter().filter(|finding| comes_first(finding));
@@ -272,6 +274,7 @@ pub(super) fn warnings(summary: &ReportSummary) -> Option<Section> {
     let mut seen = BTreeSet::new();
     lines.retain(|line| seen.insert(line.clone()));
     (!lines.is_empty()).then(|| Section {
+        place: None,
         id: "warnings".to_owned(),
         title: match lines.len() {
             1 => "One thing to know first".to_owned(),

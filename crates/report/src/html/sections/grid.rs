@@ -1,5 +1,6 @@
 //! A grid of rates, metrics by models, with shaded cells.
 
+use interop::sheet::{Cell, Column, Sheet};
 use schema::statistics::RateStatistics;
 use serde::Serialize;
 
@@ -7,7 +8,6 @@ use super::{Block, Section, SectionPart};
 use crate::{
     html::summary::MetricLabel,
     numbers::{compact_interval, percent_digits},
-    sheet::{Cell, Column, Sheet},
     text::clean,
 };
 
@@ -76,7 +76,7 @@ pub(crate) struct GridCell {
     pub link: String,
 }
 
-pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
+pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let metrics = place.part.rated_metrics();
     let targets = &place.part.statistics.targets;
     if metrics.is_empty() || metrics.len() * targets.len() < 2 {

@@ -11,17 +11,17 @@ mod realism;
 mod safety;
 mod variants;
 
-use super::summary::{PartSummary, ReportSummary};
-use crate::{
-    sheet::{Cell, Sheet},
-    text::clean,
-};
+use interop::sheet::{Cell, RowsOf, Sheet, Value};
+
+use super::summary::{MetricLabel, PartSummary, ReportSummary};
+use crate::text::clean;
 
 pub(crate) use grid::{Grid, MetricName};
 
 /// A part of the report under its own heading.
-#[derive(Clone, Debug)]
-pub(crate) struct Section {
+pub(crate) struct Section<'a> {
+    /// The part of the report, which links and colours depend on.
+    pub place: Option<SectionPart<'a>>,
     /// Its anchor: letters, digits and `-`.
     pub id: String,
     pub title: String,
@@ -46,7 +46,7 @@ pub(crate) enum Block {
 }
 
 /// One part of the report, with the data that its links need.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct SectionPart<'a> {
     pub summary: &'a ReportSummary,
     pub part: &'a PartSummary,
@@ -65,18 +65,27 @@ impl<'a> SectionPart<'a> {
         super::route::rows_link(run.as_deref(), metric)
     }
 
-    /// A metric by its id, as the benchmark names it, with a link.
-    fn metric(&self, id: &str, link: impl Into<String>) -> Cell {
-        match self.part.metrics.iter().find(|label| label.id == id) {
-            Some(label) => Cell::metric(label, link),
-            None => Cell::linked(id, link),
-        }
+    /// The link to rows.
+    pub(crate) fn link_to(&self, rows: &RowsOf) -> String {
+        self.link(rows.target.as_ref(), rows.metric.as_deref())
+    }
+
+    /// The metric that a cell names, as the benchmark has it.
+    pub(crate) fn metric(&self, cell: &Cell) -> Option<&'a MetricLabel> {
+        let id = cell.rows.as_ref()?.metric.as_deref();
+        let mut metrics = self.part.metrics.iter();
+        metrics.find(|label| cell.is_metric && id == Some(&label.id))
     }
 
     /// A section. If there are several parts, the title names the part. A section without content is left out.
-    fn section(&self, id: &str, title: &str, blocks: Vec<Block>) -> Option<Section> {
+    fn section(&self, id: &str, title: &str, mut blocks: Vec<Block>) -> Option<Section<'a>> {
         if blocks.is_empty() {
             return None;
+        }
+        for block in &mut blocks {
+            if let Block::Table(sheet) | Block::Folded(sheet) = block {
+                self.name_metrics(sheet);
+            }
         }
         let (id, title) = match self.summary.is_several() {
             true => (
@@ -85,13 +94,30 @@ impl<'a> SectionPart<'a> {
             ),
             false => (id.to_owned(), title.to_owned()),
         };
-        Some(Section { id, title, blocks })
+        Some(Section {
+            place: Some(*self),
+            id,
+            title,
+            blocks,
+        })
     }
 
-    /// The position of a target in the order of the results, which selects its colour.
-    fn series(&self, target: &schema::ModelId) -> usize {
+    /// Writes the names of metrics in place of their ids.
+    fn name_metrics(&self, sheet: &mut Sheet) {
+        for cell in sheet.cells_mut() {
+            if let Some(label) = self.metric(cell) {
+                cell.value = Value::Text(clean(&label.full_text()));
+            }
+        }
+    }
+
+    /// The position of the target of a drawing in the order of the results, which selects its colour.
+    pub(crate) fn series(&self, cell: &Cell) -> usize {
+        let target = cell.rows.as_ref().and_then(|rows| rows.target.as_ref());
         let targets = &self.part.statistics.targets;
-        let at = targets.iter().position(|known| known.target == *target);
+        let at = targets
+            .iter()
+            .position(|known| Some(&known.target) == target);
         at.unwrap_or_default()
     }
 }
@@ -114,7 +140,7 @@ fn places(summary: &ReportSummary) -> impl Iterator<Item = SectionPart<'_>> {
 }
 
 /// The overview: facts, warnings, rates, the grid, comparisons, and the further sections.
-pub(crate) fn overview(summary: &ReportSummary) -> Vec<Section> {
+pub(crate) fn overview(summary: &ReportSummary) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     for place in places(summary) {
         sections.extend(facts::section(&place));
@@ -136,7 +162,7 @@ pub(crate) fn overview(summary: &ReportSummary) -> Vec<Section> {
 }
 
 /// Cost and time.
-pub(crate) fn cost(summary: &ReportSummary) -> Vec<Section> {
+pub(crate) fn cost(summary: &ReportSummary) -> Vec<Section<'_>> {
     places(summary)
         .flat_map(|place| cost::section(&place))
         .collect()

@@ -1,5 +1,6 @@
 //! Rates with their intervals, drawn as dots and bars with all models on one axis.
 
+use interop::sheet::{Cell, Column, RowsOf, Sheet, Strip};
 use schema::{
     MetricType, ModelId,
     statistics::{CorrectedRateStatistics, RateStatistics, Rates, TargetStatistics},
@@ -9,9 +10,8 @@ use schema::{
 use super::{Block, Section, SectionPart, facts::metrics_counted};
 use crate::{
     html::summary::MetricLabel,
-    numbers::{compact_interval, percent, worth},
-    results::{BOUNDS, RATES, WORTH, rate_notes},
-    sheet::{Axis, Cell, Column, Sheet, Strip},
+    numbers,
+    results::{RATES, is_bounded, rate_cells, rate_columns, rate_notes, worth_note},
     text::clean,
 };
 
@@ -55,13 +55,13 @@ impl Scope<'_> {
         }
     }
 
-    /// The name in the first column, with a link to its rows.
-    fn cell(&self, link: String) -> Cell {
+    /// The name in the first column.
+    fn cell(&self, rows: RowsOf) -> Cell {
         match self {
-            Self::Metric(metric) => Cell::metric(metric, link),
-            Self::Type(MetricType::Positive) => Cell::linked("positive metrics", link),
-            Self::Type(MetricType::Negative) => Cell::linked("negative metrics", link),
-            _ => Cell::linked(self.title(), link),
+            Self::Metric(metric) => Cell::metric(&metric.id, rows),
+            Self::Type(MetricType::Positive) => Cell::about("positive metrics", rows),
+            Self::Type(MetricType::Negative) => Cell::about("negative metrics", rows),
+            _ => Cell::about(self.title(), rows),
         }
     }
 
@@ -73,7 +73,7 @@ impl Scope<'_> {
     }
 }
 
-pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
+pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let mut blocks = Vec::new();
     blocks.extend(pooled(place).map(Block::Table));
     let hazards = place.part.hazards.iter();
@@ -145,11 +145,7 @@ fn pooled(place: &SectionPart<'_>) -> Option<Sheet> {
     if part.has_negative() {
         sheet.notes.push(RATES.to_owned());
     }
-    let is_any_bounded = sheet.columns.iter().any(|column| column.name == "bounds");
-    sheet.notes.push(match is_any_bounded {
-        true => BOUNDS.to_owned(),
-        false => WORTH.to_owned(),
-    });
+    sheet.note(worth_note(&sheet));
     Some(sheet)
 }
 
@@ -182,11 +178,12 @@ pub(super) fn main(place: &SectionPart<'_>) -> Option<Sheet> {
         let mut cells = vec![Cell::new(target.target.as_str())];
         cells.extend(scopes.iter().map(|scope| {
             let rate = scope.of(&target.rates).cloned().unwrap_or_default();
-            Cell::rate(rate.estimate, rate.lower.zip(rate.upper))
+            Cell::rate_with_interval(rate.estimate, rate.lower.zip(rate.upper))
         }));
         if has_labels {
             let rate = corrected(target).cloned().unwrap_or_default();
-            cells.push(Cell::rate(rate.estimate, rate.lower.zip(rate.upper)));
+            let ends = rate.lower.zip(rate.upper);
+            cells.push(Cell::rate_with_interval(rate.estimate, ends));
         }
         cells.extend([all.rows, all.scenarios, all.missing.unscored()].map(Cell::from));
         sheet.row(cells);
@@ -229,22 +226,27 @@ fn sheet(place: &SectionPart<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -
         (true, _) => "rows of",
         (false, _) => "model",
     };
-    let mut sheet = Sheet::new(id, title, columns(first, cases(place)));
+    let mut columns = vec![Column::name(first)];
+    columns.extend(rate_columns(cases(place)));
+    let mut sheet = Sheet::new(id, title, columns);
     for scope in scopes {
         if !is_one {
             sheet.group(match scope.metric() {
-                Some(metric) => scope.cell(place.link(None, Some(metric))),
+                Some(metric) => scope.cell(RowsOf::metric(metric)),
                 None => Cell::new(scope.title()),
             });
         }
         for target in targets {
-            let link = place.link(Some(&target.target), scope.metric());
+            let rows = RowsOf::both(&target.target, scope.metric());
             let name = match is_one {
-                true => scope.cell(link.clone()),
-                false => Cell::linked(target.target.as_str(), link.clone()),
+                true => scope.cell(rows.clone()),
+                false => Cell::about(target.target.as_str(), rows.clone()),
             };
             let rate = scope.of(&target.rates).cloned().unwrap_or_default();
-            sheet.row(row(place, name, link, scope, target, &rate));
+            let strip = strip(&rate, title_of(&target.target, scope, &rate));
+            let mut row = vec![name, Cell::drawn(strip, rows)];
+            row.extend(rate_cells(&rate));
+            sheet.row(row);
         }
     }
     Some(sheet.without_empty_columns())
@@ -257,76 +259,24 @@ pub(super) fn cases(place: &SectionPart<'_>) -> &'static str {
     }
 }
 
-fn columns(first: &str, scenarios: &str) -> Vec<Column> {
-    vec![
-        Column::name(first),
-        Column::chart(Axis::Rate),
-        Column::number("rate").drawn(),
-        Column::number("95% interval").drawn(),
-        Column::number("rows"),
-        Column::number(scenarios).wide(),
-        Column::number("worth").wide(),
-        Column::number("no verdict"),
-        Column::number("bounds").wide(),
-    ]
-}
-
-fn row(
-    place: &SectionPart<'_>,
-    name: Cell,
-    link: String,
-    scope: &Scope<'_>,
-    target: &TargetStatistics,
-    rate: &RateStatistics,
-) -> Vec<Cell> {
-    let worth = rate.effective_rows.map_or_else(String::new, worth);
-    let bounds = is_bounded(rate).then(|| rate.bounds.map(|ends| (ends.lower, ends.upper)));
-    let bounds = bounds.map_or_else(String::new, compact_interval);
-    vec![
-        name,
-        Cell::drawn(
-            strip(
-                rate,
-                place.series(&target.target),
-                &title(&target.target, scope, rate),
-            ),
-            Some(link),
-        ),
-        percent(rate.estimate).into(),
-        compact_interval(rate.lower.zip(rate.upper)).into(),
-        rate.rows.into(),
-        rate.scenarios.into(),
-        worth.into(),
-        rate.missing.unscored().into(),
-        bounds.into(),
-    ]
-}
-
-/// Whether verdicts are missing, so that the bounds say more than the interval.
-fn is_bounded(rate: &RateStatistics) -> bool {
-    rate.missing.unscored() + rate.missing.incomplete > 0
-}
-
-fn title(target: &ModelId, scope: &Scope<'_>, rate: &RateStatistics) -> String {
+fn title_of(target: &ModelId, scope: &Scope<'_>, rate: &RateStatistics) -> String {
     match rate.estimate {
         None => format!("{target}, {}: no verdict", scope.title()),
-        Some(_) => format!(
-            "{target}, {}: {}, 95% interval {}, {}",
+        estimate => format!(
+            "{target}, {}: {}, {}",
             scope.title(),
-            percent(rate.estimate),
-            compact_interval(rate.lower.zip(rate.upper)),
+            numbers::rate(estimate, rate.lower.zip(rate.upper)),
             counted(rate.rows, "row", "rows")
         ),
     }
 }
 
-fn strip(rate: &RateStatistics, series: usize, title: &str) -> Strip {
-    let bounds = is_bounded(rate).then_some(rate.bounds).flatten();
+fn strip(rate: &RateStatistics, title: String) -> Strip {
+    let bounds = rate.bounds.filter(|_| is_bounded(rate));
     Strip {
         estimate: rate.estimate,
         interval: rate.lower.zip(rate.upper),
         bounds: bounds.map(|ends| (ends.lower, ends.upper)),
-        series,
-        title: title.to_owned(),
+        title,
     }
 }

@@ -1,18 +1,18 @@
 //! How realistic judges find the conversations.
 
+use interop::sheet::{Axis, Cell, Column, RowsOf, Sheet, Strip};
 use schema::statistics::{RateStatistics, RealismStatistics, TargetStatistics};
 
 use super::{Block, Section, SectionPart};
 use crate::{
-    numbers::{compact_interval, percent, rounded},
+    numbers::{rate as in_words, rounded},
     realism::{key, left_out},
-    sheet::{Axis, Cell, Column, Sheet, Strip},
 };
 
 /// A function that selects one of the rates.
 type RateOf = fn(&RealismStatistics) -> &RateStatistics;
 
-pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
+pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let targets = place.part.statistics.targets.iter();
     let read = targets.filter_map(|target| Some((target, target.realism.as_ref()?)));
     let read: Vec<(&TargetStatistics, &RealismStatistics)> = read.collect();
@@ -38,7 +38,7 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     for (name, of) in rates {
         sheet.group(name);
         for (target, realism) in &read {
-            sheet.row(row(place, target, name, of(realism)));
+            sheet.row(row(target, name, of(realism)));
         }
     }
     sheet.notes.push(key());
@@ -60,31 +60,23 @@ pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
     place.section("realism", "Realism", vec![Block::Table(sheet)])
 }
 
-fn row(
-    place: &SectionPart<'_>,
-    target: &TargetStatistics,
-    name: &str,
-    rate: &RateStatistics,
-) -> Vec<Cell> {
+fn row(target: &TargetStatistics, name: &str, rate: &RateStatistics) -> Vec<Cell> {
     let ends = rate.lower.zip(rate.upper);
-    let link = place.link(Some(&target.target), None);
     let strip = Strip {
         estimate: rate.estimate,
         interval: ends,
         bounds: None,
-        series: place.series(&target.target),
         title: format!(
-            "{}, {name}: {}, 95% interval {}",
+            "{}, {name}: {}",
             target.target,
-            percent(rate.estimate),
-            compact_interval(ends)
+            in_words(rate.estimate, ends)
         ),
     };
     vec![
-        Cell::linked(target.target.as_str(), link.clone()),
-        Cell::drawn(strip, Some(link)),
-        percent(rate.estimate).into(),
-        compact_interval(ends).into(),
+        Cell::target(&target.target),
+        Cell::drawn(strip, RowsOf::target(&target.target)),
+        Cell::rate(rate.estimate),
+        Cell::interval(ends),
         rate.rows.into(),
         rate.missing.unscored().into(),
     ]

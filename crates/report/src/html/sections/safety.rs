@@ -1,32 +1,25 @@
 //! Safety evaluations: rates over cases, groups, strategies and layers, and the results of the rules.
 
-use schema::safety::{
-    GateOutcome,
-    results::{Details, RunParameters, SafetyRates},
-};
+use interop::figures::safety_rates_sheet;
+use schema::safety::{GateOutcome, results::RunParameters};
 
 use super::{Block, Section, SectionPart};
 use crate::{
     html::summary::SafetyFileSummary,
-    numbers::{compact_interval, percent},
-    safety::{
-        asides, bands,
-        rates::{notes, shown},
-        tables::counted,
-    },
-    sheet::{Axis, Cell, Column, Sheet, Strip},
+    numbers::percent,
+    safety::{asides, bands, tables::counted},
     text::clean,
 };
 
-pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
+pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let mut blocks = Vec::new();
     for file in &place.part.safety {
-        blocks.extend(of_file(place, file));
+        blocks.extend(of_file(file));
     }
     place.section("safety", "Cases, groups and layers", blocks)
 }
 
-fn of_file(place: &SectionPart<'_>, file: &SafetyFileSummary) -> Vec<Block> {
+fn of_file(file: &SafetyFileSummary) -> Vec<Block> {
     let name = clean(file.target.as_str());
     let mut blocks = Vec::new();
     let tally = file.results.tally();
@@ -56,12 +49,18 @@ fn of_file(place: &SectionPart<'_>, file: &SafetyFileSummary) -> Vec<Block> {
             .map(|line| Block::Note(format!("{}.", sentence(line)))),
     );
     if let Some(rates) = &details.rates {
-        let sheet = rates_sheet(place, file, rates);
+        let title = format!("{name}: rates over cases");
+        let mut sheet = safety_rates_sheet(&title, Some(&file.target), rates);
+        sheet.note("These are failure rates: the lower the better.");
         if !sheet.is_empty() {
             blocks.push(Block::Table(sheet));
         }
     }
-    blocks.extend(tables(file, details).into_iter().map(Block::Table));
+    let counts = counted(&file.results, details);
+    blocks.extend(counts.iter().map(|counts| {
+        let title = format!("{name}: by {}", counts.heading);
+        Block::Table(counts.sheet(&title))
+    }));
     blocks
 }
 
@@ -107,75 +106,4 @@ fn limits(file: &SafetyFileSummary) -> Option<String> {
         "Limits of the run: {}. Found: {found}.",
         limits.join(", ")
     ))
-}
-
-/// The table of the rates over cases, with intervals.
-fn rates_sheet(place: &SectionPart<'_>, file: &SafetyFileSummary, rates: &SafetyRates) -> Sheet {
-    let columns = vec![
-        Column::name("rate"),
-        Column::chart(Axis::Rate),
-        Column::number("share").drawn(),
-        Column::number("95% interval").drawn(),
-        Column::number("rows"),
-        Column::number("cases"),
-        Column::number("no verdict"),
-    ];
-    let title = format!("{}: rates over cases", clean(file.target.as_str()));
-    let mut sheet = Sheet::new("safety-rates", title, columns);
-    let all = shown(rates);
-    for (name, rate) in &all {
-        let ends = rate.lower.zip(rate.upper);
-        let missing = rate.missing.unscored();
-        let bounds = (missing > 0).then_some(rate.bounds).flatten();
-        let strip = Strip {
-            estimate: rate.estimate,
-            interval: ends,
-            bounds: bounds.map(|ends| (ends.lower, ends.upper)),
-            series: place.series(&file.target),
-            title: format!(
-                "{}, {name}: {}, 95% interval {}",
-                clean(file.target.as_str()),
-                percent(rate.estimate),
-                compact_interval(ends)
-            ),
-        };
-        let link = place.link(Some(&file.target), None);
-        sheet.row(vec![
-            Cell::linked(*name, link.clone()),
-            Cell::drawn(strip, Some(link)),
-            percent(rate.estimate).into(),
-            compact_interval(ends).into(),
-            format!("{} of {}", rate.count, rate.rows).into(),
-            rate.cases.into(),
-            missing.into(),
-        ]);
-    }
-    sheet
-        .notes
-        .extend(notes(&all).iter().map(|note| format!("{note}.")));
-    let note = "These are failure rates: the lower the better.";
-    sheet.notes.push(note.to_owned());
-    sheet
-}
-
-/// The tables of groups, strategies and layers.
-fn tables(file: &SafetyFileSummary, details: &Details) -> Vec<Sheet> {
-    let mut sheets = Vec::new();
-    for counts in counted(&file.results, details) {
-        let header = counts.header();
-        let names = header.iter().enumerate();
-        let columns = names.map(|(at, &name)| match (at, name) {
-            (0, name) => Column::name(name),
-            (_, "rate") => Column::number("failure rate"),
-            (_, name) => Column::number(name),
-        });
-        let title = format!("{}: by {}", clean(file.target.as_str()), counts.heading);
-        let id = format!("by-{}", counts.heading.replace(' ', "-"));
-        let mut sheet = Sheet::new(&id, title, columns.collect());
-        for row in counts.rows() {
-            sheet.row(row.into_iter().map(Cell::from).collect());
-        }
-        sheets.push(sheet);
-    }
-    sheets
 }

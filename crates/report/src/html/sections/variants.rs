@@ -1,5 +1,6 @@
 //! The effects of variants, and how often all samples of a scenario pass.
 
+use interop::sheet::{Axis, Cell, Column, RowsOf, Sheet, Strip};
 use schema::{
     ModelId,
     statistics::{
@@ -7,11 +8,10 @@ use schema::{
     },
 };
 
-use super::{Block, Section, SectionPart, comparisons};
+use super::{Block, Section, SectionPart};
 use crate::{
-    comparisons::{P_CORRECTED, cells, corrected_over},
-    numbers::{compact_interval, percent},
-    sheet::{Axis, Cell, Column, Sheet, Strip},
+    comparisons::{corrected_over, difference_cells, difference_columns},
+    numbers::rate,
     text::clean,
 };
 
@@ -25,7 +25,7 @@ fn folded(sheet: Sheet) -> Block {
     }
 }
 
-pub(super) fn section(place: &SectionPart<'_>) -> Option<Section> {
+pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let pooled = effects(place, DifferenceFamily::Pooled);
     let by_metric = effects(place, DifferenceFamily::Metric);
     let blocks = [pooled, by_metric, flips(place)];
@@ -51,16 +51,9 @@ fn effects(place: &SectionPart<'_>, family: DifferenceFamily) -> Sheet {
             ],
         ),
     };
-    let columns = names.into_iter().chain([
-        Column::chart(Axis::Difference),
-        Column::number("rate").wide(),
-        Column::number("others").wide(),
-        Column::number("points").drawn(),
-        Column::number("95% interval").drawn(),
-        Column::number("scenarios that differ").wide(),
-        Column::number(P_CORRECTED),
-        Column::words("says"),
-    ]);
+    let columns = names
+        .into_iter()
+        .chain(difference_columns("rate", "others"));
     let mut sheet = Sheet::new(id, title, columns.collect());
     for target in &place.part.statistics.targets {
         let variants = target.variants.iter();
@@ -75,7 +68,7 @@ fn effects(place: &SectionPart<'_>, family: DifferenceFamily) -> Sheet {
         }
         head(place, &mut sheet, &target.target);
         for (variant, effect) in &shown {
-            sheet.row(effect_row(place, &target.target, variant, effect));
+            sheet.row(effect_row(&target.target, variant, effect));
         }
         let differences = shown.iter().map(|(_, effect)| &effect.difference);
         let note = corrected_over(differences);
@@ -99,40 +92,31 @@ fn of_target(place: &SectionPart<'_>, target: &ModelId, note: &str) -> String {
 }
 
 fn effect_row(
-    place: &SectionPart<'_>,
     target: &ModelId,
     variant: &VariantStatistics,
     effect: &VariantEffectStatistics,
 ) -> Vec<Cell> {
     let found = &effect.difference;
-    let [rate, others, difference, interval, differ, p] = cells(found);
     let is_pooled = found.family == DifferenceFamily::Pooled;
     let metric = (!is_pooled).then_some(variant.scope.as_str());
-    let link = place.link(Some(target), metric);
+    let rows = RowsOf::both(target, metric);
     let what = format!("{} {}", variant.axis, effect.value);
-    let strip = comparisons::difference_strip(found, place.series(target), &what);
     let mut cells: Vec<Cell> = Vec::new();
-    cells.extend(metric.map(|metric| place.metric(metric, link.clone())));
-    cells.extend([
-        variant.axis.clone().into(),
-        effect.value.clone().into(),
-        Cell::drawn(strip, Some(link)),
-        rate.into(),
-        others.into(),
-        difference.into(),
-        interval.into(),
-        differ.into(),
-        p.into(),
-        comparisons::says(found),
-    ]);
+    cells.extend(metric.map(|metric| Cell::metric(metric, rows.clone())));
+    cells.extend([&variant.axis, &effect.value].map(|name| Cell::from(name.as_str())));
+    let values = difference_cells(found, &what, &what, [rows, RowsOf::default()]);
+    // The rates have no links: those of the other values are of no single set of rows.
+    cells.extend(values.map(|cell| match cell.strip {
+        Some(_) => cell,
+        None => Cell { rows: None, ..cell },
+    }));
     cells
 }
 
 /// Adds a heading before the rows of a target if there are several targets.
 fn head(place: &SectionPart<'_>, sheet: &mut Sheet, target: &ModelId) {
     if place.part.statistics.targets.len() > 1 {
-        let link = place.link(Some(target), None);
-        sheet.group(Cell::linked(target.as_str(), link));
+        sheet.group(Cell::target(target));
     }
 }
 
@@ -153,12 +137,12 @@ fn flips(place: &SectionPart<'_>) -> Sheet {
             head(place, &mut sheet, &target.target);
         }
         for variant in known {
-            let link = place.link(Some(&target.target), Some(&variant.scope));
+            let rows = RowsOf::both(&target.target, Some(&variant.scope));
             sheet.row(vec![
-                place.metric(&variant.scope, link),
-                variant.axis.clone().into(),
-                percent(variant.differ_between_variants).into(),
-                percent(variant.differ_between_samples).into(),
+                Cell::metric(&variant.scope, rows),
+                variant.axis.as_str().into(),
+                Cell::rate(variant.differ_between_variants),
+                Cell::rate(variant.differ_between_samples),
             ]);
         }
     }
@@ -168,7 +152,7 @@ fn flips(place: &SectionPart<'_>) -> Sheet {
 }
 
 /// How often several samples of one scenario all pass.
-pub(super) fn reliability(place: &SectionPart<'_>) -> Option<Section> {
+pub(super) fn reliability<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let columns = vec![
         Column::name("rows of"),
         Column::number("in a row"),
@@ -197,7 +181,7 @@ pub(super) fn reliability(place: &SectionPart<'_>) -> Option<Section> {
         }
         head(place, &mut sheet, &target.target);
         for found in known {
-            sheet.row(passing(place, &target.target, found));
+            sheet.row(passing(&target.target, found));
         }
     }
     if sheet.is_empty() {
@@ -210,31 +194,30 @@ pub(super) fn reliability(place: &SectionPart<'_>) -> Option<Section> {
     place.section("reliability", "Reliability", vec![folded(sheet)])
 }
 
-fn passing(place: &SectionPart<'_>, target: &ModelId, found: &ReliabilityStatistics) -> Vec<Cell> {
+fn passing(target: &ModelId, found: &ReliabilityStatistics) -> Vec<Cell> {
     let pooled = ["all", "positive", "negative"].contains(&found.scope.as_str());
-    let metric = (!pooled).then_some(found.scope.as_str());
-    let link = place.link(Some(target), metric);
+    let rows = RowsOf::both(target, (!pooled).then_some(&found.scope));
     let ends = found.lower.zip(found.upper);
-    let title = format!(
-        "{target}, {}: {} samples in a row pass in {}, 95% interval {}",
-        found.scope,
-        found.k,
-        percent(found.estimate),
-        compact_interval(ends)
-    );
     let strip = Strip {
         estimate: found.estimate,
         interval: ends,
         bounds: None,
-        series: place.series(target),
-        title: clean(&title),
+        title: format!(
+            "{target}, {}: {} samples in a row pass in {}",
+            found.scope,
+            found.k,
+            rate(found.estimate, ends)
+        ),
     };
     vec![
-        place.metric(&found.scope, link.clone()),
+        match pooled {
+            true => Cell::about(&found.scope, rows.clone()),
+            false => Cell::metric(&found.scope, rows.clone()),
+        },
         found.k.into(),
-        Cell::drawn(strip, Some(link)),
-        percent(found.estimate).into(),
-        compact_interval(ends).into(),
+        Cell::drawn(strip, rows),
+        Cell::rate(found.estimate),
+        Cell::interval(ends),
         found.units.into(),
         found.left_out.into(),
     ]
