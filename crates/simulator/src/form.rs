@@ -83,12 +83,12 @@ pub(crate) fn is_dots(message: &str) -> bool {
 
 /// The words of `text` in lower case, with a space before each and one at the end; empty if there is no word.
 pub(crate) fn words(text: &str) -> String {
-    let words = text
-        .split(|char: char| !char.is_alphanumeric())
-        .filter(|word| !word.is_empty());
-    let mut words: String = words
-        .flat_map(|word| [" ".to_owned(), word.to_lowercase()])
-        .collect();
+    let mut words = String::with_capacity(text.len() + 2);
+    let pieces = text.split(|char: char| !char.is_alphanumeric());
+    for word in pieces.filter(|word| !word.is_empty()) {
+        words.push(' ');
+        words.push_str(&word.to_lowercase());
+    }
     if !words.is_empty() {
         words.push(' ');
     }

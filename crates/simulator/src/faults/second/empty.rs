@@ -5,10 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use schema::text::is_blank;
 
-use super::{
-    phrases::pattern,
-    reading::{Reading, plain},
-};
+use super::{phrases::pattern, reading::Reading};
 
 /// A note in place of a message: `(no response)`, `[silence]`.
 static NOTHING: LazyLock<Regex> = LazyLock::new(|| {
@@ -24,5 +21,5 @@ pub(super) fn no_words(reading: &Reading<'_>) -> bool {
     let text = reading.message.text.trim();
     // A lone `?` asks, and a symbol such as a thumb answers.
     let marks = |c: char| c.is_whitespace() || ".…-–—_()[]<>*\"'“”|/".contains(c);
-    is_blank(text) || text.chars().all(marks) || NOTHING.is_match(&plain(text))
+    is_blank(text) || text.chars().all(marks) || NOTHING.is_match(reading.plain.trim())
 }

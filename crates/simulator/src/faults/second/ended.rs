@@ -5,10 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use schema::Role;
 
-use super::{
-    phrases::pattern,
-    reading::{Reading, plain},
-};
+use super::{phrases::pattern, reading::Reading};
 
 /// The whole message is the word of the prompt, or a mark in brackets: `[end of conversation]`, `*leaves the chat*`.
 static END: LazyLock<Regex> = LazyLock::new(|| {
@@ -19,8 +16,8 @@ static END: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Whether the whole message only ends the conversation.
-pub(super) fn is_end_mark(text: &str) -> bool {
-    END.is_match(plain(text).trim().trim_end_matches('.'))
+pub(super) fn is_end_mark(reading: &Reading<'_>) -> bool {
+    END.is_match(reading.plain.trim().trim_end_matches('.'))
 }
 
 /// The message only ends the conversation, and there are instructions for later turns.
@@ -31,5 +28,5 @@ pub(super) fn marks_end(reading: &Reading<'_>) -> bool {
     let mut waiting = message.scenario.landmarks.iter();
     let is_first = before == 0;
     (is_first || waiting.any(|landmark| landmark.turn as usize > before + 1))
-        && is_end_mark(message.text)
+        && is_end_mark(reading)
 }

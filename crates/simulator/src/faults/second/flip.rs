@@ -4,10 +4,7 @@ use std::sync::LazyLock;
 
 use regex::RegexSet;
 
-use super::{
-    phrases::phrases,
-    reading::{Reading, plain},
-};
+use super::{phrases::phrases, reading::Reading};
 use crate::{faults::serves_people, form::words};
 
 /// The minimum number of words of a reply that a user says back.
@@ -21,18 +18,9 @@ pub(super) fn returns_reply(reading: &Reading<'_>) -> bool {
         return false;
     }
     // Quoted words are marked as the target's.
-    let is_whole = !reading.sentences.is_empty() && plain(message.text) == plain_of(reading);
+    let is_whole = !reading.sentences.is_empty() && reading.has_no_quotation;
     let mut replies = message.replies();
     is_whole && replies.any(|reply| words(&reply.content).contains(&said))
-}
-
-/// The message in lower case if nothing in it is a quotation.
-fn plain_of(reading: &Reading<'_>) -> String {
-    let own = crate::faults::sentences::without_quotations(reading.message.text);
-    match own.trim_end() == reading.message.text.trim_end() {
-        true => plain(reading.message.text),
-        false => String::new(),
-    }
 }
 
 /// What an assistant does for others. What a user does for the assistant (send, show, explain) is not among it.

@@ -39,5 +39,5 @@ pub(super) fn lacks_phrase(reading: &Reading<'_>) -> bool {
     let around = instruction.replace(&found[1], " ");
     let text = words(&found[1]);
     let is_sure = !OPEN.is_match(&around) && around.matches(['"', '“', '”']).count() == 2;
-    is_sure && !text.is_empty() && !words(&plain(reading.message.text)).contains(&text)
+    is_sure && !text.is_empty() && !words(&reading.plain).contains(&text)
 }

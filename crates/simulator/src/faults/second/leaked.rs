@@ -8,10 +8,7 @@ use super::{
     phrases::{pattern, phrases},
     reading::{Reading, plain},
 };
-use crate::{
-    faults::{first, sentences::without_quotations},
-    form::words,
-};
+use crate::{faults::first, form::words};
 
 pub(super) fn quotes(reading: &Reading<'_>) -> bool {
     first::quotes_instructions(reading.message)
@@ -25,8 +22,7 @@ static NOTES: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 pub(super) fn names_notes(reading: &Reading<'_>) -> bool {
-    let said = plain(&without_quotations(reading.message.text));
-    NOTES.find_iter(&said).any(|note| {
+    NOTES.find_iter(&reading.unquoted).any(|note| {
         let note = note.as_str().trim();
         let mut texts = reading.message.texts();
         !texts.any(|text| text.to_lowercase().contains(note))

@@ -96,5 +96,5 @@ pub(super) fn speaks_of_part(reading: &Reading<'_>) -> bool {
         "character",
     ];
     let speaks = reading.says(&SPEAKS) || reading.says(&END) || has_end_aside(reading);
-    (speaks && !reading.is_subject(&subjects)) || is_end_mark(reading.message.text)
+    (speaks && !reading.is_subject(&subjects)) || is_end_mark(reading)
 }

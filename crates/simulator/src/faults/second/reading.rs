@@ -101,6 +101,12 @@ static REPORTS: LazyLock<Regex> = LazyLock::new(|| {
 /// attributes to another (`That's what you wrote.`).
 pub(super) struct Reading<'a> {
     pub(super) message: &'a UserMessage<'a>,
+    /// The whole message, as [`plain`] writes it.
+    pub(super) plain: String,
+    /// The same without quotations, code and cited lines.
+    pub(super) unquoted: String,
+    /// Whether nothing in the message is a quotation.
+    pub(super) has_no_quotation: bool,
     /// Sentences and asides in their order.
     pub(super) sentences: Vec<Sentence>,
 }
@@ -117,7 +123,10 @@ pub(super) struct Sentence {
 
 impl<'a> Reading<'a> {
     pub(super) fn of(message: &'a UserMessage<'a>) -> Self {
-        let own = without_announced(&plain(&without_quotations(message.text)));
+        let unquoted = without_quotations(message.text);
+        let has_no_quotation = unquoted.trim_end() == message.text.trim_end();
+        let unquoted = plain(&unquoted);
+        let own = without_announced(&unquoted);
         let mut sentences: Vec<Sentence> = Vec::new();
         for line in own.lines() {
             for (text, aside) in pieces(line) {
@@ -130,7 +139,13 @@ impl<'a> Reading<'a> {
                 }
             }
         }
-        Self { message, sentences }
+        Self {
+            message,
+            plain: plain(message.text),
+            unquoted,
+            has_no_quotation,
+            sentences,
+        }
     }
 
     /// Whether a clause of the person's own words matches, and neither the target said it before nor the scenario requires it.

@@ -6,9 +6,8 @@ use regex::{Regex, RegexSet};
 
 use super::{
     phrases::{pattern, phrases},
-    reading::{Reading, plain},
+    reading::Reading,
 };
-use crate::faults::sentences::without_quotations;
 
 /// The minimum number of words in a block; a message about the tags has fewer words between them.
 const BLOCK_WORDS: usize = 3;
@@ -22,8 +21,8 @@ static BLOCK: LazyLock<Regex> = LazyLock::new(|| {
 
 /// A block in front of the message, or after the end of a sentence.
 pub(super) fn block(reading: &Reading<'_>) -> bool {
-    let text = plain(&without_quotations(reading.message.text));
-    let mut blocks = BLOCK.captures_iter(&text);
+    let text = reading.unquoted.as_str();
+    let mut blocks = BLOCK.captures_iter(text);
     blocks.any(|block| {
         let (whole, thought) = (block.get_match(), &block[1]);
         let before = text[..whole.start()].trim_end();
