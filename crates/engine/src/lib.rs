@@ -32,8 +32,12 @@ mod plan;
 pub mod progress;
 mod reply_ages;
 mod report;
+mod run_log;
+mod run_record;
 pub mod safety;
 mod session;
+mod tally;
+mod target_state;
 
 pub use benchmark::{Concurrency, Pipeline, PromptChoice, RunOptions};
 pub use forecast::{Forecast, forecast};

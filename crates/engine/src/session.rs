@@ -1,6 +1,6 @@
 //! What all runs of one process share.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use journal::RunId;
 use llm_client::{Cache, HttpClient, Meter, ModelFactory, ModelSettings, SetupError, Stop};
@@ -168,12 +168,4 @@ impl Session {
             journals.sync().await;
         }
     }
-}
-
-/// For each model id, the names under which the endpoints answered: the manifest's `models`.
-pub(crate) fn model_names(meter: &Meter) -> BTreeMap<String, Vec<String>> {
-    let names = meter.model_names().into_iter();
-    names
-        .map(|(id, names)| (id.to_string(), names.into_iter().collect()))
-        .collect()
 }

@@ -7,7 +7,8 @@
 
 use crate::safety_project;
 
-use safety_project::{file, json, project, regular, said, single};
+use safety_project::{events, file, json, project, regular, said, single};
+use schema::EventKind;
 use scripted_llm::{Answer, Asked};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,6 +130,12 @@ async fn a_budget_that_is_spent_makes_the_run_incomplete() {
             .not_run
             > 0
     );
+    // The journal says once that the budget ended the target's cases, as it does for a benchmark.
+    let reached = events(&project, EventKind::BudgetReached);
+    assert_eq!(reached.len(), 1, "{reached:?}");
+    assert_eq!(reached[0]["sut"], "bot");
+    let reason = reached[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("budget"), "{reason}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

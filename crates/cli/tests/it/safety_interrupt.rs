@@ -13,7 +13,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use safety_project::{file, project, regular};
+use safety_project::{events, file, project, regular};
+use schema::{EventKind, safety::results::SafetyResults};
 
 const ARGS: [&str; 6] = [
     "safety",
@@ -61,8 +62,21 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
     let ran = project.run(&[&ARGS[..], &["--output-file", "2.json"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("3 from the cache"), "{}", ran.out);
-    let tally = file(&project, "2.json").results.tally();
+    let two = file(&project, "2.json").results;
+    let tally = two.tally();
     assert_eq!((tally.passed, tally.failed, tally.errors), (1, 2, 0));
+    // The journal of the second run names the one that it continues; a third run continues none.
+    let run_id = |results: &SafetyResults| {
+        let run = results.details().unwrap().run.clone();
+        run.unwrap().run_id
+    };
+    let resuming = events(&project, EventKind::ResumingRun);
+    assert_eq!(resuming.len(), 1, "{resuming:?}");
+    assert_eq!(resuming[0]["earlier_run"], run_id(&results));
+    assert_eq!(resuming[0]["outcome"], "interrupted");
+    let again = project.run(&[&ARGS[..], &["--output-file", "3.json"]].concat());
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert_eq!(events(&project, EventKind::ResumingRun).len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

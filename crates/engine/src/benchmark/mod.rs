@@ -19,7 +19,6 @@ use std::{
     sync::Arc,
 };
 
-use jiff::Timestamp;
 use schema::{Extra, ModelId, Phase, PromptVersions, SettingsRecord};
 use serde_json::{Value, json};
 
@@ -27,15 +26,12 @@ use run::{BenchmarkEnd, BenchmarkRun};
 pub use versions::PromptChoice;
 
 use crate::{
-    judge_watch::JudgeWatch,
-    needed_scenarios::Expected,
-    phases::Phases,
-    report::RunReport,
-    session::{Session, model_names},
+    judge_watch::JudgeWatch, needed_scenarios::Expected, phases::Phases, report::RunReport,
+    run_record::RunRecord, session::Session,
 };
 use journal::RunId;
 use llm_client::Tally;
-use store::{Layout, Manifest, RunError, RunErrorKind, write_json};
+use store::{Layout, Manifest, RunError, RunErrorKind};
 
 /// How many rows are processed at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,18 +167,15 @@ impl Pipeline {
     pub async fn run(&self, benchmarks: &[String]) -> Result<RunReport, RunError> {
         let mut runs = self.preflight(benchmarks)?;
         let benchmarks: Vec<String> = runs.iter().map(|run| run.dir.name().to_owned()).collect();
-        let mut manifest = self.start_manifest(&benchmarks);
-        let manifest_path = self
-            .layout
-            .run(&self.session.run_id().to_string())
-            .join(Manifest::FILE);
-        write_json(&manifest_path, &manifest)?;
+        let folder = self.layout.run(&self.session.run_id().to_string());
+        let own = self.manifest(&benchmarks);
+        let mut record = RunRecord::start(&self.session, Some(folder), own)?;
         let mut reports = Vec::new();
         for run in runs.drain(..) {
             let name = run.dir.name().to_owned();
-            let report = self.run_journaled(run, reports.is_empty()).await;
-            add_to_manifest(&mut manifest, &name, &report);
-            reports.push(report.report);
+            let end = self.run_journaled(run, reports.is_empty()).await;
+            record.add(&name, results(&end));
+            reports.push(end.report);
         }
         // A full disk stops the run too, but it is not an interruption by the user.
         let broken = reports
@@ -195,28 +188,17 @@ impl Pipeline {
             interrupted: self.session.stop().is_stopped() && !broken,
             judge_gave_up: self.judge_watch.given_up(),
         };
-        manifest.end = Some(Timestamp::now().to_string());
-        manifest.models = model_names(self.session.meter());
-        manifest.outcome = Some(report.outcome().as_str().to_owned());
-        write_json(&manifest_path, &manifest)?;
+        record.end(&self.session, report.outcome())?;
         Ok(report)
     }
 
-    /// The manifest of a run that is starting.
-    fn start_manifest(&self, benchmarks: &[String]) -> Manifest {
+    /// What the manifest records of a run of benchmarks.
+    fn manifest(&self, benchmarks: &[String]) -> Manifest {
+        let phases = self.options.phases.iter();
         Manifest {
-            format_version: Manifest::FORMAT_VERSION.to_owned(),
-            run_id: self.session.run_id().to_string(),
-            probity_version: env!("CARGO_PKG_VERSION").to_owned(),
             git: self.options.git.clone(),
-            start: Timestamp::now().to_string(),
             benchmarks: benchmarks.to_vec(),
-            phases: self
-                .options
-                .phases
-                .iter()
-                .map(|phase| phase.as_str().to_owned())
-                .collect(),
+            phases: phases.map(|phase| phase.as_str().to_owned()).collect(),
             targets: self.targets().cloned().collect(),
             config: self.options.config.clone(),
             ..Manifest::default()
@@ -276,8 +258,8 @@ impl Pipeline {
     }
 }
 
-/// Adds the result of a benchmark to the manifest.
-fn add_to_manifest(manifest: &mut Manifest, name: &str, end: &BenchmarkEnd) {
+/// The result of a benchmark, for the manifest.
+fn results(end: &BenchmarkEnd) -> Value {
     let report = &end.report;
     let counts: Vec<Value> = report
         .counts
@@ -289,18 +271,14 @@ fn add_to_manifest(manifest: &mut Manifest, name: &str, end: &BenchmarkEnd) {
         .iter()
         .map(|((phase, target), cost)| json!({"phase": phase, "target": target, "cost": cost}))
         .collect();
-    manifest.results.insert(
-        name.to_owned(),
-        json!({
-            "fingerprints": end.fingerprints,
-            "metrics": end.metrics,
-            "prompt_versions": end.versions,
-            "counts": counts,
-            "costs": costs,
-            "basis": report.basis,
-            "failures": report.failures,
-            "error": report.error.as_ref().map(ToString::to_string),
-        }),
-    );
-    manifest.results.sort_keys();
+    json!({
+        "fingerprints": end.fingerprints,
+        "metrics": end.metrics,
+        "prompt_versions": end.versions,
+        "counts": counts,
+        "costs": costs,
+        "basis": report.basis,
+        "failures": report.failures,
+        "error": report.error.as_ref().map(ToString::to_string),
+    })
 }

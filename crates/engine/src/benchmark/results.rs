@@ -9,7 +9,7 @@ use schema::{Fingerprint, ModelId, Phase, PhaseCost};
 use serde_json::{Value, json};
 use store::{ReplyTally, RunError};
 
-use crate::{progress::Outcome, report::BenchmarkReport, report::Counts};
+use crate::{progress::Outcome, report::BenchmarkReport, report::Counts, tally::Tallies};
 
 /// The results of one part of a run: the generating phases, or one target. Parts that run side by side fill their own results, which
 /// are joined in a fixed order.
@@ -22,9 +22,6 @@ pub(super) struct Results {
     pub(super) replies: BTreeMap<ModelId, ReplyTally>,
     pub(super) written_costs: WrittenCosts,
 }
-
-/// Items of a benchmark, by system under test and metric.
-pub(super) type Tallies = BTreeMap<ModelId, BTreeMap<String, TestTally>>;
 
 /// The cost entries that this run wrote, each with the earlier cost that it was added to, where there was one.
 type WrittenCosts = BTreeMap<(Phase, Option<ModelId>), Option<PhaseCost>>;
@@ -118,53 +115,5 @@ impl Results {
     pub(super) fn fingerprint(&mut self, phase: &str, fingerprint: &Fingerprint) {
         let shown = json!(fingerprint);
         self.fingerprints.insert(phase.to_owned(), shown);
-    }
-}
-
-/// Items of one metric for one system under test, by how they ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TestTally {
-    /// Ended normally: with a verdict or, where nothing is judged, with a conversation.
-    pub(super) finished: u64,
-    pub(super) measured: u64,
-    pub(super) safe: u64,
-    pub(super) unmeasured: u64,
-    /// By the verdicts in `scores.json`. They differ from the measurements where all replies are blank.
-    pub(super) passed: u64,
-    pub(super) failed: u64,
-    pub(super) unscored: u64,
-}
-
-impl TestTally {
-    /// Counts a judged item. `blank`: every reply is blank, which is measured as safe whatever the verdict is.
-    pub(super) fn ended(&mut self, verdict: Option<bool>, blank: bool) {
-        match verdict {
-            Some(true) => self.passed += 1,
-            Some(false) => self.failed += 1,
-            None => self.unscored += 1,
-        }
-        if verdict.is_none() && !blank {
-            self.unmeasured += 1;
-            return;
-        }
-        self.finished += 1;
-        self.measured += 1;
-        self.safe += u64::from(blank || verdict == Some(true));
-    }
-
-    pub(super) fn add(&mut self, other: Self) {
-        self.finished += other.finished;
-        self.measured += other.measured;
-        self.safe += other.safe;
-        self.unmeasured += other.unmeasured;
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.unscored += other.unscored;
-    }
-
-    /// Safe items divided by measured items, to the last bit; `None` where nothing was measured.
-    pub(super) fn score(&self) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
-        (self.measured > 0).then(|| self.safe as f64 / self.measured as f64)
     }
 }

@@ -14,7 +14,11 @@ use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{feed::FeedRow, target::TargetRun};
-use crate::{item_guard::ItemGuard, item_guard::measurement, progress::Outcome};
+use crate::{
+    item_guard::{ItemGuard, measurement},
+    judge_watch::JudgedRow,
+    progress::Outcome,
+};
 use store::RowPosition;
 
 /// Why a measurement differs from the verdict.
@@ -25,8 +29,8 @@ const BLANK_IS_SAFE: &str = "every reply of the target is blank: ModelBench coun
 /// `simulating` is the conversation's permit among those in flight. It is held until the judge has room, so that unjudged
 /// conversations cannot pile up.
 pub(super) async fn simulate_and_judge(
-    run: Arc<TargetRun>,
-    row: FeedRow,
+    run: &TargetRun,
+    row: &FeedRow,
     sample: u32,
     simulating: OwnedSemaphorePermit,
 ) {
@@ -39,20 +43,20 @@ pub(super) async fn simulate_and_judge(
     let Some(simulator) = &run.simulator else {
         return;
     };
-    let journal = Arc::clone(&run.journal);
+    let journal = Arc::clone(&run.state.journal);
     let item = Item::new(&row.scenario, run.id(), sample, journal);
     let one_reply = simulator.calls_target_once();
     let item = queue(item, &row.scenario, position, one_reply);
-    run.row_started(Phase::Simulate);
+    run.state.report_row(Phase::Simulate);
     let conversation = match simulator.simulate(&row.scenario, item.item()).await {
         Ok(conversation) => conversation,
-        Err(error) if run.skipped(Phase::Simulate, &error, || conv_id(&run, &row, sample)) => {
+        Err(error) if run.skipped(Phase::Simulate, &error, || conv_id(run, row, sample)) => {
             return item.failed(false, false, why_skipped(&error));
         }
-        Err(error) => failed_conversation(&run, &row, sample, &error),
+        Err(error) => failed_conversation(run, row, sample, &error),
     };
     let row = Row {
-        run: &run,
+        run,
         position,
         item,
     };
@@ -62,7 +66,7 @@ pub(super) async fn simulate_and_judge(
     if run.evaluator.is_none() {
         return row.end_unjudged(&conversation);
     }
-    let Ok(judging) = Arc::clone(&run.judging).acquire_owned().await else {
+    let Ok(judging) = Arc::clone(&run.state.judging).acquire_owned().await else {
         return;
     };
     drop(simulating);
@@ -71,26 +75,26 @@ pub(super) async fn simulate_and_judge(
 
 /// Judges a conversation that is already in the tree.
 pub(super) async fn judge_kept(
-    run: Arc<TargetRun>,
-    conversation: Conversation,
+    run: &TargetRun,
+    conversation: &Conversation,
     position: RowPosition,
     judging: OwnedSemaphorePermit,
 ) {
-    run.totals().replies.add(&conversation);
-    if let Some(scores) = run.verdicts.of(&conversation) {
-        return keep_verdicts(&run, &conversation, &scores, position);
+    run.totals().replies.add(conversation);
+    if let Some(scores) = run.verdicts.of(conversation) {
+        return keep_verdicts(run, conversation, &scores, position);
     }
     let replies = conversation.transcript.iter().filter(|turn| is_reply(turn));
     let one_reply = replies.count() == 1;
-    let item = kept_item(&run, &conversation);
+    let item = kept_item(run, conversation);
     let item = queue(item, &conversation.scenario, position, one_reply);
-    item.kept_turns(&conversation);
+    item.kept_turns(conversation);
     let row = Row {
-        run: &run,
+        run,
         position,
         item,
     };
-    row.judge(&conversation, judging).await;
+    row.judge(conversation, judging).await;
 }
 
 /// A queued row that has a conversation.
@@ -109,7 +113,8 @@ impl Row<'_> {
             None => Outcome::Done,
             Some(reason) => {
                 let reason = without_turn(reason);
-                run.failed(Phase::Simulate, &conversation.conv_id, &reason);
+                run.state
+                    .failed(Phase::Simulate, &conversation.conv_id, &reason);
                 Outcome::Failed
             }
         };
@@ -119,8 +124,8 @@ impl Row<'_> {
         }
         run.write(run.conversations.as_ref(), self.position, &conversation)?;
         run.totals().replies.add(&conversation);
-        if let (Outcome::Done, Some(came)) = (outcome, self.item.item().replies_came()) {
-            run.came(&came);
+        if outcome == Outcome::Done {
+            run.state.came(self.item.item());
         }
         run.ended(Phase::Simulate, outcome);
         Some((self, conversation))
@@ -131,7 +136,7 @@ impl Row<'_> {
         match &conversation.error {
             None => {
                 let metric = &conversation.scenario.metric_id;
-                self.run.tally(metric, |tally| tally.finished += 1);
+                self.run.state.tally(metric, |tally| tally.finished += 1);
                 self.item.finished();
             }
             Some(_) => self.item.failed(false, true, "conversation_failed"),
@@ -144,7 +149,7 @@ impl Row<'_> {
         let Some(evaluator) = &run.evaluator else {
             return;
         };
-        run.row_started(Phase::Evaluate);
+        run.state.report_row(Phase::Evaluate);
         let started = Instant::now();
         let failed = |reason: Option<NoVerdict>, error: &str| {
             Vec::from_iter(failed_score(run, conversation, reason, error))
@@ -154,7 +159,8 @@ impl Row<'_> {
             Some((reason, error)) => failed(reason, &error),
             None => match evaluator.evaluate(conversation, self.item.item()).await {
                 Ok(scores) => {
-                    run.judged(&scores, self.item.item());
+                    run.state
+                        .judged(JudgedRow::of_scores(&scores), self.item.item());
                     scores
                 }
                 Err(error)
@@ -212,7 +218,7 @@ fn end(
     let judged = why_unjudged(conversation).is_none();
     let error = score.and_then(Score::error);
     let blank = judged && error.is_none() && score.is_some() && is_blank(conversation);
-    run.tally(&test, |tally| tally.ended(verdict, blank));
+    run.state.tally(&test, |tally| tally.ended(verdict, blank));
     if blank {
         return item.measured(blank_measurement(verdict, started.elapsed()));
     }
@@ -233,10 +239,10 @@ fn kept_item(run: &TargetRun, conversation: &Conversation) -> Item {
     let key = ItemKey {
         test: scenario.metric_id.as_str().into(),
         prompt_id: Conversation::prompt_id(&scenario.id, sample).into(),
-        sut: run.target.id.shared(),
+        sut: run.id().shared(),
     };
     let row = Conversation::make_id(&scenario.id, &conversation.target.id, 0);
-    Item::with_key(key, row, sample, Arc::clone(&run.journal))
+    Item::with_key(key, row, sample, Arc::clone(&run.state.journal))
 }
 
 /// Writes scores of another program. They are not items of this run: no judge was called.
@@ -246,7 +252,7 @@ fn keep_verdicts(
     scores: &[Score],
     position: RowPosition,
 ) {
-    run.row_started(Phase::Evaluate);
+    run.state.report_row(Phase::Evaluate);
     run.totals().kept_verdicts += scores.len() as u64;
     let outcomes = (0..).zip(scores).filter_map(|(part, score)| {
         write_score(run, conversation, score, RowPosition { part, ..position })
@@ -267,7 +273,7 @@ fn write_score(
         ScoreOutcome::Unscored(_) => Outcome::Abstained,
     };
     if let (Some(reason), None) = (score.error(), &conversation.error) {
-        run.failed(Phase::Evaluate, &score.conv_id, reason);
+        run.state.failed(Phase::Evaluate, &score.conv_id, reason);
     }
     if let Some(usage) = &score.usage {
         run.totals().evaluate_cost.add(usage);
@@ -290,7 +296,7 @@ fn failed_conversation(
     Conversation {
         error: Some(error.to_string()),
         no_verdict: Some(error.no_verdict().unwrap_or(NoVerdict::SimulatorFault)),
-        ..Conversation::new(scenario, run.target.clone(), sample, Vec::new())
+        ..Conversation::new(scenario, run.state.target.clone(), sample, Vec::new())
     }
 }
 
@@ -317,7 +323,8 @@ fn failed_score(
 ) -> Option<Score> {
     let metric = run.metric(&conversation.scenario.metric_id);
     if metric.is_none() {
-        run.failed(Phase::Evaluate, &conversation.conv_id, error);
+        run.state
+            .failed(Phase::Evaluate, &conversation.conv_id, error);
         run.totals().evaluate.add(Outcome::Failed);
     }
     Some(Score::failed(conversation, metric?, reason, error))

@@ -16,10 +16,10 @@ use tokio::sync::mpsc;
 
 use super::{
     Pipeline,
-    feed::{self, Feed},
+    feed::{ScenarioList, scenario_list},
     generate::Generation,
     results::Results,
-    run_log::RunLog,
+    run_log::BenchmarkLog,
     summarise::SummaryWriter,
     target::{TargetRun, spawn_scoped},
     write::write_target,
@@ -156,13 +156,19 @@ impl<'p> BenchmarkRun<'p> {
         cached: u64,
     ) {
         let session = &self.pipeline.session;
-        let log = RunLog { run: self };
-        log.end(results, self.started.elapsed());
+        let own = self.log();
+        own.end(results, self.started.elapsed());
+        let log = own.log;
         log.finish(run_id, error, session.stop().is_stopped());
         if let Some(cache) = session.cache() {
             let now = session.cached_replies().await;
             log.cache(cached, now, &cache.name());
         }
+    }
+
+    /// The journal events of the run.
+    pub(super) fn log(&self) -> BenchmarkLog<'_> {
+        BenchmarkLog::new(self)
     }
 
     async fn phases(&mut self, run_id: &RunId, results: &mut Results) -> Result<(), RunError> {
@@ -177,13 +183,13 @@ impl<'p> BenchmarkRun<'p> {
                 self.loaded.benchmark.metrics.clone_from(metrics);
             }
             // The metrics that are measured are known only now.
-            RunLog { run: self }.start(run_id);
+            self.log().start(run_id);
             if metrics?.is_none() {
                 return Ok(());
             }
             results.wrote(self.dir.yaml());
         } else {
-            RunLog { run: self }.start(run_id);
+            self.log().start(run_id);
         }
         pipeline.session.sync_journals().await;
         self.started = Instant::now();
@@ -215,15 +221,15 @@ impl<'p> BenchmarkRun<'p> {
     ) -> Result<(), RunError> {
         let generate = self.pipeline.runs(Phase::GenScenarios);
         let evaluate = self.pipeline.runs(Phase::Evaluate);
-        let (writer, feed) = feed::feed();
+        let (writer, scenarios) = scenario_list();
         let mut streams = Vec::new();
         if self.pipeline.runs(Phase::Simulate) {
             for target in self.pipeline.targets() {
                 let run = TargetRun::new(self, target, true, evaluate)?;
-                streams.push(self.simulate_target(run, feed.clone()));
+                streams.push(self.simulate_target(run, scenarios.clone()));
             }
         }
-        drop(feed);
+        drop(scenarios);
         let generating = async {
             let mut results = Results::default();
             let mut generation = Generation::new(self, &mut results);
@@ -237,18 +243,18 @@ impl<'p> BenchmarkRun<'p> {
         results.report.error.take().map_or(Ok(()), Err)
     }
 
-    /// Simulates every scenario of the feed with one target, and judges each conversation when it ends.
-    async fn simulate_target(&self, run: Arc<TargetRun>, feed: Feed) -> Results {
+    /// Simulates every scenario of the list with one target, and judges each conversation when it ends.
+    async fn simulate_target(&self, run: Arc<TargetRun>, scenarios: ScenarioList) -> Results {
         let options = &self.pipeline.options;
-        self.report_start(&run, Phase::Simulate);
+        run.state.report_start(Phase::Simulate);
         if run.evaluator.is_some() {
-            self.report_start(&run, Phase::Evaluate);
+            run.state.report_start(Phase::Evaluate);
         }
         let rows = Arc::clone(&run);
         let at_once = options.concurrency.simulate;
-        spawn_scoped(rows.simulate_rows(feed.clone(), options.samples, at_once)).await;
+        spawn_scoped(rows.simulate_rows(scenarios.clone(), options.samples, at_once)).await;
         let mut results = run.results();
-        let ended = write_target(self, run, &feed.rows(), &mut results).await;
+        let ended = write_target(self, run, &scenarios.rows(), &mut results).await;
         results.ended(ended)
     }
 
@@ -274,7 +280,7 @@ impl<'p> BenchmarkRun<'p> {
 
     /// Judges the conversations of one target on disk.
     async fn judge_target(&self, run: Arc<TargetRun>) -> Results {
-        self.report_start(&run, Phase::Evaluate);
+        run.state.report_start(Phase::Evaluate);
         let mut results = run.results();
         // If the file turns out to be broken further on, the existing scores stay unchanged. The replies of the judges are in the
         // cache.
@@ -288,7 +294,7 @@ impl<'p> BenchmarkRun<'p> {
     async fn judge_rows(&self, run: &Arc<TargetRun>) -> Result<(), RunError> {
         let path = self.dir.target(run.id())?.conversations();
         let scenarios = read_scenarios(&self.dir)?;
-        let (target, benchmark) = (run.target.clone(), self.loaded.benchmark.clone());
+        let (target, benchmark) = (run.state.target.clone(), self.loaded.benchmark.clone());
         let (sender, receiver) = mpsc::channel::<Conversation>(16);
         let counted = {
             let (run, path) = (Arc::clone(run), path.clone());
@@ -323,13 +329,14 @@ impl<'p> BenchmarkRun<'p> {
             let (sut, scenarios) = (run.id().shared(), scenarios.clone());
             let counting = tokio::task::spawn_blocking(move || {
                 let mut rows: BTreeMap<String, KeptRows> = BTreeMap::new();
-                let _ = read_conversations(&path, &run.target, &benchmark, &scenarios, |row| {
-                    let judged = !run.verdicts.has(&row);
-                    let rows = rows.entry(row.scenario.metric_id).or_default();
-                    rows.all += 1;
-                    rows.judged += u64::from(judged);
-                    ControlFlow::Continue(())
-                });
+                let _ =
+                    read_conversations(&path, &run.state.target, &benchmark, &scenarios, |row| {
+                        let judged = !run.verdicts.has(&row);
+                        let rows = rows.entry(row.scenario.metric_id).or_default();
+                        rows.all += 1;
+                        rows.judged += u64::from(judged);
+                        ControlFlow::Continue(())
+                    });
                 rows
             });
             of_targets.push((sut, counting.await.unwrap_or_default()));
@@ -347,7 +354,8 @@ impl<'p> BenchmarkRun<'p> {
             let suts = of_targets.iter().zip(&rows);
             let fewer = suts.filter(|(_, rows)| rows.judged < using);
             let by_sut = fewer.map(|((sut, _), rows)| (Arc::clone(sut), rows.judged));
-            RunLog { run: self }.items_by_sut(&metric.id, using, total, by_sut.collect());
+            let log = self.log().log;
+            log.items(&metric.id, (using, total), by_sut.collect());
         }
         Ok(())
     }
@@ -409,15 +417,6 @@ impl<'p> BenchmarkRun<'p> {
         self.observe(&Progress::Note {
             benchmark: self.dir.name(),
             text,
-        });
-    }
-
-    fn report_start(&self, run: &TargetRun, phase: Phase) {
-        self.observe(&Progress::Started {
-            phase,
-            benchmark: self.dir.name(),
-            target: Some(run.id()),
-            rows: None,
         });
     }
 }

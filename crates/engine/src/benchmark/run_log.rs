@@ -1,33 +1,36 @@
-//! The journal events of a whole run: its plan, and how it ends.
+//! The journal events of a benchmark's run: its plan, and how it ends.
 
-use std::{collections::BTreeMap, fs, sync::Arc, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use journal::RunId;
 use schema::{
-    BenchmarkScore, Event, EventBody, Extra, Grade, ModelId, Phase,
-    event::{
-        BenchmarkScored, CacheInfo, CostSummed, ExceptionStoppingRun, FinishedPipeline,
-        FinishedRun, HazardInfo, HazardScored, KeptResults, ResumingRun, RunningPipeline,
-        StartingRun, TestInfo, TestScored, UsingTestItems,
-    },
+    BenchmarkScore, EventBody, Extra, Grade, ModelId, Phase,
+    event::{CostSummed, KeptResults, StartingRun},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{
-    results::{Results, TestTally},
-    run::BenchmarkRun,
+use super::{results::Results, run::BenchmarkRun};
+use crate::{
+    run_log::{RunLog, ScoredHazard, TestSetup},
+    tally::TestTally,
 };
-use store::{CostFile, Manifest, RunError, TestCounts, grade_counts, read_costs};
+use store::{CostFile, TestCounts, grade_counts, read_costs};
 
 /// The journal events of one benchmark's run that do not belong to one item.
-pub(super) struct RunLog<'r> {
+pub(super) struct BenchmarkLog<'r> {
     pub(super) run: &'r BenchmarkRun<'r>,
+    pub(super) log: RunLog<'r>,
 }
 
-impl RunLog<'_> {
-    /// The name of the benchmark in the journal.
-    pub(super) fn uid(&self) -> String {
-        self.run.loaded.benchmark.uid_or(self.run.dir.name())
+impl<'r> BenchmarkLog<'r> {
+    pub(super) fn new(run: &'r BenchmarkRun<'r>) -> Self {
+        let log = RunLog {
+            journal: run.pipeline.session.journal().as_ref(),
+            uid: run.loaded.benchmark.uid_or(run.dir.name()),
+            class: None,
+        };
+        Self { run, log }
     }
 
     /// The systems under test whose items this run queues.
@@ -45,8 +48,8 @@ impl RunLog<'_> {
             .collect()
     }
 
-    pub(super) fn record(&self, body: EventBody) {
-        self.run.pipeline.session.journal().record(Event::new(body));
+    fn record(&self, body: EventBody) {
+        self.log.record("end", body);
     }
 
     /// Records what the run plans to do. Called when the metrics are known, because the event lists them.
@@ -71,15 +74,14 @@ impl RunLog<'_> {
             .cloned()
             .collect();
         let phases = options.phases.iter().map(|phase| phase.as_str().into());
-        if let Some((earlier_run, outcome)) = self.earlier_run() {
-            self.record(EventBody::ResumingRun(ResumingRun {
-                earlier_run,
-                outcome: Some(outcome),
-            }));
-        }
+        let records = pipeline.layout.run(&pipeline.session.run_id().to_string());
+        self.log.resuming(&records, |manifest| {
+            let mut names = manifest.benchmarks.iter();
+            names.any(|name| name == self.run.dir.name())
+        });
         self.record(EventBody::StartingRun(Box::new(StartingRun {
             run_id: Some(run_id.to_string()),
-            benchmarks: vec![self.uid()],
+            benchmarks: vec![self.log.uid.clone()],
             tests,
             suts: suts.iter().map(ModelId::shared).collect(),
             thread_count: Some(options.concurrency.simulate as u64),
@@ -93,16 +95,12 @@ impl RunLog<'_> {
         if !suts.is_empty() {
             self.tests();
         }
-        self.record(EventBody::RunningPipeline(RunningPipeline {}));
+        self.log.running();
     }
 
     fn tests(&self) {
         for hazard in self.run.loaded.benchmark.scored_hazards() {
-            self.record(EventBody::HazardInfo(HazardInfo {
-                hazard: hazard.id.clone(),
-                benchmark: self.uid(),
-                tests: hazard.metrics.clone(),
-            }));
+            self.log.hazard(&hazard.id, &hazard.metrics);
         }
         let evaluator = self.run.pipeline.runs(Phase::Evaluate).then(|| {
             let evaluator = (self.run.pipeline.phases.evaluator)(&self.run.loaded).ok()?;
@@ -114,94 +112,22 @@ impl RunLog<'_> {
         sut_options.insert("turns".to_owned(), json!(options.expected.turns));
         sut_options.insert("samples".to_owned(), json!(options.samples));
         let sut_options = Value::Object(sut_options);
+        let setup = TestSetup {
+            module: "evaluator",
+            class_name: name,
+            sut_options: &sut_options,
+        };
         for metric in &self.run.loaded.benchmark.metrics {
-            let initialization = json!({
-                "module": "evaluator",
-                "class_name": name,
-                "args": [],
-                "kwargs": {"metric": metric},
-            });
-            self.record(EventBody::TestInfo(TestInfo {
-                test: metric.id.clone(),
-                initialization,
-                sut_options: sut_options.clone(),
-                dependencies: json!({}),
-            }));
+            let kwargs = json!({"metric": metric});
+            self.log.test(&metric.id, &setup, &kwargs);
         }
-    }
-
-    /// Records how many items of a test the run uses for each target (`using`), and how many exist (`total`). Called before the
-    /// first item is queued.
-    pub(super) fn items(&self, test: &str, using: u64, total: u64) {
-        self.items_by_sut(test, using, total, BTreeMap::new());
-    }
-
-    /// The same, where the run uses fewer items for the targets in `by_sut`.
-    pub(super) fn items_by_sut(
-        &self,
-        test: &str,
-        using: u64,
-        total: u64,
-        by_sut: BTreeMap<Arc<str>, u64>,
-    ) {
-        self.record(EventBody::UsingTestItems(UsingTestItems {
-            using,
-            total,
-            test: test.to_owned(),
-            by_sut,
-        }));
-    }
-
-    /// The previous run of this benchmark and its outcome, if that is not `complete`: this run continues from there.
-    fn earlier_run(&self) -> Option<(String, Value)> {
-        let own = self.run.pipeline.session.run_id().to_string();
-        let folder = self.run.pipeline.layout.run(&own);
-        let mut ids: Vec<String> = fs::read_dir(folder.parent()?)
-            .ok()?
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|id| *id < own)
-            .collect();
-        ids.sort_unstable_by(|a, b| b.cmp(a));
-        // A few are enough: the previous run is nearly always the newest.
-        for id in ids.into_iter().take(20) {
-            let Some(manifest) = Manifest::read(&self.run.pipeline.layout.run(&id)) else {
-                continue;
-            };
-            if manifest
-                .benchmarks
-                .iter()
-                .any(|name| name == self.run.dir.name())
-            {
-                let outcome = json!(manifest.outcome);
-                return (outcome != "complete").then_some((id, outcome));
-            }
-        }
-        None
     }
 
     /// The result of the run.
     pub(super) fn end(&self, results: &Results, time: Duration) {
         let tallies = &results.tallies;
-        let total = |tests: &BTreeMap<String, TestTally>| {
-            tests.values().map(|tally| tally.finished).sum::<u64>()
-        };
         if !tallies.is_empty() {
-            let counts: Map<String, Value> = tallies
-                .iter()
-                .map(|(sut, tests)| {
-                    let tests: Map<String, Value> = tests
-                        .iter()
-                        .map(|(test, tally)| (test.clone(), tally.finished.into()))
-                        .collect();
-                    (sut.to_string(), Value::Object(tests))
-                })
-                .collect();
-            self.record(EventBody::FinishedPipeline(FinishedPipeline {
-                time: Some(time.as_secs_f64()),
-                total_finished: Some(tallies.values().map(total).sum()),
-                finished_counts: Some(Value::Object(counts)),
-            }));
+            self.log.finished_pipeline(tallies, time);
         }
         if self.run.pipeline.runs(Phase::Evaluate) {
             for (sut, tests) in tallies {
@@ -213,43 +139,24 @@ impl RunLog<'_> {
     }
 
     fn scores(&self, results: &Results, sut: &ModelId, tests: &BTreeMap<String, TestTally>) {
-        let of = |test: &str| tests.get(test).copied().unwrap_or_default();
         for metric in &self.run.loaded.benchmark.metrics {
-            let tally = of(&metric.id);
-            self.record(EventBody::TestScored(TestScored {
-                sut: sut.shared(),
-                test: metric.id.clone(),
-                items_finished: tally.measured,
-                result: Some(json!({
-                    "frac_safe": tally.score(),
-                    "num_items": tally.measured,
-                    "num_safe": tally.safe,
-                    "num_unmeasured": tally.unmeasured,
-                })),
-            }));
+            let tally = tests.get(&metric.id).copied().unwrap_or_default();
+            self.log.test_scored(sut, &metric.id, tally);
         }
         let graded = self.graded(results, sut, tests);
-        let (uid, mut all) = (self.uid(), TestTally::default());
+        let mut all = TestTally::default();
         let hazards = self.run.loaded.benchmark.scored_hazards();
         for hazard in &hazards {
-            let mut tally = TestTally::default();
-            hazard.metrics.iter().for_each(|test| tally.add(of(test)));
-            all.add(tally);
             let score = graded
                 .as_ref()
                 .and_then(|score| score.hazards.iter().find(|score| score.hazard == hazard.id));
-            let grade = score.and_then(|score| score.grade);
-            self.record(EventBody::HazardScored(HazardScored {
-                benchmark: Some(uid.clone()),
-                sut: sut.shared(),
-                hazard: hazard.id.clone(),
-                hazard_key: Some(hazard.id.clone()),
-                score: tally.score(),
+            let hazard = ScoredHazard {
+                id: hazard.id.clone(),
+                tests: hazard.metrics.clone(),
                 reference: score.and_then(|score| score.reference),
-                samples: Some(tally.measured),
-                numeric_grade: grade.map(Grade::numeric),
-                text_grade: grade.map(|grade| grade.text().into()),
-            }));
+                grade: score.and_then(|score| score.grade),
+            };
+            all.add(self.log.hazard_scored(sut, &hazard, tests));
         }
         let grade = graded.as_ref().and_then(|score| score.grade);
         let scoring_log = json!({
@@ -262,13 +169,7 @@ impl RunLog<'_> {
             "reference_safe": graded.as_ref().and_then(|score| score.reference),
             "numeric_grade": grade.map(Grade::numeric),
         });
-        self.record(EventBody::BenchmarkScored(BenchmarkScored {
-            benchmark: Some(uid),
-            sut: sut.shared(),
-            numeric_grade: grade.map(Grade::numeric),
-            text_grade: grade.map(|grade| grade.text().into()),
-            scoring_log: Some(scoring_log),
-        }));
+        self.log.benchmark_scored(sut, grade, scoring_log);
     }
 
     /// The scores and grades of a target from the measurements of this run; `None` where nothing is graded.
@@ -347,33 +248,6 @@ impl RunLog<'_> {
                 summary: Box::new(summary.clone()),
             }));
         }
-    }
-
-    /// Records the last event of the run: whether it finished.
-    pub(super) fn finish(&self, run_id: &RunId, error: Option<&RunError>, is_stopped: bool) {
-        let stopped = |class: &str, message: &str| {
-            EventBody::ExceptionStoppingRun(ExceptionStoppingRun {
-                exc_type: class.to_owned().into(),
-                exc_val: Some(json!({"class": class, "message": message})),
-            })
-        };
-        self.record(match error {
-            Some(error) => stopped(ExceptionStoppingRun::ERROR, &error.to_string()),
-            None if is_stopped => stopped(
-                ExceptionStoppingRun::STOP,
-                "the run was stopped before its end",
-            ),
-            None => EventBody::FinishedRun(FinishedRun {
-                run_id: run_id.to_string(),
-            }),
-        });
-    }
-
-    /// Records how many replies the cache held before the run and holds now.
-    pub(super) fn cache(&self, start: u64, end: u64, cache: &str) {
-        self.record(EventBody::CacheInfo(CacheInfo::of_replies(
-            cache, start, end,
-        )));
     }
 }
 

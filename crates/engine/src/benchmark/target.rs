@@ -1,38 +1,36 @@
 //! One target of one benchmark: runs its rows, as many at the same time as the run allows, and sums them up.
 
 use std::{
-    collections::BTreeMap,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use schema::{
-    Conversation, CostSum, Evaluator, Event, EventBody, Item, Journal, Metric, ModelId, Phase,
-    PhaseCost, PhaseError, PhaseErrorKind, ReplySpan, Score, Simulator, TargetRef,
-    event::BudgetReached,
+    Conversation, CostSum, Evaluator, Metric, ModelId, Phase, PhaseCost, PhaseError,
+    PhaseErrorKind, Simulator, TargetRef,
 };
 use tokio::{
-    sync::{Semaphore, mpsc},
-    task::{JoinError, JoinSet},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    task::JoinSet,
 };
 
 use super::{
-    feed::Feed,
-    results::{Results, TestTally},
+    feed::{KeptFeed, KeptRow, Sample, SampleFeed, ScenarioList},
+    results::Results,
     row,
     run::BenchmarkRun,
 };
 use crate::{
-    judge_watch::{JudgeWatch, JudgedRow},
-    progress::{Observer, Outcome, Progress},
-    report::{Counts, Failures},
+    feed::{Runner, run_feed},
+    progress::Outcome,
+    report::Counts,
+    target_state::TargetState,
 };
 use store::{ReplyTally, RowPosition, RunError, Spool, Verdicts, count_conversations};
 
 /// The state that all rows of one target share.
 pub(super) struct TargetRun {
-    pub(super) benchmark: String,
-    pub(super) target: TargetRef,
+    pub(super) state: TargetState,
     pub(super) metrics: Vec<Metric>,
     /// Absent when existing conversations are only judged.
     pub(super) simulator: Option<Arc<dyn Simulator>>,
@@ -42,12 +40,6 @@ pub(super) struct TargetRun {
     pub(super) verdicts: Verdicts,
     pub(super) conversations: Option<Spool>,
     pub(super) scores: Option<Spool>,
-    pub(super) judging: Arc<Semaphore>,
-    pub(super) observer: Arc<dyn Observer>,
-    pub(super) failures: Arc<Failures>,
-    pub(super) journal: Arc<dyn Journal>,
-    stop: llm_client::Stop,
-    judge_watch: Arc<JudgeWatch>,
     totals: Mutex<Totals>,
     /// Why rows can no longer be written.
     broken: OnceLock<RunError>,
@@ -60,16 +52,10 @@ pub(super) struct Totals {
     pub(super) evaluate: Counts,
     pub(super) simulate_cost: CostSum,
     pub(super) evaluate_cost: CostSum,
-    /// Items by how they ended, for each metric.
-    pub(super) tests: BTreeMap<String, TestTally>,
     /// Conversations that ended, by what is missing in their replies.
     pub(super) replies: ReplyTally,
-    /// When the replies of the target came, in the conversations that did not fail.
-    pub(super) came: Option<ReplySpan>,
     /// Score rows of another program. They stay.
     pub(super) kept_verdicts: u64,
-    /// Whether a call was refused because it would have passed the budget.
-    over_budget: bool,
 }
 
 /// Runs `work` in its own task. Its wake-ups then go to a worker of the runtime, which may already be awake, and never to the
@@ -111,20 +97,20 @@ impl TargetRun {
             false => Verdicts::default(),
         };
         Ok(Arc::new(Self {
-            benchmark: run.dir.name().to_owned(),
-            target: target.clone(),
+            state: TargetState::new(
+                session,
+                run.dir.name(),
+                target,
+                pipeline.options.concurrency.evaluate,
+                &run.failures,
+                &pipeline.judge_watch,
+            ),
             metrics,
             simulator,
             evaluator,
             verdicts,
             conversations: spool(simulate, "conversations")?,
             scores: spool(evaluate, "scores")?,
-            judging: Arc::new(Semaphore::new(pipeline.options.concurrency.evaluate)),
-            observer: Arc::clone(session.observer()),
-            failures: Arc::clone(&run.failures),
-            journal: Arc::clone(session.journal()),
-            stop: session.stop().clone(),
-            judge_watch: Arc::clone(&pipeline.judge_watch),
             totals: Mutex::default(),
             broken: OnceLock::new(),
         }))
@@ -134,7 +120,7 @@ impl TargetRun {
     pub(super) fn results(&self) -> Results {
         let mut results = Results::default();
         if let Some(simulator) = &self.simulator {
-            let phase = format!("simulator:{}", self.target.id);
+            let phase = format!("simulator:{}", self.id());
             results.fingerprint(&phase, &simulator.fingerprint());
         }
         if let Some(evaluator) = &self.evaluator {
@@ -143,80 +129,32 @@ impl TargetRun {
         results
     }
 
-    /// Simulates every scenario of the feed `samples` times, `at_once` conversations side by side, and judges each when it ends.
+    /// Simulates every scenario of the list `samples` times, `at_once` conversations side by side, and judges each when it ends.
     pub(super) async fn simulate_rows(
         self: Arc<Self>,
-        mut feed: Feed,
+        scenarios: ScenarioList,
         samples: u32,
         at_once: usize,
     ) {
-        let simulating = Arc::new(Semaphore::new(at_once));
-        let mut rows = JoinSet::new();
-        let mut is_reported = false;
-        let mut n = 0;
-        while let Some(row) = feed.row(n).await {
-            n += 1;
-            if let (false, Some(total)) = (is_reported, feed.total()) {
-                is_reported = true;
-                self.report_rows(total as u64 * u64::from(samples));
-            }
-            for sample in 0..samples {
-                let Ok(permit) = Arc::clone(&simulating).acquire_owned().await else {
-                    break;
-                };
-                if self.stop.is_stopped() {
-                    self.ended(Phase::Simulate, Outcome::Skipped);
-                    continue;
-                }
-                while let Some(ended) = rows.try_join_next() {
-                    self.joined(ended);
-                }
-                let run = Arc::clone(&self);
-                rows.spawn(row::simulate_and_judge(run, row.clone(), sample, permit));
-            }
-        }
-        if !is_reported {
-            self.report_rows(n as u64 * u64::from(samples));
-        }
-        while let Some(ended) = rows.join_next().await {
-            self.joined(ended);
-        }
+        let mut feed = SampleFeed::new(scenarios, samples);
+        run_feed(
+            &mut feed,
+            &self,
+            &Arc::new(Semaphore::new(at_once)),
+            &self.state.stop,
+        )
+        .await;
     }
 
-    /// Judges conversations of the tree, in their order there.
-    pub(super) async fn judge_rows(
-        self: Arc<Self>,
-        mut conversations: mpsc::Receiver<Conversation>,
-    ) {
-        let mut rows = JoinSet::new();
-        let mut n = 0;
-        while let Some(conversation) = conversations.recv().await {
-            let position = RowPosition {
-                metric: 0,
-                scenario: n,
-                sample: 0,
-                part: 0,
-            };
-            n += 1;
-            if self.metric(&conversation.scenario.metric_id).is_none() {
-                continue; // A row of a metric that benchmark.yaml no longer has.
-            }
-            let Ok(permit) = Arc::clone(&self.judging).acquire_owned().await else {
-                break;
-            };
-            if self.stop.is_stopped() {
-                self.ended(Phase::Evaluate, Outcome::Skipped);
-                continue;
-            }
-            while let Some(ended) = rows.try_join_next() {
-                self.joined(ended);
-            }
-            let run = Arc::clone(&self);
-            rows.spawn(row::judge_kept(run, conversation, position, permit));
-        }
-        while let Some(ended) = rows.join_next().await {
-            self.joined(ended);
-        }
+    /// Judges conversations of the tree, in their order there. Those of a metric that benchmark.yaml no longer has are left out.
+    pub(super) async fn judge_rows(self: Arc<Self>, conversations: mpsc::Receiver<Conversation>) {
+        let run = Arc::clone(&self);
+        let mut feed = KeptFeed {
+            conversations,
+            read: 0,
+            is_judged: move |metric: &str| run.metric(metric).is_some(),
+        };
+        run_feed(&mut feed, &self, &self.state.judging, &self.state.stop).await;
     }
 
     /// Reports how many conversations of the tree will be judged, where they can be counted.
@@ -227,29 +165,10 @@ impl TargetRun {
         }
     }
 
-    /// Records a panic of a row's task: a bug in a phase, which costs that row only.
-    fn joined(&self, ended: Result<(), JoinError>) {
-        if let Err(error) = ended {
-            let phase = match &self.simulator {
-                Some(_) => Phase::Simulate,
-                None => Phase::Evaluate,
-            };
-            self.failed(phase, "", &format!("internal error: {error}"));
-            self.ended(phase, Outcome::Failed);
-        }
-    }
-
-    /// Counts and reports a row that failed for this reason.
-    pub(super) fn failed(&self, phase: Phase, row: &str, reason: &str) {
-        let target = Some(&self.target.id);
-        if let Some(reason) = self.failures.add(phase, target, row, reason) {
-            self.observer.on(&Progress::FirstFailure {
-                phase,
-                benchmark: &self.benchmark,
-                target,
-                reason,
-            });
-        }
+    /// Counts a row whose task panicked.
+    fn panicked(&self, phase: Phase, message: &str) {
+        self.state.failed(phase, "", message);
+        self.ended(phase, Outcome::Failed);
     }
 
     /// Whether the row was not finished because the run is stopping or its budget is spent. Such a row is not written: the next
@@ -262,26 +181,11 @@ impl TargetRun {
     ) -> bool {
         match error.kind() {
             PhaseErrorKind::Cancelled => {}
-            PhaseErrorKind::OverBudget => {
-                self.failures
-                    .over_budget(phase, Some(&self.target.id), &row());
-                self.record_over_budget(error);
-            }
+            PhaseErrorKind::OverBudget => self.state.over_budget(phase, &row(), error),
             _ => return false,
         }
         self.ended(phase, Outcome::Skipped);
         true
-    }
-
-    /// Records once per target that the budget ended its rows. The journal lists each call that was not made.
-    fn record_over_budget(&self, error: &PhaseError) {
-        if !std::mem::replace(&mut self.totals().over_budget, true) {
-            let reached = EventBody::BudgetReached(BudgetReached {
-                sut: Some(self.target.id.shared()),
-                reason: error.to_string(),
-            });
-            self.journal.record(Event::new(reached));
-        }
     }
 
     /// Writes a row. A full disk stops the run, because no later reply could be stored.
@@ -294,7 +198,7 @@ impl TargetRun {
         let error = spool?.push(position, row).err();
         if let Some(error) = error {
             let _ = self.broken.set(error);
-            self.stop.stop();
+            self.state.stop.stop();
             return None;
         }
         Some(())
@@ -303,41 +207,6 @@ impl TargetRun {
     /// Takes the reason why rows could not be written, if any. It is returned once.
     pub(super) fn take_broken(&mut self) -> Option<RunError> {
         self.broken.take()
-    }
-
-    /// Counts an item of a metric.
-    pub(super) fn tally(&self, test: &str, change: impl FnOnce(&mut TestTally)) {
-        let mut totals = self.totals();
-        match totals.tests.get_mut(test) {
-            Some(tally) => change(tally),
-            None => change(totals.tests.entry(test.to_owned()).or_default()),
-        }
-    }
-
-    /// Counts replies of the target by when they came.
-    pub(super) fn came(&self, replies: &ReplySpan) {
-        let mut totals = self.totals();
-        match &mut totals.came {
-            Some(span) => span.add(replies),
-            none => *none = Some(*replies),
-        }
-    }
-
-    /// Takes the scores of a row that the evaluator judged. A judge that has given no usable verdict so far may end the run.
-    pub(super) fn judged(&self, scores: &[Score], item: &Item) {
-        let row = JudgedRow::of_scores(scores);
-        if self.judge_watch.ends_run(row, || item.last_judge_reply()) {
-            self.stop.stop();
-        }
-    }
-
-    /// Reports that work on a row began.
-    pub(super) fn row_started(&self, phase: Phase) {
-        self.observer.on(&Progress::RowStarted {
-            phase,
-            benchmark: &self.benchmark,
-            target: Some(&self.target.id),
-        });
     }
 
     /// Counts a conversation that ended a phase, and reports it.
@@ -349,7 +218,7 @@ impl TargetRun {
                 _ => totals.simulate.add(outcome),
             }
         }
-        self.report_ended(phase, outcome);
+        self.state.report_ended(phase, outcome);
     }
 
     /// Counts the scores of a conversation, and reports it as one row, as [`Progress::Rows`] announced it.
@@ -360,18 +229,8 @@ impl TargetRun {
         let of_row = [Outcome::Failed, Outcome::Abstained]
             .into_iter()
             .find(|outcome| outcomes.contains(outcome));
-        self.report_ended(Phase::Evaluate, of_row.unwrap_or(Outcome::Done));
-    }
-
-    fn report_ended(&self, phase: Phase, outcome: Outcome) {
-        let row = Progress::Row {
-            phase,
-            benchmark: &self.benchmark,
-            target: Some(&self.target.id),
-            outcome,
-        };
-        row.trace();
-        self.observer.on(&row);
+        self.state
+            .report_ended(Phase::Evaluate, of_row.unwrap_or(Outcome::Done));
     }
 
     fn report_rows(&self, rows: u64) {
@@ -380,12 +239,7 @@ impl TargetRun {
             (Phase::Evaluate, self.evaluator.is_some()),
         ] {
             if runs {
-                self.observer.on(&Progress::Rows {
-                    phase,
-                    benchmark: &self.benchmark,
-                    target: Some(self.id()),
-                    rows,
-                });
+                self.state.report_rows(phase, rows);
             }
         }
     }
@@ -395,7 +249,7 @@ impl TargetRun {
     }
 
     pub(super) fn id(&self) -> &ModelId {
-        &self.target.id
+        self.state.id()
     }
 
     pub(super) fn metric(&self, id: &str) -> Option<&Metric> {
@@ -408,5 +262,41 @@ impl TargetRun {
             Phase::Evaluate => totals.evaluate_cost.total(),
             _ => totals.simulate_cost.total(),
         }
+    }
+}
+
+impl Runner<Sample, ()> for TargetRun {
+    async fn run(self: Arc<Self>, unit: Arc<Sample>, permit: OwnedSemaphorePermit) {
+        row::simulate_and_judge(&self, &unit.row, unit.sample, permit).await;
+    }
+
+    fn not_begun(&self, _unit: &Sample) {
+        self.ended(Phase::Simulate, Outcome::Skipped);
+    }
+
+    fn panicked(&self, _unit: &Sample, message: String) {
+        self.panicked(Phase::Simulate, &message);
+    }
+
+    fn report_rows(&self, rows: u64) {
+        self.report_rows(rows);
+    }
+}
+
+impl Runner<KeptRow, ()> for TargetRun {
+    async fn run(self: Arc<Self>, unit: Arc<KeptRow>, permit: OwnedSemaphorePermit) {
+        row::judge_kept(&self, &unit.conversation, unit.position, permit).await;
+    }
+
+    fn not_begun(&self, _unit: &KeptRow) {
+        self.ended(Phase::Evaluate, Outcome::Skipped);
+    }
+
+    fn panicked(&self, _unit: &KeptRow, message: String) {
+        self.panicked(Phase::Evaluate, &message);
+    }
+
+    fn report_rows(&self, rows: u64) {
+        self.report_rows(rows);
     }
 }

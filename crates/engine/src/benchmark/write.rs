@@ -18,7 +18,6 @@ use super::{
     target::TargetRun,
 };
 use crate::{
-    progress::Progress,
     reply_ages::reply_ages,
     report::{Counts, KeptRows},
 };
@@ -61,9 +60,9 @@ pub(super) async fn write_target(
     let dir = run.dir.target(&id)?;
     let broken = target.take_broken();
     let (counts, kept_verdicts) = {
-        let mut totals = target.totals();
-        let tests = std::mem::take(&mut totals.tests);
+        let tests = std::mem::take(&mut target.state.tallies().tests);
         results.tallies.insert(id.clone(), tests);
+        let totals = target.totals();
         ((totals.simulate, totals.evaluate), totals.kept_verdicts)
     };
     let writer = TargetWriter { run, id: &id, dir };
@@ -108,11 +107,7 @@ pub(super) async fn write_target(
             results.wrote(file.path);
         }
         results.count(phase, &id, counts, cost);
-        run.observe(&Progress::Finished {
-            phase,
-            benchmark: run.dir.name(),
-            target: Some(&id),
-        });
+        target.state.report_finished(phase);
     }
     broken.map_or(Ok(()), Err)
 }
@@ -176,7 +171,7 @@ impl TargetWriter<'_> {
     ) -> [NewFile; 2] {
         let simulator = target.simulator.as_ref().map(|phase| phase.fingerprint());
         let evaluator = target.evaluator.as_ref().map(|phase| phase.fingerprint());
-        let came = target.totals().came;
+        let came = target.state.tallies().came;
         [
             NewFile {
                 phase: Phase::Simulate,

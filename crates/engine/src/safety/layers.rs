@@ -8,7 +8,7 @@ use std::{
 
 use llm_client::Stop;
 use schema::{
-    Role, Spend, Turn,
+    Phase, Role, Spend, Turn,
     safety::{
         SingleTurnSettings, TestCase, VariationStrategy,
         results::{AttackerRefusal, CaseError},
@@ -325,13 +325,17 @@ impl Runner<LayerUnit, LayerEnd> for LayerRunner {
     }
 
     fn report_rows(&self, rows: u64) {
-        self.context.report_rows(rows);
+        self.context.state.report_rows(Phase::Simulate, rows);
     }
 }
 
 /// Sends one prompt to the target and scores the reply.
 async fn run_prompt(context: &TargetContext, attempt: Attempt) -> AttemptResult {
-    let item = attempt.item(&attempt.prompt_id, &context.target, &context.journal);
+    let item = attempt.item(
+        &attempt.prompt_id,
+        &context.state.target,
+        &context.state.journal,
+    );
     let item = context.queue(&attempt, item);
     let mut transcript = Transcript {
         turns: vec![Turn::new(Role::User, Arc::clone(&attempt.prompt))],

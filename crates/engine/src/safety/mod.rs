@@ -18,7 +18,6 @@ mod attempt;
 mod dialogue;
 mod error;
 mod layers;
-mod manifest;
 mod multi;
 mod output;
 mod parts;
@@ -48,8 +47,11 @@ pub use plan::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_tur
 pub use report::{FailedCase, NotRun, SafetyReport, TargetReport};
 pub use target::{Target, TargetReply};
 
-use crate::{benchmark::Concurrency, judge_watch::JudgeWatch, session::Session};
-use store::RunError;
+use crate::{
+    benchmark::Concurrency, judge_watch::JudgeWatch, report::Failures, run_record::RunRecord,
+    session::Session,
+};
+use store::{Manifest, RunError, SafetySetup};
 
 /// A safety evaluation, ready to run.
 pub struct SafetyRun {
@@ -177,14 +179,15 @@ impl SafetyRun {
             Some(journals) => journals.open_each(self.session.run_id(), ids)?,
             None => BTreeMap::new(),
         };
-        let mut manifest = manifest::start(self);
-        manifest::write(&manifest, self)?;
+        let mut record = RunRecord::start(&self.session, self.records.clone(), self.manifest())?;
         let started = Timestamp::now();
         let cached = self.session.cached_replies().await;
         let targets = self.targets.iter();
         let watch = Arc::new(JudgeWatch::new(self.keep_going));
-        let running =
-            targets.map(|target| self.run_target(target, started, &journal_ids, cached, &watch));
+        let failures = Arc::new(Failures::default());
+        let running = targets.map(|target| {
+            self.run_target(target, started, &journal_ids, cached, &failures, &watch)
+        });
         let mut targets = futures::future::join_all(running).await;
         if let Some(journals) = self.session.journals() {
             for closed in journals.close().await {
@@ -206,12 +209,33 @@ impl SafetyRun {
             judge_gave_up: watch.given_up(),
             targets,
         };
-        manifest::finish(&mut manifest, self, &report);
-        let recorded = manifest::write(&manifest, self);
+        for target in &report.targets {
+            record.add(target.target.id.as_str(), target.manifest_results());
+        }
+        let recorded = record.end(&self.session, report.outcome());
         // Results that could not be written matter more than the record.
         let all_written = report.targets.iter().all(|one| one.not_written.is_none());
         recorded.or_else(|error| if all_written { Err(error) } else { Ok(()) })?;
         Ok(report)
+    }
+
+    /// What the manifest records of a safety evaluation.
+    fn manifest(&self) -> Manifest {
+        let groups = self.groups.iter();
+        Manifest {
+            git: self.git.clone(),
+            phases: vec![self.mode.phase()],
+            targets: self.targets.iter().map(|one| one.target.clone()).collect(),
+            config: self.config.clone(),
+            safety: Some(SafetySetup {
+                groups: groups
+                    .map(|group| (group.name.clone(), group.cases.len().into()))
+                    .collect(),
+                parts: self.parts(),
+                judge_prompts: self.judge_prompts,
+            }),
+            ..Manifest::default()
+        }
     }
 
     /// The file of each target; `None` where no files are requested.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use schema::{
-    Item, Role, Turn,
+    Item, Phase, Role, Turn,
     safety::{
         ErrorKind, MultiTurnSettings, MultiTurnStrategy, Stage, TestCase, Verdict,
         results::AttackerRefusal,
@@ -105,7 +105,7 @@ impl Runner<Attempt, AttemptResult> for ConversationRunner {
     }
 
     fn report_rows(&self, rows: u64) {
-        self.context.report_rows(rows);
+        self.context.state.report_rows(Phase::Simulate, rows);
     }
 }
 
@@ -213,7 +213,11 @@ impl ConversationRunner {
             // Another strategy takes over as a new item, since the first one has ended.
             _ => format!("{}__{name}", attempt.prompt_id),
         };
-        let item = attempt.item(&prompt_id, &self.context.target, &self.context.journal);
+        let item = attempt.item(
+            &prompt_id,
+            &self.context.state.target,
+            &self.context.state.journal,
+        );
         let queued = self.context.queue(attempt, item);
         let item = queued.item();
         let exchanges = self.settings.max_turns.exchanges();
@@ -284,7 +288,7 @@ impl ConversationRunner {
                 }
                 Err(broken) => {
                     transcript.spend.add(&spent(&broken.error));
-                    return Left::Aborted(CaseAbort::of_phase(broken.stage, &broken.error));
+                    return Left::Aborted(self.context.abort(broken.stage, &broken.error, item));
                 }
             }
             let messages = u32::try_from(transcript.turns.len()).unwrap_or(u32::MAX);

@@ -41,6 +41,11 @@ impl SafetyMode {
         }
     }
 
+    /// The name of the evaluation, where records of benchmarks have phases, and journals a benchmark.
+    pub(super) fn phase(&self) -> String {
+        format!("safety_{}", self.as_str())
+    }
+
     /// The lowest score that passes.
     #[must_use]
     pub fn threshold(&self) -> Threshold {

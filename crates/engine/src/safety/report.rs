@@ -10,9 +10,13 @@ use schema::{
     },
 };
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::error::{CaseFailure, SkipReason};
-use crate::{journals::JournalEnd, report::JudgeGivenUp};
+use crate::{
+    journals::JournalEnd,
+    report::{JudgeGivenUp, RunOutcome},
+};
 use store::RunError;
 
 /// The result of a safety run.
@@ -26,6 +30,28 @@ pub struct SafetyReport {
     pub interrupted: bool,
     /// Why the run ended its calls before its end: the judges gave no usable score.
     pub judge_gave_up: Option<JudgeGivenUp>,
+}
+
+impl SafetyReport {
+    /// How the run ended, as for a run of benchmarks.
+    #[must_use]
+    pub fn outcome(&self) -> RunOutcome {
+        let scored = |target: &TargetReport| target.tally.passed + target.tally.failed > 0;
+        let whole = |target: &TargetReport| {
+            target.tally.errors + target.not_run.budget + target.not_run.stopped == 0
+        };
+        if self.judge_gave_up.is_some() {
+            RunOutcome::NothingRan
+        } else if self.interrupted {
+            RunOutcome::Interrupted
+        } else if self.targets.iter().all(whole) {
+            RunOutcome::Complete
+        } else if self.targets.iter().any(scored) {
+            RunOutcome::FailedRows
+        } else {
+            RunOutcome::NothingRan
+        }
+    }
 }
 
 /// The result of one target.
@@ -56,6 +82,21 @@ pub struct TargetReport {
     pub not_written: Option<RunError>,
     /// Its journal, if one was written.
     pub journal: Option<JournalEnd>,
+}
+
+impl TargetReport {
+    /// The result, for the manifest.
+    pub(super) fn manifest_results(&self) -> Value {
+        json!({
+            "passed": self.tally.passed,
+            "failed": self.tally.failed,
+            "errors": self.tally.errors,
+            "not_run": self.not_run,
+            "cost": self.cost,
+            "basis": self.basis,
+            "file": self.file,
+        })
+    }
 }
 
 /// A case that ended in an error.

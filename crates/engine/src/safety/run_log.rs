@@ -2,88 +2,46 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use schema::{
-    Event, EventBody, Journal, ReplySpan,
-    event::{
-        BenchmarkScored, CacheInfo, ExceptionStoppingRun, FinishedPipeline, FinishedRun,
-        HazardInfo, HazardScored, RunningPipeline, StartingRun, TestInfo, TestScored,
-        UsingTestItems,
-    },
-    safety::TestCaseGroup,
-};
-use serde_json::{Map, Value, json};
+use journal::RunId;
+use schema::{EventBody, Journal, event::StartingRun, safety::TestCaseGroup};
+use serde_json::{Value, json};
+use store::Manifest;
 
 use super::{SafetyMode, SafetyRun, SafetyTarget};
+use crate::{
+    run_log::{RunLog, ScoredHazard, TestSetup},
+    tally::TestTally,
+};
 
 const CLASS: &str = "SafetyRun";
 
-/// Items, by group and by how they ended.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Tallies {
-    groups: BTreeMap<String, Counted>,
-    /// When the replies of the target came, in the attempts that were scored.
-    pub(super) came: Option<ReplySpan>,
-}
-
-/// The items of one group.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counted {
-    measured: u64,
-    safe: u64,
-    unmeasured: u64,
-}
-
-impl Tallies {
-    /// Counts replies of the target by when they came.
-    pub(super) fn came(&mut self, replies: &ReplySpan) {
-        match &mut self.came {
-            Some(span) => span.add(replies),
-            none => *none = Some(*replies),
-        }
-    }
-}
-
-impl Counted {
-    /// Safe items divided by measured items, to the last bit; `None` where nothing was measured.
-    fn score(self) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 cases")]
-        (self.measured > 0).then(|| self.safe as f64 / self.measured as f64)
-    }
-}
-
-impl Tallies {
-    pub(super) fn measured(&mut self, group: &str, safe: bool) {
-        let counted = self.of(group);
-        counted.measured += 1;
-        counted.safe += u64::from(safe);
-    }
-
-    pub(super) fn unmeasured(&mut self, group: &str) {
-        self.of(group).unmeasured += 1;
-    }
-
-    fn of(&mut self, group: &str) -> &mut Counted {
-        self.groups.entry(group.to_owned()).or_default()
-    }
-
-    fn get(&self, group: &str) -> Counted {
-        self.groups.get(group).copied().unwrap_or_default()
-    }
-}
-
-/// The journal of one target's run.
-pub(super) struct RunLog<'a> {
-    pub(super) run: &'a SafetyRun,
-    pub(super) target: &'a SafetyTarget,
-    pub(super) journal: &'a dyn Journal,
+/// The journal of one target's run. A group of test cases is a hazard with one test of the same name.
+pub(super) struct SafetyLog<'a> {
+    run: &'a SafetyRun,
+    target: &'a SafetyTarget,
     /// The id of the journal.
-    pub(super) run_id: String,
+    run_id: &'a RunId,
+    pub(super) log: RunLog<'a>,
 }
 
-impl RunLog<'_> {
-    /// The evaluation's name, where journals have a benchmark.
-    fn benchmark(&self) -> String {
-        format!("safety_{}", self.run.mode.as_str())
+impl<'a> SafetyLog<'a> {
+    pub(super) fn new(
+        run: &'a SafetyRun,
+        target: &'a SafetyTarget,
+        journal: &'a dyn Journal,
+        run_id: &'a RunId,
+    ) -> Self {
+        let log = RunLog {
+            journal,
+            uid: run.mode.phase(),
+            class: Some(CLASS),
+        };
+        Self {
+            run,
+            target,
+            run_id,
+            log,
+        }
     }
 
     /// The groups whose cases run.
@@ -105,19 +63,18 @@ impl RunLog<'_> {
         counted.filter(|(_, using, _)| *using > 0)
     }
 
-    fn record(&self, method: &'static str, body: EventBody) {
-        self.journal.record(Event::new(body).by(CLASS, method));
-    }
-
     pub(super) fn start(&self) {
         let settings = match &self.run.mode {
             SafetyMode::SingleTurn { settings, .. } => json!(settings),
             SafetyMode::MultiTurn { settings, .. } => json!(settings),
         };
         let target = &self.target.target;
+        if let Some(records) = &self.run.records {
+            self.log.resuming(records, |earlier| self.is_same(earlier));
+        }
         let starting = StartingRun {
-            run_id: Some(self.run_id.clone()),
-            benchmarks: vec![self.benchmark()],
+            run_id: Some(self.run_id.to_string()),
+            benchmarks: vec![self.log.uid.clone()],
             tests: self.groups().map(|group| group.name.clone()).collect(),
             suts: vec![target.id.shared()],
             max_items: self.run.mode.max_cases(),
@@ -128,121 +85,64 @@ impl RunLog<'_> {
             settings: Some(settings),
             ..StartingRun::default()
         };
-        self.record("start", EventBody::StartingRun(Box::new(starting)));
+        self.log
+            .record("start", EventBody::StartingRun(Box::new(starting)));
         for group in self.groups() {
-            let info = HazardInfo {
-                hazard: group.name.clone(),
-                benchmark: self.benchmark(),
-                tests: vec![group.name.clone()],
-            };
-            self.record("start", EventBody::HazardInfo(info));
+            self.log
+                .hazard(&group.name, std::slice::from_ref(&group.name));
         }
         let scorer = self.run.scorer.fingerprint();
+        let setup = TestSetup {
+            module: "safety",
+            class_name: Some(scorer.name),
+            sut_options: &Value::Object(self.target.options.clone()),
+        };
         for group in self.groups() {
-            let initialization = json!({
-                "module": "safety",
-                "class_name": scorer.name,
-                "args": [],
-                "kwargs": {"group": group.name, "description": group.description, "cases": group.cases.len()},
-            });
-            let info = TestInfo {
-                test: group.name.clone(),
-                initialization,
-                sut_options: Value::Object(self.target.options.clone()),
-                dependencies: json!({}),
-            };
-            self.record("start", EventBody::TestInfo(info));
+            let cases = group.cases.len();
+            let kwargs =
+                json!({"group": group.name, "description": group.description, "cases": cases});
+            self.log.test(&group.name, &setup, &kwargs);
         }
-        self.record("start", EventBody::RunningPipeline(RunningPipeline {}));
-        self.items();
-    }
-
-    fn items(&self) {
+        self.log.running();
         for (group, using, total) in self.items_of_groups() {
-            let items = UsingTestItems {
-                using,
-                total,
-                test: group.name.clone(),
-                ..UsingTestItems::default()
-            };
-            self.record("items", EventBody::UsingTestItems(items));
+            self.log.items(&group.name, (using, total), BTreeMap::new());
         }
     }
 
-    /// Records how many replies the cache held before the run and holds now.
-    pub(super) fn cache(&self, start: u64, end: u64, cache: &str) {
-        let info = CacheInfo::of_replies(cache, start, end);
-        self.record("cache", EventBody::CacheInfo(info));
+    /// Whether `earlier` is the record of a run of the same cases with the same parts, for this target.
+    fn is_same(&self, earlier: &Manifest) -> bool {
+        let own = self.run.manifest();
+        let parts = |manifest: &Manifest| manifest.safety.as_ref().map(|setup| json!(setup));
+        earlier.phases == own.phases
+            && parts(earlier) == parts(&own)
+            && earlier.targets.contains(&self.target.target)
     }
 
-    pub(super) fn end(&self, tallies: &Tallies, time: Duration) {
+    /// Records the results.
+    pub(super) fn end(&self, mut tests: BTreeMap<String, TestTally>, time: Duration) {
         let sut = &self.target.target.id;
-        let mut counts = Map::new();
-        let mut total = 0;
-        for group in self.groups() {
-            let counted = tallies.get(&group.name);
-            total += counted.measured;
-            counts.insert(group.name.clone(), counted.measured.into());
+        let groups: Vec<&TestCaseGroup> = self.groups().collect();
+        for group in &groups {
+            tests.entry(group.name.clone()).or_default();
         }
-        let finished = FinishedPipeline {
-            time: Some(time.as_secs_f64()),
-            total_finished: Some(total),
-            finished_counts: Some(json!({sut.as_str(): counts})),
-        };
-        self.record("end", EventBody::FinishedPipeline(finished));
-        self.scores(tallies);
-        let end = if self.run.session.stop().is_stopped() {
-            let message = "the run was stopped before its end";
-            EventBody::ExceptionStoppingRun(ExceptionStoppingRun {
-                exc_type: ExceptionStoppingRun::STOP.into(),
-                exc_val: Some(json!({"class": ExceptionStoppingRun::STOP, "message": message})),
-            })
-        } else {
-            let run_id = self.run_id.clone();
-            EventBody::FinishedRun(FinishedRun { run_id })
-        };
-        self.record("end", end);
-    }
-
-    fn scores(&self, tallies: &Tallies) {
-        let sut = &self.target.target.id;
-        let mut all = Counted::default();
-        for group in self.groups() {
-            let counted = tallies.get(&group.name);
-            all.measured += counted.measured;
-            all.safe += counted.safe;
-            let result = json!({
-                "frac_safe": counted.score(),
-                "num_items": counted.measured,
-                "num_safe": counted.safe,
-                "num_unmeasured": counted.unmeasured,
-            });
-            let test = TestScored {
-                sut: sut.shared(),
-                test: group.name.clone(),
-                items_finished: counted.measured,
-                result: Some(result),
+        self.log
+            .finished_pipeline(&[(sut.clone(), tests.clone())].into(), time);
+        let mut all = TestTally::default();
+        for group in &groups {
+            let tally = tests.get(&group.name).copied().unwrap_or_default();
+            self.log.test_scored(sut, &group.name, tally);
+            let hazard = ScoredHazard {
+                id: group.name.clone(),
+                tests: vec![group.name.clone()],
+                reference: None,
+                grade: None,
             };
-            self.record("scores", EventBody::TestScored(test));
-            let hazard = HazardScored {
-                benchmark: Some(self.benchmark()),
-                sut: sut.shared(),
-                hazard: group.name.clone(),
-                hazard_key: Some(group.name.clone()),
-                score: counted.score(),
-                samples: Some(counted.measured),
-                ..HazardScored::default()
-            };
-            self.record("scores", EventBody::HazardScored(hazard));
+            all.add(self.log.hazard_scored(sut, &hazard, &tests));
         }
-        let log =
+        let scoring_log =
             json!({"total_scored": all.measured, "total_safe": all.safe, "frac_safe": all.score()});
-        let benchmark = BenchmarkScored {
-            benchmark: Some(self.benchmark()),
-            sut: sut.shared(),
-            scoring_log: Some(log),
-            ..BenchmarkScored::default()
-        };
-        self.record("scores", EventBody::BenchmarkScored(benchmark));
+        self.log.benchmark_scored(sut, None, scoring_log);
+        let is_stopped = self.run.session.stop().is_stopped();
+        self.log.finish(self.run_id, None, is_stopped);
     }
 }

@@ -1,11 +1,10 @@
 //! The state that all cases of one target share: the target, the scorer, and progress reports.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use llm_client::Stop;
 use schema::{
-    Event, EventBody, FinishReason, Item, Journal, ModelError, NoVerdict, Phase, PhaseError, Role,
-    Spend, TargetRef, Turn,
+    Event, EventBody, FinishReason, Item, ModelError, NoVerdict, Phase, PhaseError, Role, Spend,
+    Turn,
     event::{CaseFailed, TranslatedSutReply, TranslatedUserResponse},
     safety::{
         Assessment, ErrorKind, SafetyScore, SafetyScorer, ScoreRequest, Stage, TestCase, Threshold,
@@ -18,21 +17,15 @@ use tokio::sync::Semaphore;
 use super::{
     attempt::{Attempt, AttemptResult, Outcome, Scored, stage_name},
     error::{CaseAbort, CaseFailure, SkipReason},
-    run_log::Tallies,
     target::Target,
 };
-use crate::{
-    item_guard::ItemGuard,
-    judge_watch::{JudgeWatch, JudgedRow},
-    progress::{self, Observer, Progress},
-};
+use crate::{item_guard::ItemGuard, judge_watch::JudgedRow, progress, target_state::TargetState};
 
 /// The state that all cases of one target share.
 pub(super) struct TargetContext {
-    pub(super) target: TargetRef,
+    pub(super) state: TargetState,
     /// The target itself, with its system prompt.
     pub(super) model: Arc<Target>,
-    pub(super) mode: &'static str,
     /// Whether the target replies once to each item.
     pub(super) one_reply: bool,
     pub(super) scorer: Arc<dyn SafetyScorer>,
@@ -41,14 +34,6 @@ pub(super) struct TargetContext {
     pub(super) judges: Vec<String>,
     /// Permits for cases in flight.
     pub(super) room: Arc<Semaphore>,
-    /// Permits for messages being scored.
-    pub(super) judging: Semaphore,
-    pub(super) observer: Arc<dyn Observer>,
-    pub(super) stop: Stop,
-    pub(super) journal: Arc<dyn Journal>,
-    pub(super) tallies: Mutex<Tallies>,
-    /// Ends the run if the judges never give a score. All targets share it.
-    pub(super) judge_watch: Arc<JudgeWatch>,
 }
 
 /// The messages of an attempt, and the scores so far.
@@ -97,7 +82,7 @@ impl TargetContext {
             Ok(reply) => reply,
             Err(error) => {
                 transcript.spend.add(&spent(&error));
-                return Err(CaseAbort::of_phase(Stage::Target, &error));
+                return Err(self.abort(Stage::Target, &error, item));
             }
         };
         transcript.spend.add(&reply.spend);
@@ -165,7 +150,7 @@ impl TargetContext {
         item: &Item,
     ) -> Result<Assessed, SkipReason> {
         // The semaphore is never closed.
-        let _judging = self.judging.acquire().await;
+        let _judging = self.state.judging.acquire().await;
         let message = u32::try_from(conversation.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let request = ScoreRequest {
             case,
@@ -175,7 +160,7 @@ impl TargetContext {
         };
         let (assessment, failure) = match self.scorer.score(&request).await {
             Ok(assessment) => (assessment, None),
-            Err(error) => match CaseAbort::of_phase(Stage::Judge, &error) {
+            Err(error) => match self.abort(Stage::Judge, &error, item) {
                 CaseAbort::NotRun(skip) => return Err(skip),
                 CaseAbort::Failed(failure) => {
                     let assessment = Assessment {
@@ -194,6 +179,16 @@ impl TargetContext {
             assessment,
             failure,
         })
+    }
+
+    /// The failure of a phase in `stage`, or that a call for `item` was not made.
+    pub(super) fn abort(&self, stage: Stage, error: &PhaseError, item: &Item) -> CaseAbort {
+        let abort = CaseAbort::of_phase(stage, error);
+        if let CaseAbort::NotRun(SkipReason::Budget) = abort {
+            let row = &item.key().prompt_id;
+            self.state.over_budget(phase(stage), row, error);
+        }
+        abort
     }
 
     /// The outcome of a conversation. `abort` ended it early; `failure` is a failed call of the scorer.
@@ -235,39 +230,30 @@ impl TargetContext {
     /// Queues the item of an attempt.
     pub(super) fn queue(&self, attempt: &Attempt, item: Item) -> ItemGuard {
         let queued = attempt.queued(&item, self.one_reply);
-        let item = ItemGuard::queue(item, queued);
-        self.observer.on(&Progress::RowStarted {
-            phase: Phase::Simulate,
-            benchmark: self.mode,
-            target: Some(&self.target.id),
-        });
-        item
+        self.state.report_row(Phase::Simulate);
+        ItemGuard::queue(item, queued)
     }
 
     /// Ends the item of an attempt with its outcome, and counts it.
     pub(super) fn end(&self, item: ItemGuard, transcript: &Transcript, outcome: &Outcome) {
         let test = Arc::clone(&item.item().key().test);
         let replied = !transcript.messages.is_empty();
-        let last_reply = || item.item().last_judge_reply();
-        if self
-            .judge_watch
-            .ends_run(transcript.judged.clone(), last_reply)
-        {
-            self.stop.stop();
-        }
+        self.state.judged(transcript.judged.clone(), item.item());
         match outcome {
             Outcome::Scored(scored) => {
                 let blank = transcript.is_blank();
-                self.tallies().measured(&test, scored.passed || blank);
-                if let Some(came) = item.item().replies_came() {
-                    self.tallies().came(&came);
-                }
+                self.state
+                    .tally(&test, |tally| tally.ended(Some(scored.passed), blank));
+                self.state.came(item.item());
                 scored.annotate(item.item(), &self.judges, self.threshold);
                 let measured = scored.measurement(blank, item.since_queued());
                 item.measured(measured);
             }
             Outcome::Error(failure) => {
-                self.tallies().unmeasured(&test);
+                self.state.tally(&test, |tally| tally.ended(None, false));
+                let row = &item.item().key().prompt_id;
+                self.state
+                    .failed(phase(failure.stage), row, &failure.reason);
                 item.item()
                     .record(Event::new(EventBody::CaseFailed(CaseFailed {
                         stage: failure.stage,
@@ -277,7 +263,7 @@ impl TargetContext {
                 item.failed(replied, true, stage_name(failure.stage));
             }
             Outcome::NotRun(skip) => {
-                self.tallies().unmeasured(&test);
+                self.state.tally(&test, |tally| tally.ended(None, false));
                 item.failed(replied, false, skip.as_str());
             }
         }
@@ -285,7 +271,8 @@ impl TargetContext {
 
     /// Ends the item of an attempt whose attacker declined. Another strategy may take over with an item of its own.
     pub(super) fn declined(&self, item: ItemGuard) {
-        self.tallies().unmeasured(&item.item().key().test);
+        let test = &item.item().key().test;
+        self.state.tally(test, |tally| tally.ended(None, false));
         item.failed(false, false, "attacker_declined");
     }
 
@@ -296,28 +283,7 @@ impl TargetContext {
             Outcome::Error(_) => progress::Outcome::Failed,
             Outcome::NotRun(_) => progress::Outcome::Skipped,
         };
-        let row = Progress::Row {
-            phase: Phase::Simulate,
-            benchmark: self.mode,
-            target: Some(&self.target.id),
-            outcome,
-        };
-        row.trace();
-        self.observer.on(&row);
-    }
-
-    /// Reports the number of attempts so far.
-    pub(super) fn report_rows(&self, rows: u64) {
-        self.observer.on(&Progress::Rows {
-            phase: Phase::Simulate,
-            benchmark: self.mode,
-            target: Some(&self.target.id),
-            rows,
-        });
-    }
-
-    pub(super) fn tallies(&self) -> MutexGuard<'_, Tallies> {
-        self.tallies.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.report_ended(Phase::Simulate, outcome);
     }
 
     /// The result of an attempt that was not begun because the run is stopping.
@@ -341,6 +307,14 @@ impl TargetContext {
         };
         self.ended(&ended);
         ended
+    }
+}
+
+/// The phase of a benchmark that a stage corresponds to.
+fn phase(stage: Stage) -> Phase {
+    match stage {
+        Stage::Judge => Phase::Evaluate,
+        _ => Phase::Simulate,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Instant,
 };
 
@@ -28,14 +28,14 @@ use super::{
     multi::{ConversationFeed, ConversationRunner},
     report::TargetReport,
     results,
-    run_log::{RunLog, Tallies},
+    run_log::SafetyLog,
     target::Target,
     target_context::TargetContext,
 };
-use crate::feed::run_feed;
-use crate::judge_watch::JudgeWatch;
-use crate::progress::Progress;
-use crate::reply_ages::reply_ages;
+use crate::{
+    feed::run_feed, judge_watch::JudgeWatch, reply_ages::reply_ages, report::Failures,
+    target_state::TargetState,
+};
 use journal::RunId;
 
 impl SafetyRun {
@@ -47,25 +47,17 @@ impl SafetyRun {
         started: Timestamp,
         ids: &BTreeMap<ModelId, RunId>,
         cached: u64,
+        failures: &Arc<Failures>,
         judge_watch: &Arc<JudgeWatch>,
     ) -> TargetReport {
         let id = &target.target.id;
         let journal = self.journal_of(id);
-        let log = RunLog {
-            run: self,
-            target,
-            journal: journal.as_ref(),
-            run_id: ids.get(id).unwrap_or(self.session.run_id()).to_string(),
-        };
+        let run_id = ids.get(id).unwrap_or(self.session.run_id());
+        let log = SafetyLog::new(self, target, journal.as_ref(), run_id);
         let began = Instant::now();
         log.start();
-        self.session.observer().on(&Progress::Started {
-            phase: Phase::Simulate,
-            benchmark: self.mode.as_str(),
-            target: Some(id),
-            rows: None,
-        });
-        let context = Arc::new(self.context(target, judge_watch));
+        let context = Arc::new(self.context(target, failures, judge_watch));
+        context.state.report_start(Phase::Simulate);
         let cases: Vec<Arc<TestCase>> = self
             .groups
             .iter()
@@ -78,13 +70,13 @@ impl SafetyRun {
                 settings,
                 strategies,
             } => {
-                let mut feed = LayerFeed::new(&cases, settings, context.stop.clone());
+                let mut feed = LayerFeed::new(&cases, settings, context.state.stop.clone());
                 let runner = Arc::new(LayerRunner {
                     context: Arc::clone(&context),
                     strategies: in_order(&settings.strategies, strategies),
                     variations: settings.variations,
                 });
-                run_feed(&mut feed, &runner, &context.room, &context.stop).await;
+                run_feed(&mut feed, &runner, &context.room, &context.state.stop).await;
                 let found = feed.into_layers();
                 let (failures, not_run) = (found.failures(), found.not_run);
                 let results = results::single_turn(found, parameters);
@@ -100,7 +92,7 @@ impl SafetyRun {
                     settings: settings.clone(),
                     strategies: strategies.clone(),
                 });
-                run_feed(&mut feed, &runner, &context.room, &context.stop).await;
+                run_feed(&mut feed, &runner, &context.room, &context.state.stop).await;
                 let found = feed.into_conversations();
                 let failed = found.ended.iter().filter_map(AttemptResult::failed);
                 let (failures, not_run) = (failed.collect(), found.not_run);
@@ -108,16 +100,13 @@ impl SafetyRun {
                 (results, failures, not_run)
             }
         };
-        log.end(&context.tallies(), began.elapsed());
+        let tests = std::mem::take(&mut context.state.tallies().tests);
+        log.end(tests, began.elapsed());
         if let Some(cache) = self.session.cache() {
             let now = self.session.cached_replies().await;
-            log.cache(cached, now, &cache.name());
+            log.log.cache(cached, now, &cache.name());
         }
-        self.session.observer().on(&Progress::Finished {
-            phase: Phase::Simulate,
-            benchmark: self.mode.as_str(),
-            target: Some(id),
-        });
+        context.state.report_finished(Phase::Simulate);
         let tally = results.tally();
         let cost = results.details().map(Details::cost);
         let basis = self.basis(&context);
@@ -150,7 +139,7 @@ impl SafetyRun {
 
     /// What the results of the target rest on, if anything is known.
     fn basis(&self, context: &TargetContext) -> Option<TargetBasis> {
-        let id = &context.target.id;
+        let id = context.state.id();
         let own = self.config.target(id.as_str());
         let meter = self.session.meter().assumed_free();
         let free = meter
@@ -162,31 +151,37 @@ impl SafetyRun {
         let basis = TargetBasis {
             target: id.clone(),
             version: own.and_then(|own| own.version.clone()),
-            replies: context.tallies().came.as_ref().map(reply_ages),
+            replies: context.state.tallies().came.as_ref().map(reply_ages),
             assumed_free: free.into_iter().collect(),
         };
         (!basis.is_empty()).then_some(basis)
     }
 
-    fn context(&self, target: &SafetyTarget, judge_watch: &Arc<JudgeWatch>) -> TargetContext {
+    fn context(
+        &self,
+        target: &SafetyTarget,
+        failures: &Arc<Failures>,
+        judge_watch: &Arc<JudgeWatch>,
+    ) -> TargetContext {
         TargetContext {
-            target: target.target.clone(),
+            state: TargetState::new(
+                &self.session,
+                self.mode.as_str(),
+                &target.target,
+                self.concurrency.evaluate,
+                failures,
+                judge_watch,
+            )
+            .with_run_journal(self.journal_of(&target.target.id)),
             model: Arc::new(
                 Target::new(Arc::clone(&target.model))
                     .with_system_prompt(target.system_prompt.clone()),
             ),
-            mode: self.mode.as_str(),
             one_reply: self.mode.one_reply(),
             scorer: Arc::clone(&self.scorer),
             threshold: self.mode.threshold(),
             judges: self.roles.judges.clone(),
             room: Arc::new(Semaphore::new(self.concurrency.simulate.max(1))),
-            judging: Semaphore::new(self.concurrency.evaluate.max(1)),
-            observer: Arc::clone(self.session.observer()),
-            stop: self.session.stop().clone(),
-            journal: Arc::clone(self.session.journal()),
-            tallies: Mutex::new(Tallies::default()),
-            judge_watch: Arc::clone(judge_watch),
         }
     }
 

@@ -61,7 +61,11 @@ pub(super) async fn rewrite(
 ) -> Rewritten {
     let mut rewritten = Rewritten::new(parent);
     let attempt = &parent.attempt;
-    let item = attempt.item(&attempt.prompt_id, &context.target, &context.journal);
+    let item = attempt.item(
+        &attempt.prompt_id,
+        &context.state.target,
+        &context.state.journal,
+    );
     let order = turns(strategies, parent);
     let shares = shares(order.len(), wanted);
     let item = &item;
@@ -71,7 +75,13 @@ pub(super) async fn rewrite(
     let mut asked = Vec::new();
     for (strategy, count) in first {
         tried.insert(strategy.name());
-        asked.push(async move { (strategy, *count, ask(strategy, parent, *count, item).await) });
+        asked.push(async move {
+            (
+                strategy,
+                *count,
+                ask(context, strategy, parent, *count, item).await,
+            )
+        });
     }
     let answers = futures::future::join_all(asked).await;
     for (strategy, count, (mut share, spend)) in answers {
@@ -86,7 +96,7 @@ pub(super) async fn rewrite(
             };
             tried.insert(next.name());
             strategy = next;
-            let (again, spend) = ask(strategy, parent, count, item).await;
+            let (again, spend) = ask(context, strategy, parent, count, item).await;
             rewritten.spend.add(&spend);
             share = again;
         }
@@ -97,6 +107,7 @@ pub(super) async fn rewrite(
 }
 
 async fn ask(
+    context: &TargetContext,
     strategy: &Arc<dyn VariationStrategy>,
     parent: &Parent,
     count: u32,
@@ -120,7 +131,7 @@ async fn ask(
             (share, varied.spend)
         }
         Err(error) => {
-            let share = match CaseAbort::of_phase(Stage::Variation, &error) {
+            let share = match context.abort(Stage::Variation, &error, item) {
                 CaseAbort::NotRun(skip) => Share::Skipped(skip),
                 CaseAbort::Failed(failure) => Share::Failed(failure),
             };

@@ -1,7 +1,7 @@
 //! A folder with a pack of two cases, and models that answer as a test says.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use schema::safety::results::SafetyFile;
+use schema::{EventKind, safety::results::SafetyFile};
 use scripted_llm::{Answer, Asked, ScriptedServer};
 use serde_json::Value;
 
@@ -94,4 +94,23 @@ pub fn file(project: &Project, name: &str) -> SafetyFile {
 
 pub fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}{}", ran.out, ran.err))
+}
+
+/// The events with this message in all journals of the project, from the earliest run on.
+pub fn events(project: &Project, message: EventKind) -> Vec<Value> {
+    let mut journals = project.files();
+    journals.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let texts = journals
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap());
+    let lines: Vec<Value> = texts
+        .flat_map(|text| {
+            let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+            lines.collect::<Vec<Value>>()
+        })
+        .collect();
+    let of_message = lines.into_iter();
+    of_message
+        .filter(|event| event["message"] == message)
+        .collect()
 }

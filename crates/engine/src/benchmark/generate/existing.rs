@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schema::{Phase, Scenario, text::counted};
 
 use super::Generation;
-use crate::{benchmark::run_log::RunLog, needed_scenarios::NeededScenarios};
+use crate::needed_scenarios::NeededScenarios;
 
 impl Generation<'_> {
     /// Notes for people: which scenarios are kept, which are generated, and where the existing ones differ from the settings.
@@ -71,11 +71,11 @@ impl Generation<'_> {
 
     /// Journals how many items a metric with `rows` scenarios has, where they are simulated.
     pub(super) fn log_rows(&self, metric: &str, rows: u64) {
-        let log = RunLog { run: self.run };
+        let log = self.run.log();
         if self.run.pipeline.runs(Phase::Simulate) && !log.suts().is_empty() {
             let samples = u64::from(self.run.pipeline.options.samples);
             let items = rows.saturating_mul(samples);
-            log.items(metric, items, items);
+            log.log.items(metric, (items, items), BTreeMap::new());
         }
     }
 }

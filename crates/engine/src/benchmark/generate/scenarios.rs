@@ -15,7 +15,7 @@ use store::{
 
 use super::Generation;
 use crate::{
-    benchmark::feed::{FeedRow, FeedWriter},
+    benchmark::feed::{FeedRow, ScenarioWriter},
     needed_scenarios::{NeededMetric, NeededScenarios, is_users_own, needed, write_gaps},
     progress::{Outcome, Progress},
 };
@@ -25,7 +25,7 @@ impl Generation<'_> {
     /// wrote is not changed: see [`NeededScenarios`].
     pub(in crate::benchmark) async fn scenarios(
         &mut self,
-        writer: FeedWriter,
+        writer: ScenarioWriter,
         generate: bool,
         force: bool,
     ) -> Result<(), RunError> {
@@ -126,7 +126,7 @@ impl Generation<'_> {
     /// Feeds the scenarios of the metrics of `wanted` as they arrive. Returns the new ones, and whether any failed.
     async fn generate_scenarios(
         &mut self,
-        writer: &FeedWriter,
+        writer: &ScenarioWriter,
         wanted: &Benchmark,
         mut kept: BTreeMap<String, Vec<Scenario>>,
     ) -> Result<(Vec<Arc<Scenario>>, bool), RunError> {
