@@ -12,13 +12,13 @@ use schema::{
     statistics::{RateStatistics, TargetStatistics},
 };
 use store::{
-    BenchmarkDir, Layout, RunError, baseline_differences, baseline_of, baseline_rows,
+    BenchmarkDir, Layout, RunError, WrongNumber, baseline_differences, baseline_of, baseline_rows,
     choose_scored_targets,
     findings::{FindingSources, benchmark_findings},
     imported_targets, people_statistics,
     provenance::{Provenance, target_bases},
     read_benchmark, read_costs, read_scenario_index, read_scenarios, scored_targets, set_people,
-    unlike_measurement,
+    unlike_measurement, wrong_baseline,
 };
 
 use crate::{
@@ -46,7 +46,7 @@ pub struct GateOptions {
 ///
 /// # Errors
 /// When the rules cannot be used, there are no scores, or the baseline cannot be compared: another benchmark, that is, another uid,
-/// version, number of turns or definition of a metric, or another judge.
+/// version, number of turns or definition of a metric, or another judge; or when its counts are not those of the scores that it names.
 pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateReport, RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
@@ -62,6 +62,7 @@ pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateRe
         false => None,
     };
     if let Some((path, baseline)) = &baseline {
+        check_counts(layout, &dir, &benchmark, path, baseline, &rules)?;
         check_measured_alike(layout, &dir, path, baseline, &rules, &targets)?;
     }
     let tree = GatedTree {
@@ -149,6 +150,21 @@ fn rewrite(layout: &Layout, dir: &BenchmarkDir) -> String {
     )
 }
 
+/// A baseline whose scores are in the tree has to have their counts.
+fn check_counts(
+    layout: &Layout,
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    path: &Path,
+    baseline: &Baseline,
+    rules: &GateRules,
+) -> Result<(), RunError> {
+    let wrong = wrong_baseline(dir, benchmark, baseline, |id| compares(rules, id));
+    let wrong = wrong.iter().take(MOST_WRONG);
+    let wrong: Vec<String> = wrong.map(WrongNumber::in_words).collect();
+    refuse(path, EDITED, &wrong, &rewrite(layout, dir))
+}
+
 /// Conversations of another length, or verdicts of another judge, cannot be compared.
 fn check_measured_alike(
     layout: &Layout,
@@ -174,6 +190,11 @@ fn check_measured_alike(
     }
     refuse(path, UNLIKE, &differ, &rewrite(layout, dir))
 }
+
+/// The error for a baseline that was edited.
+const EDITED: &str = "its counts are not those of the scores that it was written from";
+/// The most numbers that the error names.
+const MOST_WRONG: usize = 3;
 
 /// The state that the targets of a gate share.
 struct GatedTree<'a> {

@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, fmt::Write as _, io::Write as _, path::Path};
 
 use aggregator::statistics::TargetRows;
+use located::pointer;
 use schema::{
-    Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineTarget, Benchmark, Metric,
-    ModelId,
+    Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineScenarios, BaselineTarget,
+    Benchmark, Metric, ModelId,
     text::{counted, hex},
 };
 use serde::Serialize;
@@ -13,7 +14,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    BenchmarkDir, RunError,
+    BenchmarkDir, RunError, WrongNumber,
+    proof::wrong_numbers,
     provenance::{
         FAULT_RULES, PROMPT_VERSION, Settings, TargetProvenance, change_in_words, changes,
     },
@@ -103,6 +105,41 @@ pub fn baseline_target(
         }
     }
     target
+}
+
+/// The counts of a baseline that differ from those that the scores give, where the scores that they are of are in the tree: its digest says
+/// so. Metrics whose definition changed are left out. Only targets that `is_compared` are looked at.
+#[must_use]
+pub fn wrong_baseline(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    written: &Baseline,
+    is_compared: impl Fn(&ModelId) -> bool,
+) -> Vec<WrongNumber> {
+    let now = baseline_of(dir, benchmark);
+    let is_same = |metric: &String| {
+        let ours = now.metrics.get(metric);
+        ours.is_some() && ours == written.metrics.get(metric)
+    };
+    let counts = |of: &BaselineTarget| -> BTreeMap<String, BaselineScenarios> {
+        let metrics = of.metrics.clone().into_iter();
+        metrics.filter(|(metric, _)| is_same(metric)).collect()
+    };
+    let mut found = Vec::new();
+    for (id, there) in written.targets.iter().filter(|(id, _)| is_compared(id)) {
+        // Scores that cannot be read are reported where they are.
+        let facts = dir.facts(benchmark, id).ok();
+        let Some(facts) =
+            facts.filter(|facts| there.scores_sha256.as_ref() == Some(&facts.scores_sha256))
+        else {
+            continue;
+        };
+        let here = baseline_target(&facts.rows, benchmark, &TargetProvenance::default());
+        let place = pointer::key(&pointer::key("/targets", id.as_str()), "metrics");
+        let wrong = wrong_numbers(&counts(there), &counts(&here), true).into_iter();
+        found.extend(wrong.map(|wrong| wrong.below(&place)));
+    }
+    found
 }
 
 /// The differences in how a target was measured, one sentence each: turns, judge, and settings of safety results. A value that is unknown

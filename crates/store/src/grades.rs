@@ -4,11 +4,15 @@ use std::path::Path;
 
 use aggregator::statistics::support_grades;
 use schema::{
-    Benchmark, BenchmarkRef, BenchmarkScore, Grades, PromptVersions, statistics::Statistics,
+    Benchmark, BenchmarkRef, BenchmarkScore, Extra, Grades, PromptVersions, Standards,
+    statistics::Statistics,
 };
 
 use super::{LoadedStandards, write_json};
-use crate::{BenchmarkDir, RunError, provenance::Provenance};
+use crate::{
+    BenchmarkDir, RunError, WrongNumber, proof::wrong_numbers, provenance::Provenance,
+    read_scenario_index,
+};
 
 /// The benchmark's description in grades and records.
 pub(super) fn benchmark_ref(dir: &BenchmarkDir, benchmark: &Benchmark) -> BenchmarkRef {
@@ -67,4 +71,69 @@ pub fn read_grades(path: &Path) -> Result<Grades, RunError> {
         Grades::FORMAT
     ))
     .with_help("aggregate the scores again: that rewrites the file"))
+}
+
+/// An entry of a `grades.json` that the rows do not give.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WrongGrades {
+    /// The place of the entry.
+    pub number: usize,
+    /// What the rows give.
+    pub now: BenchmarkScore,
+    /// Whether the entry was computed from other rows, which its digest says.
+    pub is_of_other_scores: bool,
+    /// The numbers that differ.
+    pub wrong: Vec<WrongNumber>,
+}
+
+/// The entries of a `grades.json` that differ from what the rows of the tree give now. The references are those in the file. Targets whose
+/// scores cannot be read are left out, and so are files of earlier formats, whose intervals were others.
+///
+/// # Errors
+/// As [`read_scenario_index`].
+pub fn wrong_grades(
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    written: &Grades,
+) -> Result<Vec<WrongGrades>, RunError> {
+    let mut found = Vec::new();
+    if written.format != Grades::FORMAT {
+        return Ok(found);
+    }
+    let index = read_scenario_index(dir)?;
+    for (number, score) in written.scores.iter().enumerate() {
+        let Ok(facts) = dir.facts(benchmark, &score.sut) else {
+            continue;
+        };
+        let mut now = facts.score(references(written, score).as_ref());
+        let statistics = facts.rows.statistics(&index, &benchmark.scored_hazards());
+        support_grades(&mut now, &statistics);
+        let place = format!("/scores/{number}");
+        let wrong = wrong_numbers(score, &now, true).into_iter();
+        let wrong: Vec<WrongNumber> = wrong.map(|wrong| wrong.below(&place)).collect();
+        if !wrong.is_empty() {
+            let digest = written.scores_sha256.get(&score.sut);
+            found.push(WrongGrades {
+                number,
+                now,
+                is_of_other_scores: digest.is_some_and(|of| *of != facts.scores_sha256),
+                wrong,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// The standards that an entry was graded by, as far as it has them.
+fn references(written: &Grades, score: &BenchmarkScore) -> Option<Standards> {
+    let of = written.standards.as_ref()?;
+    let hazards = score.hazards.iter();
+    Some(Standards {
+        reference_suts: of.reference_suts.clone(),
+        reference_benchmark: of.reference_benchmark.clone(),
+        reference_standards: hazards
+            .filter_map(|hazard| Some((hazard.hazard.clone(), hazard.reference?)))
+            .collect(),
+        extra: Extra::new(),
+    })
 }

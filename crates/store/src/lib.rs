@@ -74,13 +74,13 @@ pub use aggregator::{RateAggregator, sort_summaries, statistics::TargetRows};
 pub use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub use baseline::{
     baseline_differences, baseline_of, baseline_rows, baseline_target, read_baseline,
-    unlike_measurement, unlike_turns, write_baseline,
+    unlike_measurement, unlike_turns, write_baseline, wrong_baseline,
 };
 pub use benchmark::{broken_rules, check_metrics, read_benchmark};
 pub use broken_rule::BrokenRule;
 pub use cost::{CostEntry, CostFile, read_costs, write_cost};
 pub use error::{RunError, RunErrorKind, explain_read_error};
-pub use grades::{read_grades, write_grades};
+pub use grades::{WrongGrades, read_grades, write_grades, wrong_grades};
 pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
 pub use judge_statistics::{

@@ -27,6 +27,15 @@ impl WrongNumber {
         } = self;
         format!("`{pointer}` is {written}, computed again {computed}")
     }
+
+    /// The same number, where its file is the part at `pointer` of another one.
+    #[must_use]
+    pub(crate) fn below(self, pointer: &str) -> Self {
+        Self {
+            pointer: format!("{pointer}{}", self.pointer),
+            ..self
+        }
+    }
 }
 
 /// How far numbers may differ, relative to the larger one: another version of the program may differ in the last digits.

@@ -135,11 +135,9 @@ pub fn wrong_statistics(written: &Statistics, now: &Statistics) -> Vec<WrongNumb
         let Some(now) = now.target(&target.target) else {
             continue;
         };
-        let at = |wrong: WrongNumber| WrongNumber {
-            pointer: format!("/targets/{number}{}", wrong.pointer),
-            ..wrong
-        };
-        found.extend(wrong_of_target(written, target, now).into_iter().map(at));
+        let place = format!("/targets/{number}");
+        let wrong = wrong_of_target(written, target, now).into_iter();
+        found.extend(wrong.map(|wrong| wrong.below(&place)));
     }
     let targets = |of: &Statistics| -> Vec<ModelId> {
         of.targets.iter().map(|of| of.target.clone()).collect()

@@ -76,6 +76,8 @@ pub(crate) struct Found {
     pub(crate) at_key: bool,
     pub(crate) reason: String,
     pub(crate) help: Option<String>,
+    /// Whether it comes after the others, wherever these are in the file.
+    pub(crate) is_last: bool,
 }
 
 impl Found {
@@ -86,6 +88,7 @@ impl Found {
             at_key: false,
             reason: reason.into(),
             help: None,
+            is_last: false,
         }
     }
 
@@ -98,6 +101,11 @@ impl Found {
 
     pub(crate) fn with_help(mut self, help: Option<String>) -> Self {
         self.help = help;
+        self
+    }
+
+    pub(crate) fn last(mut self) -> Self {
+        self.is_last = true;
         self
     }
 
@@ -115,6 +123,7 @@ impl From<Wrong> for Found {
             at_key: wrong.at_key,
             reason: wrong.reason,
             help: None,
+            is_last: false,
         }
     }
 }
@@ -147,22 +156,22 @@ pub(crate) fn placed(
         };
         Some(if found.at_key { key } else { value })
     };
-    let mut findings: Vec<Finding> = found
+    let mut findings: Vec<(bool, Finding)> = found
         .into_iter()
         .map(|found| {
             let place = place(&found);
-            Finding {
+            let finding = Finding {
                 severity: found.severity,
                 key: pointer::shown(row, &found.pointer),
                 line: None,
                 column: None,
                 reason: found.reason,
                 help: found.help,
-            }
-            .at(place)
+            };
+            (found.is_last, finding.at(place))
         })
         .collect();
-    findings.sort_by_key(|finding| (finding.line, finding.column));
+    findings.sort_by_key(|(is_last, finding)| (*is_last, finding.line, finding.column));
     findings.dedup();
-    findings
+    findings.into_iter().map(|(_, finding)| finding).collect()
 }

@@ -21,6 +21,7 @@ mod compare;
 mod configuration;
 mod dead_endpoints;
 mod denied_keys;
+mod derived_files;
 mod earlier_journals;
 mod export;
 mod export_again;

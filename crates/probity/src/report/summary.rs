@@ -6,7 +6,7 @@ use gate::{GateOptions, gate, gate_safety};
 use indexmap::IndexMap;
 use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
 use schema::{
-    Benchmark, CostSum, Finding, ModelId, PhaseCost, TargetBasis, safety::results::Details,
+    Benchmark, CostSum, Finding, Grades, ModelId, PhaseCost, TargetBasis, safety::results::Details,
     statistics::Statistics,
 };
 use store::{
@@ -14,7 +14,7 @@ use store::{
     provenance::target_bases,
     read_benchmark, read_costs, read_grades, read_statistics,
     safety_results::{OpenedResults, SafetySource, findings, read_safety_file, safety_basis},
-    safety_uid, wrong_statistics,
+    safety_uid, wrong_grades, wrong_statistics,
 };
 use transfer::{benchmark_calls, calls_of_runs};
 
@@ -33,8 +33,8 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
         ..ReportSummary::default()
     };
     for name in &request.names {
-        let (part, problem) = benchmark(layout, name, request)?;
-        summary.problems.extend(problem);
+        let (part, problems) = benchmark(layout, name, request)?;
+        summary.problems.extend(problems);
         summary.problems.extend(earlier_format(layout, &part));
         summary.parts.push(part);
     }
@@ -132,7 +132,7 @@ fn benchmark(
     layout: &Layout,
     name: &str,
     request: &ReportRequest,
-) -> Result<(PartSummary, Option<String>), RunError> {
+) -> Result<(PartSummary, Vec<String>), RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let mut part = PartSummary::new(name, &benchmark.name);
@@ -154,7 +154,8 @@ fn benchmark(
     statistics
         .corrected_differences
         .retain(|pair| wanted(&pair.a) && wanted(&pair.b));
-    part.grades = read_grades(&dir.grades()).ok();
+    let (grades, wrong) = grades(&dir, &benchmark);
+    part.grades = grades;
     if let Some(grades) = &mut part.grades {
         grades.scores.retain(|score| wanted(&score.sut));
     }
@@ -168,7 +169,31 @@ fn benchmark(
     let with_costs: Vec<ModelId> = part.costs.keys().cloned().collect();
     part.basis = target_bases(&dir, &with_costs);
     part.calls = benchmark_calls(&request.journals, layout, name, part.costs.keys())?.map(figures);
-    Ok((part, problem))
+    Ok((part, problem.into_iter().chain(wrong).collect()))
+}
+
+/// The grades in the tree, with a line if the rows do not give them: the grades that the rows give are then shown.
+fn grades(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Grades>, Option<String>) {
+    let Ok(mut grades) = read_grades(&dir.grades()) else {
+        return (None, None);
+    };
+    let wrong = wrong_grades(dir, benchmark, &grades).unwrap_or_default();
+    let number = wrong.iter().flat_map(|entry| &entry.wrong).next();
+    let line = number.map(|number| {
+        format!(
+            "{name}: grades.json was not computed from these scores ({}): the grades here are computed from the scores; `{} aggregate {name}` writes \
+             the file again",
+            number.in_words(),
+            dir.command(),
+            name = dir.name(),
+        )
+    });
+    for entry in wrong {
+        if let Some(score) = grades.scores.get_mut(entry.number) {
+            *score = entry.now;
+        }
+    }
+    (Some(grades), line)
 }
 
 /// The line on a `statistics.json` of an earlier format, whose comparisons are to be computed again.

@@ -60,7 +60,9 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFac
         Kind::Statistics => typed::<schema::statistics::Statistics>(value, |statistics| {
             rules::statistics(&statistics, facts)
         }),
-        Kind::Baseline => typed::<schema::Baseline>(value, |baseline| rules::baseline(&baseline)),
+        Kind::Baseline => {
+            typed::<schema::Baseline>(value, |baseline| rules::baseline(&baseline, facts))
+        }
         Kind::Grades => typed::<schema::Grades>(value, |grades| rules::grades(&grades, facts)),
         Kind::Record => typed::<schema::Record>(value, |_| Vec::new()),
         Kind::Standards => match aggregator::read_standards(text.as_bytes()) {

@@ -3,11 +3,20 @@
 use located::pointer;
 use schema::Baseline;
 
+use super::{BenchmarkFacts, wrong_numbers};
 use crate::checker::Found;
 
-/// Checks that each metric with counts has a definition: without it the meaning of the counts is unknown.
-pub(crate) fn baseline(baseline: &Baseline) -> Vec<Found> {
+/// Checks that each metric with counts has a definition, without which the meaning of the counts is unknown, and that the counts are those
+/// of the scores, if these are in the tree.
+pub(crate) fn baseline(baseline: &Baseline, facts: &BenchmarkFacts) -> Vec<Found> {
     let mut found = Vec::new();
+    if let (Some(dir), Some(benchmark)) = (&facts.dir, &facts.benchmark) {
+        let wrong = store::wrong_baseline(dir, benchmark, baseline, |_| true);
+        let (command, name) = (dir.command(), dir.name());
+        let help = format!("`{command} baseline {name}` writes one from the scores in the tree");
+        let wrong = wrong_numbers(&wrong).into_iter();
+        found.extend(wrong.map(|found| found.with_help(Some(help.clone()))));
+    }
     for (target, counts) in &baseline.targets {
         for metric in counts.metrics.keys() {
             if !baseline.metrics.contains_key(metric) {

@@ -3,6 +3,7 @@
 mod baseline;
 mod benchmark;
 mod conversations;
+mod derived;
 mod gate;
 mod labels;
 mod results;
@@ -15,6 +16,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use schema::{Benchmark, Summary};
 use store::BenchmarkDir;
+
+use derived::wrong_numbers;
 
 pub(crate) use baseline::baseline;
 pub(crate) use benchmark::{check_benchmark, check_hazard_list};

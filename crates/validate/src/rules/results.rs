@@ -1,10 +1,11 @@
 //! The rules of aggregated files: `results.json`, `grades.json` and standards.
 
 use aggregator::StandardsError;
-use schema::{Grades, StandardsFile, Summary};
+use schema::{Benchmark, Grades, StandardsFile, Summary};
 use serde_json::Value;
+use store::WrongNumber;
 
-use super::{BenchmarkFacts, Once};
+use super::{BenchmarkFacts, Once, wrong_numbers};
 use crate::{Finding, checker::Found};
 
 /// Checks the rows of `results.json` one after the other.
@@ -125,7 +126,34 @@ pub(crate) fn grades(grades: &Grades, facts: &BenchmarkFacts) -> Vec<Found> {
             found.push(problem.with_help(facts.aggregate("grades.json")));
         }
     }
+    found.extend(wrong_grades(grades, benchmark, facts));
     found
+}
+
+/// The scores and grades that are not those of the rows. Of an entry that was computed from other rows, all numbers may differ, which needs
+/// no further word.
+fn wrong_grades(grades: &Grades, benchmark: &Benchmark, facts: &BenchmarkFacts) -> Vec<Found> {
+    let Some(dir) = &facts.dir else {
+        return Vec::new();
+    };
+    // Scenarios that cannot be read are reported where they are.
+    let entries = store::wrong_grades(dir, benchmark, grades).unwrap_or_default();
+    let (other, edited): (Vec<_>, Vec<_>) = entries
+        .into_iter()
+        .partition(|entry| entry.is_of_other_scores);
+    let mut found: Vec<Found> = other
+        .iter()
+        .map(|entry| {
+            let sut = entry.now.sut.as_str();
+            let reason = format!("{sut:?} was graded by other scores than scores.json has");
+            Found::problem(format!("/scores/{}", entry.number), reason)
+        })
+        .collect();
+    let edited: Vec<WrongNumber> = edited.into_iter().flat_map(|entry| entry.wrong).collect();
+    found.extend(wrong_numbers(&edited));
+    let help = facts.aggregate("grades.json");
+    let with_help = |found: Found| found.with_help(help.clone());
+    found.into_iter().map(with_help).collect()
 }
 
 /// Checks that standards match the benchmark in the same folder.

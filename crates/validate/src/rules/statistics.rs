@@ -3,7 +3,7 @@
 use schema::{ModelId, Summary, statistics::Statistics, text::counted};
 use store::{WrongNumber, current_statistics, wrong_statistics};
 
-use super::BenchmarkFacts;
+use super::{BenchmarkFacts, wrong_numbers};
 use crate::checker::Found;
 
 /// Checks that the statistics match the scores in the tree: the same targets, with the same number of rows, and the numbers that the
@@ -60,9 +60,6 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
     found.into_iter().map(with_help).collect()
 }
 
-/// The most numbers that are reported one by one.
-const MOST_WRONG: usize = 10;
-
 /// The numbers that are not those of the scores, except of the targets at the places `left_out`.
 fn wrong(statistics: &Statistics, facts: &BenchmarkFacts, left_out: &[usize]) -> Vec<Found> {
     let (Some(dir), Some(benchmark)) = (&facts.dir, &facts.benchmark) else {
@@ -85,23 +82,7 @@ fn wrong(statistics: &Statistics, facts: &BenchmarkFacts, left_out: &[usize]) ->
     };
     let mut wrong = wrong_statistics(statistics, &now);
     wrong.retain(|wrong| !is_left_out(wrong));
-    let more = wrong.len().saturating_sub(MOST_WRONG);
-    let mut found: Vec<Found> = wrong
-        .iter()
-        .take(MOST_WRONG)
-        .map(|wrong| {
-            let reason = format!("is {}, computed again {}", wrong.written, wrong.computed);
-            Found::problem(&wrong.pointer, reason)
-        })
-        .collect();
-    if more > 0 {
-        let reason = format!(
-            "{} differ from what the scores give",
-            counted(more as u64, "further number", "further numbers")
-        );
-        found.push(Found::problem("", reason));
-    }
-    found
+    wrong_numbers(&wrong)
 }
 
 fn passed(summary: &Summary) -> u64 {
