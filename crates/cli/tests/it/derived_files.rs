@@ -112,3 +112,19 @@ fn an_edited_baseline_is_refused_where_its_scores_are_there() {
     let other = gate();
     assert_ne!(other.code, 2, "{}{}", other.out, other.err);
 }
+
+/// Standards are derived from scores, and decide every grade.
+#[test]
+fn calibrating_warns_of_rows_of_another_type() {
+    let project = demonstration();
+    let scores = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
+    edit(
+        &project,
+        scores,
+        "\"metric_type\": \"negative\"",
+        "\"metric_type\": \"positive\"",
+    );
+    let ran = project.succeeds(&["calibrate", "sycophancy", "--reference", "scripted-careful"]);
+    let warning = "1 row of scripted-careful has another `metric_type` than the metric";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+}

@@ -15,8 +15,9 @@ use schema::{
 };
 
 use store::{
-    BenchmarkDir, Layout, RunError, TreeLock, check_replaceable, provenance::Provenance,
-    read_benchmark, scored_targets, standards_help, write_json,
+    BenchmarkDir, Layout, RunError, TreeLock, check_replaceable, findings::row_findings,
+    provenance::Provenance, read_benchmark, read_scenario_index, scored_targets, standards_help,
+    write_json,
 };
 
 /// The options of a calibration.
@@ -76,7 +77,8 @@ pub fn calibrate(
     let _lock = TreeLock::take(&dir)?;
     check_references(&dir, &benchmark, &options.references)?;
     let hazards = benchmark.scored_hazards();
-    let (mut odd, mut scores) = (Vec::new(), Vec::new());
+    let index = read_scenario_index(&dir)?;
+    let (mut statistics, mut scores) = (Vec::new(), Vec::new());
     for sut in &options.references {
         let facts = dir.facts(&benchmark, sut)?;
         facts.faults.warnings()?;
@@ -85,6 +87,7 @@ pub fn calibrate(
             return Err(RunError::input(first.clone()));
         }
         scores.push(facts.score(None));
+        statistics.push(facts.rows.statistics(&index, &hazards));
     }
     let standards = aggregator::calibrate(&uid, &scores).map_err(|error| {
         let help = standards_help(&error, &dir, None);
@@ -116,9 +119,11 @@ pub fn calibrate(
         extra: Extra::new(),
     };
     write_json(&path, &file)?;
-    odd.extend(warnings(&file.standards, &hazards, &scores));
+    let of_rows = row_findings(&dir, &statistics);
+    let of_rows = of_rows.into_iter().map(|finding| finding.text);
+    let warnings = warnings(&file.standards, &hazards, &scores);
     Ok(Calibration {
-        warnings: odd,
+        warnings: of_rows.chain(warnings).collect(),
         path,
         file,
         scores,

@@ -71,6 +71,14 @@ pub fn benchmark_findings(
     found.sorted()
 }
 
+/// What the rows of these targets themselves show, whatever the records say.
+#[must_use]
+pub fn row_findings(dir: &BenchmarkDir, targets: &[TargetStatistics]) -> Vec<Finding> {
+    let mut found = Findings::new(dir.name());
+    rows::add(&mut found, dir, targets);
+    found.sorted()
+}
+
 /// What limits the conclusions from conversations that are not judged yet.
 #[must_use]
 pub fn conversation_findings(
