@@ -77,6 +77,13 @@ fn no_file_of_rows_is_opened_more_than_twice() {
 
     let rules = "rules:\n- {require: lower >= 0.01}\n- {targets: scripted-careful, require: difference >= -0.9}\n";
     project.write("gate.yaml", rules);
+    let here = project.path(BENCHMARK);
+    for file in project.files().iter().filter(|file| file.is_file()) {
+        if let Ok(name) = file.strip_prefix(&here) {
+            let text = std::fs::read_to_string(file).unwrap();
+            project.write(&format!("before/sycophancy/{}", name.display()), &text);
+        }
+    }
     let most = Most {
         rows: 2,
         header: 4,
@@ -88,7 +95,7 @@ fn no_file_of_rows_is_opened_more_than_twice() {
         &["report", "sycophancy"],
         &["gate", "sycophancy", "--rules", "gate.yaml"],
         &["compare", "sycophancy"],
-        &["compare", "sycophancy", "--against", BENCHMARK],
+        &["compare", "sycophancy", "--against", "before/sycophancy"],
         &["export", "csv", "sycophancy"],
         &["export", "eee", "sycophancy"],
         &["export", "inspect", "sycophancy"],
