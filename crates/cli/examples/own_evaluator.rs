@@ -29,7 +29,7 @@ impl Evaluator for ApologyFinder {
 
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
-            name: "ApologyFinder",
+            name: "ApologyFinder".into(),
             version: 1,
             settings: json!({}),
         }

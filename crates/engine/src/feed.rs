@@ -47,6 +47,35 @@ pub(crate) trait Runner<U, E>: Send + Sync + 'static {
     fn report_rows(&self, rows: u64);
 }
 
+/// The first units of a feed.
+pub(crate) struct FirstOf<F> {
+    pub(crate) feed: F,
+    /// How many more units are taken.
+    pub(crate) left: u64,
+    /// Whether the feed had more.
+    pub(crate) more: bool,
+}
+
+impl<F: Feed> Feed for FirstOf<F> {
+    type Unit = F::Unit;
+    type End = F::End;
+
+    async fn next(&mut self) -> Option<F::Unit> {
+        let unit = self.feed.next().await?;
+        self.more = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        Some(unit).filter(|_| !self.more)
+    }
+
+    fn rows(&self) -> Option<u64> {
+        self.feed.rows()
+    }
+
+    fn ended(&mut self, place: usize, end: F::End) {
+        self.feed.ended(place, end);
+    }
+}
+
 /// Runs all units of `feed`, as many at the same time as `room` has permits, each in a task of its own. After a stop no unit is begun.
 pub(crate) async fn run_feed<F, R>(
     feed: &mut F,

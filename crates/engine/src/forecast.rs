@@ -27,7 +27,7 @@ use store::{
 };
 
 /// The most rows that are looked up for each target. A lookup takes about as long as a run that finds everything in the cache.
-const MAX_ROWS: u64 = 2000;
+pub(crate) const MAX_ROWS: u64 = 2000;
 
 /// What a phase finds in the cache for one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -13,7 +13,7 @@ use store::provenance::begun_with;
 
 use super::{Context, models::ModelRoles};
 use crate::{
-    config::{Config, ModelEntry},
+    config::{Config, Endpoints, ModelEntry},
     exit::Failure,
 };
 
@@ -113,9 +113,7 @@ fn phases(
             let id = ModelId::new("none").map_err(|error| Failure::usage(error.to_string()))?;
             return Ok(Arc::new(NotCached(id)));
         };
-        let settings: ModelSettings = endpoints.without_key(entry)?;
-        let absent = NotCached(entry.id.clone());
-        Ok(Arc::new(Cached::new(absent, cache.clone(), &settings)))
+        cached_only(&endpoints, entry, cache)
     };
     let mut targets = Vec::new();
     for entry in &parts.targets {
@@ -139,6 +137,20 @@ fn phases(
     let mut phases = context.phases(models, settings)?;
     phases.targets.extend(parts.imported.iter().cloned());
     Ok(phases)
+}
+
+/// A model that answers from the cache only.
+///
+/// # Errors
+/// When a model cannot be called with its settings.
+pub fn cached_only(
+    endpoints: &Endpoints<'_>,
+    entry: &ModelEntry,
+    cache: &Cache,
+) -> Result<Arc<dyn ChatModel>, Failure> {
+    let settings: ModelSettings = endpoints.without_key(entry)?;
+    let absent = NotCached(entry.id.clone());
+    Ok(Arc::new(Cached::new(absent, cache.clone(), &settings)))
 }
 
 /// The model behind the cache, which has no reply.

@@ -84,24 +84,11 @@ impl<'a> ModelRoles<'a> {
             missing.push("`targets`".to_owned());
         }
         if !missing.is_empty() {
-            let file = settings.file.as_ref().map_or_else(
-                || "configuration".to_owned(),
-                |file| file.display().to_string(),
-            );
-            let mut message = format!(
-                "{file}: missing {}\nhelp: add what is missing, or run with --scripted",
-                missing.join(", ")
-            );
-            if models.all().next().is_none() {
-                message.push_str(
-                    "; the file configures no model, so you can also delete it and let `init NAME` write one",
-                );
-            }
-            return Err(Failure::usage(message));
+            return Err(missing_models(settings, &missing));
         }
         let mut targets = Vec::new();
         for id in only.iter().filter(|id| !imported.has(id)) {
-            targets.push(find_target(&models.targets, id)?);
+            targets.push(find_model(("--target", "target"), &models.targets, id)?);
         }
         if only.is_empty() && with_targets {
             let played = models.targets.iter();
@@ -127,29 +114,71 @@ impl<'a> ModelRoles<'a> {
         };
         let roles = [self.generator, self.user, self.tool];
         let judged = self.judges.iter().chain(targets).copied();
-        let mut called: Vec<&ModelEntry> = Vec::new();
-        for entry in roles.into_iter().flatten().chain(judged) {
-            if !called.iter().any(|known| known.path == entry.path) {
-                called.push(entry);
-            }
-        }
-        called
+        without_duplicates(roles.into_iter().flatten().chain(judged))
     }
 }
 
-/// The configured target with this id.
-fn find_target<'a>(targets: &'a [ModelEntry], id: &str) -> Result<&'a ModelEntry, Failure> {
-    if let Some(target) = targets.iter().find(|target| target.id.as_str() == id) {
-        return Ok(target);
+/// The models without duplicates: a model with two roles has one place in the configuration.
+pub fn without_duplicates<'a>(
+    models: impl IntoIterator<Item = &'a ModelEntry>,
+) -> Vec<&'a ModelEntry> {
+    let mut called: Vec<&ModelEntry> = Vec::new();
+    for entry in models {
+        if !called.iter().any(|known| known.path == entry.path) {
+            called.push(entry);
+        }
     }
-    let names: Vec<&str> = targets.iter().map(|target| target.id.as_str()).collect();
+    called
+}
+
+/// The error that `settings` have no models under these keys.
+pub fn missing_models(settings: &Settings, keys: &[String]) -> Failure {
+    let file = settings.file.as_ref().map_or_else(
+        || "configuration".to_owned(),
+        |file| file.display().to_string(),
+    );
+    let mut message = format!(
+        "{file}: missing {}\nhelp: add what is missing, or run with --scripted",
+        keys.join(", ")
+    );
+    let safety = settings
+        .safety
+        .attacker
+        .iter()
+        .chain(&settings.safety.judges);
+    if settings.models.all().chain(safety).next().is_none() {
+        message.push_str(
+            "; the file configures no model, so you can also delete it and let `init NAME` write one",
+        );
+    }
+    Failure::usage(message)
+}
+
+/// The configured model with this id. `flag` names it as a `kind`: `target` or `model`.
+///
+/// # Errors
+/// When there is none.
+pub fn find_model<'a>(
+    (flag, kind): (&str, &str),
+    models: impl IntoIterator<Item = &'a ModelEntry>,
+    id: &str,
+) -> Result<&'a ModelEntry, Failure> {
+    let mut names: Vec<&str> = Vec::new();
+    for model in models {
+        if model.id.as_str() == id {
+            return Ok(model);
+        }
+        if !names.contains(&model.id.as_str()) {
+            names.push(model.id.as_str());
+        }
+    }
     Err(Failure::usage(match nearest(id, names.iter().copied()) {
-        Some(near) => format!("--target: unknown target `{id}`; did you mean `{near}`?"),
+        Some(near) => format!("{flag}: unknown {kind} `{id}`; did you mean `{near}`?"),
         None if names.is_empty() => {
-            format!("--target: unknown target `{id}`; the configuration has no targets")
+            format!("{flag}: unknown {kind} `{id}`; the configuration has no {kind}s")
         }
         None => format!(
-            "--target: unknown target `{id}`; known targets: {}",
+            "{flag}: unknown {kind} `{id}`; known {kind}s: {}",
             names.join(", ")
         ),
     }))

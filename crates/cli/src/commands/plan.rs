@@ -89,8 +89,9 @@ pub fn show(
     let budget = Budget::of(&config.settings, &rows);
     let free = unpriced::assumed_free(config, config.settings.models.all());
     if args.selection.json {
-        let mut value = to_json(&rows, &budget, &found, &metrics, args.want_difference);
-        value["total"]["assumed_free"] = json!(free);
+        let mut value = to_json(&rows, &budget, &found, &free);
+        value["metrics"] = json!(metrics);
+        value["want_difference"] = json!(args.want_difference);
         value["findings"] = json!(findings::configured(&config.settings));
         context.print_json("plan", Exit::Complete, value);
     } else {
@@ -121,14 +122,19 @@ pub fn show(
              cache; the higher ones are for targets that say something else",
         );
     }
-    context.terminal.note(match rows.iter().any(|row| row.cached > 0) {
+    context.terminal.note(counting(&rows));
+    Ok(Exit::Complete)
+}
+
+/// How a plan counts calls.
+pub fn counting(rows: &[probity::PlanRow]) -> &'static str {
+    match rows.iter().any(|row| row.cached > 0) {
         true => {
             "calls, tokens and dollars are of the rows that are not cached, estimated by their share of all rows. A row of which only \
              some replies are cached counts as new; retries are not counted"
         }
         false => "cached replies are counted as new calls; retries are not counted",
-    });
-    Ok(Exit::Complete)
+    }
 }
 
 /// The expected use of the cache. Empty without a cache, and if it cannot be read.
@@ -292,7 +298,13 @@ fn of_judging(
 }
 
 /// Converts a model for the plan.
-fn plan_model(endpoints: &Endpoints<'_>, entry: Option<&ModelEntry>) -> Result<PlanModel, Failure> {
+///
+/// # Errors
+/// When the model is missing, or cannot be called with its settings.
+pub fn plan_model(
+    endpoints: &Endpoints<'_>,
+    entry: Option<&ModelEntry>,
+) -> Result<PlanModel, Failure> {
     let entry = entry.ok_or_else(|| Failure::usage("a model is missing in the configuration"))?;
     let settings: ModelSettings = endpoints.without_key(entry)?;
     Ok(PlanModel {
@@ -351,11 +363,12 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
     })
 }
 
-fn table_row(row: &probity::PlanRow) -> PlanRow {
+/// Converts a row for the table.
+pub fn table_row(row: &probity::PlanRow) -> PlanRow {
     let tokens = row.input_tokens + row.output_tokens;
     PlanRow {
         benchmark: row.benchmark.clone(),
-        phase: row.phase.command().to_owned(),
+        phase: row.part.unwrap_or(row.phase.command()).to_owned(),
         model: row.who.clone(),
         rows: row.rows.high,
         cached: row.cached,
@@ -366,13 +379,13 @@ fn table_row(row: &probity::PlanRow) -> PlanRow {
 }
 
 /// Converts a range for the table.
-pub fn span<T>(range: Range<T>) -> Span<T> {
+fn span<T>(range: Range<T>) -> Span<T> {
     let Range { low, high } = range;
     Span { low, high }
 }
 
 /// The limits of the run's spending, and the expected spending.
-struct Budget {
+pub struct Budget {
     max_cost: Option<f64>,
     max_tokens: Option<u64>,
     dollars: Range<f64>,
@@ -382,7 +395,8 @@ struct Budget {
 }
 
 impl Budget {
-    fn of(settings: &Settings, rows: &[probity::PlanRow]) -> Self {
+    /// The budget of a run, and what `rows` take of it.
+    pub fn of(settings: &Settings, rows: &[probity::PlanRow]) -> Self {
         let none = Range {
             low: 0.0,
             high: 0.0,
@@ -427,7 +441,7 @@ impl Budget {
     }
 
     /// Remarks about a budget that is too small.
-    fn words(&self) -> Vec<String> {
+    pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut word = |name: &str, max: String, low: String, high: String, never: bool| {
             words.push(if never {
@@ -467,12 +481,12 @@ impl Budget {
     }
 }
 
-fn to_json(
+/// A plan for programs. `free`: the models that are assumed to be free.
+pub fn to_json<T: serde::Serialize>(
     rows: &[probity::PlanRow],
     budget: &Budget,
     found: &[Forecast],
-    metrics: &[MetricPlan],
-    want_difference: Option<f64>,
+    free: &T,
 ) -> Value {
     json!({
         "rows": rows,
@@ -481,6 +495,7 @@ fn to_json(
             "tokens": budget.tokens,
             "dollars": budget.dollars,
             "unpriced": budget.unpriced,
+            "assumed_free": free,
         },
         "budget": {
             "max_cost": budget.max_cost,
@@ -488,7 +503,5 @@ fn to_json(
             "suffices": budget.suffices(),
         },
         "cache": found,
-        "metrics": metrics,
-        "want_difference": want_difference,
     })
 }

@@ -218,6 +218,68 @@ async fn a_plan_calls_nobody_and_writes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plan_knows_the_replies_of_an_earlier_run_and_whether_the_budget_suffices() {
+    let (project, server) = project("", regular).await;
+    let plan = |more: &[&str]| {
+        let ran = single(&project, &[&["--dry-run", "--json"], more].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        (json(&ran), ran.err)
+    };
+    assert_eq!(plan(&[]).0["cache"], serde_json::json!([]));
+    assert_eq!(single(&project, &[]).code, 0);
+    let asked = server.stats().requests;
+    // Two seeds and a variation were scored; the other variation repeats an earlier prompt.
+    let (whole, said) = plan(&[]);
+    let of_target = &whole["cache"][0];
+    assert_eq!(
+        (&of_target["cached"], &of_target["new"]),
+        (&3.into(), &0.into())
+    );
+    assert_eq!(whole["total"]["calls"]["high"], 0);
+    assert!(
+        said.contains("bot: simulate 3 from the cache, 0 new"),
+        "{said}"
+    );
+    // The case that an added group brings is new, and so are the replies after it.
+    project.write(
+        "more.yaml",
+        "group: more\ncases:\n- {id: c, prompt: Is it fine?, intent: Nothing}\n",
+    );
+    let (part, said) = plan(&["--test-cases", "more.yaml"]);
+    let of_target = &part["cache"][0];
+    assert_eq!(
+        (&of_target["cached"], &of_target["new"]),
+        (&3.into(), &1.into())
+    );
+    assert_eq!(part["rows"][1]["part"], "target");
+    assert_eq!(part["rows"][1]["calls"]["low"], 0);
+    assert!(
+        said.contains("1 new: their replies are not all in the cache"),
+        "{said}"
+    );
+    let (forced, said) = plan(&["--force"]);
+    assert_eq!(forced["cache"][0]["cached"], 0);
+    assert!(
+        said.contains("--force calls for every reply again"),
+        "{said}"
+    );
+    // Budgets in tokens count too.
+    let config = project.read("config.yaml");
+    project.write(
+        "config.yaml",
+        &format!("{config}budget: {{max_tokens: 100}}\n"),
+    );
+    let (small, said) = plan(&["--force"]);
+    assert_eq!(small["budget"]["suffices"], "no");
+    assert!(
+        said.contains("budget.max_tokens is 100 tokens, which is not enough"),
+        "{said}"
+    );
+    assert_eq!(plan(&[]).0["budget"]["suffices"], "yes");
+    assert_eq!(server.stats().requests, asked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_panel_of_configured_judges_is_kept_judge_by_judge() {
     let (project, server) = project("", regular).await;
     let url = server.base_url();

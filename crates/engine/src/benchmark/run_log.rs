@@ -114,7 +114,7 @@ impl<'r> BenchmarkLog<'r> {
         let sut_options = Value::Object(sut_options);
         let setup = TestSetup {
             module: "evaluator",
-            class_name: name,
+            class_name: name.as_deref(),
             sut_options: &sut_options,
         };
         for metric in &self.run.loaded.benchmark.metrics {

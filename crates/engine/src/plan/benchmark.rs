@@ -3,10 +3,10 @@
 use schema::{Benchmark, Phase, Scenario};
 
 use super::{
-    JUDGE_REPLY, METRICS_REPLY, PROMPT, PlanModel, PlanRow, PlanSettings, Range, SCENARIO_REPLY,
-    SCENARIO_TEXT, and_further,
+    JUDGE_REPLY, METRICS_REPLY, PROMPT, PlanModel, PlanRow, PlanSettings, PlannedCalls, Range,
+    SCENARIO_REPLY, SCENARIO_TEXT, and_further,
     conversation::{ConversationPlan, Tools},
-    cut, dollars, each, part_of, tokens,
+    cut, each, part_of, tokens,
 };
 use crate::needed_scenarios::NeededScenarios;
 
@@ -47,36 +47,18 @@ struct Planner<'p> {
     plan: Vec<PlanRow>,
 }
 
-/// The requests of a run, in calls and tokens.
-struct Asked {
-    calls: Range<u64>,
-    input: Range<u64>,
-    output: Range<u64>,
-}
-
 impl Planner<'_> {
     fn push(
         &mut self,
         phase: Phase,
         (who, target): (String, Option<&PlanModel>),
         rows: Range<u64>,
-        asked: &Asked,
+        asked: &PlannedCalls,
         model: &PlanModel,
     ) {
-        let price = model.price.as_ref();
-        self.plan.push(PlanRow {
-            benchmark: self.name.to_owned(),
-            phase,
-            who,
-            target: target.map(|target| target.id.clone()),
-            is_target: false,
-            rows,
-            cached: 0,
-            calls: asked.calls,
-            input_tokens: asked.input,
-            output_tokens: asked.output,
-            cost: price.map(|price| dollars(price, asked.input, asked.output)),
-        });
+        let who = (who, target.map(|target| &target.id));
+        let row = PlanRow::new(self.name, phase, who, rows, asked, model);
+        self.plan.push(row);
     }
 
     /// Plans the metrics if the benchmark has none. Returns how many there will be.
@@ -87,7 +69,7 @@ impl Planner<'_> {
         }
         let generator = &self.settings.generator;
         let one = Range::exact(1);
-        let asked = Asked {
+        let asked = PlannedCalls {
             calls: one,
             input: Range::exact(self.brief.saturating_add(PROMPT)),
             output: METRICS_REPLY,
@@ -135,7 +117,7 @@ impl Planner<'_> {
                 false => 0,
             };
             let calls = each(missing, Range::exact(varied.saturating_add(1)));
-            let asked = Asked {
+            let asked = PlannedCalls {
                 calls,
                 input: each(calls, input),
                 output: each(made, SCENARIO_REPLY),
@@ -158,14 +140,14 @@ impl Planner<'_> {
     ) {
         let settings = self.settings;
         let user = &settings.user;
-        let asked = Asked {
+        let asked = PlannedCalls {
             calls: each(rows, conversation.user_calls),
             input: each(rows, conversation.user_input),
             output: each(rows, conversation.user_output),
         };
         let who = format!("user {} for target {}", user.id, target.id);
         self.push(Phase::Simulate, (who, Some(target)), rows, &asked, user);
-        let asked = Asked {
+        let asked = PlannedCalls {
             calls: each(rows, conversation.target_calls),
             input: each(rows, conversation.target_input),
             output: each(rows, conversation.target_output),
@@ -176,7 +158,7 @@ impl Planner<'_> {
             row.is_target = true;
         }
         if tools.simulated {
-            let asked = Asked {
+            let asked = PlannedCalls {
                 calls: each(rows, conversation.tool_calls),
                 input: each(rows, conversation.tool_input),
                 output: each(rows, conversation.tool_output),
@@ -196,7 +178,7 @@ impl Planner<'_> {
         let of_users = of_users.map(|judge| (judge, "the user", part_of(rows, share)));
         let of_realism = of_realism.map(|judge| (judge, "realism", rows));
         for (judge, what, rows) in of_users.into_iter().chain(of_realism) {
-            let asked = Asked {
+            let asked = PlannedCalls {
                 calls: rows,
                 input: each(rows, conversation.judge_input),
                 output: each(rows, cut(JUDGE_REPLY, judge.max_tokens)),
@@ -210,7 +192,7 @@ impl Planner<'_> {
     fn scores(&mut self, target: &PlanModel, rows: Range<u64>, conversation: &ConversationPlan) {
         let further = |range| and_further(range, self.settings.further_judge_calls);
         for judge in &self.settings.judges {
-            let asked = Asked {
+            let asked = PlannedCalls {
                 calls: further(rows),
                 input: further(each(rows, conversation.judge_input)),
                 output: further(each(rows, cut(JUDGE_REPLY, judge.max_tokens))),

@@ -4,9 +4,8 @@ use std::ops::ControlFlow;
 
 use schema::{Phase, TargetRef, Turn};
 
-use crate::{
-    plan::JUDGE_REPLY, plan::PROMPT, plan::PlanModel, plan::PlanRow, plan::Range,
-    plan::and_further, plan::cut, plan::dollars, plan::each, plan::tokens,
+use super::{
+    JUDGE_REPLY, PROMPT, PlanModel, PlanRow, PlannedCalls, Range, and_further, cut, each, tokens,
 };
 use store::{Layout, RunError, Verdicts, read_benchmark, read_conversations, read_scenarios};
 
@@ -57,33 +56,17 @@ pub fn plan_judging(
             }
             ControlFlow::Continue(())
         })?;
-        let calls = Range {
-            low: rows,
-            high: rows,
-        };
-        let input = Range {
-            low: input,
-            high: input,
-        };
-        let exact = calls;
+        let (rows, input) = (Range::exact(rows), Range::exact(input));
         plan.extend(judges.iter().map(|judge| {
             let further = |range| and_further(range, further_judge_calls);
-            let (calls, input) = (further(calls), further(input));
-            let output = each(calls, cut(JUDGE_REPLY, judge.max_tokens));
-            let price = judge.price.as_ref();
-            PlanRow {
-                benchmark: name.to_owned(),
-                phase: Phase::Evaluate,
-                who: format!("judge {} for target {}", judge.id, target.id),
-                target: Some(target.id.clone()),
-                is_target: false,
-                rows: exact,
-                cached: 0,
-                calls,
-                input_tokens: input,
-                output_tokens: output,
-                cost: price.map(|price| dollars(price, input, output)),
-            }
+            let planned = PlannedCalls {
+                calls: further(rows),
+                input: further(input),
+                output: each(further(rows), cut(JUDGE_REPLY, judge.max_tokens)),
+            };
+            let who = format!("judge {} for target {}", judge.id, target.id);
+            let who = (who, Some(&target.id));
+            PlanRow::new(name, Phase::Evaluate, who, rows, &planned, judge)
         }));
     }
     Ok(plan)

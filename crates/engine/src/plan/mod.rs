@@ -25,7 +25,7 @@ pub struct Range<T> {
 }
 
 impl<T: Copy> Range<T> {
-    fn exact(n: T) -> Self {
+    pub(crate) fn exact(n: T) -> Self {
         Self { low: n, high: n }
     }
 }
@@ -104,6 +104,9 @@ pub struct PlanRow {
     pub benchmark: String,
     /// The phase.
     pub phase: Phase,
+    /// In a safety evaluation: `variations`, `attack`, `target` or `judge`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<&'static str>,
     /// The called model and, where there is one, the target: `judge gpt-4o`, `user gpt-4o for target llama`.
     pub who: String,
     /// The target that the model is called for; `None` for the phases that generate.
@@ -126,7 +129,51 @@ pub struct PlanRow {
     pub cost: Option<Range<f64>>,
 }
 
+/// The requests to one model, in calls and tokens.
+pub(crate) struct PlannedCalls {
+    pub(crate) calls: Range<u64>,
+    pub(crate) input: Range<u64>,
+    pub(crate) output: Range<u64>,
+}
+
 impl PlanRow {
+    /// The requests to `model` for these rows, as if no reply was cached. `who` names the model and its target.
+    pub(crate) fn new(
+        benchmark: &str,
+        phase: Phase,
+        (who, target): (String, Option<&ModelId>),
+        rows: Range<u64>,
+        planned: &PlannedCalls,
+        model: &PlanModel,
+    ) -> Self {
+        let (input, output) = (planned.input, planned.output);
+        let price = model.price.as_ref();
+        Self {
+            benchmark: benchmark.to_owned(),
+            phase,
+            part: None,
+            who,
+            target: target.cloned(),
+            is_target: false,
+            rows,
+            cached: 0,
+            calls: planned.calls,
+            input_tokens: input,
+            output_tokens: output,
+            cost: price.map(|price| dollars(price, input, output)),
+        }
+    }
+
+    /// Leaves out everything: the whole run was looked up, it has this many rows at most, and all of their replies are in the cache.
+    pub fn all_cached(&mut self, rows: u64) {
+        self.rows = Range::exact(rows.min(self.rows.high));
+        self.cached = self.rows.high;
+        self.calls = Range::default();
+        self.input_tokens = Range::default();
+        self.output_tokens = Range::default();
+        self.cost = self.cost.map(|_| Range::exact(0.0));
+    }
+
     /// Leaves out the rows whose replies are all in the cache, according to `found`. If not all rows were looked up, the cached
     /// share of those that were is applied to all rows. All rows are assumed to be alike.
     pub fn without_cached(&mut self, found: &Forecast) {

@@ -37,16 +37,6 @@ pub(super) struct Layers {
     pub(super) not_run: NotRun,
 }
 
-impl Layers {
-    /// The cases that ended in an error, as the file lists them: those of the layers, then the
-    /// variations.
-    pub(super) fn failures(&self) -> Vec<FailedCase> {
-        let layers = self.layers.iter().flatten();
-        let failed = layers.filter_map(AttemptResult::failed);
-        failed.chain(self.failures.iter().cloned()).collect()
-    }
-}
-
 /// A step of a layer for one case.
 #[derive(Debug)]
 pub(super) enum LayerUnit {

@@ -17,6 +17,7 @@
 mod attempt;
 mod dialogue;
 mod error;
+mod forecast;
 mod layers;
 mod multi;
 mod output;
@@ -43,7 +44,7 @@ use serde_json::Value;
 pub use dialogue::{Broken, Dialogue, Exchanged};
 pub use output::{OutputFiles, default_name};
 pub use parts::{ModelRoles, SafetyMode, SafetyTarget};
-pub use plan::{SafetyPlanModels, SafetyPlanRow, plan_multi_turn, plan_single_turn};
+pub use plan::{SafetyPlanModels, plan_multi_turn, plan_single_turn};
 pub use report::{FailedCase, NotRun, SafetyReport, TargetReport};
 pub use target::{Target, TargetReply};
 

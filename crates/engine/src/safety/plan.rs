@@ -1,9 +1,11 @@
 //! The calls that a safety run would make, counted before the first one.
 
-use schema::safety::{MultiTurnSettings, SingleTurnSettings, TestCase, TestCaseGroup};
-use serde::Serialize;
+use schema::{
+    Phase,
+    safety::{MultiTurnSettings, SingleTurnSettings, TestCase, TestCaseGroup},
+};
 
-use crate::{plan::PlanModel, plan::Range, plan::cut, plan::dollars, plan::each, plan::tokens};
+use crate::plan::{JUDGE_REPLY, PlanModel, PlanRow, PlannedCalls, Range, cut, each, tokens};
 
 /// The models of a plan.
 #[derive(Clone, Debug)]
@@ -18,30 +20,14 @@ pub struct SafetyPlanModels {
     pub system_prompt: Option<String>,
 }
 
-/// The requests of one part of a run to one model.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SafetyPlanRow {
-    /// `variations`, `attack`, `target` or `judge`.
-    pub part: &'static str,
-    /// The called model, and the target.
-    pub who: String,
-    /// Prompts or conversations.
-    pub rows: Range<u64>,
-    /// Calls. Retries and repeated questions are not counted.
-    pub calls: Range<u64>,
-    /// Tokens sent.
-    pub input_tokens: Range<u64>,
-    /// Tokens received.
-    pub output_tokens: Range<u64>,
-    /// Dollars; `None`: the price of the model is unknown.
-    pub cost: Option<Range<f64>>,
-}
+/// The name of a safety evaluation in plans, where those of benchmarks have the benchmark's name.
+const SINGLE_TURN: &str = "safety_single_turn";
+const MULTI_TURN: &str = "safety_multi_turn";
 
 // Assumed lengths of replies and prompts, in tokens.
 const TARGET_REPLY: Range<u64> = Range { low: 60, high: 700 };
 const ATTACKER_REPLY: Range<u64> = Range { low: 30, high: 250 };
 const VARIATION: Range<u64> = Range { low: 25, high: 200 };
-const JUDGE_REPLY: Range<u64> = Range { low: 40, high: 250 };
 /// The fixed part of an attacker's prompt.
 const ATTACKER_PROMPT: u64 = 600;
 /// The fixed part of a judge's prompt: the rubric.
@@ -55,7 +41,7 @@ pub fn plan_single_turn(
     groups: &[TestCaseGroup],
     settings: &SingleTurnSettings,
     models: &SafetyPlanModels,
-) -> Vec<SafetyPlanRow> {
+) -> Vec<PlanRow> {
     let most = settings.max_cases.unwrap_or(u64::MAX).min(MOST);
     let seeds = count(groups).min(most);
     let (mut all, mut parents, mut layer) = (seeds, 0_u64, seeds);
@@ -92,24 +78,39 @@ pub fn plan_single_turn(
                 low: 0,
                 high: all - seeds,
             };
-            let input = exact(ATTACKER_PROMPT) + prompt + reply;
+            let input = Range::exact(ATTACKER_PROMPT) + prompt + reply;
             let who = format!("attacker {} for target {}", models.attacker.id, target.id);
+            let planned = PlannedCalls {
+                calls: asked,
+                input: each(asked, input),
+                output: each(made, VARIATION),
+            };
+            let who = (who, target);
             plan.push(row(
+                SINGLE_TURN,
                 "variations",
                 who,
                 made,
-                asked,
-                each(asked, input),
-                each(made, VARIATION),
+                &planned,
                 &models.attacker,
             ));
         }
-        let input = each(rows, prompt + exact(system(models)));
         let who = format!("target {}", target.id);
-        let output = each(rows, reply);
-        plan.push(row("target", who, rows, rows, input, output, target));
-        let input = each(rows, exact(JUDGE_PROMPT) + prompt + reply);
-        judges(&mut plan, models, target, (rows, rows), input);
+        let planned = PlannedCalls {
+            calls: rows,
+            input: each(rows, prompt + Range::exact(system(models))),
+            output: each(rows, reply),
+        };
+        plan.push(row(
+            SINGLE_TURN,
+            "target",
+            (who, target),
+            rows,
+            &planned,
+            target,
+        ));
+        let input = each(rows, Range::exact(JUDGE_PROMPT) + prompt + reply);
+        plan.extend(judges(SINGLE_TURN, models, target, (rows, rows), input));
     }
     plan
 }
@@ -123,10 +124,10 @@ pub fn plan_multi_turn(
     settings: &MultiTurnSettings,
     models: &SafetyPlanModels,
     attacker_calls: impl Fn(&str, u32) -> Option<u32>,
-) -> Vec<SafetyPlanRow> {
+) -> Vec<PlanRow> {
     let most = settings.max_cases.unwrap_or(u64::MAX).min(MOST);
     let types = settings.test_types.len() as u64;
-    let rows = exact(count(groups).saturating_mul(types).min(most));
+    let rows = Range::exact(count(groups).saturating_mul(types).min(most));
     let most = settings.max_turns.exchanges();
     let exchanges = Range {
         low: 1,
@@ -152,67 +153,77 @@ pub fn plan_multi_turn(
         let exchange = attack + reply;
         // Exchange t repeats the messages of the t-1 exchanges before it.
         let repeated = each(triangle(exchanges), exchange);
-        let input = each(exchanges, exact(ATTACKER_PROMPT + intent)) + repeated;
+        let input = each(exchanges, Range::exact(ATTACKER_PROMPT + intent)) + repeated;
         let who = format!("attacker {} for target {}", models.attacker.id, target.id);
+        let planned = PlannedCalls {
+            calls: attacks,
+            input: each(rows, input),
+            output: each(attacks, attack),
+        };
         plan.push(row(
+            MULTI_TURN,
             "attack",
-            who,
+            (who, target),
             rows,
-            attacks,
-            each(rows, input),
-            each(attacks, attack),
+            &planned,
             &models.attacker,
         ));
-        let input = each(exchanges, exact(system(models)) + attack) + repeated;
+        let input = each(exchanges, Range::exact(system(models)) + attack) + repeated;
         let who = format!("target {}", target.id);
-        let output = each(calls, reply);
-        plan.push(row(
-            "target",
-            who,
-            rows,
+        let planned = PlannedCalls {
             calls,
-            each(rows, input),
-            output,
+            input: each(rows, input),
+            output: each(calls, reply),
+        };
+        plan.push(row(
+            MULTI_TURN,
+            "target",
+            (who, target),
+            rows,
+            &planned,
             target,
         ));
-        let input = each(exchanges, exact(JUDGE_PROMPT) + exchange) + repeated;
-        judges(&mut plan, models, target, (rows, calls), each(rows, input));
+        let input = each(exchanges, Range::exact(JUDGE_PROMPT) + exchange) + repeated;
+        let input = each(rows, input);
+        plan.extend(judges(MULTI_TURN, models, target, (rows, calls), input));
     }
     plan
 }
 
-fn judges(
-    plan: &mut Vec<SafetyPlanRow>,
-    models: &SafetyPlanModels,
-    target: &PlanModel,
+fn judges<'a>(
+    kind: &'a str,
+    models: &'a SafetyPlanModels,
+    target: &'a PlanModel,
     (rows, calls): (Range<u64>, Range<u64>),
     input: Range<u64>,
-) {
-    for judge in &models.judges {
+) -> impl Iterator<Item = PlanRow> + use<'a> {
+    models.judges.iter().map(move |judge| {
         let who = format!("judge {} for target {}", judge.id, target.id);
-        let output = each(calls, cut(JUDGE_REPLY, judge.max_tokens));
-        plan.push(row("judge", who, rows, calls, input, output, judge));
-    }
+        let planned = PlannedCalls {
+            calls,
+            input,
+            output: each(calls, cut(JUDGE_REPLY, judge.max_tokens)),
+        };
+        row(kind, "judge", (who, target), rows, &planned, judge)
+    })
 }
 
 fn row(
+    kind: &str,
     part: &'static str,
-    who: String,
+    (who, target): (String, &PlanModel),
     rows: Range<u64>,
-    calls: Range<u64>,
-    input: Range<u64>,
-    output: Range<u64>,
+    planned: &PlannedCalls,
     model: &PlanModel,
-) -> SafetyPlanRow {
-    let price = model.price.as_ref();
-    SafetyPlanRow {
-        part,
-        who,
-        rows,
-        calls,
-        input_tokens: input,
-        output_tokens: output,
-        cost: price.map(|price| dollars(price, input, output)),
+) -> PlanRow {
+    let phase = match part {
+        "judge" => Phase::Evaluate,
+        _ => Phase::Simulate,
+    };
+    PlanRow {
+        part: Some(part),
+        is_target: part == "target",
+        ..PlanRow::new(kind, phase, (who, Some(&target.id)), rows, planned, model)
     }
 }
 
@@ -229,10 +240,6 @@ fn mean(groups: &[TestCaseGroup], text: impl Fn(&TestCase) -> &str) -> u64 {
 
 fn system(models: &SafetyPlanModels) -> u64 {
     10 + tokens(models.system_prompt.as_deref().unwrap_or(""))
-}
-
-fn exact(n: u64) -> Range<u64> {
-    Range { low: n, high: n }
 }
 
 fn triangle(n: Range<u64>) -> Range<u64> {
@@ -289,8 +296,8 @@ mod tests {
         }
     }
 
-    fn calls(plan: &[SafetyPlanRow]) -> Vec<(&'static str, u64, u64)> {
-        let of = |row: &SafetyPlanRow| (row.part, row.calls.low, row.calls.high);
+    fn calls(plan: &[PlanRow]) -> Vec<(&'static str, u64, u64)> {
+        let of = |row: &PlanRow| (row.part.unwrap(), row.calls.low, row.calls.high);
         plan.iter().map(of).collect()
     }
 

@@ -16,10 +16,61 @@ use super::{
     attempt::{AttemptResult, Outcome, Scored, saved},
     layers::Layers,
     multi::Conversations,
+    report::{FailedCase, NotRun},
 };
 
+/// The attempts of a run against one target.
+#[derive(Debug)]
+pub(super) enum Played {
+    Layers(Layers),
+    Conversations(Conversations),
+}
+
+impl Played {
+    /// The attempts, in the order of the file.
+    pub(super) fn attempts(&self) -> Box<dyn Iterator<Item = &AttemptResult> + '_> {
+        match self {
+            Self::Layers(found) => Box::new(found.layers.iter().flatten()),
+            Self::Conversations(found) => Box::new(found.ended.iter()),
+        }
+    }
+
+    /// How often no variation could be created.
+    pub(super) fn lost_variations(&self) -> usize {
+        match self {
+            Self::Layers(found) => found.errors.len(),
+            Self::Conversations(_) => 0,
+        }
+    }
+
+    /// The cases that ended in an error, as the file lists them: attempts, then variations.
+    pub(super) fn failures(&self) -> Vec<FailedCase> {
+        let of_variations = match self {
+            Self::Layers(found) => found.failures.as_slice(),
+            Self::Conversations(_) => &[],
+        };
+        let failed = self.attempts().filter_map(AttemptResult::failed);
+        failed.chain(of_variations.iter().cloned()).collect()
+    }
+
+    pub(super) fn not_run(&self) -> NotRun {
+        match self {
+            Self::Layers(found) => found.not_run,
+            Self::Conversations(found) => found.not_run,
+        }
+    }
+
+    /// The content of the result file.
+    pub(super) fn into_results(self, run: RunParameters) -> SafetyResults {
+        match self {
+            Self::Layers(found) => single_turn(found, run),
+            Self::Conversations(found) => multi_turn(found, run),
+        }
+    }
+}
+
 /// The results of a single-turn run.
-pub(super) fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
+fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
     let groups = json!(run.groups);
     let mut details = details(run, found.layers.iter().flatten());
     details.errors.extend(found.errors);
@@ -55,7 +106,7 @@ pub(super) fn single_turn(found: Layers, run: RunParameters) -> SafetyResults {
 }
 
 /// The results of a multi-turn run.
-pub(super) fn multi_turn(found: Conversations, run: RunParameters) -> SafetyResults {
+fn multi_turn(found: Conversations, run: RunParameters) -> SafetyResults {
     let groups = json!(run.groups);
     let mut details = details(run, &found.ended);
     details.rates = Some(safety_rates(&details));

@@ -94,7 +94,7 @@ impl<'a> SafetyLog<'a> {
         let scorer = self.run.scorer.fingerprint();
         let setup = TestSetup {
             module: "safety",
-            class_name: Some(scorer.name),
+            class_name: Some(&scorer.name),
             sut_options: &Value::Object(self.target.options.clone()),
         };
         for group in self.groups() {

@@ -23,17 +23,19 @@ use tokio::sync::Semaphore;
 
 use super::{
     SafetyMode, SafetyRun, SafetyTarget,
-    attempt::AttemptResult,
     layers::{LayerFeed, LayerRunner, in_order},
     multi::{ConversationFeed, ConversationRunner},
     report::TargetReport,
-    results,
+    results::Played,
     run_log::SafetyLog,
     target::Target,
     target_context::TargetContext,
 };
 use crate::{
-    feed::run_feed, judge_watch::JudgeWatch, reply_ages::reply_ages, report::Failures,
+    feed::{FirstOf, run_feed},
+    judge_watch::JudgeWatch,
+    reply_ages::reply_ages,
+    report::Failures,
     target_state::TargetState,
 };
 use journal::RunId;
@@ -58,48 +60,9 @@ impl SafetyRun {
         log.start();
         let context = Arc::new(self.context(target, failures, judge_watch));
         context.state.report_start(Phase::Simulate);
-        let cases: Vec<Arc<TestCase>> = self
-            .groups
-            .iter()
-            .flat_map(|group| &group.cases)
-            .map(|case| Arc::new(case.clone()))
-            .collect();
-        let parameters = self.parameters(target, started);
-        let (results, failures, not_run) = match &self.mode {
-            SafetyMode::SingleTurn {
-                settings,
-                strategies,
-            } => {
-                let mut feed = LayerFeed::new(&cases, settings, context.state.stop.clone());
-                let runner = Arc::new(LayerRunner {
-                    context: Arc::clone(&context),
-                    strategies: in_order(&settings.strategies, strategies),
-                    variations: settings.variations,
-                });
-                run_feed(&mut feed, &runner, &context.room, &context.state.stop).await;
-                let found = feed.into_layers();
-                let (failures, not_run) = (found.failures(), found.not_run);
-                let results = results::single_turn(found, parameters);
-                (results, failures, not_run)
-            }
-            SafetyMode::MultiTurn {
-                settings,
-                strategies,
-            } => {
-                let mut feed = ConversationFeed::new(&cases, settings);
-                let runner = Arc::new(ConversationRunner {
-                    context: Arc::clone(&context),
-                    settings: settings.clone(),
-                    strategies: strategies.clone(),
-                });
-                run_feed(&mut feed, &runner, &context.room, &context.state.stop).await;
-                let found = feed.into_conversations();
-                let failed = found.ended.iter().filter_map(AttemptResult::failed);
-                let (failures, not_run) = (failed.collect(), found.not_run);
-                let results = results::multi_turn(found, parameters);
-                (results, failures, not_run)
-            }
-        };
+        let (played, _) = self.play(&context, u64::MAX).await;
+        let (failures, not_run) = (played.failures(), played.not_run());
+        let results = played.into_results(self.parameters(target, started));
         let tests = std::mem::take(&mut context.state.tallies().tests);
         log.end(tests, began.elapsed());
         if let Some(cache) = self.session.cache() {
@@ -137,6 +100,50 @@ impl SafetyRun {
         }
     }
 
+    /// Runs all cases against one target, but no more units than `most`. Returns whether there were more.
+    pub(super) async fn play(&self, context: &Arc<TargetContext>, most: u64) -> (Played, bool) {
+        let cases = self.groups.iter().flat_map(|group| &group.cases);
+        let cases: Vec<Arc<TestCase>> = cases.map(|case| Arc::new(case.clone())).collect();
+        let stop = &context.state.stop;
+        match &self.mode {
+            SafetyMode::SingleTurn {
+                settings,
+                strategies,
+            } => {
+                let mut first = FirstOf {
+                    feed: LayerFeed::new(&cases, settings, stop.clone()),
+                    left: most,
+                    more: false,
+                };
+                let runner = Arc::new(LayerRunner {
+                    context: Arc::clone(context),
+                    strategies: in_order(&settings.strategies, strategies),
+                    variations: settings.variations,
+                });
+                run_feed(&mut first, &runner, &context.room, stop).await;
+                (Played::Layers(first.feed.into_layers()), first.more)
+            }
+            SafetyMode::MultiTurn {
+                settings,
+                strategies,
+            } => {
+                let mut first = FirstOf {
+                    feed: ConversationFeed::new(&cases, settings),
+                    left: most,
+                    more: false,
+                };
+                let runner = Arc::new(ConversationRunner {
+                    context: Arc::clone(context),
+                    settings: settings.clone(),
+                    strategies: strategies.clone(),
+                });
+                run_feed(&mut first, &runner, &context.room, stop).await;
+                let found = first.feed.into_conversations();
+                (Played::Conversations(found), first.more)
+            }
+        }
+    }
+
     /// What the results of the target rest on, if anything is known.
     fn basis(&self, context: &TargetContext) -> Option<TargetBasis> {
         let id = context.state.id();
@@ -157,7 +164,8 @@ impl SafetyRun {
         (!basis.is_empty()).then_some(basis)
     }
 
-    fn context(
+    /// The state before the first case. `failures` and `judge_watch` belong to all targets of the run.
+    pub(super) fn context(
         &self,
         target: &SafetyTarget,
         failures: &Arc<Failures>,
@@ -235,7 +243,7 @@ fn test_cases(groups: &[TestCaseGroup]) -> Fingerprint {
         .iter()
         .map(|group| (group.name.clone(), group.hash().into()));
     Fingerprint {
-        name: TestCaseGroup::FINGERPRINT,
+        name: TestCaseGroup::FINGERPRINT.into(),
         version: 1,
         settings: Value::Object(hashes.collect()),
     }

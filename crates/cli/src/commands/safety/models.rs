@@ -3,10 +3,13 @@
 use std::{path::Path, sync::Arc};
 
 use files::Unreadable;
-use schema::{Finding, nearest, text::is_blank};
+use schema::{Finding, text::is_blank};
 use store::findings::{ModelRole, RoleModels, role_findings};
 
-use super::args::SafetyArgs;
+use super::{
+    super::models::{find_model, missing_models, without_duplicates},
+    args::SafetyArgs,
+};
 use crate::{
     config::{Config, ModelEntry, Route},
     exit::Failure,
@@ -45,12 +48,12 @@ impl SafetyRoles {
             .chain(models.all())
             .collect();
         let attacker = match &args.common.attacker {
-            Some(id) => Some(find("--attacker", &all, id)?.clone()),
+            Some(id) => Some(find_model(("--attacker", "model"), all.iter().copied(), id)?.clone()),
             None => safety.attacker.clone().or(attacks.clone()),
         };
         let mut judges = Vec::new();
         for id in &args.common.judges {
-            let judge = find("--judge", &all, id)?.clone();
+            let judge = find_model(("--judge", "model"), all.iter().copied(), id)?.clone();
             if judges.iter().any(|known: &ModelEntry| known.id == judge.id) {
                 return Err(Failure::usage(format!("--judge: duplicate id `{id}`")));
             }
@@ -62,10 +65,9 @@ impl SafetyRoles {
         if judges.is_empty() {
             judges.clone_from(&judging);
         }
-        let configured: Vec<&ModelEntry> = models.targets.iter().collect();
         let mut targets = Vec::new();
         for id in &args.common.targets {
-            let target = find("--target", &configured, id)?.clone();
+            let target = find_model(("--target", "target"), &models.targets, id)?.clone();
             if targets
                 .iter()
                 .all(|known: &ModelEntry| known.id != target.id)
@@ -76,27 +78,22 @@ impl SafetyRoles {
         if args.common.targets.is_empty() {
             targets.clone_from(&models.targets);
         }
-        let mut missing = Vec::new();
-        if attacker.is_none() {
-            missing.push("`user_model` or `safety.attacker_model`");
-        }
-        if judges.is_empty() {
-            missing.push("`evaluator_model` or `safety.judge_models`");
-        }
-        if targets.is_empty() {
-            missing.push("`targets`");
-        }
-        let file = settings.file.as_ref().map_or_else(
-            || "configuration".to_owned(),
-            |file| file.display().to_string(),
-        );
-        let lack = || {
-            Failure::usage(format!(
-                "{file}: missing {}\nhelp: add what is missing, or run with --scripted",
-                missing.join(", ")
-            ))
-        };
-        let attacker = attacker.filter(|_| missing.is_empty()).ok_or_else(lack)?;
+        let missing = [
+            (
+                attacker.is_none(),
+                "`user_model` or `safety.attacker_model`",
+            ),
+            (
+                judges.is_empty(),
+                "`evaluator_model` or `safety.judge_models`",
+            ),
+            (targets.is_empty(), "`targets`"),
+        ];
+        let missing = missing.into_iter().filter(|(is_missing, _)| *is_missing);
+        let missing: Vec<String> = missing.map(|(_, keys)| keys.to_owned()).collect();
+        let attacker = attacker
+            .filter(|_| missing.is_empty())
+            .ok_or_else(|| missing_models(settings, &missing))?;
         Ok(Self {
             attacker,
             judges,
@@ -106,14 +103,8 @@ impl SafetyRoles {
 
     /// All models without duplicates.
     pub fn called(&self) -> Vec<&ModelEntry> {
-        let mut called: Vec<&ModelEntry> = Vec::new();
         let all = std::iter::once(&self.attacker);
-        for entry in all.chain(&self.judges).chain(&self.targets) {
-            if !called.iter().any(|known| known.path == entry.path) {
-                called.push(entry);
-            }
-        }
-        called
+        without_duplicates(all.chain(&self.judges).chain(&self.targets))
     }
 
     /// What the models already say about the results.
@@ -142,25 +133,6 @@ fn stand_in(model: &ModelEntry, scripted: &str) -> Result<ModelEntry, Failure> {
             .map_err(|error| Failure::usage(error.to_string())),
         _ => Ok(model.clone()),
     }
-}
-
-fn find<'a>(flag: &str, models: &[&'a ModelEntry], id: &str) -> Result<&'a ModelEntry, Failure> {
-    if let Some(model) = models.iter().find(|model| model.id.as_str() == id) {
-        return Ok(model);
-    }
-    let mut names: Vec<&str> = Vec::new();
-    for model in models {
-        if !names.contains(&model.id.as_str()) {
-            names.push(model.id.as_str());
-        }
-    }
-    Err(Failure::usage(match nearest(id, names.iter().copied()) {
-        Some(near) => format!("{flag}: unknown model `{id}`; did you mean `{near}`?"),
-        None => format!(
-            "{flag}: unknown model `{id}`; known models: {}",
-            names.join(", ")
-        ),
-    }))
 }
 
 /// The targets' system prompt: from the command line, else from the configuration.

@@ -1,17 +1,19 @@
 //! Shows the calls and the cost of an evaluation.
 
+use std::sync::Arc;
+
 use probity::{
-    PlanModel, Range,
-    safety::{SafetyPlanModels, SafetyPlanRow, attacker_calls, plan_multi_turn, plan_single_turn},
+    Forecast, PlanModel, PlanRow, Session,
+    safety::{SafetyPlanModels, attacker_calls, plan_multi_turn, plan_single_turn},
 };
-use report::{PlanRow, plan_table};
-use schema::numbers;
-use serde_json::json;
+use report::plan_table;
+use schema::Extra;
 
 use super::{
     super::{
-        Context,
-        plan::{NOWHERE, span},
+        Context, forecast,
+        models::open_cache,
+        plan::{Budget, NOWHERE, counting, plan_model, table_row, to_json},
         unpriced,
     },
     args::Mode,
@@ -27,67 +29,74 @@ use crate::{
 /// # Errors
 /// When a model cannot be used.
 pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
-    let rows = rows(job)?;
-    let settings = &job.config.settings;
-    let zero = Range {
-        low: 0.0,
-        high: 0.0,
-    };
-    let dollars = rows.iter().filter_map(|row| row.cost);
-    let dollars: Range<f64> = dollars.fold(zero, |sum, cost| sum + cost);
+    // A forecast that cannot be made is left out.
+    let found = cached(context, job).unwrap_or_default();
+    let mut rows = rows(job)?;
+    for row in &mut rows {
+        let mut of_target = found.iter();
+        match of_target.find(|found| Some(&found.target) == row.target.as_ref()) {
+            Some(found) if found.new == 0 && !found.more => row.all_cached(found.cached),
+            Some(found) => row.without_cached(found),
+            None => {}
+        }
+    }
     let cast = &job.cast;
     let models = cast.judges.iter().chain(&cast.targets);
     let free = unpriced::assumed_free(job.config, models.chain([&cast.attacker]));
-    let unpriced = rows.iter().any(|row| row.cost.is_none());
+    let budget = Budget::of(&job.config.settings, &rows);
     if job.args.common.json {
-        let calls = rows
-            .iter()
-            .fold(Range::default(), |sum: Range<u64>, row| sum + row.calls);
-        let plan = json!({
-            "rows": rows,
-            "total": {"calls": calls, "dollars": dollars, "unpriced": unpriced, "assumed_free": free},
-            "budget": {"max_cost": settings.budget.dollars(), "max_tokens": settings.budget.tokens()},
-        });
+        let plan = to_json(&rows, &budget, &found, &free);
         context.print_json(job.args.mode.command(), Exit::Complete, plan);
     } else {
-        let table: Vec<PlanRow> = rows.iter().map(table_row).collect();
+        let table: Vec<_> = rows.iter().map(table_row).collect();
         let page = context.terminal.page();
         context.terminal.print(&plan_table(&table, page));
     }
-    if let Some(max) = settings.budget.dollars().filter(|max| *max < dollars.high) {
-        context.terminal.warning(&format!(
-            "budget.max_cost is {}, which may not be enough: the run takes {} to {}. Finished rows are kept",
-            numbers::dollars(max),
-            numbers::dollars(dollars.low),
-            numbers::dollars(dollars.high)
-        ));
+    for line in forecast::lines(&found) {
+        context.terminal.note(&line);
     }
-    if settings.budget.dollars().is_some() && unpriced {
-        context.terminal.warning(
-            "a run with a budget in dollars does not start while a model has no price; add it under `prices` in the config",
-        );
+    for line in budget.words() {
+        context.terminal.warning(&line);
     }
     if let Some(note) = unpriced::assumed_free_note(&free) {
         context.terminal.note(&note);
     }
-    context
-        .terminal
-        .note("cached replies are counted as new calls; retries are not counted");
+    context.terminal.note(counting(&rows));
     Ok(Exit::Complete)
 }
 
-fn rows(job: &Job<'_>) -> Result<Vec<SafetyPlanRow>, Failure> {
+/// The expected use of the cache; `None` without a cache.
+fn cached(context: &Context, job: &Job<'_>) -> Option<Vec<Forecast>> {
+    let path = context.layout.cache();
+    if !path.exists() {
+        return None;
+    }
+    let settings = &job.config.settings;
+    let cache = open_cache(settings, &path, &[]).ok()?;
+    let endpoints = job.config.endpoints(Some(NOWHERE.to_owned())).ok()?;
+    let model = |entry: &ModelEntry| {
+        let model = forecast::cached_only(&endpoints, entry, &cache)?;
+        Ok((model, Extra::new()))
+    };
+    let run = job.evaluation(&Arc::new(Session::default()), &model).ok()?;
+    let why_new = match (settings.run.force, settings.run.fresh_targets) {
+        (true, _) => "--force calls for every reply again",
+        (false, true) => "--fresh-targets calls the targets again",
+        (false, false) => "their replies are not all in the cache",
+    };
+    Context::runtime()
+        .ok()?
+        .block_on(run.forecast(why_new))
+        .ok()
+}
+
+fn rows(job: &Job<'_>) -> Result<Vec<PlanRow>, Failure> {
     let settings = &job.config.settings;
     let endpoints = job.config.endpoints(Some(NOWHERE.to_owned()))?;
-    let model = |entry: &ModelEntry| {
-        let settings = endpoints.without_key(entry)?;
-        Ok::<_, Failure>(PlanModel {
-            id: entry.id.clone(),
-            price: settings.price,
-            max_tokens: settings.max_tokens,
-        })
+    let model = |entry: &ModelEntry| plan_model(&endpoints, Some(entry));
+    let models = |entries: &[ModelEntry]| -> Result<Vec<PlanModel>, Failure> {
+        entries.iter().map(model).collect()
     };
-    let models = |entries: &[ModelEntry]| entries.iter().map(model).collect::<Result<Vec<_>, _>>();
     let models = SafetyPlanModels {
         attacker: model(&job.cast.attacker)?,
         judges: models(&job.cast.judges)?,
@@ -101,18 +110,4 @@ fn rows(job: &Job<'_>) -> Result<Vec<SafetyPlanRow>, Failure> {
             plan_multi_turn(&job.groups, &safety.multi_turn(), &models, attacker_calls)
         }
     })
-}
-
-fn table_row(row: &SafetyPlanRow) -> PlanRow {
-    let tokens = row.input_tokens + row.output_tokens;
-    PlanRow {
-        benchmark: String::new(),
-        phase: row.part.to_owned(),
-        model: row.who.clone(),
-        rows: row.rows.high,
-        cached: 0,
-        calls: span(row.calls),
-        tokens: span(tokens),
-        dollars: row.cost.map(span),
-    }
 }

@@ -12,7 +12,7 @@ use probity::{
         variation_strategies,
     },
 };
-use schema::{ChatModel, TargetRef, safety::TestCaseGroup};
+use schema::{ChatModel, Extra, TargetRef, safety::TestCaseGroup};
 
 use super::{
     super::{
@@ -190,7 +190,9 @@ impl Job<'_> {
         let folder = context.layout.run(session.run_id().as_str());
         let made = BuiltModels::new(resolved, &session)?;
         let run = self
-            .evaluation(&session, &made)?
+            .evaluation(&session, &|entry| {
+                Ok((made.model(entry), made.options(entry)))
+            })?
             .concurrency(Concurrency {
                 simulate: *settings.run.concurrency.simulate,
                 evaluate: *settings.run.concurrency.evaluate,
@@ -218,13 +220,22 @@ impl Job<'_> {
         })
     }
 
-    fn evaluation(&self, session: &Arc<Session>, made: &BuiltModels) -> Result<SafetyRun, Failure> {
-        let attacker = made.model(&self.cast.attacker);
-        let judges = self.cast.judges.iter().map(|judge| made.model(judge));
+    /// The evaluation with the models that `model` makes, and what their requests contain besides messages.
+    ///
+    /// # Errors
+    /// When a model cannot be made, or prompts or strategies cannot be used.
+    pub fn evaluation(
+        &self,
+        session: &Arc<Session>,
+        model: &dyn Fn(&ModelEntry) -> Result<(Arc<dyn ChatModel>, Extra), Failure>,
+    ) -> Result<SafetyRun, Failure> {
+        let (attacker, _) = model(&self.cast.attacker)?;
+        let judges = self.cast.judges.iter();
+        let judges = judges.map(|judge| Ok::<_, Failure>(model(judge)?.0));
         let version = self.config.settings.safety.judge_prompts();
         let prompts = SafetyPrompts::of_version(version)
             .map_err(|error| Failure::usage(format!("safety.judge_prompts {version}: {error}")))?;
-        let scorer = scorer(judges.collect(), &prompts).map_err(unusable)?;
+        let scorer = scorer(judges.collect::<Result<_, _>>()?, &prompts).map_err(unusable)?;
         let mut run = SafetyRun::new(
             Arc::clone(session),
             self.mode(&attacker)?,
@@ -242,9 +253,10 @@ impl Job<'_> {
                 id: entry.id.clone(),
                 model: entry.model.raw.clone(),
             };
-            let mut target = SafetyTarget::new(target, made.model(entry));
+            let (model, options) = model(entry)?;
+            let mut target = SafetyTarget::new(target, model);
             target.system_prompt.clone_from(&self.system_prompt);
-            target.options = made.options(entry);
+            target.options = options;
             run = run.target(target);
         }
         Ok(run)
