@@ -116,7 +116,7 @@ impl Aggregator for RateAggregator {
 
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
-            name: "RateAggregator",
+            name: "RateAggregator".into(),
             version: 1,
             settings: json!({}),
         }

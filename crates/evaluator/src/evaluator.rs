@@ -428,7 +428,7 @@ impl Evaluator for JudgeEvaluator {
             settings["checks"] = checks;
         }
         Fingerprint {
-            name: "JudgeEvaluator",
+            name: "JudgeEvaluator".into(),
             version: 1,
             settings,
         }

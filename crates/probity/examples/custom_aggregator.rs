@@ -72,7 +72,7 @@ impl Aggregator for WorstOfSamples {
 
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
-            name: "WorstOfSamples",
+            name: "WorstOfSamples".into(),
             version: 1,
             settings: serde_json::json!({}),
         }

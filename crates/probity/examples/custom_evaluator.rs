@@ -68,7 +68,7 @@ impl Evaluator for ApologyCounter {
     fn fingerprint(&self) -> Fingerprint {
         let settings = json!({"allowed": self.allowed});
         Fingerprint {
-            name: "ApologyCounter",
+            name: "ApologyCounter".into(),
             version: 1,
             settings,
         }

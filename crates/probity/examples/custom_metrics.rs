@@ -38,7 +38,7 @@ impl MetricGenerator for HouseStyle {
 
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
-            name: "HouseStyle",
+            name: "HouseStyle".into(),
             version: 1,
             settings: serde_json::json!(self.0),
         }

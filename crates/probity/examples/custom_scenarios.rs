@@ -55,7 +55,7 @@ impl ScenarioGenerator for Listed {
 
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
-            name: "Listed",
+            name: "Listed".into(),
             version: 1,
             settings: serde_json::json!(self.0),
         }

@@ -54,7 +54,7 @@ impl Simulator for Doubter {
     fn fingerprint(&self) -> Fingerprint {
         let settings = serde_json::json!({"target": self.target, "doubts": self.doubts});
         Fingerprint {
-            name: "Doubter",
+            name: "Doubter".into(),
             version: 1,
             settings,
         }

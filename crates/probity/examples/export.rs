@@ -22,7 +22,7 @@ struct Length(Vec<Metric>);
 impl Evaluator for Length {
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
-            name: "Length",
+            name: "Length".into(),
             version: 1,
             settings: serde_json::json!({"limit": 200}),
         }

@@ -48,7 +48,7 @@ impl SafetyScorer for NamesHelp {
     fn fingerprint(&self) -> Fingerprint {
         let settings = serde_json::Value::Null;
         Fingerprint {
-            name: "NamesHelp",
+            name: "NamesHelp".into(),
             version: 1,
             settings,
         }

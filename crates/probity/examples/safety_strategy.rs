@@ -27,7 +27,7 @@ fn framed(prompt: &str) -> impl Iterator<Item = String> {
 fn fingerprint(name: &'static str) -> Fingerprint {
     let settings = serde_json::Value::Null; // Nothing can be set.
     Fingerprint {
-        name,
+        name: name.into(),
         version: 1,
         settings,
     }

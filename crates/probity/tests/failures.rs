@@ -389,7 +389,7 @@ async fn a_phase_that_panics_costs_that_row_only() {
         }
         fn fingerprint(&self) -> schema::Fingerprint {
             schema::Fingerprint {
-                name: "Panics",
+                name: "Panics".into(),
                 version: 1,
                 settings: serde_json::Value::Null,
             }

@@ -130,7 +130,7 @@ impl MetricGenerator for LlmMetricGenerator {
 
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
-            name: "LlmMetricGenerator",
+            name: "LlmMetricGenerator".into(),
             version: 1,
             settings: json!({
                 "model": self.model.id(),

@@ -239,7 +239,7 @@ impl ScenarioGenerator for LlmScenarioGenerator {
     fn fingerprint(&self) -> Fingerprint {
         let settings = &self.settings;
         Fingerprint {
-            name: "LlmScenarioGenerator",
+            name: "LlmScenarioGenerator".into(),
             version: 1,
             settings: json!({
                 "model": self.model.id(),

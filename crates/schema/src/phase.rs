@@ -1,19 +1,19 @@
 //! The traits of the phases. All are extension points; examples in `crates/probity/examples` swap each.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Benchmark, Brief, Conversation, Item, Metric, PhaseError, Scenario, Score, Summary};
 
 /// Identifies a phase in the run's manifest: two runs with equal fingerprints did the same thing.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// The implementation's name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its version. Increase it whenever the same settings give different results.
     pub version: u32,
     /// Everything that determines what it does: settings, hashes of prompts, models. No keys.

@@ -174,7 +174,7 @@ impl Simulator for ChatSimulator {
             shown["fault_rules"] = settings.fault_rules.into();
         }
         Fingerprint {
-            name: "ChatSimulator",
+            name: "ChatSimulator".into(),
             version: 1,
             settings: shown,
         }

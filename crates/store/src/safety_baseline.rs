@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aggregator::statistics::TargetRows;
 use schema::{
-    Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineTarget, MetricType,
-    ModelId, SettingsRecord,
+    Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineTarget, Fingerprint,
+    MetricType, ModelId, SettingsRecord,
     gate::SafetyScope,
     safety::{
         TestCaseGroup,
@@ -13,6 +13,7 @@ use schema::{
     },
     text::hex,
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -122,19 +123,24 @@ pub fn safety_differences(there: &Baseline, here: &Baseline) -> Vec<String> {
     differ
 }
 
-fn part_of<'r>(run: &'r RunParameters, name: &str) -> Option<&'r Value> {
-    run.parts.iter().find(|part| part["name"] == name)
+/// The test cases, the strategies and, last, the scorer.
+fn parts(run: &RunParameters) -> Vec<Fingerprint> {
+    let parts = run.parts.iter();
+    parts
+        .filter_map(|part| Fingerprint::deserialize(part).ok())
+        .collect()
 }
 
 /// The hash of each group's cases.
 fn test_cases(run: &RunParameters) -> Value {
-    let part = part_of(run, TestCaseGroup::FINGERPRINT);
-    part.map_or(Value::Null, |part| part["settings"].clone())
+    let mut parts = parts(run).into_iter();
+    let part = parts.find(|part| part.name == TestCaseGroup::FINGERPRINT);
+    part.map_or(Value::Null, |part| part.settings)
 }
 
 /// The settings of the scorer.
 pub(crate) fn safety_judge(run: &RunParameters, config: &SettingsRecord) -> Settings {
-    match run.parts.last() {
+    match parts(run).last() {
         Some(scorer) => safety_judge_settings(scorer, &run.judges, config),
         None => Settings::new(),
     }
@@ -153,11 +159,10 @@ pub(crate) fn safety_settings(run: &RunParameters) -> Settings {
     let hash = |text: &str| json!(hex(&Sha256::digest(text)));
     let prompt = run.system_prompt.as_deref().map_or(Value::Null, hash);
     settings.insert("system_prompt".to_owned(), prompt);
-    let attacks = run.parts.split_last().map_or(&[][..], |(_, others)| others);
-    let attacks = attacks
-        .iter()
-        .filter(|part| part["name"] != TestCaseGroup::FINGERPRINT);
-    let attacks: Vec<String> = attacks.map(ToString::to_string).collect();
+    let mut attacks = parts(run);
+    attacks.pop();
+    attacks.retain(|part| part.name != TestCaseGroup::FINGERPRINT);
+    let attacks: Vec<String> = attacks.iter().map(|part| json!(part).to_string()).collect();
     if !attacks.is_empty() {
         settings.insert("attacks".to_owned(), hash(&attacks.join("\n")));
     }

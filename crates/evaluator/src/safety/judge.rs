@@ -161,7 +161,7 @@ impl SafetyScorer for JudgeScorer {
 
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
-            name: "JudgeScorer",
+            name: "JudgeScorer".into(),
             version: match self.prompts.may_not_tell {
                 false => SafetyPrompts::FIRST,
                 true => SafetyPrompts::LATEST,

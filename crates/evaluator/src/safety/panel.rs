@@ -94,7 +94,7 @@ impl SafetyScorer for PanelScorer {
             .map(|judge| judge.fingerprint().settings)
             .collect();
         Fingerprint {
-            name: "PanelScorer",
+            name: "PanelScorer".into(),
             version: 2,
             settings: json!({ "judges": judges }),
         }

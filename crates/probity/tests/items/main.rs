@@ -49,7 +49,7 @@ fn wrap_evaluators(phases: &mut Phases, around: Box<MakeEvaluator>) {
 
 fn named(name: &'static str) -> Fingerprint {
     Fingerprint {
-        name,
+        name: name.into(),
         version: 1,
         settings: Value::Null,
     }

@@ -239,7 +239,7 @@ impl schema::Evaluator for Kind {
 
     fn fingerprint(&self) -> schema::Fingerprint {
         schema::Fingerprint {
-            name: "Kind",
+            name: "Kind".into(),
             version: 1,
             settings: Value::Null,
         }

@@ -243,7 +243,7 @@ impl VariationStrategy for LlmVariation {
 
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint {
-            name: "LlmVariation",
+            name: "LlmVariation".into(),
             version: 1,
             settings: json!({
                 "strategy": self.name,

@@ -31,7 +31,7 @@ use crate::{Fingerprint, Item, PhaseError, Spend, Turn};
 ///
 ///     fn fingerprint(&self) -> Fingerprint {
 ///         let settings = serde_json::json!({ "people": self.0 });
-///         Fingerprint { name: "Introduced", version: 1, settings }
+///         Fingerprint { name: "Introduced".into(), version: 1, settings }
 ///     }
 /// }
 ///
@@ -123,7 +123,7 @@ pub struct Varied {
 ///
 ///     fn fingerprint(&self) -> Fingerprint {
 ///         let settings = serde_json::Value::Null;
-///         Fingerprint { name: "Repeats", version: 1, settings }
+///         Fingerprint { name: "Repeats".into(), version: 1, settings }
 ///     }
 /// }
 ///
@@ -238,7 +238,7 @@ pub enum AttackMove {
 ///
 ///     fn fingerprint(&self) -> Fingerprint {
 ///         let settings = serde_json::Value::Null;
-///         Fingerprint { name: "names_help", version: 1, settings }
+///         Fingerprint { name: "names_help".into(), version: 1, settings }
 ///     }
 /// }
 ///

@@ -80,7 +80,7 @@ impl MultiTurnStrategy for SemanticChunks {
         } = &self.means;
         let own = [("plan", &prompts.plan), ("chunks", &prompts.chunks)];
         Fingerprint {
-            name: "SemanticChunks",
+            name: "SemanticChunks".into(),
             version: 1,
             settings: json!({
                 "attacker": model.id(),

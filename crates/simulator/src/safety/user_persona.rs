@@ -86,7 +86,7 @@ impl MultiTurnStrategy for UserPersona {
             tries,
         } = &self.means;
         Fingerprint {
-            name: "UserPersona",
+            name: "UserPersona".into(),
             version: 1,
             settings: json!({
                 "attacker": model.id(),

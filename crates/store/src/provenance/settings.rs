@@ -6,8 +6,10 @@ use std::{
 };
 
 use schema::{
-    Extra, JudgeRecords, ModelRecord, SettingsRecord, safety::results::RunParameters, text::hex,
+    Extra, Fingerprint, JudgeRecords, ModelRecord, SettingsRecord, safety::results::RunParameters,
+    text::hex,
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -33,7 +35,7 @@ pub fn simulator_settings(
     samples: Option<u64>,
     scenarios: &BTreeMap<String, String>,
 ) -> Settings {
-    let mut settings = of_fingerprint("simulator", fingerprint);
+    let mut settings = of_fingerprint("simulator", &recorded(fingerprint));
     // The realism ratings of judges have no effect on the messages of a conversation.
     let of_target = |key: &str| key == "target" || key.starts_with("target.");
     settings.retain(|key, _| !of_target(key) && !key.starts_with("realism."));
@@ -67,7 +69,7 @@ pub fn simulator_settings(
 
 /// The settings of the judging.
 pub fn evaluator_settings(fingerprint: &Value, config: &SettingsRecord) -> Settings {
-    let mut settings = of_fingerprint("evaluator", fingerprint);
+    let mut settings = of_fingerprint("evaluator", &recorded(fingerprint));
     let place = SettingsRecord::EVALUATOR_MODEL;
     match &config.evaluator_model {
         // The judges of a panel, by id.
@@ -118,7 +120,7 @@ pub fn judge_settings(settings: &Settings) -> Settings {
 /// The same for the scorer of a safety run: its fingerprint, and the models in `config` of the judges with these ids.
 #[must_use]
 pub fn safety_judge_settings(
-    fingerprint: &Value,
+    fingerprint: &Fingerprint,
     judges: &[String],
     config: &SettingsRecord,
 ) -> Settings {
@@ -239,14 +241,20 @@ pub fn configured_models(run: &RunParameters, config: &SettingsRecord) -> Vec<Ro
     [target].into_iter().chain(attacker).chain(judges).collect()
 }
 
-fn of_fingerprint(phase: &str, fingerprint: &Value) -> Settings {
+/// A fingerprint on record. One that is missing or unreadable has no name.
+fn recorded(fingerprint: &Value) -> Fingerprint {
+    Fingerprint::deserialize(fingerprint).unwrap_or(Fingerprint {
+        name: "".into(),
+        version: 0,
+        settings: Value::Null,
+    })
+}
+
+fn of_fingerprint(phase: &str, fingerprint: &Fingerprint) -> Settings {
     let mut settings = Settings::new();
-    let name = fingerprint["name"].as_str().unwrap_or_default();
-    settings.insert(
-        phase.to_owned(),
-        json!(format!("{name} {}", fingerprint["version"])),
-    );
-    flatten("", &fingerprint["settings"], &mut settings);
+    let (name, version) = (&fingerprint.name, fingerprint.version);
+    settings.insert(phase.to_owned(), json!(format!("{name} {version}")));
+    flatten("", &fingerprint.settings, &mut settings);
     settings
 }
 
