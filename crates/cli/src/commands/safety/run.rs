@@ -43,6 +43,9 @@ pub struct Job<'a> {
     pub system_prompt: Option<Arc<str>>,
 }
 
+/// A model, and what its requests contain besides their messages.
+type CalledModel = (Arc<dyn ChatModel>, Extra);
+
 /// The result of an evaluation.
 pub struct Done {
     /// The results.
@@ -227,7 +230,7 @@ impl Job<'_> {
     pub fn evaluation(
         &self,
         session: &Arc<Session>,
-        model: &dyn Fn(&ModelEntry) -> Result<(Arc<dyn ChatModel>, Extra), Failure>,
+        model: &dyn Fn(&ModelEntry) -> Result<CalledModel, Failure>,
     ) -> Result<SafetyRun, Failure> {
         let (attacker, _) = model(&self.cast.attacker)?;
         let judges = self.cast.judges.iter();
