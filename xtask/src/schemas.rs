@@ -25,8 +25,11 @@ pub fn run(args: &SchemasArgs) -> Result<ExitCode, String> {
     let mut names = Vec::new();
     for kind in Kind::ALL {
         let path = args.out.join(kind.schema_file());
-        // The configuration's schema is defined by the command.
-        let schema = schema(kind).unwrap_or_else(probity_cli::config_schema);
+        // The schemas of the configuration and of the output are defined by the command.
+        let schema = schema(kind).unwrap_or_else(|| match kind {
+            Kind::Output => probity_cli::output_schema(),
+            _ => probity_cli::config_schema(),
+        });
         let text = schema_text(&schema);
         let there = files::read_text(&path).unwrap_or_default();
         if there != text {

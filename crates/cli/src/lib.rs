@@ -35,6 +35,7 @@ mod project;
 mod shipped;
 mod terminal;
 
+pub use commands::output_schema;
 pub use config::schema as config_schema;
 pub use probity;
 pub use program::{ChangePhases, Program, main};

@@ -10,6 +10,7 @@ use schema::{
     Benchmark, Conversation, Evaluator, Item, JudgeVerdict, ModelId, NoJournal, Phase, Scenario,
     Simulator, TargetRef,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
@@ -30,7 +31,7 @@ use store::{
 pub(crate) const MAX_ROWS: u64 = 2000;
 
 /// What a phase finds in the cache for one target.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Forecast {
     /// The benchmark's folder name.
     pub benchmark: String,

@@ -11,6 +11,7 @@ use schema::{
     Finding, Grades, IncompleteReplies, ModelId, Phase, PhaseCost, ReasoningReplies, Summary,
     TargetBasis, statistics::Statistics, without_attempts,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{journals::JournalEnd, progress::Outcome};
@@ -30,7 +31,7 @@ pub struct RunReport {
 }
 
 /// A judge that gave no usable verdict in the first rows of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JudgeGivenUp {
     /// The rows that were judged, all without a usable verdict.
     pub rows: u64,
@@ -202,7 +203,8 @@ pub enum KeptReason {
 }
 
 /// Rows of one phase, by how they ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "RowCounts")]
 pub struct Counts {
     /// Normally.
     pub done: u64,
@@ -237,7 +239,7 @@ impl Counts {
 }
 
 /// Rows that failed, or were left out, for the same reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FailureGroup {
     /// The phase.
     pub phase: Phase,

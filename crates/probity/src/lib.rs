@@ -57,10 +57,10 @@ pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use compare::{CompareOptions, Compared, compare};
 pub use engine::{
     AggregatorFactory, BenchmarkContext, BenchmarkReport, Concurrency, Counts, Expected,
-    FailureGroup, Forecast, JournalEnd, JournalSet, KeptReason, KeptRows, NeededMetric,
-    NeededScenarios, NoObserver, Observer, Outcome, PhaseFactory, Phases, Pipeline, PlanModel,
-    PlanRow, PlanSettings, Progress, PromptChoice, Range, RunOptions, RunOutcome, RunReport,
-    Session, SimulatorFactory, forecast, needed_scenarios, plan, plan_judging, progress,
+    FailureGroup, Forecast, JournalEnd, JournalSet, JudgeGivenUp, KeptReason, KeptRows,
+    NeededMetric, NeededScenarios, NoObserver, Observer, Outcome, PhaseFactory, Phases, Pipeline,
+    PlanModel, PlanRow, PlanSettings, Progress, PromptChoice, Range, RunOptions, RunOutcome,
+    RunReport, Session, SimulatorFactory, forecast, needed_scenarios, plan, plan_judging, progress,
 };
 pub use labels::{
     ImportedLabels, LabelImport, LabelOptions, LabelProgress, LabelRow, Labelling, check_judge,

@@ -10,7 +10,8 @@ use std::{
 use jiff::Timestamp;
 use journal::{JournalReader, JournalSource, RunId, is_index_name};
 use schema::{EventBody, EventKind};
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{Layout, Manifest, RunError, provenance::Provenance, simulated_targets};
 
@@ -25,7 +26,7 @@ pub struct OldRuns {
 }
 
 /// The records of one run: its folder below `.probity/runs`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct OldRun {
     /// The run's id.
@@ -62,12 +63,6 @@ impl std::fmt::Display for NeededRun {
             Self::ResultFile(file) => write!(f, "its result file is there: {file}"),
             Self::MayBeAtWork => f.write_str("it has not ended, and may be at work"),
         }
-    }
-}
-
-impl Serialize for NeededRun {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -10,7 +10,7 @@ use located::{
 use serde_json::Value;
 
 use crate::{
-    Finding, Kind, Severity, SourceLocation,
+    Finding, Kind, Options, Severity, SourceLocation,
     explain::{Wrong, explain},
     near_keys::near_keys,
     schemas,
@@ -29,8 +29,16 @@ impl Checker {
         Self::of(schemas::row_schema(kind))
     }
 
+    /// Like [`new`](Self::new), for a kind whose schema the caller may have supplied.
+    pub(crate) fn with_options(kind: Kind, options: &Options<'_>) -> Self {
+        match options.output.filter(|_| kind == Kind::Output) {
+            Some(schema) => Self::of(schema()),
+            None => Self::new(kind),
+        }
+    }
+
     pub(crate) fn of(schema: Value) -> Self {
-        // Probity's own schemas always compile; a test checks that.
+        // Probity's own schemas always compile; tests check that.
         let validator = jsonschema::draft202012::options().build(&schema).ok();
         Self { schema, validator }
     }

@@ -42,7 +42,7 @@ pub(crate) fn check_file(
         Kind::Benchmark | Kind::Hazards | Kind::Gate | Kind::Config => {
             texts::tree(path, kind, &mut report, facts);
         }
-        _ => objects::check(path, kind, &mut report, facts),
+        _ => objects::check(path, kind, options, &mut report, facts),
     }
     report
 }

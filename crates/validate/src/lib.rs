@@ -27,7 +27,8 @@
 //! - For a pack of test cases in CSV, and for rules of packs that the schema does not contain, only the first error is reported.
 //! - Rules are checked only for files and rows that match their schema: fix the schema's errors first.
 //! - Findings in journals have no column. The rules of journals are checked by [`journal::check::check`].
-//! - Only the syntax of a configuration is checked unless [`Options::config`] supplies its reader: its keys belong to the caller.
+//! - Only the syntax of a configuration is checked unless [`Options::config`] supplies its reader: its keys belong to the caller. The same
+//!   holds for the output of commands and [`Options::output`].
 //! - The contents of `config` in a manifest, of requests and responses in journals, and of keys that are unknown to Probity are not
 //!   checked.
 

@@ -2,6 +2,8 @@
 
 use std::{fmt, io, path::Path};
 
+use serde_json::Value;
+
 use crate::{Finding, Kind, syntax::SyntaxFault};
 
 /// Reads a configuration file and returns its errors.
@@ -16,6 +18,8 @@ pub struct Options<'a> {
     pub keep: usize,
     /// Reads a configuration. `None`: only its syntax is checked.
     pub config: Option<ConfigReader<'a>>,
+    /// Creates the schema of the output of commands. `None`: only its syntax and its version are checked.
+    pub output: Option<fn() -> Value>,
     /// The program name in advice.
     pub program: &'a str,
 }
@@ -27,6 +31,7 @@ impl Default for Options<'_> {
             kind: None,
             keep: 100,
             config: None,
+            output: None,
             program: "probity",
         }
     }

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use crate::{Kind, SourceLocation};
 
@@ -28,9 +29,11 @@ impl Report {
 }
 
 /// The result of checking one file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileReport {
     /// The file.
+    #[serde(serialize_with = "path_text")]
+    #[schemars(with = "String")]
     pub path: PathBuf,
     /// The kind of the file.
     pub kind: &'static str,
@@ -40,18 +43,24 @@ pub struct FileReport {
     pub problems: u64,
     /// The number of notes.
     pub notes: u64,
-    /// The kept problems and notes, in the order of the file: see [`Options::keep`](crate::Options::keep).
+    /// The kept problems and notes, in the order of the file.
     pub findings: Vec<Finding>,
     #[serde(skip)]
     keep: usize,
 }
 
+/// A path that is not UTF-8 is written with replacement characters.
+fn path_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
 /// A problem or a note.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "FileFinding")]
 pub struct Finding {
     /// Whether readers accept it.
     pub severity: Severity,
-    /// The line, from 1; `None`: the file as a whole.
+    /// The line, from 1; null: the file as a whole.
     pub line: Option<u64>,
     /// The column in characters, from 1.
     pub column: Option<u64>,
@@ -64,8 +73,9 @@ pub struct Finding {
 }
 
 /// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "FileFindingSeverity")]
 pub enum Severity {
     /// A reader refuses the file, or interprets it differently than intended.
     Problem,

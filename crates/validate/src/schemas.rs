@@ -8,12 +8,13 @@ use crate::{Kind, shapes};
 /// The JSON Schema (draft 2020-12) of files of this kind, as readers accept them: keys that a reader does not need are optional,
 /// and keys that a reader keeps or ignores are allowed.
 ///
-/// `None` for the configuration: its types belong to the caller, who creates their schema and passes it to [`named`].
+/// `None` for the configuration and the output of commands: their types belong to the caller, who creates their schemas and passes them
+/// to [`named`].
 ///
 /// ```
 /// use validate::{Kind, schema};
 ///
-/// let schema = schema(Kind::Scores).ok_or("only the configuration has none")?;
+/// let schema = schema(Kind::Scores).ok_or("the configuration and the output of commands have none")?;
 /// assert_eq!(schema["$id"], "scores.schema.json");
 /// assert_eq!(schema["type"], "array");
 /// # Ok::<(), &str>(())
@@ -37,7 +38,7 @@ pub fn schema(kind: Kind) -> Option<Value> {
         Kind::Record => of::<schema::Record>(),
         Kind::Manifest => of::<store::Manifest>(),
         Kind::Imported => of::<store::ImportRecord>(),
-        Kind::Config => return None,
+        Kind::Config | Kind::Output => return None,
         Kind::Journal => shapes::journal(),
         Kind::SafetySingleTurn => shapes::wrapped(
             "single_turn_response",
@@ -52,7 +53,6 @@ pub fn schema(kind: Kind) -> Option<Value> {
         Kind::ExportRuns => of::<shapes::ExportRun>(),
         Kind::ExportConversations => of::<shapes::ExportConversation>(),
         Kind::ExportScores => of::<shapes::ExportScore>(),
-        Kind::Output => shapes::output(),
     };
     Some(named(kind, schema))
 }

@@ -16,7 +16,7 @@ fn published() -> std::path::PathBuf {
 fn every_schema_is_one_and_has_a_title() {
     for kind in Kind::ALL {
         let Some(schema) = schema(kind) else {
-            assert_eq!(kind, Kind::Config);
+            assert!(matches!(kind, Kind::Config | Kind::Output), "{kind}");
             continue;
         };
         jsonschema::draft202012::options().build(&schema).unwrap();
@@ -152,10 +152,6 @@ fn wrong_files_are_refused() {
         (Kind::ExportRuns, json!({"benchmark": "b"})),
         (Kind::ExportConversations, json!({"benchmark": "b"})),
         (Kind::ExportScores, json!({"benchmark": "b"})),
-        (
-            Kind::Output,
-            json!({"format": "1.0.0", "command": "run", "exit_code": 300}),
-        ),
     ] {
         assert!(!takes(kind, &wrong), "{kind}: {wrong}");
     }

@@ -5,9 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use probity::BaselineOptions;
 use schema::{ModelId, text::counted};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::{Context, safety_files};
+use super::{
+    Context,
+    output::{CommandOutput, path_text},
+    safety_files,
+};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
     completion,
@@ -33,6 +38,21 @@ pub struct BaselineArgs {
     /// The result as JSON on standard output
     #[arg(long)]
     json: bool,
+}
+
+/// The output of `baseline`.
+#[derive(Serialize, JsonSchema)]
+pub struct BaselineOutput<'a> {
+    /// The benchmark's folder.
+    benchmark: &'a str,
+    /// The written file.
+    path: String,
+    /// The ids of its targets.
+    targets: &'a [&'a ModelId],
+}
+
+impl CommandOutput for BaselineOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["baseline"];
 }
 
 /// Writes the baseline.
@@ -63,8 +83,12 @@ pub fn run(context: &Context, args: &BaselineArgs) -> Result<Exit, Failure> {
     }
     let targets: Vec<&ModelId> = written.baseline.targets.keys().collect();
     if args.json {
-        let value = json!({"benchmark": name, "path": written.path, "targets": targets});
-        context.print_json("baseline", Exit::Complete, value);
+        let output = BaselineOutput {
+            benchmark: &name,
+            path: path_text(&written.path),
+            targets: &targets,
+        };
+        context.print_json("baseline", Exit::Complete, &output);
     } else {
         context.terminal.print(&format!(
             "{}: {} of {}\n",

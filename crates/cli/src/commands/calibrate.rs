@@ -5,9 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use probity::{CalibrateOptions, Calibration};
 use report::{sheets_text, standards_sheet};
-use serde_json::json;
+use schema::{BenchmarkScore, Standards};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::Context;
+use super::{
+    Context,
+    output::{CommandOutput, path_text},
+};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
     completion,
@@ -35,6 +40,27 @@ pub struct CalibrateArgs {
     json: bool,
 }
 
+/// The output of `calibrate`.
+#[derive(Serialize, JsonSchema)]
+pub struct CalibrateOutput<'a> {
+    /// The benchmark's folder.
+    benchmark: &'a str,
+    /// The written file.
+    standards_file: String,
+    /// The journal of the calibration.
+    journal: String,
+    /// The content of the file.
+    standards: &'a Standards,
+    /// The scores of the reference systems.
+    scores: &'a [BenchmarkScore],
+    /// Warnings for the reader.
+    warnings: &'a [String],
+}
+
+impl CommandOutput for CalibrateOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["calibrate"];
+}
+
 /// Writes the standards of a benchmark from scores in the tree.
 ///
 /// # Errors
@@ -58,7 +84,15 @@ pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
         );
     }
     if args.json {
-        context.print_json("calibrate", Exit::Complete, value(name, &calibration));
+        let output = CalibrateOutput {
+            benchmark: name,
+            standards_file: path_text(&calibration.path),
+            journal: path_text(&calibration.journal),
+            standards: &calibration.file.standards,
+            scores: &calibration.scores,
+            warnings: &calibration.warnings,
+        };
+        context.print_json("calibrate", Exit::Complete, &output);
     } else {
         context
             .terminal
@@ -84,17 +118,6 @@ fn text(context: &Context, name: &str, args: &CalibrateArgs, done: &Calibration)
         Some(_) => "Set `standards` in the config to this file to grade by it.\n".to_owned(),
     });
     text
-}
-
-fn value(name: &str, done: &Calibration) -> serde_json::Value {
-    json!({
-        "benchmark": name,
-        "standards_file": done.path,
-        "journal": done.journal,
-        "standards": done.file.standards,
-        "scores": done.scores,
-        "warnings": done.warnings,
-    })
 }
 
 /// The command, as the user could type it again.

@@ -8,9 +8,17 @@ use report::{
     compared_people_sheet, comparison_sheets, corrected_differences_sheet, finding_list,
     sheets_markdown, sheets_text,
 };
-use serde_json::json;
+use schema::{
+    Finding, ModelId,
+    statistics::{Comparison, CorrectedDifference, JudgeAgainstPeople},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::{Context, findings};
+use super::{
+    Context, findings,
+    output::{CommandOutput, path_text},
+};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
     completion,
@@ -37,6 +45,39 @@ pub struct CompareArgs {
     json: bool,
 }
 
+/// The output of `compare`.
+#[derive(Serialize, JsonSchema)]
+pub struct CompareOutput<'a> {
+    /// The benchmark's folder.
+    benchmark: &'a str,
+    /// The folder of the other tree, or null: targets of one tree are compared.
+    against: Option<String>,
+    /// For each pair the comparison of all rows, then of each metric.
+    comparisons: &'a [Comparison],
+    /// The targets of this tree with rows that people labelled.
+    people: Vec<ComparedPeople<'a>>,
+    /// As `corrected_differences` of `statistics.json`: pairs of targets of this tree that both have a corrected rate, or targets that have
+    /// one here (`a`) and in the other tree (`b`). Absent in output from before they were computed.
+    #[serde(default)]
+    corrected_differences: &'a [CorrectedDifference],
+    /// What limits the comparisons, the worst first. Absent in output from before it was collected.
+    #[serde(default)]
+    findings: &'a [Finding],
+}
+
+impl CommandOutput for CompareOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["compare"];
+}
+
+/// A judge compared with people, for one of the compared targets.
+#[derive(Serialize, JsonSchema)]
+struct ComparedPeople<'a> {
+    /// The target's id.
+    target: &'a ModelId,
+    /// As `judge.people` of `statistics.json`.
+    people: &'a JudgeAgainstPeople,
+}
+
 /// Prints the comparisons.
 ///
 /// # Errors
@@ -54,21 +95,21 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
         findings: found,
     } = probity::compare(&context.layout, name, &options)?;
     context.warn_of(&found);
-    let there = args.against.as_ref().map(|path| path.display().to_string());
+    let there = args.against.as_deref().map(path_text);
     let names = there.as_deref().map(|there| ["this tree", there]);
     if args.json {
-        let value = json!({
-            "benchmark": name,
-            "against": args.against,
-            "comparisons": comparisons,
-            "people": people
-                .iter()
-                .map(|(target, people)| json!({"target": target, "people": people}))
-                .collect::<Vec<_>>(),
-            "corrected_differences": corrected_differences,
-            "findings": found,
-        });
-        context.print_json("compare", Exit::Complete, value);
+        let people = people.iter();
+        let output = CompareOutput {
+            benchmark: name,
+            against: there,
+            comparisons: &comparisons,
+            people: people
+                .map(|(target, people)| ComparedPeople { target, people })
+                .collect(),
+            corrected_differences: &corrected_differences,
+            findings: &found,
+        };
+        context.print_json("compare", Exit::Complete, &output);
     } else if comparisons.is_empty() {
         context
             .terminal

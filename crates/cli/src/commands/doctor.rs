@@ -9,11 +9,13 @@ use llm_client::{HttpClient, ModelFactory, ModelSettings, RetryPolicy};
 use probity::Phase;
 use report::{ModelCheck, checks_table};
 use schema::{CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role, text::counted};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{
     Context,
     models::{ModelRoles, scripted_server},
+    output::{CommandOutput, path_text},
     typos,
 };
 use crate::{
@@ -38,6 +40,50 @@ struct Problem {
     mend: String,
     /// Whether the user has to change the configuration, rather than fix something outside of it.
     configuration: bool,
+}
+
+/// The output of `doctor`.
+#[derive(Serialize, JsonSchema)]
+pub struct DoctorOutput<'a> {
+    /// The configuration file, or null.
+    config: Option<String>,
+    /// The result of each model.
+    models: Vec<CheckedModel<'a>>,
+}
+
+impl CommandOutput for DoctorOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["doctor"];
+}
+
+/// Whether a model can be used.
+#[derive(Serialize, JsonSchema)]
+struct CheckedModel<'a> {
+    /// Its keys in the configuration, and its id.
+    model: &'a str,
+    /// The endpoint's address.
+    endpoint: &'a str,
+    /// Whether it answers.
+    ok: bool,
+    /// Its answer, or the problem.
+    text: &'a str,
+    /// What solves the problem; null without one.
+    to_mend: Option<&'a str>,
+}
+
+impl<'a> From<&'a Check> for CheckedModel<'a> {
+    fn from(check: &'a Check) -> Self {
+        let problem = check.result.as_ref().err();
+        Self {
+            model: &check.who,
+            endpoint: &check.endpoint,
+            ok: problem.is_none(),
+            text: match &check.result {
+                Ok(text) => text,
+                Err(problem) => &problem.what,
+            },
+            to_mend: problem.map(|problem| problem.mend.as_str()),
+        }
+    }
 }
 
 /// Checks everything that a run needs.
@@ -67,8 +113,11 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
     let checks = Context::runtime()?.block_on(check_all(&config, &models))?;
     let exit = exit(&checks);
     if json {
-        let checks: Vec<Value> = checks.iter().map(Check::to_json).collect();
-        context.print_json("doctor", exit, json!({"config": file, "models": checks}));
+        let output = DoctorOutput {
+            config: file.map(|file| path_text(file)),
+            models: checks.iter().map(CheckedModel::from).collect(),
+        };
+        context.print_json("doctor", exit, &output);
     } else {
         show(context, &checks);
     }
@@ -97,20 +146,6 @@ fn models(settings: &Settings) -> Result<Vec<&ModelEntry>, Failure> {
 }
 
 impl Check {
-    fn to_json(&self) -> Value {
-        let trouble = self.result.as_ref().err();
-        json!({
-            "model": self.who,
-            "endpoint": self.endpoint,
-            "ok": trouble.is_none(),
-            "text": match &self.result {
-                Ok(text) => text,
-                Err(trouble) => &trouble.what,
-            },
-            "to_mend": trouble.map(|trouble| &trouble.mend),
-        })
-    }
-
     fn to_row(&self) -> ModelCheck {
         let trouble = self.result.as_ref().err();
         // Errors in the configuration include their own advice.

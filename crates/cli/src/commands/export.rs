@@ -13,10 +13,14 @@ use interop::{
     summary::JobSummary,
 };
 use probity::{ExportOptions, ExportReport};
-use schema::{ModelId, TargetRef, text::counted};
-use serde_json::json;
+use schema::{Finding, ModelId, TargetRef, text::counted};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::{Context, findings};
+use super::{
+    Context, findings,
+    output::{CommandOutput, path_texts},
+};
 use crate::{
     benchmarks::choose,
     completion,
@@ -116,6 +120,34 @@ fn version(text: &str) -> Result<Version, String> {
     Version::parse(text).ok_or_else(|| "supported versions: 0.3.0 and 0.2.0".to_owned())
 }
 
+/// The output of `export`.
+#[derive(Serialize, JsonSchema)]
+pub struct ExportOutput<'a> {
+    /// The written format: `eee`, `inspect` and so on.
+    export_format: String,
+    /// Systems under test whose results were exported.
+    targets: u64,
+    /// Conversations that were exported.
+    conversations: u64,
+    /// The files that were written.
+    files: Vec<String>,
+    /// The errors of rows that were left out.
+    problems: &'a [String],
+    /// Why results were not exported at all.
+    refused: &'a [String],
+    /// The texts of the warnings among `findings`.
+    warnings: Vec<&'a str>,
+    /// What limits the conclusions from the exported results, the worst first. Absent in output from before it was collected.
+    #[serde(default)]
+    findings: &'a [Finding],
+    /// Notes for the reader.
+    notes: &'a [String],
+}
+
+impl CommandOutput for ExportOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["export"];
+}
+
 /// Exports the results in the tree.
 ///
 /// # Errors
@@ -158,7 +190,7 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
     }
     context.warn_of(&report.findings);
     if args.json {
-        context.print_json("export", exit, value(args, &report));
+        context.print_json("export", exit, &ExportOutput::new(args, &report));
     } else {
         context.terminal.print(&text(&report));
     }
@@ -259,16 +291,18 @@ fn text(report: &ExportReport) -> String {
     text
 }
 
-fn value(args: &ExportArgs, report: &ExportReport) -> serde_json::Value {
-    json!({
-        "export_format": args.format.name(),
-        "targets": report.targets,
-        "conversations": report.conversations,
-        "files": report.exported.files,
-        "problems": report.problems,
-        "refused": report.refused,
-        "warnings": findings::warnings(&report.findings),
-        "findings": report.findings,
-        "notes": report.exported.notes,
-    })
+impl<'a> ExportOutput<'a> {
+    fn new(args: &ExportArgs, report: &'a ExportReport) -> Self {
+        Self {
+            export_format: args.format.name(),
+            targets: report.targets,
+            conversations: report.conversations,
+            files: path_texts(&report.exported.files),
+            problems: &report.problems,
+            refused: &report.refused,
+            warnings: findings::warnings(&report.findings),
+            findings: &report.findings,
+            notes: &report.exported.notes,
+        }
+    }
 }

@@ -10,10 +10,10 @@ use clap::Args;
 use interop::junit::gate_junit;
 use probity::{GateOptions, RunReport};
 use report::{gate_markdown, gate_text};
-use schema::gate::{GateAnswer, GateReport};
-use serde_json::json;
+use schema::gate::GateAnswer;
+pub use schema::gate::GateReport;
 
-use super::{Context, report_file, safety_files};
+use super::{Context, output::CommandOutput, report_file, safety_files};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
     completion,
@@ -51,6 +51,10 @@ pub struct GateArgs {
     summary: Option<PathBuf>,
 }
 
+impl CommandOutput for GateReport {
+    const COMMANDS: &'static [&'static str] = &["gate"];
+}
+
 /// Evaluates the rules on the rows of the tree.
 ///
 /// # Errors
@@ -75,7 +79,7 @@ pub fn run(context: &Context, args: &GateArgs) -> Result<Exit, Failure> {
     };
     let exit = exit(report.answer);
     if args.json {
-        context.print_json("gate", exit, json!(report));
+        context.print_json("gate", exit, &report);
     } else {
         show(context, std::slice::from_ref(&report));
     }

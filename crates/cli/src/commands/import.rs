@@ -3,11 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use probity::{ImportFormat, ImportOptions, ImportReport, LeftOut};
+use probity::{ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut};
 use schema::{Metric, MetricType, nearest, text::counted};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::Context;
+use super::{
+    Context,
+    output::{CommandOutput, path_text, path_texts},
+};
 use crate::exit::{Exit, Failure};
 
 /// Flags of `import`.
@@ -57,6 +61,37 @@ impl From<Polarity> for MetricType {
     }
 }
 
+/// The output of `import`.
+#[derive(Serialize, JsonSchema)]
+pub struct ImportOutput<'a> {
+    /// The imported format: `tree`, `eee` or `inspect`.
+    from: &'static str,
+    /// The created benchmark.
+    benchmark: &'a str,
+    /// Its folder.
+    folder: String,
+    /// The imported files.
+    files: Vec<String>,
+    /// The ids of its metrics.
+    metrics: Vec<&'a str>,
+    /// The number of scenarios.
+    scenarios: u64,
+    /// The number of conversations of all systems.
+    conversations: u64,
+    /// The result of each system under test.
+    targets: &'a [ImportedTarget],
+    /// Files and rows that were left out, by reason.
+    left_out: &'a [LeftOut],
+    /// Conversations that were imported with an error, by the error.
+    failures: &'a [LeftOut],
+    /// Notes for the reader.
+    notes: &'a [String],
+}
+
+impl CommandOutput for ImportOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["import"];
+}
+
 /// Imports the files at the paths.
 ///
 /// # Errors
@@ -85,7 +120,7 @@ pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
         context.terminal.note(&shown(note));
     }
     if args.json {
-        context.print_json("import", exit, value(&report));
+        context.print_json("import", exit, &ImportOutput::from(&report));
     } else {
         context.terminal.print(&text(context, &report));
     }
@@ -218,18 +253,21 @@ fn shown(text: &str) -> String {
     shown
 }
 
-fn value(report: &ImportReport) -> serde_json::Value {
-    json!({
-        "from": report.format.as_str(),
-        "benchmark": report.name,
-        "folder": report.folder,
-        "files": report.files,
-        "metrics": report.metrics.iter().map(|metric| &metric.id).collect::<Vec<_>>(),
-        "scenarios": report.scenarios,
-        "conversations": report.conversations(),
-        "targets": report.targets,
-        "left_out": report.left_out,
-        "failures": report.failures,
-        "notes": report.notes,
-    })
+impl<'a> From<&'a ImportReport> for ImportOutput<'a> {
+    fn from(report: &'a ImportReport) -> Self {
+        let metrics = report.metrics.iter();
+        Self {
+            from: report.format.as_str(),
+            benchmark: &report.name,
+            folder: path_text(&report.folder),
+            files: path_texts(&report.files),
+            metrics: metrics.map(|metric| metric.id.as_str()).collect(),
+            scenarios: report.scenarios,
+            conversations: report.conversations(),
+            targets: &report.targets,
+            left_out: &report.left_out,
+            failures: &report.failures,
+            notes: &report.notes,
+        }
+    }
 }

@@ -7,9 +7,10 @@ use interop::labels::{LabelColumns, LabelFileRow};
 use probity::{LabelledConversations, Layout, Phase, check_judge};
 use report::{judge_check_markdown, judge_check_text};
 use schema::{Metric, statistics::JudgeAgainstPeople, text::counted};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::{Context, import::Polarity, label_words::WordArgs, run};
+use super::{Context, import::Polarity, label_words::WordArgs, output::CommandOutput, run};
 use crate::{
     exit::{Exit, Failure},
     flags::{BenchmarkSelection, Calls, Concurrency, PhaseArgs},
@@ -90,6 +91,21 @@ struct JudgingArgs {
     /// The benchmark that is made of the file and judged [default: judge-check-FILE]
     #[arg(long = "as", value_name = "NAME", requires = "definition")]
     name: Option<String>,
+}
+
+/// The output of `judge-check`.
+#[derive(Serialize, JsonSchema)]
+pub struct JudgeCheckOutput<'a> {
+    /// The file of labels.
+    file: &'a str,
+    /// The benchmark that was created from it and judged, or null if the file contains the verdicts.
+    benchmark: Option<&'a str>,
+    /// As `judge.people` of `statistics.json`.
+    people: &'a JudgeAgainstPeople,
+}
+
+impl CommandOutput for JudgeCheckOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["judge-check"];
 }
 
 /// Reads the labels, has the rows judged if the file has no verdicts, and prints the agreement.
@@ -188,8 +204,12 @@ fn print(
 ) {
     let file = args.file.display().to_string();
     if args.json {
-        let value = json!({"file": file, "benchmark": benchmark, "people": people});
-        context.print_json("judge-check", exit, value);
+        let output = JudgeCheckOutput {
+            file: &file,
+            benchmark,
+            people,
+        };
+        context.print_json("judge-check", exit, &output);
         return;
     }
     let labelled = format!(

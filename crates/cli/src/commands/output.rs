@@ -1,101 +1,262 @@
-//! JSON output: `--json`.
+//! `--json`: the object that a command prints, and its schema. Each command has a type of its own, which is both.
+
+use std::path::{Path, PathBuf};
 
 use journal::check::Verdict;
-use probity::{BenchmarkReport, JournalEnd, RunReport};
-use schema::PhaseCost;
-use serde_json::{Map, Value, json};
-
-use super::{Context, summary::tree_cost};
-use crate::exit::Exit;
 use llm_client::Tally;
+use probity::JournalEnd;
+use schema::PhaseCost;
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use serde::Serialize;
+use serde_json::{Value, json};
+use validate::Kind;
+
+use super::{
+    Context, baseline, cache, calibrate, compare, doctor, export, gate, import,
+    journal as journals, judge_check, label, plan, report, run_output, runs, safety,
+    validate as validating, view,
+};
+use crate::exit::Exit;
 
 /// The version of the `--json` output: see `docs/json-output.md`.
 pub const FORMAT: &str = "1.5.0";
 
+/// What a command prints with `--json`, without the keys that all commands have.
+pub trait CommandOutput: Serialize + JsonSchema {
+    /// The commands that print it, as typed.
+    const COMMANDS: &'static [&'static str];
+}
+
+/// One JSON object. The common keys come first, then those of the command.
+#[derive(Serialize, JsonSchema)]
+struct Output<'a> {
+    /// Version of the output format. A new major version means that a key was removed or has another meaning.
+    format: &'static str,
+    /// The command as typed: `run`, `journal check`.
+    command: &'a str,
+    /// The command's exit code.
+    exit_code: u8,
+}
+
+/// The common keys, and those of the command.
+#[derive(Serialize)]
+struct Whole<'a, T> {
+    #[serde(flatten)]
+    common: Output<'a>,
+    #[serde(flatten)]
+    own: &'a T,
+}
+
 impl Context {
-    /// Prints the result of `command` as one JSON object. The common keys come first, then those of `value`.
-    pub fn print_json(&self, command: &str, exit: Exit, value: Value) {
-        let mut object = Map::new();
-        object.insert("format".to_owned(), FORMAT.into());
-        object.insert("command".to_owned(), command.into());
-        object.insert("exit_code".to_owned(), exit.code().into());
-        if let Value::Object(own) = value {
-            object.extend(own);
+    /// Prints the result of `command` as one JSON object.
+    pub fn print_json<T: CommandOutput>(&self, command: &str, exit: Exit, own: &T) {
+        debug_assert!(T::COMMANDS.contains(&command), "no output of {command}");
+        let common = Output {
+            format: FORMAT,
+            command,
+            exit_code: exit.code(),
+        };
+        match serde_json::to_string_pretty(&Whole { common, own }) {
+            Ok(text) => self.terminal.print_data(&format!("{text}\n")),
+            Err(error) => self
+                .terminal
+                .error(&format!("the result cannot be written as JSON: {error}")),
         }
-        // A map with string keys can always be serialized.
-        let text = serde_json::to_string_pretty(&object).unwrap_or_default();
-        self.terminal.print_data(&format!("{text}\n"));
     }
 }
 
-/// The result of a run.
-pub fn run(context: &Context, report: &RunReport, spent: &Tally) -> Value {
-    let outcome = report.outcome().as_str();
-    let benchmarks: Vec<Value> = report
-        .benchmarks
-        .iter()
-        .map(|report| benchmark(context, report))
-        .collect();
-    json!({
-        "run_id": report.run_id,
-        "outcome": outcome,
-        "judge_gave_up": report.judge_gave_up,
-        "record": context.layout.run(&report.run_id),
-        "replies": {
-            "asked": spent.replies.saturating_sub(spent.cached_replies),
-            "cached": spent.cached_replies,
-            "failed": spent.failures,
-        },
-        "paid_now": cost(&spent.paid.to_phase_cost()),
-        "benchmarks": benchmarks,
-    })
+/// The commands that print `T`, and its schema.
+fn of<T: CommandOutput>(generator: &mut SchemaGenerator) -> (&'static [&'static str], Schema) {
+    (T::COMMANDS, generator.subschema_for::<T>())
 }
 
-fn benchmark(context: &Context, report: &BenchmarkReport) -> Value {
-    let counts: Vec<Value> = report
-        .counts
-        .iter()
-        .map(|((phase, target), rows)| json!({"phase": phase, "target": target, "rows": rows}))
-        .collect();
-    let incomplete = report.replies.iter().filter(|all| all.incomplete > 0);
-    let incomplete: Vec<_> = incomplete.collect();
-    let reasoning = report.reasoning.iter().filter(|all| all.any());
-    let reasoning: Vec<_> = reasoning.collect();
-    json!({
-        "name": report.name,
-        "results": report.summaries,
-        "grades": report.grades,
-        "counts": counts,
-        "incomplete_replies": incomplete,
-        "reasoning_replies": reasoning,
-        "basis": report.basis,
-        "findings": report.findings,
-        "failures": report.failures,
-        "files": report.files,
-        "journal": report.journal.as_ref().map(journal),
-        "cost_of_tree": cost(&tree_cost(context, &report.name)),
-        "error": report.error.as_ref().map(ToString::to_string),
-    })
+fn each(generator: &mut SchemaGenerator) -> Vec<(&'static [&'static str], Schema)> {
+    vec![
+        of::<run_output::RunOutput<'_>>(generator),
+        of::<plan::PlanOutput<'_>>(generator),
+        of::<doctor::DoctorOutput<'_>>(generator),
+        of::<calibrate::CalibrateOutput<'_>>(generator),
+        of::<compare::CompareOutput<'_>>(generator),
+        of::<baseline::BaselineOutput<'_>>(generator),
+        of::<gate::GateReport>(generator),
+        of::<judge_check::JudgeCheckOutput<'_>>(generator),
+        of::<label::LabelOutput<'_>>(generator),
+        of::<view::ViewOutput<'_>>(generator),
+        of::<export::ExportOutput<'_>>(generator),
+        of::<report::ReportOutput<'_>>(generator),
+        of::<import::ImportOutput<'_>>(generator),
+        of::<journals::CheckOutput<'_>>(generator),
+        of::<journals::StatsOutput<'_>>(generator),
+        of::<cache::CacheStatsOutput>(generator),
+        of::<cache::CachePruneOutput>(generator),
+        of::<runs::RunsPruneOutput<'_>>(generator),
+        of::<validating::ValidateOutput<'_>>(generator),
+        of::<safety::SafetyOutput<'_>>(generator),
+    ]
+}
+
+/// The JSON Schema of the output of commands. `cargo xtask schemas` publishes it.
+#[must_use]
+pub fn schema() -> Value {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let each = each(&mut generator).into_iter().map(|(names, keys)| {
+        json!({
+            "if": {"properties": {"command": {"enum": names}}, "required": ["command"]},
+            "then": keys,
+        })
+    });
+    let each: Vec<Value> = each.collect();
+    let mut schema = generator.into_root_schema_for::<Output<'_>>().to_value();
+    if let Some(schema) = schema.as_object_mut() {
+        let defs = schema.shift_remove("$defs");
+        schema.insert("allOf".to_owned(), each.into());
+        schema.extend(defs.map(|defs| ("$defs".to_owned(), defs)));
+    }
+    validate::named(Kind::Output, schema)
+}
+
+/// Replies by their source.
+#[derive(Serialize, JsonSchema)]
+pub struct Replies {
+    /// From endpoints.
+    asked: u64,
+    /// From the cache.
+    cached: u64,
+    /// Calls that failed.
+    failed: u64,
+}
+
+impl From<&Tally> for Replies {
+    fn from(spent: &Tally) -> Self {
+        Self {
+            asked: spent.replies.saturating_sub(spent.cached_replies),
+            cached: spent.cached_replies,
+            failed: spent.failures,
+        }
+    }
+}
+
+/// Dollars and tokens.
+#[derive(Serialize, JsonSchema)]
+pub struct Paid {
+    /// Dollars; null if the price of a call is unknown.
+    dollars: Option<f64>,
+    /// Dollars of the calls with a known price.
+    priced_dollars: Option<f64>,
+    /// Calls with an unknown price.
+    unpriced_calls: u64,
+    /// Tokens sent.
+    input_tokens: u64,
+    /// Tokens received.
+    output_tokens: u64,
+}
+
+impl From<&PhaseCost> for Paid {
+    fn from(cost: &PhaseCost) -> Self {
+        Self {
+            dollars: cost.cost,
+            priced_dollars: cost.cost.or(cost.priced_cost),
+            unpriced_calls: cost.unpriced_calls,
+            input_tokens: cost.input_tokens,
+            output_tokens: cost.output_tokens,
+        }
+    }
 }
 
 /// The path of a journal, and the result of its check.
-pub fn journal(journal: &JournalEnd) -> Value {
-    let check = match journal.check.verdict() {
-        _ if journal.trouble.is_some() => "incomplete",
-        Verdict::Passed => "passed",
-        Verdict::Failed => "failed",
-        Verdict::NotCheckable(_) => "not_checkable",
-    };
-    json!({"path": journal.path, "check": check, "text": journal.verdict()})
+#[derive(Serialize, JsonSchema)]
+pub struct JournalOutput {
+    /// The file.
+    path: String,
+    /// `passed`, `failed`, `not_checkable` or `incomplete`.
+    check: &'static str,
+    /// The same in words.
+    text: String,
 }
 
-/// A cost with all its keys, including null ones.
-pub fn cost(cost: &PhaseCost) -> Value {
-    json!({
-        "dollars": cost.cost,
-        "priced_dollars": cost.cost.or(cost.priced_cost),
-        "unpriced_calls": cost.unpriced_calls,
-        "input_tokens": cost.input_tokens,
-        "output_tokens": cost.output_tokens,
-    })
+impl From<&JournalEnd> for JournalOutput {
+    fn from(journal: &JournalEnd) -> Self {
+        let check = match journal.check.verdict() {
+            _ if journal.trouble.is_some() => "incomplete",
+            Verdict::Passed => "passed",
+            Verdict::Failed => "failed",
+            Verdict::NotCheckable(_) => "not_checkable",
+        };
+        Self {
+            path: path_text(&journal.path),
+            check,
+            text: journal.verdict(),
+        }
+    }
+}
+
+/// A path as text. One that is not UTF-8 has replacement characters.
+pub fn path_text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Paths as text.
+pub fn path_texts<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Vec<String> {
+    paths.into_iter().map(|path| path_text(path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::Command;
+
+    use super::*;
+    use crate::cli::command;
+
+    /// The commands with a flag `--json`, as typed.
+    fn with_flag(command: &Command, name: &str, found: &mut BTreeSet<String>) {
+        if command
+            .get_arguments()
+            .any(|argument| argument.get_id() == "json")
+        {
+            found.insert(name.to_owned());
+        }
+        for command in command.get_subcommands() {
+            let name = format!("{name} {}", command.get_name());
+            with_flag(command, name.trim(), found);
+        }
+    }
+
+    #[test]
+    fn every_command_with_the_flag_has_a_schema() {
+        let mut flagged = BTreeSet::new();
+        with_flag(&command("probity", []), "", &mut flagged);
+        // It prints the lines of a journal, which have a schema of their own.
+        assert!(flagged.remove("journal show"));
+        let mut generator = SchemaSettings::draft2020_12().into_generator();
+        let listed = each(&mut generator)
+            .into_iter()
+            .flat_map(|(names, _)| names);
+        let listed: Vec<String> = listed.map(|name| (*name).to_owned()).collect();
+        let once: BTreeSet<String> = listed.iter().cloned().collect();
+        assert_eq!(listed.len(), once.len(), "{listed:?}");
+        assert_eq!(flagged, once);
+    }
+
+    #[test]
+    fn files_are_checked_against_the_schema() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("printed.json");
+        let problems = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            let options = validate::Options {
+                output: Some(schema),
+                ..validate::Options::default()
+            };
+            validate::check(&path, &options).unwrap().problems()
+        };
+        let fine = r#"{"format": "1.0.0", "command": "view", "exit_code": 0, "benchmark": "b", "address": "a", "port": 1}"#;
+        assert_eq!(problems(fine), 0);
+        assert_eq!(
+            problems(&fine.replace("\"exit_code\": 0", "\"exit_code\": 300")),
+            1
+        );
+        assert_eq!(problems(&fine.replace(", \"port\": 1", "")), 1);
+    }
 }

@@ -1,18 +1,24 @@
 //! `plan`: shows the calls and the cost of a run.
 
+use std::collections::BTreeSet;
+
 use llm_client::ModelSettings;
 use probity::{
     Forecast, Phase, PlanModel, PlanQuestions, PlanSettings, Range, RunError, RunOptions,
     needed_scenarios, plan_metrics,
 };
 use report::{PlanRow, Span, metric_plan_table, plan_table};
-use schema::{TargetRef, numbers::dollars, statistics::MetricPlan, text::counted};
-use serde_json::{Value, json};
+use schema::{
+    Finding, ModelId, TargetRef, numbers::dollars, statistics::MetricPlan, text::counted,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{
     Context, demonstration, findings, force_rows, forecast,
     imported::Imported,
     models::{ModelRoles, open_cache},
+    output::CommandOutput,
     typos, unpriced,
 };
 use crate::{
@@ -24,6 +30,93 @@ use crate::{
 
 /// The base URL of scripted models in a plan. It is never called.
 pub const NOWHERE: &str = "http://127.0.0.1/v1";
+
+/// The output of `plan`.
+#[derive(Serialize, JsonSchema)]
+pub struct PlanOutput<'a> {
+    #[serde(flatten)]
+    calls: PlannedCalls<'a>,
+    /// What the rows of one target could show, by benchmark and metric. Empty if no row is judged, and for imported conversations.
+    metrics: &'a [MetricPlan],
+    /// The difference for which `scenarios_needed` is computed, or null.
+    want_difference: Option<f64>,
+    /// What the configured models already say about the results. Absent in output from before it was collected.
+    #[serde(default)]
+    findings: Vec<Finding>,
+}
+
+impl CommandOutput for PlanOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["plan"];
+}
+
+/// The calls of a plan, their sums, and what the cache has of them.
+#[derive(Serialize, JsonSchema)]
+pub struct PlannedCalls<'a> {
+    /// The planned calls, by benchmark and phase.
+    rows: &'a [probity::PlanRow],
+    /// The sums of `rows`.
+    total: PlanTotal<'a>,
+    /// The limits of the run's spending.
+    budget: PlanBudget,
+    /// The expected use of the cache.
+    cache: &'a [Forecast],
+}
+
+impl<'a> PlannedCalls<'a> {
+    /// `free`: the models that are assumed to be free.
+    pub fn new(
+        rows: &'a [probity::PlanRow],
+        budget: &Budget,
+        cache: &'a [Forecast],
+        free: &'a BTreeSet<ModelId>,
+    ) -> Self {
+        Self {
+            rows,
+            total: PlanTotal {
+                calls: rows
+                    .iter()
+                    .fold(Range::default(), |sum, row| sum + row.calls),
+                tokens: budget.tokens,
+                dollars: budget.dollars,
+                unpriced: budget.unpriced,
+                assumed_free: free.iter().collect(),
+            },
+            budget: PlanBudget {
+                max_cost: budget.max_cost,
+                max_tokens: budget.max_tokens,
+                suffices: budget.suffices(),
+            },
+            cache,
+        }
+    }
+}
+
+/// The sums over the rows of a plan.
+#[derive(Serialize, JsonSchema)]
+struct PlanTotal<'a> {
+    /// Calls.
+    calls: Range<u64>,
+    /// Tokens, sent and received.
+    tokens: Range<u64>,
+    /// Dollars of the calls with a known price.
+    dollars: Range<f64>,
+    /// Whether `dollars` leaves calls out, because their price is unknown.
+    unpriced: bool,
+    /// The models whose calls are assumed to be free. Absent in output from before they were listed.
+    #[serde(default)]
+    assumed_free: Vec<&'a ModelId>,
+}
+
+/// The limits of a run's spending.
+#[derive(Serialize, JsonSchema)]
+struct PlanBudget {
+    /// The most dollars, or null.
+    max_cost: Option<f64>,
+    /// The most tokens, or null.
+    max_tokens: Option<u64>,
+    /// `yes`, `perhaps` or `no`; null without a limit.
+    suffices: Option<&'static str>,
+}
 
 /// Shows the plan of a whole run.
 ///
@@ -89,11 +182,13 @@ pub fn show(
     let budget = Budget::of(&config.settings, &rows);
     let free = unpriced::assumed_free(config, config.settings.models.all());
     if args.selection.json {
-        let mut value = to_json(&rows, &budget, &found, &free);
-        value["metrics"] = json!(metrics);
-        value["want_difference"] = json!(args.want_difference);
-        value["findings"] = json!(findings::configured(&config.settings));
-        context.print_json("plan", Exit::Complete, value);
+        let output = PlanOutput {
+            calls: PlannedCalls::new(&rows, &budget, &found, &free),
+            metrics: &metrics,
+            want_difference: args.want_difference,
+            findings: findings::configured(&config.settings),
+        };
+        context.print_json("plan", Exit::Complete, &output);
     } else {
         let width = context.terminal.page();
         let table: Vec<PlanRow> = rows.iter().map(table_row).collect();
@@ -479,29 +574,4 @@ impl Budget {
         }
         words
     }
-}
-
-/// A plan for programs. `free`: the models that are assumed to be free.
-pub fn to_json<T: serde::Serialize>(
-    rows: &[probity::PlanRow],
-    budget: &Budget,
-    found: &[Forecast],
-    free: &T,
-) -> Value {
-    json!({
-        "rows": rows,
-        "total": {
-            "calls": rows.iter().fold(Range::default(), |sum: Range<u64>, row| sum + row.calls),
-            "tokens": budget.tokens,
-            "dollars": budget.dollars,
-            "unpriced": budget.unpriced,
-            "assumed_free": free,
-        },
-        "budget": {
-            "max_cost": budget.max_cost,
-            "max_tokens": budget.max_tokens,
-            "suffices": budget.suffices(),
-        },
-        "cache": found,
-    })
 }

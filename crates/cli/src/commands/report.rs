@@ -11,9 +11,13 @@ use probity::{
     WrittenReport, write_formatted, write_report,
 };
 use schema::{nearest, text::counted};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::Context;
+use super::{
+    Context,
+    output::{CommandOutput, path_text, path_texts},
+};
 use crate::{
     benchmarks::{choose, target_ids},
     completion,
@@ -91,6 +95,30 @@ impl From<Rows> for RowsKept {
     }
 }
 
+/// The output of `report`.
+#[derive(Serialize, JsonSchema)]
+pub struct ReportOutput<'a> {
+    /// The written page; with `--format` the first of the files.
+    file: Option<String>,
+    /// The number of rows on the page. Absent with `--format`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
+    /// The number of rows of the runs. Absent with `--format`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_rows: Option<u64>,
+    /// With `--format` all files that were written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<String>>,
+    /// The gaps in the runs.
+    problems: &'a [String],
+    /// The number of targets about which nothing can be shown.
+    refused: u64,
+}
+
+impl CommandOutput for ReportOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["report"];
+}
+
 /// Writes the report.
 ///
 /// # Errors
@@ -131,7 +159,15 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
         _ => Exit::FailedRows,
     };
     if args.json {
-        context.print_json("report", exit, value(&written));
+        let output = ReportOutput {
+            file: Some(path_text(&written.path)),
+            rows: Some(written.rows as u64),
+            total_rows: Some(written.total_rows),
+            files: None,
+            problems: &written.problems,
+            refused: written.refused as u64,
+        };
+        context.print_json("report", exit, &output);
     } else {
         context.terminal.print(&text(&written));
     }
@@ -164,13 +200,15 @@ fn write_other(
         _ => Exit::FailedRows,
     };
     if args.json {
-        let value = json!({
-            "file": written.files.first(),
-            "files": written.files,
-            "problems": written.problems,
-            "refused": written.refused,
-        });
-        context.print_json("report", exit, value);
+        let output = ReportOutput {
+            file: written.files.first().map(|file| path_text(file)),
+            rows: None,
+            total_rows: None,
+            files: Some(path_texts(&written.files)),
+            problems: &written.problems,
+            refused: written.refused as u64,
+        };
+        context.print_json("report", exit, &output);
     } else {
         let files = written.files.iter();
         let lines: String = files
@@ -260,14 +298,4 @@ fn text(written: &WrittenReport) -> String {
         true => format!("wrote {path}: {total}\n"),
         false => format!("wrote {path}: {} of {total}\n", written.rows),
     }
-}
-
-fn value(written: &WrittenReport) -> serde_json::Value {
-    json!({
-        "file": written.path,
-        "rows": written.rows,
-        "total_rows": written.total_rows,
-        "problems": written.problems,
-        "refused": written.refused,
-    })
 }

@@ -6,7 +6,6 @@ use llm_client::{CachedRow, Tally};
 use probity::{
     Journals, Layout, Phase, PhaseSettings, Pipeline, PromptChoice, RunOptions, RunReport, Session,
 };
-use serde_json::json;
 use store::read_benchmark;
 
 use super::{
@@ -15,7 +14,9 @@ use super::{
     demonstration, force_rows, forecast, gate, git,
     imported::Imported,
     models::{ModelRoles, build, scripted_server},
-    output, plan, run_report, session, signals, summary, typos,
+    plan,
+    run_output::RunOutput,
+    run_report, session, signals, summary, typos,
 };
 use crate::{
     benchmarks::{Chosen, choose},
@@ -45,9 +46,8 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
     run_report::of_run(context, &config, gates, &mut report, &job.journals);
     let exit = gates.map_or(exit, |gates| gate::exit_of_run(exit, gates, !broken));
     if args.selection.json {
-        let mut value = output::run(context, &report, &spent);
-        value["gate"] = json!(gates);
-        context.print_json(job.command(), exit, value);
+        let output = RunOutput::new(context, &report, &spent, gates.map(Vec::as_slice));
+        context.print_json(job.command(), exit, &output);
     } else {
         summary::show(context, &report, &config, phases, &spent);
         gate::show(context, gates.map_or(&[], Vec::as_slice));

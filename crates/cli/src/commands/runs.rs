@@ -6,12 +6,14 @@ use clap::{Args, Subcommand};
 use jiff::Span;
 use report::{Column, Sheet, sheets_text};
 use schema::text::counted;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use store::{OldRun, OldRuns, old_runs};
 
 use super::{
     Context,
     cache::{age, size, time_before},
+    output::CommandOutput,
 };
 use crate::exit::{Exit, Failure};
 
@@ -42,6 +44,33 @@ pub struct PruneRunsArgs {
     json: bool,
 }
 
+/// The output of `runs prune`.
+#[derive(Serialize, JsonSchema)]
+pub struct RunsPruneOutput<'a> {
+    /// Whether runs were only counted.
+    dry_run: bool,
+    /// The runs whose records were removed, or would be.
+    removed: &'a [OldRun],
+    /// Bytes of their records.
+    bytes: u64,
+    /// The runs of that age that are kept.
+    kept: Vec<KeptRunOutput<'a>>,
+}
+
+impl CommandOutput for RunsPruneOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["runs prune"];
+}
+
+/// An old run whose records are needed.
+#[derive(Serialize, JsonSchema)]
+struct KeptRunOutput<'a> {
+    /// The run.
+    #[serde(flatten)]
+    run: &'a OldRun,
+    /// What needs its records.
+    why: String,
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -53,7 +82,8 @@ pub fn run(context: &Context, command: &RunsCommand) -> Result<Exit, Failure> {
         runs.unneeded.iter().try_for_each(OldRun::remove)?;
     }
     if args.json {
-        context.print_json("runs prune", Exit::Complete, value(args, &runs));
+        let output = RunsPruneOutput::new(args, &runs);
+        context.print_json("runs prune", Exit::Complete, &output);
     } else {
         context.terminal.print(&text(context, args, &runs));
     }
@@ -64,17 +94,20 @@ fn bytes<'r>(runs: impl IntoIterator<Item = &'r OldRun>) -> u64 {
     runs.into_iter().map(|run| run.bytes).sum()
 }
 
-fn value(args: &PruneRunsArgs, runs: &OldRuns) -> Value {
-    let kept = runs.needed.iter();
-    let kept: Vec<Value> = kept
-        .map(|(run, why)| json!({"run_id": run.run_id, "benchmarks": run.benchmarks, "bytes": run.bytes, "why": why}))
-        .collect();
-    json!({
-        "dry_run": !args.yes,
-        "removed": runs.unneeded,
-        "bytes": bytes(&runs.unneeded),
-        "kept": kept,
-    })
+impl<'a> RunsPruneOutput<'a> {
+    fn new(args: &PruneRunsArgs, runs: &'a OldRuns) -> Self {
+        let kept = runs.needed.iter();
+        let kept = kept.map(|(run, why)| KeptRunOutput {
+            run,
+            why: why.to_string(),
+        });
+        Self {
+            dry_run: !args.yes,
+            removed: &runs.unneeded,
+            bytes: bytes(&runs.unneeded),
+            kept: kept.collect(),
+        }
+    }
 }
 
 fn text(context: &Context, args: &PruneRunsArgs, runs: &OldRuns) -> String {

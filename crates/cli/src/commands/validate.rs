@@ -7,10 +7,15 @@ use std::{
 
 use clap::Args;
 use schema::text::{counted, spell_bidi};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use validate::{FileReport, Finding, Kind, Options, Report, Severity, check};
 
-use super::{Context, workflow};
+use super::{
+    Context,
+    output::{self, CommandOutput},
+    workflow,
+};
 use crate::{
     config::{self, ConfigProblem},
     exit::{Exit, Failure},
@@ -42,6 +47,23 @@ pub struct ValidateArgs {
     github: bool,
 }
 
+/// The output of `validate`.
+#[derive(Serialize, JsonSchema)]
+pub struct ValidateOutput<'a> {
+    /// Problems in all files.
+    problems: u64,
+    /// Notes on all files.
+    notes: u64,
+    /// The checked files.
+    files: &'a [FileReport],
+    /// Why paths could not be checked.
+    unchecked: &'a [String],
+}
+
+impl CommandOutput for ValidateOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["validate"];
+}
+
 /// Checks the paths and reports all problems.
 ///
 /// # Errors
@@ -51,6 +73,7 @@ pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
         kind: args.kind,
         keep: if args.json { LISTED } else { SHOWN },
         config: Some(&configuration),
+        output: Some(output::schema),
         program: context.layout.program(),
     };
     let mut report = Report::default();
@@ -67,7 +90,13 @@ pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
         (true, _) => Exit::FailedRows,
     };
     if args.json {
-        context.print_json("validate", exit, value(&report, &unchecked));
+        let output = ValidateOutput {
+            problems: report.problems(),
+            notes: report.notes(),
+            files: &report.files,
+            unchecked: &unchecked,
+        };
+        context.print_json("validate", exit, &output);
     } else {
         let text: String = report.files.iter().map(file).collect();
         context.terminal.print(&text);
@@ -191,15 +220,6 @@ fn tell_of_journals(context: &Context, report: &Report) {
             context.layout.command()
         ));
     }
-}
-
-fn value(report: &Report, unchecked: &[String]) -> Value {
-    json!({
-        "problems": report.problems(),
-        "notes": report.notes(),
-        "files": report.files,
-        "unchecked": unchecked,
-    })
 }
 
 /// Workflow commands: problems as errors, notes as warnings.

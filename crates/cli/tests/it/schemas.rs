@@ -104,6 +104,33 @@ fn keys(object: &Value) -> BTreeSet<String> {
     object.keys().cloned().collect()
 }
 
+/// Commands whose output depends on their flags: `validate` checks it.
+const FURTHER_OUTPUTS: &[&[&str]] = &[
+    &["report", "sycophancy", "--json"],
+    &["report", "sycophancy", "--format", "markdown", "--json"],
+    &["compare", "sycophancy", "--json"],
+    &["baseline", "sycophancy", "--json"],
+    &[
+        "safety",
+        "single-turn",
+        "--test-case-groups",
+        "privacy",
+        "--dry-run",
+        "--json",
+    ],
+    &[
+        "safety",
+        "multi-turn",
+        "--test-case-groups",
+        "privacy",
+        "--max-cases",
+        "2",
+        "--output-file",
+        "two.json",
+        "--json",
+    ],
+];
+
 #[test]
 fn all_that_runs_write_is_what_the_schemas_say() {
     let project = Project::new();
@@ -166,6 +193,14 @@ fn all_that_runs_write_is_what_the_schemas_say() {
         assert!(ran.code <= 1, "{args:?}: {}", ran.err);
         shapes.assert_keys(&ran.out);
         project.write(&format!("printed/{}-{}.json", args[0], args[1]), &ran.out);
+    }
+    for args in FURTHER_OUTPUTS {
+        let ran = project.run(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
+        project.write(
+            &format!("printed/further/{}.json", args.join("-")),
+            &ran.out,
+        );
     }
     let checked = project.run(&["validate", ".", "--json"]);
     assert_eq!(checked.code, 0, "{}", checked.out);

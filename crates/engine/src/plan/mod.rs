@@ -8,6 +8,7 @@ use std::ops::Add;
 
 use llm_client::Price;
 use schema::{ModelId, Phase, Usage};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::benchmark::plan_benchmark;
@@ -16,7 +17,8 @@ use crate::{forecast::Forecast, needed_scenarios::needed};
 use store::{Layout, RunError, read_benchmark, read_scenarios};
 
 /// A range: the lowest and the highest expected value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Range_of_{T}")]
 pub struct Range<T> {
     /// The lower end.
     pub low: T,
@@ -98,7 +100,7 @@ pub struct PlanSettings {
 }
 
 /// The requests of one phase to one model.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PlanRow {
     /// The benchmark's folder name.
     pub benchmark: String,
@@ -109,15 +111,14 @@ pub struct PlanRow {
     pub part: Option<&'static str>,
     /// The called model and, where there is one, the target: `judge gpt-4o`, `user gpt-4o for target llama`.
     pub who: String,
-    /// The target that the model is called for; `None` for the phases that generate.
+    /// The target that the model is called for; null for the phases that generate.
     pub target: Option<ModelId>,
     /// Whether the called model is that target.
     #[serde(skip)]
     pub is_target: bool,
     /// Rows of the phase.
     pub rows: Range<u64>,
-    /// The rows whose replies are all in the cache: see [`without_cached`](Self::without_cached). The numbers below cover the other
-    /// rows.
+    /// The rows whose replies are all in the cache. The numbers below cover the other rows.
     pub cached: u64,
     /// Calls. Retries and repeated questions are not counted.
     pub calls: Range<u64>,
@@ -125,7 +126,7 @@ pub struct PlanRow {
     pub input_tokens: Range<u64>,
     /// Tokens received.
     pub output_tokens: Range<u64>,
-    /// Dollars; `None`: the price of the model is unknown.
+    /// Dollars; null: the price of the model is unknown.
     pub cost: Option<Range<f64>>,
 }
 

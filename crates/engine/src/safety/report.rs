@@ -9,6 +9,7 @@ use schema::{
         results::{CaseError, SafetyResults},
     },
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -125,7 +126,7 @@ impl FailedCase {
 }
 
 /// Cases that were not run, and why.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotRun {
     /// Because of the cap on cases.
     pub cap: u64,

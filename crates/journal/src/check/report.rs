@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
 
 use crate::ReadError;
 
@@ -98,7 +99,8 @@ impl From<&ReadError> for NotCheckable {
 }
 
 /// One rule and its result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "CheckedRule")]
 #[non_exhaustive]
 pub struct Row {
     /// The rule's name. Rules that ModelBench has too keep its names.
@@ -113,14 +115,15 @@ pub struct Row {
     pub failed: u64,
     /// The first [`LISTED`] failures.
     pub failures: Vec<Failure>,
-    /// Why the rule does not apply; `None` if it does.
+    /// Why the rule does not apply; absent if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'static, str>>,
 }
 
 /// The result of one rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "RuleOutcome")]
 pub enum Outcome {
     /// The rule is met.
     Passed,
@@ -131,7 +134,8 @@ pub enum Outcome {
 }
 
 /// One thing that does not meet a rule, and its location.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "RuleFailure")]
 #[non_exhaustive]
 pub struct Failure {
     /// What is wrong.
@@ -189,6 +193,28 @@ impl Report {
     }
 }
 
+/// A report as its readers get it in JSON.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "CheckReport")]
+struct JsonReport<'a> {
+    /// The file.
+    journal: &'a str,
+    /// `passed`, `failed` or `not_checkable`.
+    verdict: &'static str,
+    /// Why the rules could not be checked, else null.
+    reason: Option<String>,
+    /// The run's id.
+    run_id: Option<&'a str>,
+    /// Lines read.
+    lines: u64,
+    /// Items in the journal.
+    items: u64,
+    /// The result of each rule.
+    rows: &'a [Row],
+    /// Notes for the reader.
+    notes: &'a [String],
+}
+
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (verdict, reason) = match self.verdict() {
@@ -196,16 +222,27 @@ impl Serialize for Report {
             Verdict::Failed => ("failed", None),
             Verdict::NotCheckable(reason) => ("not_checkable", Some(reason.to_string())),
         };
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("journal", &self.journal)?;
-        map.serialize_entry("verdict", verdict)?;
-        map.serialize_entry("reason", &reason)?;
-        map.serialize_entry("run_id", &self.run_id)?;
-        map.serialize_entry("lines", &self.lines)?;
-        map.serialize_entry("items", &self.items)?;
-        map.serialize_entry("rows", &self.rows)?;
-        map.serialize_entry("notes", &self.notes)?;
-        map.end()
+        let report = JsonReport {
+            journal: &self.journal,
+            verdict,
+            reason,
+            run_id: self.run_id.as_deref(),
+            lines: self.lines,
+            items: self.items,
+            rows: &self.rows,
+            notes: &self.notes,
+        };
+        report.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Report {
+    fn schema_name() -> Cow<'static, str> {
+        JsonReport::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        JsonReport::json_schema(generator)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use schema::{EventBody, JsonText, Spend};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -96,7 +97,7 @@ fn usage(response: Option<&JsonText>) -> Option<Spend> {
 }
 
 /// The calls to one model in one role.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct CallStats {
     /// `sut`, `annotator`, `user`, `tool` (a model that simulates tools), `generator` or `probe`.
     pub role: &'static str,
@@ -108,9 +109,9 @@ pub struct CallStats {
     pub cached: u64,
     /// Calls that failed for good.
     pub failed: u64,
-    /// The share of replies that came from a cache, from 0 to 1; `None` without replies.
+    /// The share of replies that came from a cache, from 0 to 1; null without replies.
     pub cache_hit_rate: Option<f64>,
-    /// How long the endpoint's replies took; `None` if the journal has none.
+    /// How long the endpoint's replies took; null if the journal has none.
     pub latency: Option<Latency>,
     /// Usage and cost. Replies from a cache do not count.
     #[serde(flatten)]

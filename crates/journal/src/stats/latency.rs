@@ -1,11 +1,13 @@
 //! The duration of calls.
 
 use hdrhistogram::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The duration of calls, in seconds. Percentiles are accurate to a thousandth of their value, the maximum is
 /// exact.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "CallLatency")]
 pub struct Latency {
     /// Half of the calls took no longer.
     pub p50: f64,

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use schema::{EventBody, event::FailedAttempt};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 pub use calls::CallStats;
@@ -28,15 +29,18 @@ const NAMES: usize = 500;
 const OTHERS: &str = "(others)";
 
 /// Figures of one journal. They serialize to the output of `journal stats --json`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "JournalStats")]
 pub struct Stats {
     /// Entries read.
     pub entries: u64,
     /// The earliest time in the journal.
     #[serde(serialize_with = "time_text")]
+    #[schemars(with = "Option<String>")]
     pub start: Option<Timestamp>,
     /// The latest time in the journal.
     #[serde(serialize_with = "time_text")]
+    #[schemars(with = "Option<String>")]
     pub end: Option<Timestamp>,
     /// How often each type of event occurs, the most frequent first.
     pub events: Vec<EventCount>,
@@ -49,7 +53,7 @@ pub struct Stats {
 }
 
 /// How often a type of event occurs in a journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EventCount {
     /// The type.
     pub message: String,
@@ -58,11 +62,11 @@ pub struct EventCount {
 }
 
 /// How often calls failed for the same cause.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RetryCount {
     /// The kind of failure, such as `rate_limited`.
     pub kind: String,
-    /// The status of the HTTP response; `None` without a response.
+    /// The status of the HTTP response; null without a response.
     pub status: Option<u16>,
     /// Attempts that were retried.
     pub retried: u64,

@@ -1,6 +1,7 @@
 //! Calls, tokens and dollars over time.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -14,7 +15,8 @@ const WIDTHS: [u64; 11] = [1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 21_600, 86_
 const MOST: usize = 30;
 
 /// Calls and their cost over time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "CallsOverTime")]
 pub struct OverTime {
     /// The width of a bucket, in seconds.
     pub bucket_seconds: u64,
@@ -23,7 +25,8 @@ pub struct OverTime {
 }
 
 /// Calls and their cost in one interval. A call counts when it ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "CallBucket")]
 pub struct Bucket {
     /// The start, in seconds from the first call that ended.
     pub start: u64,

@@ -1,17 +1,19 @@
 //! Tokens and dollars of calls.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::calls::{CountedCall, Ending};
 
 /// Usage and cost of calls. An unknown value is not zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CallUsage")]
 pub struct Used {
-    /// Tokens sent, as far as the journal has them; `None` if it has no reply.
+    /// Tokens sent, as far as the journal has them; null if it has no reply.
     pub input_tokens: Option<u64>,
     /// Tokens received.
     pub output_tokens: Option<u64>,
-    /// Dollars; `None` if the price of any call is unknown.
+    /// Dollars; null if the price of any call is unknown.
     pub cost: Option<f64>,
     /// Dollars of the calls with a known price.
     pub priced_cost: f64,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use schema::{Metric, TargetRef};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The format of an import.
@@ -90,7 +91,7 @@ impl ImportReport {
 }
 
 /// A system under test, and the number of imported rows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ImportedTarget {
     /// Its id in the tree, and its name in the files.
     #[serde(flatten)]
@@ -112,7 +113,7 @@ impl ImportedTarget {
 }
 
 /// Things that were left out for the same reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// The reason.
     pub reason: String,

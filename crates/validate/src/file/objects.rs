@@ -8,13 +8,19 @@ use serde_json::Value;
 
 use super::{check_value, text};
 use crate::{
-    FileReport, Finding, Kind, SourceLocation,
+    FileReport, Finding, Kind, Options, SourceLocation,
     checker::{CheckedText, Checker, Found},
     rules::{self, BenchmarkFacts},
 };
 
 /// Checks the file as a whole.
-pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut BenchmarkFacts) {
+pub(super) fn check(
+    path: &Path,
+    kind: Kind,
+    options: &Options<'_>,
+    report: &mut FileReport,
+    facts: &mut BenchmarkFacts,
+) {
     report.rows = 1;
     let Some(text) = text(path, report) else {
         return;
@@ -49,7 +55,7 @@ pub(super) fn check(path: &Path, kind: Kind, report: &mut FileReport, facts: &mu
             return;
         }
     }
-    let checker = Checker::new(kind);
+    let checker = Checker::with_options(kind, options);
     let more = || more(kind, path, body, &value, facts);
     report.extend(check_value(&checker, &value, twice, None, &source, more));
 }

@@ -3,7 +3,6 @@
 mod export;
 mod gate;
 mod journal;
-mod output;
 mod pack;
 mod prices;
 mod tree;
@@ -11,7 +10,6 @@ mod tree;
 pub(crate) use export::{ExportConversation, ExportRun, ExportScore};
 pub(crate) use gate::Gate;
 pub(crate) use journal::{journal, messages};
-pub(crate) use output::output;
 pub(crate) use pack::{Pack, case};
 pub(crate) use prices::Prices;
 pub(crate) use tree::{conversations, labels, scenarios, scores, wrapped};

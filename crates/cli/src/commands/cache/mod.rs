@@ -9,6 +9,8 @@ use clap::{Args, Subcommand};
 use jiff::{Span, Timestamp, Unit, Zoned};
 use schema::text::counted;
 
+pub use self::{prune::CachePruneOutput, stats::CacheStatsOutput};
+
 use super::Context;
 use crate::exit::{Exit, Failure};
 

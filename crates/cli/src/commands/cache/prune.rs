@@ -4,13 +4,40 @@ use std::{path::Path, time::SystemTime};
 
 use llm_client::{PruneFilter, Pruned, SqliteStore, Unshrunk};
 use schema::text::counted;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{PruneArgs, existing, size, time_before};
 use crate::{
-    commands::Context,
+    commands::{
+        Context,
+        output::{CommandOutput, path_text},
+    },
     exit::{Exit, Failure},
 };
+
+/// The output of `cache prune`.
+#[derive(Serialize, JsonSchema)]
+pub struct CachePruneOutput {
+    /// The file.
+    file: String,
+    /// Whether rows were only counted.
+    dry_run: bool,
+    /// Rows that were removed, or would be.
+    rows: u64,
+    /// Bytes of their texts; 0 for damaged rows.
+    bytes: u64,
+    /// Bytes of the file and its write-ahead log before.
+    file_bytes_before: u64,
+    /// The same after.
+    file_bytes_after: u64,
+    /// Whether the file was reduced to its minimal size; false if the disk had no room for that.
+    shrunk: bool,
+}
+
+impl CommandOutput for CachePruneOutput {
+    const COMMANDS: &'static [&'static str] = &["cache prune"];
+}
 
 /// Removes the replies and prints their number.
 ///
@@ -22,7 +49,16 @@ pub fn run(context: &Context, args: &PruneArgs) -> Result<Exit, Failure> {
     let pruned = SqliteStore::prune(&path, &filter, args.dry_run);
     let pruned = pruned.map_err(|error| Failure::nothing_ran(error.to_string()))?;
     if args.json {
-        context.print_json("cache prune", Exit::Complete, value(&path, args, &pruned));
+        let output = CachePruneOutput {
+            file: path_text(&path),
+            dry_run: args.dry_run,
+            rows: pruned.rows,
+            bytes: pruned.bytes,
+            file_bytes_before: pruned.file_before,
+            file_bytes_after: pruned.file_after,
+            shrunk: pruned.unshrunk.is_none(),
+        };
+        context.print_json("cache prune", Exit::Complete, &output);
     } else {
         context.terminal.print(&text(&path, args, &pruned));
     }
@@ -41,18 +77,6 @@ fn filter(args: &PruneArgs) -> Result<PruneFilter, Failure> {
             .map(SystemTime::from),
         model: args.model.clone(),
         damaged: args.damaged,
-    })
-}
-
-fn value(path: &Path, args: &PruneArgs, pruned: &Pruned) -> Value {
-    json!({
-        "file": path,
-        "dry_run": args.dry_run,
-        "rows": pruned.rows,
-        "bytes": pruned.bytes,
-        "file_bytes_before": pruned.file_before,
-        "file_bytes_after": pruned.file_after,
-        "shrunk": pruned.unshrunk.is_none(),
     })
 }
 

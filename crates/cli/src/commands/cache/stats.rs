@@ -4,13 +4,57 @@ use std::{path::Path, time::SystemTime};
 
 use llm_client::{CacheContents, CacheGroup, SqliteStore};
 use report::{Column, Sheet, sheets_text};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{StatsArgs, existing, size, time};
 use crate::{
-    commands::Context,
+    commands::{
+        Context,
+        output::{CommandOutput, path_text},
+    },
     exit::{Exit, Failure},
 };
+
+/// The output of `cache stats`.
+#[derive(Serialize, JsonSchema)]
+pub struct CacheStatsOutput {
+    /// The file.
+    file: String,
+    /// Bytes on disk, including the write-ahead log.
+    file_bytes: u64,
+    /// Intact replies.
+    replies: u64,
+    /// Damaged rows.
+    damaged: u64,
+    /// When the oldest reply was stored; null without replies.
+    oldest: Option<String>,
+    /// When the newest reply was stored.
+    newest: Option<String>,
+    /// The replies by endpoint and model.
+    groups: Vec<CacheGroupOutput>,
+}
+
+impl CommandOutput for CacheStatsOutput {
+    const COMMANDS: &'static [&'static str] = &["cache stats"];
+}
+
+/// The replies of one model at one endpoint.
+#[derive(Serialize, JsonSchema)]
+struct CacheGroupOutput {
+    /// The endpoint's address; null for replies stored by an earlier version.
+    endpoint: Option<String>,
+    /// The model's name at the endpoint; null for replies stored by an earlier version.
+    model: Option<String>,
+    /// The number of replies.
+    replies: u64,
+    /// Bytes of their texts.
+    bytes: u64,
+    /// When the oldest was stored.
+    oldest: Option<String>,
+    /// When the newest was stored.
+    newest: Option<String>,
+}
 
 /// Prints the figures.
 ///
@@ -21,7 +65,8 @@ pub fn run(context: &Context, args: &StatsArgs) -> Result<Exit, Failure> {
     let contents = SqliteStore::contents(&path);
     let contents = contents.map_err(|error| Failure::nothing_ran(error.to_string()))?;
     if args.json {
-        context.print_json("cache stats", Exit::Complete, value(&path, &contents));
+        let output = CacheStatsOutput::new(&path, &contents);
+        context.print_json("cache stats", Exit::Complete, &output);
         return Ok(Exit::Complete);
     }
     let sheets = [whole(&path, &contents), groups(&contents)];
@@ -37,26 +82,26 @@ pub fn run(context: &Context, args: &StatsArgs) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-fn value(path: &Path, contents: &CacheContents) -> Value {
-    let group = |group: &CacheGroup| {
-        json!({
-            "endpoint": group.endpoint,
-            "model": group.model,
-            "replies": group.replies,
-            "bytes": group.bytes,
-            "oldest": time(group.oldest),
-            "newest": time(group.newest),
-        })
-    };
-    json!({
-        "file": path,
-        "file_bytes": contents.file_bytes,
-        "replies": contents.replies,
-        "damaged": contents.damaged,
-        "oldest": contents.oldest().and_then(time),
-        "newest": contents.newest().and_then(time),
-        "groups": contents.groups.iter().map(group).collect::<Vec<_>>(),
-    })
+impl CacheStatsOutput {
+    fn new(path: &Path, contents: &CacheContents) -> Self {
+        let group = |group: &CacheGroup| CacheGroupOutput {
+            endpoint: group.endpoint.clone(),
+            model: group.model.clone(),
+            replies: group.replies,
+            bytes: group.bytes,
+            oldest: time(group.oldest),
+            newest: time(group.newest),
+        };
+        Self {
+            file: path_text(path),
+            file_bytes: contents.file_bytes,
+            replies: contents.replies,
+            damaged: contents.damaged,
+            oldest: contents.oldest().and_then(time),
+            newest: contents.newest().and_then(time),
+            groups: contents.groups.iter().map(group).collect(),
+        }
+    }
 }
 
 /// The day in UTC: with the time of day, the table would be wider than a terminal.

@@ -5,13 +5,33 @@ use std::path::PathBuf;
 use journal::check::{Failure as Broken, Outcome, Report, Row, Verdict};
 use report::{Cell, Column, JournalFinding, Sheet, journal_findings, sheets_text};
 use schema::text::counted;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::{super::Context, CheckArgs, find, page, page::Page};
+use super::{
+    super::{Context, output::CommandOutput},
+    CheckArgs, find, page,
+    page::Page,
+};
 use crate::exit::{Exit, Failure};
 
 /// The most failures of a rule that are printed; `--json` has more.
 const SHOWN: usize = 10;
+
+/// The output of `journal check`.
+#[derive(Serialize, JsonSchema)]
+pub struct CheckOutput<'a> {
+    /// The results of the rules, for one journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<&'a Report>,
+    /// The results for each journal, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reports: Option<&'a [Report]>,
+}
+
+impl CommandOutput for CheckOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["journal check"];
+}
 
 /// Checks the rules and prints the results.
 ///
@@ -23,11 +43,12 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit, Failure> {
     let reports: Vec<Report> = paths.iter().map(check).collect();
     let exit = exit(&reports);
     if args.json {
-        let value = match reports.as_slice() {
-            [report] => json!({"report": report}),
-            reports => json!({"reports": reports}),
+        let (report, reports) = match reports.as_slice() {
+            [report] => (Some(report), None),
+            reports => (None, Some(reports)),
         };
-        context.print_json("journal check", exit, value);
+        let output = CheckOutput { report, reports };
+        context.print_json("journal check", exit, &output);
         return Ok(exit);
     }
     let mut page = Page::new();

@@ -15,6 +15,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use journal::Since;
 
+pub use self::{check::CheckOutput, stats::StatsOutput};
+
 use super::Context;
 use crate::{
     completion,

@@ -4,10 +4,32 @@ use std::{ops::ControlFlow, path::Path};
 
 use journal::{CallStats, Stats, StatsBuilder, Used};
 use report::{Cell, Column, Sheet, Value, sheets_text};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::{super::Context, JsonArgs, find, page, page::Page, read};
+use super::{
+    super::{
+        Context,
+        output::{CommandOutput, path_text},
+    },
+    JsonArgs, find, page,
+    page::Page,
+    read,
+};
 use crate::exit::{Exit, Failure};
+
+/// The output of `journal stats`.
+#[derive(Serialize, JsonSchema)]
+pub struct StatsOutput<'a> {
+    /// The file.
+    journal: String,
+    /// The figures.
+    stats: &'a Stats,
+}
+
+impl CommandOutput for StatsOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["journal stats"];
+}
 
 /// Prints the figures.
 ///
@@ -22,8 +44,11 @@ pub fn run(context: &Context, args: &JsonArgs) -> Result<Exit, Failure> {
     })?;
     let stats = stats.finish();
     if args.json {
-        let value = json!({"journal": path, "stats": stats});
-        context.print_json("journal stats", Exit::Complete, value);
+        let output = StatsOutput {
+            journal: path_text(&path),
+            stats: &stats,
+        };
+        context.print_json("journal stats", Exit::Complete, &output);
         return Ok(Exit::Complete);
     }
     let mut page = Page::new();

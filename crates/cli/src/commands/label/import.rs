@@ -3,12 +3,53 @@
 use std::path::Path;
 
 use probity::{ImportedLabels, import_labels};
-use schema::{ModelId, text::counted};
-use serde_json::{Value, json};
+use schema::{ModelId, statistics::JudgeAgainstPeople, text::counted};
+use schemars::JsonSchema;
+use serde::Serialize;
 use store::StatisticsState;
 
-use super::{super::Context, LabelArgs, show_people, tell_state, write_report};
+use super::{
+    super::{
+        Context,
+        output::{CommandOutput, path_text},
+    },
+    LabelArgs, show_people, tell_state, write_report,
+};
 use crate::exit::{Exit, Failure};
+
+/// The output of `label --import`.
+#[derive(Serialize, JsonSchema)]
+pub struct LabelOutput<'a> {
+    /// The benchmark's folder.
+    benchmark: &'a str,
+    /// The file of labels.
+    file: String,
+    /// Columns of the file that were ignored.
+    unused_columns: &'a [String],
+    /// The targets with labels in the file.
+    targets: Vec<LabelledTarget<'a>>,
+}
+
+impl CommandOutput for LabelOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["label"];
+}
+
+/// The labels of one target.
+#[derive(Serialize, JsonSchema)]
+struct LabelledTarget<'a> {
+    /// The target's id.
+    target: &'a ModelId,
+    /// Labels for rows that the person had not labelled.
+    added: u64,
+    /// Labels that replaced another label of the same person for the same row.
+    replaced: u64,
+    /// Labels that `labels.json` already contained.
+    unchanged: u64,
+    /// As `judge.people` of `statistics.json`; null if no label counts.
+    people: Option<&'a JudgeAgainstPeople>,
+    /// Whether `statistics.json` contains these numbers.
+    statistics_current: bool,
+}
 
 /// Imports the labels of `file`.
 ///
@@ -31,14 +72,14 @@ pub(super) fn run(
     }
     let people = imported.targets.iter().map(|target| &target.people);
     if args.json {
-        let targets: Vec<Value> = imported.targets.iter().map(of_target).collect();
-        let value = json!({
-            "benchmark": name,
-            "file": file,
-            "unused_columns": imported.unused,
-            "targets": targets,
-        });
-        context.print_json("label", Exit::Complete, value);
+        let targets = imported.targets.iter();
+        let output = LabelOutput {
+            benchmark: name,
+            file: path_text(file),
+            unused_columns: &imported.unused,
+            targets: targets.map(LabelledTarget::from).collect(),
+        };
+        context.print_json("label", Exit::Complete, &output);
         for of_target in &imported.targets {
             tell_state(context, name, &of_target.target, &of_target.people);
         }
@@ -62,14 +103,16 @@ pub(super) fn run(
     Ok(Exit::Complete)
 }
 
-fn of_target(imported: &ImportedLabels) -> Value {
-    let changes = &imported.changes;
-    json!({
-        "target": imported.target,
-        "added": changes.added,
-        "replaced": changes.replaced,
-        "unchanged": changes.unchanged,
-        "people": imported.people.people,
-        "statistics_current": imported.people.state == StatisticsState::Current,
-    })
+impl<'a> From<&'a ImportedLabels> for LabelledTarget<'a> {
+    fn from(imported: &'a ImportedLabels) -> Self {
+        let changes = &imported.changes;
+        Self {
+            target: &imported.target,
+            added: changes.added,
+            replaced: changes.replaced,
+            unchanged: changes.unchanged,
+            people: imported.people.people.as_ref(),
+            statistics_current: imported.people.state == StatisticsState::Current,
+        }
+    }
 }

@@ -12,6 +12,8 @@ use report::{corrected_width, people_sheet, sheets_text};
 use schema::{ModelId, text::is_blank};
 use store::{RefreshedPeople, StatisticsState, findings::label_findings};
 
+pub use self::import::LabelOutput;
+
 use self::session::{Input, Session};
 use super::{Context, label_words::WordArgs, run_report};
 use crate::{

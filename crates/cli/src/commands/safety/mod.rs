@@ -13,6 +13,8 @@ mod run;
 
 use clap::Subcommand;
 
+pub use self::output::SafetyOutput;
+
 use super::Context;
 use crate::exit::{Exit, Failure};
 

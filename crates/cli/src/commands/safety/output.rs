@@ -2,12 +2,28 @@
 
 use std::path::Path;
 
+use probity::{
+    JudgeGivenUp,
+    safety::{NotRun, TargetReport},
+};
 use report::{FileEntry, Spending, files_list, safety_spending, safety_summary};
-use schema::{CostSum, Finding, gate::GateReport, safety::GateOutcome};
-use serde_json::{Value, json};
+use schema::{
+    CostSum, Finding, ModelId, TargetBasis,
+    gate::GateReport,
+    safety::{
+        GateOutcome,
+        results::{Details, SafetyRates},
+    },
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{
-    super::{Context, findings, output::cost},
+    super::{
+        Context, findings,
+        output::{CommandOutput, JournalOutput, Paid, Replies, path_text},
+        plan::PlannedCalls,
+    },
     run::Done,
 };
 
@@ -68,46 +84,117 @@ fn spending(done: &Done) -> Spending {
     }
 }
 
-/// The results for programs.
-pub fn json(context: &Context, done: &Done, rules: Option<&GateReport>) -> Value {
+/// The output of `safety`.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SafetyOutput<'a> {
+    /// Of an evaluation.
+    Run(SafetyRunOutput<'a>),
+    /// Of a dry run.
+    Plan(PlannedCalls<'a>),
+}
+
+impl CommandOutput for SafetyOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["safety single-turn", "safety multi-turn"];
+}
+
+/// The output of a safety evaluation.
+#[derive(Serialize, JsonSchema)]
+pub struct SafetyRunOutput<'a> {
+    /// The run's id.
+    run_id: &'a str,
+    /// Whether the run was stopped.
+    interrupted: bool,
+    /// Why the run ended its calls before its end: the judges gave no usable verdict; null if it did not.
+    judge_gave_up: Option<&'a JudgeGivenUp>,
+    /// The folder of the run's manifest and journals.
+    record: String,
+    /// The report, or null if none was written.
+    report: Option<String>,
+    /// Replies by their source.
+    replies: Replies,
+    /// The cost of this run's new calls.
+    paid_now: Paid,
+    /// The result of each target.
+    targets: Vec<SafetyTargetOutput<'a>>,
+    /// The answers of the rules of `--gate`; null without them.
+    gate: Option<&'a GateReport>,
+}
+
+/// The result of one target of a safety evaluation.
+#[derive(Serialize, JsonSchema)]
+struct SafetyTargetOutput<'a> {
+    /// The target's id.
+    target: &'a ModelId,
+    /// The result file, or null if it was not written.
+    file: Option<String>,
+    /// The journal's path, and the result of its check.
+    journal: Option<JournalOutput>,
+    /// Cases that passed.
+    passed: u64,
+    /// Cases that failed.
+    failed: u64,
+    /// Cases that could not be run or scored.
+    errors: u64,
+    /// `failed` of those that passed or failed; 0 without any.
+    failure_rate: f64,
+    /// The rates as in the result file, or null.
+    rates: Option<&'a SafetyRates>,
+    /// Harmless prompts that the target refused.
+    over_refusals: u64,
+    /// Cases that were not run, by the reason.
+    not_run: &'a NotRun,
+    /// `passed`, `nothing_scored`, `too_many_errors` or `too_many_failures`.
+    gate: &'static str,
+    /// The cost of everything in the result file.
+    cost: Paid,
+    /// What the results rest on: the age of the replies, and models that are assumed to be free. Null if nothing is on record.
+    basis: Option<&'a TargetBasis>,
+    /// What limits the conclusions from the results, the worst first.
+    findings: &'a [Finding],
+}
+
+/// The output of a run, with the answers of its rules.
+pub fn of_run<'a>(
+    context: &Context,
+    done: &'a Done,
+    rules: Option<&'a GateReport>,
+) -> SafetyOutput<'a> {
     let report = &done.report;
-    let targets: Vec<Value> = report
-        .targets
-        .iter()
-        .map(|target| {
-            json!({
-                "target": target.target.id,
-                "file": target.file,
-                "journal": target.journal.as_ref().map(super::super::output::journal),
-                "passed": target.tally.passed,
-                "failed": target.tally.failed,
-                "errors": target.tally.errors,
-                "failure_rate": target.tally.failure_rate(),
-                "rates": target.results.details().and_then(|details| details.rates.as_ref()),
-                "over_refusals": target.results.details().map_or(0, schema::safety::results::Details::over_refusals),
-                "not_run": target.not_run,
-                "gate": gate(&target.gate),
-                "cost": cost(&target.cost),
-                "basis": target.basis,
-                "findings": target.findings,
-            })
-        })
-        .collect();
-    json!({
-        "run_id": report.run_id,
-        "interrupted": report.interrupted,
-        "judge_gave_up": report.judge_gave_up,
-        "record": context.layout.run(&report.run_id),
-        "report": done.page,
-        "replies": {
-            "asked": done.spent.replies.saturating_sub(done.spent.cached_replies),
-            "cached": done.spent.cached_replies,
-            "failed": done.spent.failures,
-        },
-        "paid_now": cost(&done.spent.paid.to_phase_cost()),
-        "targets": targets,
-        "gate": rules,
+    let targets = report.targets.iter();
+    SafetyOutput::Run(SafetyRunOutput {
+        run_id: &report.run_id,
+        interrupted: report.interrupted,
+        judge_gave_up: report.judge_gave_up.as_ref(),
+        record: path_text(&context.layout.run(&report.run_id)),
+        report: done.page.as_deref().map(path_text),
+        replies: (&done.spent).into(),
+        paid_now: (&done.spent.paid.to_phase_cost()).into(),
+        targets: targets.map(SafetyTargetOutput::from).collect(),
+        gate: rules,
     })
+}
+
+impl<'a> From<&'a TargetReport> for SafetyTargetOutput<'a> {
+    fn from(target: &'a TargetReport) -> Self {
+        let details = target.results.details();
+        Self {
+            target: &target.target.id,
+            file: target.file.as_deref().map(path_text),
+            journal: target.journal.as_ref().map(JournalOutput::from),
+            passed: target.tally.passed,
+            failed: target.tally.failed,
+            errors: target.tally.errors,
+            failure_rate: target.tally.failure_rate(),
+            rates: details.and_then(|details| details.rates.as_ref()),
+            over_refusals: details.map_or(0, Details::over_refusals) as u64,
+            not_run: &target.not_run,
+            gate: gate(&target.gate),
+            cost: (&target.cost).into(),
+            basis: target.basis.as_ref(),
+            findings: &target.findings,
+        }
+    }
 }
 
 fn gate(outcome: &GateOutcome) -> &'static str {

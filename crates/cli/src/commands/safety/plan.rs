@@ -13,10 +13,11 @@ use super::{
     super::{
         Context, forecast,
         models::open_cache,
-        plan::{Budget, NOWHERE, counting, plan_model, table_row, to_json},
+        plan::{Budget, NOWHERE, PlannedCalls, counting, plan_model, table_row},
         unpriced,
     },
     args::Mode,
+    output::SafetyOutput,
     run::Job,
 };
 use crate::{
@@ -45,8 +46,8 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
     let free = unpriced::assumed_free(job.config, models.chain([&cast.attacker]));
     let budget = Budget::of(&job.config.settings, &rows);
     if job.args.common.json {
-        let plan = to_json(&rows, &budget, &found, &free);
-        context.print_json(job.args.mode.command(), Exit::Complete, plan);
+        let plan = SafetyOutput::Plan(PlannedCalls::new(&rows, &budget, &found, &free));
+        context.print_json(job.args.mode.command(), Exit::Complete, &plan);
     } else {
         let table: Vec<_> = rows.iter().map(table_row).collect();
         let page = context.terminal.page();

@@ -93,8 +93,8 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     );
     let exit = rules.map_or(own, |rules| rules::exit(own, rules.answer));
     if args.common.json {
-        let value = output::json(context, &done, rules);
-        context.print_json(args.mode.command(), exit, value);
+        let output = output::of_run(context, &done, rules);
+        context.print_json(args.mode.command(), exit, &output);
     } else {
         let junit = junit.filter(|_| reported.is_ok());
         output::show(context, &done, &shown, junit);

@@ -16,11 +16,12 @@ use std::{io, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use clap::Args;
 use report::html::LivePage;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tokio::net::TcpListener;
 
 use self::{access::Access, follow::Follower, routes::Viewer, temporary::Temporary};
-use super::{Context, run_report, signals};
+use super::{Context, output::CommandOutput, run_report, signals};
 use crate::{
     benchmarks::choose,
     completion,
@@ -49,6 +50,21 @@ pub struct ViewArgs {
     /// The address as JSON on standard output
     #[arg(long)]
     json: bool,
+}
+
+/// The output of `view`, printed when it starts to serve.
+#[derive(Serialize, JsonSchema)]
+pub struct ViewOutput<'a> {
+    /// The benchmark's folder.
+    benchmark: &'a str,
+    /// The address of the page. A program that knows it can read the results and write labels while the command runs.
+    address: &'a str,
+    /// The port in the address.
+    port: u16,
+}
+
+impl CommandOutput for ViewOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["view"];
 }
 
 /// How long open connections may take to end after Ctrl-C.
@@ -122,8 +138,12 @@ async fn serve(
     let address = access.address();
     let viewer = Arc::new(Viewer::new(access, follower));
     if args.json {
-        let value = json!({"benchmark": name, "address": address, "port": port});
-        context.print_json("view", Exit::Complete, value);
+        let output = ViewOutput {
+            benchmark: name,
+            address: &address,
+            port,
+        };
+        context.print_json("view", Exit::Complete, &output);
     } else {
         context.terminal.print(&format!("{address}\n"));
     }
