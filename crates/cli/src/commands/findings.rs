@@ -3,7 +3,11 @@
 use probity::Phase;
 use report::finding_lines;
 use schema::{Finding, FindingCommand, FindingSeverity, ModelId};
-use store::{findings::role_findings, provenance::ScriptedAuthors};
+use store::{
+    findings::{role_findings, tree_findings},
+    provenance::ScriptedAuthors,
+    read_benchmark, read_scenario_index, scored_targets,
+};
 
 use super::{Context, command_hints::CommandHints};
 use crate::config::{Config, Settings};
@@ -28,6 +32,49 @@ pub fn before_run(
             findings
         }
     }
+}
+
+/// What a plan of `phases` shows.
+pub struct PlanFindings {
+    /// What the configured models already say of the results to come.
+    pub configured: Vec<Finding>,
+    /// What limits the results that are in the trees, beyond that.
+    pub present: Vec<Finding>,
+}
+
+impl PlanFindings {
+    /// The findings of the benchmarks `names`. Results that cannot be read have none.
+    pub fn new(context: &Context, config: &Config, names: &[String], phases: &[Phase]) -> Self {
+        let mut all = configured(&config.settings);
+        for name in names {
+            all.extend(context.scripted_authors(config, name, phases));
+        }
+        let of_trees = names.iter().filter_map(|name| in_tree(context, name));
+        let of_trees: Vec<Finding> = of_trees.flatten().collect();
+        Self {
+            present: not_shown(&all, &of_trees).cloned().collect(),
+            configured: all,
+        }
+    }
+}
+
+/// What limits the results that are in the tree of a benchmark.
+fn in_tree(context: &Context, name: &str) -> Option<Vec<Finding>> {
+    let dir = context.layout.benchmark(name).ok()?;
+    let targets = scored_targets(&dir).ok()?;
+    if targets.is_empty() {
+        return None;
+    }
+    let benchmark = read_benchmark(&dir).ok()?;
+    let index = read_scenario_index(&dir).ok();
+    let index = index.as_deref();
+    Some(tree_findings(
+        &context.layout,
+        &dir,
+        &benchmark,
+        &targets,
+        index,
+    ))
 }
 
 /// The findings of a run whose beginning did not show them, where it showed `shown`.

@@ -15,7 +15,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Context, demonstration, findings, force_rows, forecast,
+    Context, demonstration,
+    findings::{self, PlanFindings},
+    force_rows, forecast,
     imported::Imported,
     models::{ModelRoles, open_cache},
     output::CommandOutput,
@@ -40,9 +42,10 @@ pub struct PlanOutput<'a> {
     metrics: &'a [MetricPlan],
     /// The difference for which `scenarios_needed` is computed, or null.
     want_difference: Option<f64>,
-    /// What the configured models already say about the results. Absent in output from before it was collected.
+    /// What the configured models already say about the results, then what limits those that are in the tree. Absent in output from
+    /// before it was collected.
     #[serde(default)]
-    findings: Vec<Finding>,
+    findings: Vec<&'a Finding>,
 }
 
 impl CommandOutput for PlanOutput<'_> {
@@ -179,6 +182,8 @@ pub fn show(
     }
     context.tell_configured(config);
     context.warn_of_scripted_scenarios(config, &names, phases);
+    let limits = PlanFindings::new(context, config, &names, phases);
+    context.warn_of(&limits.present);
     let budget = Budget::of(&config.settings, &rows);
     let free = unpriced::assumed_free(config, config.settings.models.all());
     if args.selection.json {
@@ -186,7 +191,7 @@ pub fn show(
             calls: PlannedCalls::new(&rows, &budget, &found, &free),
             metrics: &metrics,
             want_difference: args.want_difference,
-            findings: findings::configured(&config.settings),
+            findings: limits.configured.iter().chain(&limits.present).collect(),
         };
         context.print_json("plan", Exit::Complete, &output);
     } else {
@@ -196,6 +201,11 @@ pub fn show(
         if !metrics.is_empty() {
             text.push('\n');
             text.push_str(&metric_plan_table(&metrics, args.want_difference, width));
+        }
+        let notes = findings::notes(context, &limits.present, width);
+        if !notes.is_empty() {
+            text.push('\n');
+            text.push_str(&notes);
         }
         context.terminal.print(&text);
     }

@@ -1,6 +1,7 @@
 //! What limits the conclusions from the results in a tree, computed once for every output.
 //!
-//! [`benchmark_findings`] reads the records of a benchmark's targets and takes the rest from their statistics, [`safety_findings`] does
+//! [`benchmark_findings`] reads the records of a benchmark's targets and takes the rest from their statistics, [`tree_findings`] from the
+//! rows in the tree, [`safety_findings`] does
 //! the same for result files of safety evaluations, [`against_findings`] for one target in two trees, and [`role_findings`] for models
 //! that are configured.
 
@@ -14,14 +15,16 @@ mod unvarying;
 
 use std::collections::BTreeMap;
 
+use aggregator::statistics::ScenarioIndex;
 use schema::{
-    Finding, FindingAdvice, FindingKind, FindingSeverity, IncompleteReplies, ModelId, TargetBasis,
-    statistics::TargetStatistics,
+    Benchmark, Finding, FindingAdvice, FindingKind, FindingSeverity, IncompleteReplies, ModelId,
+    TargetBasis, statistics::TargetStatistics,
 };
 
 use crate::{
     BenchmarkDir, Layout,
-    provenance::{Provenance, compare},
+    provenance::{Provenance, compare, target_bases},
+    target_statistics,
 };
 
 pub use measured::{MeasuredSide, against_findings};
@@ -77,6 +80,28 @@ pub fn row_findings(dir: &BenchmarkDir, targets: &[TargetStatistics]) -> Vec<Fin
     let mut found = Findings::new(dir.name());
     rows::add(&mut found, dir, targets);
     found.sorted()
+}
+
+/// What limits the conclusions from the results of `targets` as they are in the tree now. Rows that cannot be read limit nothing here: the
+/// code that shows them reports it. `index`: that of the scenarios; without it, the rows are not read.
+#[must_use]
+pub fn tree_findings(
+    layout: &Layout,
+    dir: &BenchmarkDir,
+    benchmark: &Benchmark,
+    targets: &[ModelId],
+    index: Option<&ScenarioIndex>,
+) -> Vec<Finding> {
+    let now = |id: &ModelId| {
+        let now = index.and_then(|index| target_statistics(dir, benchmark, id, index).ok());
+        now.unwrap_or_else(|| TargetStatistics::new(id.clone()))
+    };
+    let sources = FindingSources {
+        targets: &targets.iter().map(now).collect::<Vec<_>>(),
+        bases: &target_bases(dir, targets),
+        reference_turns: None,
+    };
+    benchmark_findings(layout, dir, sources)
 }
 
 /// What limits the conclusions from conversations that are not judged yet.

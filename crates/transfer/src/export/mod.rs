@@ -22,8 +22,7 @@ use std::{ops::ControlFlow, path::Path, sync::Arc, thread};
 use aggregator::statistics::corrected_differences;
 use interop::{ExportError, Exported, Exporter, Sample};
 use schema::{
-    Benchmark, Conversation, Finding, ModelId, TargetRef,
-    statistics::{JudgeAgainstPeople, TargetStatistics},
+    Benchmark, Conversation, Finding, ModelId, TargetRef, statistics::JudgeAgainstPeople,
 };
 
 pub use self::{
@@ -40,9 +39,7 @@ use self::{
     statistics::StatisticsSource,
 };
 use store::{
-    BenchmarkDir, Layout, RunError, RunErrorKind, explain_read_error,
-    findings::{FindingSources, benchmark_findings},
-    provenance::target_bases,
+    BenchmarkDir, Layout, RunError, RunErrorKind, explain_read_error, findings::tree_findings,
     read_benchmark, read_conversations, read_labels, read_scenarios,
 };
 
@@ -229,7 +226,13 @@ impl Work<'_> {
             self.report.problems.extend(statistics.take_problems());
             let bench = Bench {
                 scenarios: statistics.scenarios(&benchmark),
-                findings: self.findings(&dir, &benchmark, &targets, &statistics),
+                findings: tree_findings(
+                    self.layout,
+                    &dir,
+                    &benchmark,
+                    &targets,
+                    statistics.index(),
+                ),
                 statistics,
                 benchmark,
                 dir,
@@ -248,29 +251,6 @@ impl Work<'_> {
             }
         }
         Ok(())
-    }
-
-    /// What limits the results of `targets`.
-    fn findings(
-        &self,
-        dir: &BenchmarkDir,
-        benchmark: &Benchmark,
-        targets: &[ModelId],
-        statistics: &StatisticsSource,
-    ) -> Vec<Finding> {
-        let known: Vec<TargetStatistics> = targets
-            .iter()
-            .map(|id| {
-                let now = statistics.of(dir, benchmark, id);
-                now.unwrap_or_else(|| TargetStatistics::new(id.clone()))
-            })
-            .collect();
-        let sources = FindingSources {
-            targets: &known,
-            bases: &target_bases(dir, targets),
-            reference_turns: None,
-        };
-        benchmark_findings(self.layout, dir, sources)
     }
 
     /// The targets of a benchmark to export: folders that hold conversations.

@@ -42,6 +42,11 @@ impl StatisticsSource {
         }
     }
 
+    /// The index of the scenarios, if they can be read.
+    pub(super) fn index(&self) -> Option<&ScenarioIndex> {
+        self.index.as_deref()
+    }
+
     /// Problems of the files.
     pub(super) fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
