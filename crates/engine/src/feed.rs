@@ -263,6 +263,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_first_units_of_a_feed_say_whether_there_are_more() {
+        for (left, more) in [(2, true), (3, false)] {
+            let feed = Steps {
+                steps: 2,
+                ..Steps::default()
+            };
+            let mut first = FirstOf {
+                feed,
+                left,
+                more: false,
+            };
+            let (runner, room) = (Arc::new(Says::default()), Arc::new(Semaphore::new(2)));
+            run_feed(&mut first, &runner, &room, &Stop::default()).await;
+            assert_eq!((first.feed.ends.len() as u64, first.more), (left, more));
+        }
+    }
+
+    #[tokio::test]
     async fn after_a_stop_no_unit_is_begun() {
         let stop = Some(Stop::default());
         let (ends, _) = run(

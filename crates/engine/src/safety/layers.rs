@@ -353,3 +353,84 @@ async fn run_prompt(context: &TargetContext, attempt: Attempt) -> AttemptResult 
     context.ended(&ended);
     ended
 }
+
+#[cfg(test)]
+mod tests {
+    use schema::safety::{GoOn, SafetyScore, Threshold};
+
+    use super::*;
+    use crate::safety::attempt::Scored;
+
+    fn scored(attempt: Attempt) -> AttemptResult {
+        let outcome = Outcome::Scored(Scored {
+            passed: false,
+            lowest: SafetyScore::new(0.1).unwrap(),
+            messages: Vec::new(),
+            stopped_early: false,
+        });
+        AttemptResult {
+            attempt,
+            spend: Spend::default(),
+            turns: Vec::new(),
+            refusals: Vec::new(),
+            outcome,
+        }
+    }
+
+    /// One prompt of its own, and one that all cases share.
+    fn rewritten(parent: &Parent) -> Rewritten {
+        let own = format!("{} again", parent.attempt.prompt);
+        let prompts = [own, "the same".to_owned()];
+        Rewritten {
+            prompts: prompts.map(|prompt| ("x".into(), prompt)).into(),
+            ..Rewritten::new(parent)
+        }
+    }
+
+    /// The attempts of three cases. The units of each step end in their order, or in the reverse order.
+    async fn attempts(is_reversed: bool) -> Vec<(i64, String)> {
+        let case = |id: &str| Arc::new(TestCase::new(id, "g", format!("prompt {id}")));
+        let settings = SingleTurnSettings {
+            threshold: Threshold::new(0.5).unwrap(),
+            variations: 2,
+            maximum_iteration_layers: 1,
+            go_on: GoOn::Failed,
+            max_cases: None,
+            strategies: vec!["x".to_owned()],
+        };
+        let mut feed = LayerFeed::new(&["a", "b", "c"].map(case), &settings, Stop::default());
+        let mut place = 0;
+        while !feed.waiting.is_empty() {
+            let mut step = Vec::new();
+            while !feed.waiting.is_empty() {
+                step.push((place, feed.next().await.unwrap()));
+                place += 1;
+            }
+            if is_reversed {
+                step.reverse();
+            }
+            for (place, unit) in step {
+                let end = match unit {
+                    LayerUnit::Prompt(attempt) => LayerEnd::Prompt(scored(attempt)),
+                    LayerUnit::Rewrite(parent) => LayerEnd::Rewrite(rewritten(&parent)),
+                };
+                feed.ended(place, end);
+            }
+        }
+        assert!(feed.next().await.is_none());
+        let found = feed.into_layers();
+        assert_eq!(found.dropped_duplicates, 2);
+        let all = found.layers.into_iter().flatten();
+        all.map(|one| (one.attempt.id, one.attempt.prompt_id.to_string()))
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn the_order_of_prompts_is_not_that_in_which_they_ended() {
+        let known = attempts(false).await;
+        let ids: Vec<&str> = known.iter().map(|(_, id)| id.as_str()).collect();
+        // The first case in the order of the data keeps the prompt that others repeat.
+        assert_eq!(ids, ["a", "b", "c", "a__v1", "a__v2", "b__v1", "c__v1"]);
+        assert_eq!(attempts(true).await, known);
+    }
+}
