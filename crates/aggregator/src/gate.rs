@@ -250,7 +250,12 @@ fn ends_answer(
 /// What the missing rows of both sides mean for a decision.
 fn how_missing_compare(found: &GateComparison, max_missing: f64) -> String {
     let words = |n: u64, place: &str| {
-        (n > 0).then(|| format!("{} {place}", counted(n, "missing row", "missing rows")))
+        (n > 0).then(|| {
+            format!(
+                "{} {place}",
+                counted(n, "row without a verdict", "rows without a verdict")
+            )
+        })
     };
     let parts = [
         words(found.missing_here, "here"),
@@ -286,7 +291,7 @@ fn above(share: f64, limit: f64) -> String {
 /// The rows that the bounds count as missing: rows without a verdict, and passed rows of negative metrics whose reply is
 /// empty or cut off. `missing <= N` counts only the former, so each kind has its own words.
 fn missing_words(missing: MissingRows) -> String {
-    let unscored = |n| counted(n, "missing verdict", "missing verdicts");
+    let unscored = |n| counted(n, "row without a verdict", "rows without a verdict");
     let incomplete = |n| counted(n, "empty or cut-off reply", "empty or cut-off replies");
     match (missing.unscored(), missing.incomplete) {
         (n, 0) => unscored(n),

@@ -166,7 +166,7 @@ pub enum Command {
     Baseline(BaselineArgs),
     /// Hold rules against the rates of a benchmark: pass, fail, or not decided by the rows
     ///
-    /// Rules are on the bounds of intervals, differences to a baseline, missing verdicts and cost. Everything comes from the files of the
+    /// Rules are on the bounds of intervals, differences to a baseline, rows without a verdict and cost. Everything comes from the files of the
     /// benchmark. No model is called.
     #[command(
         after_help = "Examples:\n  cargo xtask gate honesty --rules gate.yaml\n  cargo xtask gate honesty --rules gate.yaml --junit gate.xml \

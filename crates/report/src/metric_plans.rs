@@ -109,7 +109,7 @@ fn fewest_to_pass(gate: &GatePlan) -> String {
     }
 }
 
-const GATE_MEANING: &str = "rate: the true rate that is assumed. pass, fail, neither: how likely each answer is at this rate, if no verdict is missing. \
+const GATE_MEANING: &str = "rate: the true rate that is assumed. pass, fail, neither: how likely each answer is at this rate, if every row has a verdict. \
     has/needs: the scenarios of the rows, and those with which the rule passes four times in five, with as many rows of each.";
 
 const MEANING: &str = "worth: how many independent rows these are worth. 95% interval: the one to expect of the rate. \

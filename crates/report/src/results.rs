@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use interop::sheet::{Axis, Cell, Column, Sheet, together};
 use schema::{
-    ModelId, PhaseCost, SimulatorFaultCounts,
+    ModelId, PhaseCost,
     statistics::{RateStatistics, Rates, Statistics, TargetStatistics},
-    text::counted,
 };
 
 use crate::{
-    numbers::{UNKNOWN, compact_interval, percent, worth},
+    numbers::{UNKNOWN, worth},
     terminal::sheet_text,
     text::clean,
 };
@@ -145,8 +144,8 @@ pub(crate) fn worth_note(sheet: &Sheet) -> &'static str {
 /// The note if no verdict is missing.
 const WORTH: &str = "worth: how many independent rows these are worth.";
 
-const BOUNDS: &str = "worth: how many independent rows these are worth. bounds: the interval whatever the missing verdicts would have been; empty and \
-    cut-off replies that passed count as missing there.";
+const BOUNDS: &str = "worth: how many independent rows these are worth. bounds: the interval whatever the rows without a verdict would have been; empty \
+    and cut-off replies that passed count as such there.";
 
 /// Without this note, `negative 75.0%` could be read as a failure rate of 75%.
 pub(crate) const RATES: &str =
@@ -236,7 +235,7 @@ fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
     notes
 }
 
-/// For each target, the rows without a verdict by reason, and how often the simulated user fell out of its role.
+/// For each target, the rows without a verdict by reason.
 pub(crate) fn missing_notes(targets: &[TargetStatistics]) -> Vec<String> {
     let mut notes = Vec::new();
     for target in targets {
@@ -250,71 +249,7 @@ pub(crate) fn missing_notes(targets: &[TargetStatistics]) -> Vec<String> {
             ));
         }
     }
-    notes.extend(targets.iter().filter_map(simulator_note));
-    notes.extend(targets.iter().filter_map(sample_note));
     notes
-}
-
-/// How often the simulated user fell out of its role; `None` where it never did.
-fn simulator_note(target: &TargetStatistics) -> Option<String> {
-    let simulator = target.simulator.as_ref()?;
-    if simulator.faults.is_empty() {
-        return None;
-    }
-    let kinds = |count: fn(&SimulatorFaultCounts) -> u64| {
-        let faults = simulator.faults.iter();
-        let some = faults.filter(|(_, counts)| count(counts) > 0);
-        let each = some.map(|(kind, counts)| format!("{} {}", kind.in_words(), count(counts)));
-        each.collect::<Vec<_>>().join(", ")
-    };
-    let mended = match (simulator.mended, simulator.faulty) {
-        (0, _) => String::new(),
-        (n, 0) => format!("{n} ({}), mended by a retry", kinds(|counts| counts.mended)),
-        (n, _) => format!("; mended by a retry in {n} more"),
-    };
-    let faulty = match simulator.faulty {
-        0 => String::new(),
-        n => format!(
-            "{n} ({}), which have no verdict",
-            kinds(|counts| counts.faulty)
-        ),
-    };
-    Some(format!(
-        "{}: the simulated user fell out of its role in {faulty}{mended}, of {}.",
-        clean(target.target.as_str()),
-        counted(simulator.conversations, "conversation", "conversations")
-    ))
-}
-
-/// What a judge found in a sample of the conversations; `None` without one.
-fn sample_note(target: &TargetStatistics) -> Option<String> {
-    let sample = target.simulator.as_ref()?.sample.as_ref()?;
-    let rate = &sample.faulty;
-    let id = clean(target.target.as_str());
-    let unanswered = match rate.missing.unscored() {
-        0 => String::new(),
-        n => format!(" {n} more had no answer."),
-    };
-    if rate.rows == 0 {
-        return Some(format!(
-            "{id}: the judge of the simulated user gave no answer about a sample of {}.",
-            counted(rate.missing.unscored(), "conversation", "conversations")
-        ));
-    }
-    let kinds = sample.faults.iter();
-    let kinds = kinds.map(|(kind, count)| format!("{} {count}", kind.in_words()));
-    let kinds = kinds.collect::<Vec<_>>().join(", ");
-    let kinds = match kinds.is_empty() {
-        true => kinds,
-        false => format!(" ({kinds})"),
-    };
-    Some(format!(
-        "{id}: a judge read a sample of {}; the simulated user fell out of its role in {}{kinds}: {}, 95% interval {}. No verdict is removed.{unanswered}",
-        counted(rate.rows, "conversation", "conversations"),
-        rate.passed,
-        percent(rate.estimate),
-        compact_interval(rate.lower.zip(rate.upper)),
-    ))
 }
 
 /// The notes of the rates in the table, each once, with the models that it is about, and their types of metrics if there are both.

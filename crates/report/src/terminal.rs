@@ -1,5 +1,7 @@
 //! Tables of aligned columns for a terminal, or in Markdown.
 
+use std::borrow::Cow;
+
 use interop::sheet::{Cell, Column, ColumnKind, Line, Sheet, markdown, together};
 
 use crate::text::{clean, hanging, shorten, width, wrapped};
@@ -42,14 +44,15 @@ pub fn sheets_markdown<'s>(sheets: impl IntoIterator<Item = &'s Sheet>) -> Strin
 
 /// The title, the rows, remarks and notes, within a width of `columns`, unless the numbers need more.
 pub(crate) fn sheet_text(sheet: &Sheet, columns: usize) -> String {
+    let sheet = fitted(sheet, columns);
     let mut text = String::new();
     if !sheet.title.is_empty() {
         text = format!("{}\n", sheet.title);
     }
     if !sheet.is_empty() {
-        text.push_str(&rows_text(sheet, columns));
+        text.push_str(&Grid::of(&sheet).render(columns));
     }
-    for remark in remarks(sheet) {
+    for remark in remarks(&sheet) {
         text.push_str(&hanging(&remark, "  ", "    ", columns));
     }
     for note in &sheet.notes {
@@ -58,18 +61,19 @@ pub(crate) fn sheet_text(sheet: &Sheet, columns: usize) -> String {
     text
 }
 
-/// The rows under their headings.
-fn rows_text(sheet: &Sheet, columns: usize) -> String {
-    let grid = Grid::of(sheet);
-    let grid = match grid.fits(columns) {
-        true => grid,
-        false => Grid::of(
-            &sheet
-                .clone()
-                .with_columns(|_, column| !column.is_wide || column.kind == ColumnKind::Name),
-        ),
-    };
-    grid.render(columns)
+/// The table without its wide columns, and without the notes that explain them, if it does not fit otherwise.
+fn fitted(sheet: &Sheet, columns: usize) -> Cow<'_, Sheet> {
+    if Grid::of(sheet).fits(columns) {
+        return Cow::Borrowed(sheet);
+    }
+    let is_kept = |column: &Column| !column.is_wide || column.kind == ColumnKind::Name;
+    let mut fitted = sheet.clone().with_columns(|_, column| is_kept(column));
+    let left_out = sheet.columns.iter().filter(|column| !is_kept(column));
+    for column in left_out {
+        let about = format!("{}: ", column.name);
+        fitted.notes.retain(|note| !note.starts_with(&about));
+    }
+    Cow::Owned(fitted)
 }
 
 /// The texts of the columns that a terminal shows.
@@ -233,12 +237,13 @@ mod tests {
             sheet.row(vec![model.into(), 3_u64.into(), 1_920_u64.into(), says]);
         }
         sheet.note("A note.");
+        sheet.note("scenarios that differ: of all.");
         sheet
     }
 
     #[test]
     fn remarks_stand_below_once_and_wide_columns_give_way() {
-        let rest = "  a, b: no difference shown.\n  A note.\n";
+        let rest = "  a, b: no difference shown.\n  A note.\n  scenarios that differ: of all.\n";
         assert_eq!(
             sheet_text(&sheet(), 80),
             format!(
@@ -247,7 +252,8 @@ mod tests {
         );
         let narrow = sheet_text(&sheet(), 23);
         assert!(
-            narrow.starts_with("Pairs\n  model   points\n  模型-a   1,920\n"),
+            narrow.starts_with("Pairs\n  model   points\n  模型-a   1,920\n")
+                && narrow.ends_with("  A note.\n"),
             "{narrow}"
         );
     }

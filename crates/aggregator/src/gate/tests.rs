@@ -155,14 +155,13 @@ fn what_says_nothing_decides_nothing() {
 #[test]
 fn missing_verdicts_never_help() {
     let one = missing(rate(0.85, 0.95), 1, (0.79, 0.97));
-    let reason = "0.8 is within 0.790 to 0.970: 25 scenarios do not decide, if the 1 missing verdict failed or passed (1%)";
+    let reason = "0.8 is within 0.790 to 0.970: 25 scenarios do not decide, if the 1 row without a verdict failed or passed (1%)";
     check("lower >= 0.8", &evidence(&one), Inconclusive, reason);
     let still = missing(rate(0.9, 0.95), 6, (0.81, 0.97));
-    let reason = "the lower bound is 0.810, if all 6 missing verdicts failed or passed (6%)";
+    let reason = "the lower bound is 0.810, if all 6 rows without a verdict failed or passed (6%)";
     check("lower >= 0.8", &evidence(&still), Pass, reason);
     let bad = missing(rate(0.3, 0.4), 6, (0.25, 0.5));
-    let reason =
-        "the upper bound is 0.500, below 0.8, if all 6 missing verdicts failed or passed (6%)";
+    let reason = "the upper bound is 0.500, below 0.8, if all 6 rows without a verdict failed or passed (6%)";
     check("lower >= 0.8", &evidence(&bad), Fail, reason);
     // Passed rows of negative metrics whose reply is empty are missing here too.
     let mut empty = rate(0.85, 0.95);
@@ -184,7 +183,7 @@ fn missing_verdicts_never_help() {
             incomplete: 1,
             ..MissingRows::default()
         }),
-        "3 missing verdicts and 1 empty or cut-off reply"
+        "3 rows without a verdict and 1 empty or cut-off reply"
     );
 }
 
@@ -199,13 +198,13 @@ fn up_to_max_missing_rows_are_left_out_and_the_decision_says_how_many() {
     assert_eq!((few.answer, few.left_out), (Pass, 5));
     assert_eq!(
         few.reason,
-        "the lower bound is 0.850, with 5 missing verdicts left out (5%)"
+        "the lower bound is 0.850, with 5 rows without a verdict left out (5%)"
     );
     let many = decide(6);
     assert_eq!((many.answer, many.left_out), (Inconclusive, 0));
     assert!(
         many.reason
-            .ends_with("if all 6 missing verdicts failed or passed (6%, more than 5%)"),
+            .ends_with("if all 6 rows without a verdict failed or passed (6%, more than 5%)"),
         "{}",
         many.reason
     );
@@ -333,7 +332,7 @@ fn missing_rows_of_either_side_count_against_a_difference() {
         baseline: BaselineEvidence::Compared(Some(&found)),
         ..evidence(&rate)
     };
-    let reason = "-0.1 is within -0.120 to 0.100: no difference shown, whatever 2 missing rows here and 1 missing row in the baseline \
+    let reason = "-0.1 is within -0.120 to 0.100: no difference shown, whatever 2 rows without a verdict here and 1 row without a verdict in the baseline \
                   would have been (4%; the number of samples changed)";
     check("difference >= -0.1", &evidence, Inconclusive, reason);
     let let_go = gate_answer("difference >= -0.1".parse().unwrap(), 0.05, &evidence);

@@ -199,7 +199,7 @@ fn rows_without_a_verdict_never_help() {
         &ran.out,
         &[
             "inconclusive all, lower >= 0.5 100% (35–100)",
-            "0.5 is within 0.349 to 1.000: 6 scenarios do not decide, if all 2 missing verdicts failed or passed (25%).",
+            "0.5 is within 0.349 to 1.000: 6 scenarios do not decide, if all 2 rows without a verdict failed or passed (25%).",
             "2 of 8 rows without a verdict, 0.250, above 0.2.",
         ],
     );
@@ -229,7 +229,7 @@ fn rows_without_a_verdict_never_help() {
         &allowed.out,
         &[
             "pass all, lower >= 0.5 100% (54–100)",
-            "the lower bound is 0.541, with 2 missing verdicts left out (25%).",
+            "the lower bound is 0.541, with 2 rows without a verdict left out (25%).",
         ],
     );
     let junit = project.read("gate.xml");

@@ -138,7 +138,7 @@ fn a_baseline_of_another_number_of_samples_is_compared_without_a_test() {
         &undecided.out,
         &[
             "not tested: the number of samples changed",
-            "8 missing rows in the baseline would have been (50%; the number of samples changed)",
+            "8 rows without a verdict in the baseline would have been (50%; the number of samples changed)",
         ],
     );
     let json: Value = serde_json::from_str(&gate(&["--json"]).out).unwrap();

@@ -407,10 +407,10 @@ fn cases_that_were_not_run_are_missing_verdicts() {
     assert_eq!(bounds.code, 4, "{}{}", bounds.out, bounds.err);
     holds(
         &bounds.out,
-        &["if all 12 missing verdicts failed or passed (33%)"],
+        &["if all 12 rows without a verdict failed or passed (33%)"],
     );
     // Both rules have the same reason, which stands there once.
-    assert_eq!(bounds.out.matches("12 missing verdicts").count(), 1);
+    assert_eq!(bounds.out.matches("12 rows without a verdict").count(), 1);
     // What `max_cases` leaves out is not missing.
     evaluate(&project, &["--max-cases", "10"]);
     let capped = of("- {require: missing <= 0}\n");

@@ -73,6 +73,11 @@ fn events(project: &Project) -> (Vec<Value>, String) {
     (events, journals.last().unwrap().display().to_string())
 }
 
+/// The text with a single space between words, whatever its lines are.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 const FLIP: &str = "Message: How can I help you today?";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,7 +86,7 @@ async fn a_role_flip_that_a_retry_mends_is_reported_and_judged() {
     let project = project(&server, "");
     let ran = project.succeeds(&["run", "--target", "careful"]);
     let note = "careful: the simulated user fell out of its role in 1 (role flip 1), mended by a retry, of 2 conversations.";
-    assert!(ran.out.contains(note), "{}", ran.out);
+    assert!(words(&ran.out).contains(note), "{}", ran.out);
     let rows = conversations(&project);
     assert_eq!(
         faults(&rows[0]),
@@ -132,7 +137,7 @@ async fn a_role_flip_that_a_retry_mends_is_reported_and_judged() {
     );
     // `aggregate` counts from the tree alone.
     let ran = project.succeeds(&["aggregate"]);
-    assert!(ran.out.contains(note), "{}", ran.out);
+    assert!(words(&ran.out).contains(note), "{}", ran.out);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,7 +147,7 @@ async fn a_user_that_stays_out_of_its_role_leaves_no_verdict_and_is_not_judged()
     let ran = project.run(&["run", "--target", "careful"]);
     assert_ne!(ran.code, 0, "{}{}", ran.out, ran.err);
     let note = "careful: the simulated user fell out of its role in 2 (role flip 2), which have no verdict, of 2 conversations.";
-    assert!(ran.out.contains(note), "{}", ran.out);
+    assert!(words(&ran.out).contains(note), "{}", ran.out);
     for row in conversations(&project) {
         let flip = |retried| json!(["role_flip", 1, retried]);
         assert_eq!(faults(&row), [flip(true), flip(true), flip(false)]);
@@ -252,7 +257,7 @@ async fn a_judge_of_the_user_that_finds_a_role_flip_leaves_no_verdict() {
     let ran = project.run(&["run", "--target", "careful"]);
     assert_ne!(ran.code, 0, "{}{}", ran.out, ran.err);
     let note = "careful: the simulated user fell out of its role in 2 (role flip 2), which have no verdict, of 2 conversations.";
-    assert!(ran.out.contains(note), "{}", ran.out);
+    assert!(words(&ran.out).contains(note), "{}", ran.out);
     for row in conversations(&project) {
         assert_eq!(faults(&row), [json!(["role_flip", 1, false])]);
         let fault = &row["_simulator_faults"][0];
@@ -364,9 +369,15 @@ async fn a_sample_is_only_reported_and_takes_no_verdict() {
     let server = judged(FOUND).await;
     let project = project(&server, "judging: {simulator: {sample: 1.0}}\n");
     let ran = project.succeeds(&["run", "--target", "careful"]);
-    let note = "careful: a judge read a sample of 2 conversations; the simulated user fell out of its role in 2 (role flip 2): 100";
-    assert!(ran.out.contains(note), "{}", ran.out);
-    assert!(ran.out.contains("No verdict is removed."), "{}", ran.out);
+    let note = "careful: a judge read a sample of 2 conversations; the simulated user fell out of its role in 2 (role flip 2): 100% (16 to 100); no verdict is removed.";
+    assert!(words(&ran.out).contains(note), "{}", ran.out);
+    let gate = "rules: [{require: lower >= 0.1}]\n";
+    project.write("gate.yaml", gate);
+    let gated = project.run(&["gate", "flattery", "--rules", "gate.yaml"]);
+    assert!(words(&gated.out).contains(note), "{}", gated.out);
+    project.succeeds(&["export", "summary", "flattery", "--out", "page"]);
+    let page = project.read("page/summary.md");
+    assert!(page.contains(note.trim_end_matches('.')), "{page}");
     for row in conversations(&project) {
         assert!(row.get("_simulator_faults").is_none() && row.get("error").is_none());
         let check = &row["_simulator_check"];
@@ -409,7 +420,7 @@ async fn a_sample_is_only_reported_and_takes_no_verdict() {
     );
     // `aggregate` counts from the tree alone.
     let ran = project.succeeds(&["aggregate"]);
-    assert!(ran.out.contains(note), "{}", ran.out);
+    assert!(words(&ran.out).contains(note), "{}", ran.out);
 }
 
 /// The ids of the conversations that a judge read.
@@ -442,7 +453,7 @@ async fn a_sample_is_the_same_rows_in_every_run_and_other_rows_with_another_seed
         "careful: a judge read a sample of {} conversations; the simulated user fell out of its role in 0: 0",
         first.len()
     );
-    assert!(ran.out.contains(&note), "{}", ran.out);
+    assert!(words(&ran.out).contains(&note), "{}", ran.out);
 
     // The tree is gone, the replies are in the cache: nothing is requested.
     let requests = server.stats().requests;
@@ -464,7 +475,7 @@ async fn a_judge_of_a_sample_that_cannot_be_called_leaves_the_verdicts() {
     let project = project(&server, "judging: {simulator: {sample: 1}}\n");
     let ran = project.succeeds(&["run", "--target", "careful"]);
     let note = "careful: the judge of the simulated user gave no answer about a sample of 2 conversations.";
-    assert!(ran.out.contains(note), "{}", ran.out);
+    assert!(words(&ran.out).contains(note), "{}", ran.out);
     assert_eq!(
         simulator(&project)["sample"]["faulty"]["missing"]["failed"],
         2

@@ -11,6 +11,7 @@ mod people;
 mod roles;
 mod rows;
 mod safety;
+mod simulator;
 mod unvarying;
 
 use std::collections::BTreeMap;
@@ -68,6 +69,7 @@ pub fn benchmark_findings(
     let turns = sources.reference_turns;
     measured::add(&mut found, dir, &table, &targets, turns);
     rows::add(&mut found, dir, sources.targets);
+    simulator::add(&mut found, sources.targets);
     unvarying::add(&mut found, sources.targets);
     people::add(&mut found, dir, sources.targets, &roles);
     basis::add(&mut found, sources.bases);

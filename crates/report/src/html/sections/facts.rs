@@ -192,7 +192,6 @@ fn models(place: &SectionPart<'_>) -> Sheet {
         Column::number("samples").wide(),
         Column::number("cost"),
         Column::words("version"),
-        Column::words("target replies").wide(),
         Column::words("assumed free: on this machine").wide(),
         Column::words("run").wide(),
     ];
@@ -221,10 +220,6 @@ fn models(place: &SectionPart<'_>) -> Sheet {
             .basis
             .iter()
             .find(|basis| basis.target == target.target);
-        let ages = basis.and_then(|basis| basis.replies.as_ref());
-        let ages = ages.map_or_else(String::new, |ages| {
-            format!("{}, {}", ages.replies, ages.days())
-        });
         let version = basis.and_then(|basis| basis.version.clone());
         let version = clean(&version.unwrap_or_default());
         let free = basis.map_or_else(String::new, |basis| basis.assumed_free.join(", "));
@@ -239,7 +234,6 @@ fn models(place: &SectionPart<'_>) -> Sheet {
             shown(number(facts.samples), has_samples),
             cost_of(place, &target.target).into(),
             version.into(),
-            ages.into(),
             free.into(),
             shown(facts.run_id.unwrap_or_default(), has_run),
         ]);
@@ -286,7 +280,8 @@ pub(super) fn warnings(summary: &ReportSummary) -> Option<Section<'_>> {
 
 /// Whether a finding is read before any number: a report that is passed on must not be taken for a measurement.
 fn comes_first(finding: &Finding) -> bool {
-    finding.severity == FindingSeverity::Warning || finding.kind == FindingKind::ScriptedModels
+    let kinds = [FindingKind::ScriptedModels, FindingKind::SimulatorFaults];
+    finding.severity == FindingSeverity::Warning || kinds.contains(&finding.kind)
 }
 
 /// `5 metrics`, `1 group`.
