@@ -6,19 +6,22 @@ use std::{
 };
 
 use schema::{
-    Conversation, FinishReason, ModelId, Realism, Role, SimulatorCheck, SimulatorFault, ToolCall,
-    reasoning::has_unopened_tag, text::is_blank,
+    Conversation, FinishReason, ModelId, PhaseCost, Realism, Role, SimulatorCheck, SimulatorFault,
+    ToolCall, reasoning::has_unopened_tag, text::is_blank,
 };
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, Visitor},
 };
 
-/// The fields that identify the conversation of a row, in `conversations.json` and in `scores.json`.
+/// The fields that identify a row, in `conversations.json` and in `scores.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ConversationKey {
     /// The scenario.
     pub id: String,
+    /// The metric; rows of other programs may lack it.
+    #[serde(default)]
+    pub metric_id: Option<String>,
     #[serde(default)]
     conv_id: Option<String>,
     #[serde(default)]
@@ -33,6 +36,12 @@ impl ConversationKey {
     pub fn conversation(&self, target: &ModelId) -> String {
         let sample = self.sample.or(self.older_sample);
         Self::id_of(self.conv_id.as_deref(), &self.id, target, sample)
+    }
+
+    /// The repetition of the scenario.
+    #[must_use]
+    pub fn sample(&self) -> u32 {
+        self.sample.or(self.older_sample).unwrap_or(0)
     }
 
     /// The id of the conversation that a row with these fields belongs to.
@@ -50,7 +59,7 @@ impl ConversationKey {
     }
 }
 
-/// The part of a conversation row that statistics need; the texts themselves are skipped.
+/// The part of a conversation row that statistics and checks need; the texts themselves are skipped.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ConversationRow {
     /// The scenario.
@@ -68,6 +77,9 @@ pub struct ConversationRow {
     /// Whether the conversation failed.
     #[serde(default)]
     pub error: Option<IgnoredAny>,
+    /// What its calls used.
+    #[serde(rename = "_usage", default)]
+    pub usage: Option<Readable<PhaseCost>>,
     /// Where the simulated user left its role.
     #[serde(rename = "_simulator_faults", default)]
     pub simulator_faults: Option<Vec<SimulatorFault>>,
@@ -132,7 +144,7 @@ pub struct MessageRow {
     #[serde(default)]
     reasoning: Option<IgnoredAny>,
     #[serde(default)]
-    tool_calls: Option<Vec<CallRow>>,
+    tool_calls: Option<Vec<Readable<ToolCall>>>,
     /// Why it ended, if not normally.
     #[serde(default)]
     pub finish_reason: Option<FinishReason>,
@@ -154,8 +166,8 @@ impl MessageRow {
     fn reply_key(&self) -> u64 {
         let calls = self.tool_calls.iter().flatten();
         let calls = calls.filter_map(|call| match call {
-            CallRow::Known(call) => Some(call),
-            CallRow::Other(_) => None,
+            Readable::Known(call) => Some(call),
+            Readable::Other(_) => None,
         });
         key_of(self.text().hash, calls)
     }
@@ -167,11 +179,13 @@ impl MessageRow {
     }
 }
 
-/// A call of a tool. Calls in a form of other programs count as calls, too.
+/// A value that other programs may write in a form of their own. The row counts all the same.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum CallRow {
-    Known(ToolCall),
+pub enum Readable<T> {
+    /// In the form that Probity writes.
+    Known(T),
+    /// In another one.
     Other(IgnoredAny),
 }
 
@@ -244,6 +258,19 @@ mod tests {
         assert_eq!(keys(&json!([call])), keys(&json!([same])));
         assert_eq!(keys(&Value::Null), [reply_key("Paid.", &[])]);
         assert_ne!(keys(&json!([call])), keys(&json!([])));
+    }
+
+    #[test]
+    fn usage_in_a_form_of_other_programs_costs_no_row() {
+        let read = |usage: Value| -> ConversationRow {
+            let row = json!({"id": "s", "metric_id": "m01", "_usage": usage});
+            serde_json::from_str(&row.to_string()).unwrap()
+        };
+        assert!(read(Value::Null).usage.is_none());
+        let other = read(json!("12 tokens")).usage;
+        assert!(matches!(other, Some(Readable::Other(_))));
+        let known = json!(PhaseCost::default());
+        assert!(matches!(read(known).usage, Some(Readable::Known(_))));
     }
 
     #[test]

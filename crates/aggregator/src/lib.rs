@@ -53,7 +53,9 @@ mod row;
 mod standards;
 pub mod statistics;
 
-pub use conversation_row::{ConversationKey, ConversationRow, MessageRow, TextFacts, reply_key};
+pub use conversation_row::{
+    ConversationKey, ConversationRow, MessageRow, Readable, TextFacts, reply_key,
+};
 pub use error::AggregateError;
 pub use fraction::{combine, estimate};
 pub use gate::{BaselineEvidence, GateDecision, GateEvidence, gate_answer};

@@ -70,6 +70,7 @@ mod tree;
 mod verdicts;
 pub mod yaml_edit;
 
+pub use aggregator::ConversationKey;
 pub use aggregator::{RateAggregator, sort_summaries, statistics::TargetRows};
 pub use atomic::{check_writable, remove_unfinished, write_atomically, write_json};
 pub use baseline::{

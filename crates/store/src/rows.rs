@@ -87,13 +87,10 @@ pub fn find_scores(
 /// The number of rows of a `conversations.json` whose metric `counts` accepts. `None` if they cannot be counted: the readers of the
 /// rows report why.
 pub fn count_conversations(path: &Path, counts: impl Fn(&str) -> bool) -> Option<u64> {
-    #[derive(serde::Deserialize)]
-    struct Row {
-        metric_id: String,
-    }
     let mut rows = 0;
-    each_row(path, |row: Row| {
-        rows += u64::from(counts(&row.metric_id));
+    each_row(path, |row: ConversationKey| {
+        let metric = row.metric_id.ok_or("no metric_id")?;
+        rows += u64::from(counts(&metric));
         Ok(ControlFlow::Continue(()))
     })
     .ok()?;

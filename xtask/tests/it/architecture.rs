@@ -408,3 +408,87 @@ fn one_place_decides_what_a_score_says() {
         "read rows of scores as `schema::Score` or `aggregator::ScoreRow`"
     );
 }
+
+/// Keys that only rows of conversations, scores and scenarios have, as fields are called.
+const KEYS_OF_ROWS: [&str; 4] = ["conv_id", "metric_id", "older_sample", "transcript"];
+
+/// Types outside `schema` and `aggregator` that are parsed and have such a key, with the reason.
+const OWN_ROWS: &[(&str, &str)] = &[
+    // What a browser sends.
+    ("cli/src/commands/view/labels.rs", "LabelOf"),
+    ("cli/src/commands/view/labels.rs", "NewLabel"),
+    // What a row of the report's page has.
+    ("cli/src/commands/view/edition.rs", "Read"),
+    // A call that an exporter is given.
+    ("interop/src/run.rs", "Call"),
+    // The texts or the roles of a transcript, and nothing else of a row.
+    ("probity/src/compare/turns.rs", "Row"),
+    ("store/src/check/exclusions.rs", "Row"),
+    ("store/src/labels/transcripts.rs", "Said"),
+    // Usage and whole verdicts of judges, which no rate needs.
+    ("store/src/check/rules.rs", "ScoreRow"),
+    // Rows that people label need no type of their metric.
+    ("store/src/labels/rules.rs", "Verdict"),
+];
+
+/// The structs of a file that are parsed and have a key of rows.
+#[derive(Default)]
+struct RowTypes(Vec<String>);
+
+impl<'ast> syn::visit::Visit<'ast> for RowTypes {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        let is_parsed = item.attrs.iter().any(|attribute| {
+            let mut found = false;
+            // Attributes other than `derive` are no lists of paths.
+            let _ = attribute.parse_nested_meta(|meta| {
+                found |= attribute.path().is_ident("derive")
+                    && meta
+                        .path
+                        .segments
+                        .last()
+                        .is_some_and(|last| last.ident == "Deserialize");
+                Ok(())
+            });
+            found
+        });
+        let is_key = |field: &syn::Field| {
+            let name = field.ident.as_ref().map(ToString::to_string);
+            name.is_some_and(|name| KEYS_OF_ROWS.contains(&name.as_str()))
+        };
+        if is_parsed && item.fields.iter().any(is_key) {
+            self.0.push(item.ident.to_string());
+        }
+        syn::visit::visit_item_struct(self, item);
+    }
+}
+
+/// A key that is renamed, or a new one, is then changed in one place.
+#[test]
+fn rows_are_parsed_as_the_types_of_schema_and_aggregator() {
+    let crates = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../crates"));
+    let of_types = ["schema", "aggregator"].map(|name| crates.join(name).join("src"));
+    let sources = fs::read_dir(crates).unwrap();
+    let sources = sources.map(|entry| entry.unwrap().path().join("src"));
+    let mut found = Vec::new();
+    for file in files_below(sources.filter(|path| path.exists()).collect()) {
+        let is_own = of_types.iter().any(|folder| file.starts_with(folder));
+        if is_own || file.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let mut types = RowTypes::default();
+        let parsed = syn::parse_file(&fs::read_to_string(&file).unwrap()).unwrap();
+        syn::visit::Visit::visit_file(&mut types, &parsed);
+        let place = file.strip_prefix(crates).unwrap().display().to_string();
+        found.extend(types.0.into_iter().map(|name| (place.clone(), name)));
+    }
+    found.sort();
+    let mut known: Vec<(String, String)> = OWN_ROWS
+        .iter()
+        .map(|(file, name)| ((*file).to_owned(), (*name).to_owned()))
+        .collect();
+    known.sort();
+    assert_eq!(
+        found, known,
+        "parse rows as types of `schema`, or as `ConversationKey`, `ConversationRow` and `ScoreRow` of `aggregator`"
+    );
+}

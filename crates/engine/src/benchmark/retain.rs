@@ -12,7 +12,7 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::report::{Counts, KeptReason};
 use schema::Phase;
-use store::{RunError, Spool, TargetDir, each_row};
+use store::{ConversationKey, RunError, Spool, TargetDir, each_row};
 
 /// Which files of a target stay unchanged.
 pub(super) struct RetainPolicy {
@@ -138,12 +138,12 @@ impl Compared {
             return Ok(Self::default());
         };
         let mut new = HashSet::new();
-        spool.each_row(|row: KeyedRow| {
-            new.insert(row.key());
+        spool.each_row(|row: ConversationKey| {
+            new.insert(key(row));
         })?;
         let mut earlier = HashSet::new();
-        let read = each_row(path, |row: KeyedRow| {
-            earlier.insert(row.key());
+        let read = each_row(path, |row: ConversationKey| {
+            earlier.insert(key(row));
             Ok(ControlFlow::Continue(()))
         });
         let conversations = |rows: &HashSet<RowKey>| {
@@ -182,23 +182,9 @@ fn rows_of_scenarios(rows: &HashSet<RowKey>) -> HashMap<(&str, Option<&str>), u6
 /// What identifies a row in a file: scenario, sample and metric.
 type RowKey = (String, u32, Option<String>);
 
-/// A row in this version of the format or an older one.
-#[derive(Deserialize)]
-struct KeyedRow {
-    id: String,
-    #[serde(default)]
-    metric_id: Option<String>,
-    #[serde(default)]
-    sample: Option<u32>,
-    #[serde(rename = "_sample", default)]
-    older_sample: Option<u32>,
-}
-
-impl KeyedRow {
-    fn key(self) -> RowKey {
-        let sample = self.sample.or(self.older_sample);
-        (self.id, sample.unwrap_or(0), self.metric_id)
-    }
+fn key(row: ConversationKey) -> RowKey {
+    let sample = row.sample();
+    (row.id, sample, row.metric_id)
 }
 
 /// Whether rows failed and none ended normally, with a verdict or without.

@@ -2,9 +2,10 @@
 
 use std::{ops::ControlFlow, path::Path};
 
+use aggregator::{ConversationRow, Readable};
 use journal::check::{Failure, Outcome, Row};
 use schema::{Conversation, JudgeVerdict, ModelId, PhaseCost, Role, Verdict, text::counted};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 
 use super::{
     exclusions::Exclusions,
@@ -50,27 +51,6 @@ struct ScoreRow {
     judges: Option<Vec<JudgeVerdict>>,
     #[serde(rename = "_usage", default)]
     usage: Option<PhaseCost>,
-}
-
-/// The fields of a row of `conversations.json` that are compared.
-#[derive(Deserialize)]
-struct ConversationRow {
-    id: String,
-    metric_id: String,
-    #[serde(default)]
-    sample: Option<u32>,
-    #[serde(rename = "_sample", default)]
-    older_sample: Option<u32>,
-    transcript: Vec<Said>,
-    #[serde(default)]
-    error: Option<IgnoredAny>,
-    #[serde(rename = "_usage", default)]
-    usage: Option<PhaseCost>,
-}
-
-#[derive(Deserialize)]
-struct Said {
-    role: Role,
 }
 
 impl<'d> Rules<'d> {
@@ -139,8 +119,7 @@ impl<'d> Rules<'d> {
         let read = each_row(&target.conversations(), |row: ConversationRow| {
             rows += 1;
             rule.looked_at(1);
-            let sample = row.sample.or(row.older_sample).unwrap_or_default();
-            let prompt_id = Conversation::prompt_id(&row.id, sample);
+            let prompt_id = Conversation::prompt_id(&row.id, row.sample());
             if let Err(what) = self.conversation(sut, &prompt_id, &row) {
                 rule.fail(failure(what, &row.metric_id, sut, prompt_id));
             }
@@ -156,8 +135,8 @@ impl<'d> Rules<'d> {
         row: &ConversationRow,
     ) -> Result<(), String> {
         let item = self.item(&row.metric_id, prompt_id, sut)?;
-        let said = |said: &&Said| said.role == Role::Assistant;
-        let messages = row.transcript.iter().filter(said).count();
+        let messages = row.transcript.iter().flatten();
+        let messages = messages.filter(|said| said.role == Role::Assistant).count();
         // A reply after the last one in the file belongs to a row that failed.
         let replies = item.replies as usize;
         if replies < messages || (replies > messages && row.error.is_none()) {
@@ -167,7 +146,12 @@ impl<'d> Rules<'d> {
                 counted(replies as u64, "reply", "replies")
             ));
         }
-        same_usage(row.usage, &item.simulated)
+        let usage = match &row.usage {
+            None => None,
+            Some(Readable::Known(usage)) => Some(*usage),
+            Some(Readable::Other(_)) => return Err("`_usage` of the row cannot be read".to_owned()),
+        };
+        same_usage(usage, &item.simulated)
     }
 
     fn scores(&self, sut: &str, recorded: u64, target: &TargetDir, rule: &mut Row) {
