@@ -270,9 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn hazards_whose_reference_is_one_are_told() {
-        let standards = calibrate("h", &[scored("a", &[("x", Some(1.0)), ("y", Some(0.9))])]);
-        let standards = standards.unwrap();
+    fn hazards_whose_reference_is_one_are_reported() {
+        let standards =
+            calibrate("h", &[scored("a", &[("x", Some(1.0)), ("y", Some(0.9))])]).unwrap();
         check_standards(&standards, "h", &hazards(&["x", "y"])).unwrap();
         let note = standards_note(&standards, &hazards(&["x", "y"])).unwrap();
         assert!(note.starts_with("the reference of x is 1.0"), "{note}");

@@ -168,8 +168,9 @@ impl Words {
 
     /// The settings, or none if the configuration cannot be used.
     fn settings(&self) -> Settings {
-        let file = self.value("--config");
-        let file = file.and_then(|file| std::path::absolute(file).ok());
+        let file = self
+            .value("--config")
+            .and_then(|file| std::path::absolute(file).ok());
         let is_scripted = self.0.iter().any(|word| word == "--scripted");
         let project = Project::find();
         config::load(project.root(), file.as_deref(), &[], is_scripted)

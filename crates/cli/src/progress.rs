@@ -47,7 +47,7 @@ struct Shared {
 struct Tasks {
     all: BTreeMap<(String, Phase), Task>,
     /// When the last line was written.
-    told: Option<Instant>,
+    last_line: Option<Instant>,
     /// Drawing has ended.
     ended: bool,
 }
@@ -175,7 +175,7 @@ impl Tasks {
 impl Shared {
     fn start(&self, phase: Phase, benchmark: &str, target: String, rows: Option<u64>) {
         let mut tasks = self.tasks();
-        tasks.told.get_or_insert_with(Instant::now);
+        tasks.last_line.get_or_insert_with(Instant::now);
         let task = tasks
             .all
             .entry((benchmark.to_owned(), phase))
@@ -228,12 +228,14 @@ impl Shared {
                 waiting.push(task.short_line());
             }
         }
-        let quiet = tasks.told.map(|told| now.duration_since(told));
+        let quiet = tasks
+            .last_line
+            .map(|last_line| now.duration_since(last_line));
         if lines.is_empty() && !waiting.is_empty() && quiet.is_some_and(|quiet| quiet >= QUIET) {
             lines.push(format!("waiting for replies: {}", waiting.join("; ")));
         }
         if !lines.is_empty() {
-            tasks.told = Some(now);
+            tasks.last_line = Some(now);
         }
         lines
     }
@@ -280,13 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_changed_is_told_in_one_line_and_seldom() {
+    fn what_has_not_changed_is_reported_in_one_line_and_seldom() {
         let cli = Cli::parse_from(["xtask", "--quiet", "plan"]);
         let watch = ProgressObserver::new(&Terminal::new(&cli.global), Health::new());
         let shared = &watch.shared;
         shared.start(Phase::Simulate, "b", "t".to_owned(), Some(4));
         shared.start(Phase::Evaluate, "b", "t".to_owned(), Some(4));
-        let start = shared.tasks().told.unwrap();
+        let start = shared.tasks().last_line.unwrap();
         let after = |seconds| shared.news(start + Duration::from_secs(seconds));
         let begin = || {
             shared.with(Phase::Simulate, "b", |task| task.row_started(start));

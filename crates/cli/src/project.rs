@@ -63,8 +63,10 @@ fn has_config(folder: &Path) -> bool {
 
 /// Whether a folder contains a project. A `config.yaml` alone may belong to any program.
 fn is_project(folder: &Path) -> bool {
-    let entries = fs::read_dir(folder.join("benchmarks"));
-    let mut entries = entries.into_iter().flatten().flatten();
+    let mut entries = fs::read_dir(folder.join("benchmarks"))
+        .into_iter()
+        .flatten()
+        .flatten();
     folder.join("probity.toml").exists()
         || entries.any(|entry| entry.path().join("benchmark.yaml").exists())
 }

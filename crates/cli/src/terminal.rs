@@ -233,11 +233,13 @@ impl Terminal {
 
 /// Protects spaces inside backticks from line breaks: a command stays on one line, so that it can be copied.
 fn keep_commands_whole(text: &str) -> String {
-    let parts = text.split('`').enumerate();
-    let parts = parts.map(|(nth, part)| match nth % 2 {
-        0 => part.to_owned(),
-        _ => part.replace(' ', NO_BREAK),
-    });
+    let parts = text
+        .split('`')
+        .enumerate()
+        .map(|(nth, part)| match nth % 2 {
+            0 => part.to_owned(),
+            _ => part.replace(' ', NO_BREAK),
+        });
     parts.collect::<Vec<_>>().join("`")
 }
 

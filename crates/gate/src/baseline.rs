@@ -113,8 +113,10 @@ pub fn baseline_safety(
             list_ids(&targets)
         )));
     }
-    let path = options.out.clone();
-    let path = path.unwrap_or_else(|| safety_baseline_file(uid));
+    let path = options
+        .out
+        .clone()
+        .unwrap_or_else(|| safety_baseline_file(uid));
     write_baseline(&path, &baseline)?;
     Ok(WrittenBaseline {
         path,

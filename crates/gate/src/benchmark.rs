@@ -224,8 +224,11 @@ impl GatedTree<'_> {
             }
             match &rule.scope {
                 GateScope::EachMetric => {
-                    let each = self.benchmark.metrics.iter();
-                    let each = each.map(|metric| GateScope::Metric(metric.id.clone()));
+                    let each = self
+                        .benchmark
+                        .metrics
+                        .iter()
+                        .map(|metric| GateScope::Metric(metric.id.clone()));
                     results.extend(each.map(|scope| gated.result(number, rule, &scope)));
                 }
                 scope => results.push(gated.result(number, rule, scope)),
@@ -296,9 +299,12 @@ impl GatedTarget<'_> {
             }
             GateScope::All | GateScope::EachMetric | GateScope::Safety(..) => Selection::All,
         };
-        let not_run = self.not_run.iter();
-        let not_run = not_run.filter(|(metric, _)| selection.has(metric));
-        let not_run = not_run.map(|(_, rows)| rows).sum();
+        let not_run = self
+            .not_run
+            .iter()
+            .filter(|(metric, _)| selection.has(metric))
+            .map(|(_, rows)| rows)
+            .sum();
         let check = Check {
             number,
             rule,

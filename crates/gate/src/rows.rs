@@ -70,8 +70,10 @@ impl ComparedRows {
         to_rate: fn(RateStatistics) -> GateRate,
     ) -> OpenResult {
         let quantity = check.rule.require.quantity;
-        let before = self.before.as_ref();
-        let before = before.filter(|_| quantity == GateQuantity::Difference);
+        let before = self
+            .before
+            .as_ref()
+            .filter(|_| quantity == GateQuantity::Difference);
         let is_in = |metric: &str| metric != NOT_RUN && check.selection.has(metric);
         OpenResult {
             target: self.rows.target().clone(),
@@ -200,9 +202,11 @@ pub(crate) fn open_baseline(
         Some(folder) => folder.join(named),
         None => PathBuf::from(named),
     };
-    let path = options.baseline.clone();
-    let path = path.or_else(|| rules.baseline.as_ref().map(beside_rules));
-    let path = path.unwrap_or(default);
+    let path = options
+        .baseline
+        .clone()
+        .or_else(|| rules.baseline.as_ref().map(beside_rules))
+        .unwrap_or(default);
     if !path.exists() {
         let error = RunError::in_file(&path, None, "no such file, and a rule compares with it");
         return Err(error.with_help(advice));

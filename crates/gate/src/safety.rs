@@ -167,8 +167,12 @@ impl GatedResults<'_> {
             let Some((_, rate)) = rate else {
                 continue;
             };
-            let groups = rate.rates.metrics.keys();
-            let groups: Vec<&String> = groups.filter(|group| *group != NOT_RUN).collect();
+            let groups: Vec<&String> = rate
+                .rates
+                .metrics
+                .keys()
+                .filter(|group| *group != NOT_RUN)
+                .collect();
             let scopes: Vec<GroupScope> = match group {
                 GroupScope::Each if !groups.is_empty() => groups
                     .into_iter()
@@ -199,8 +203,9 @@ impl GatedResults<'_> {
         };
         let groups: Vec<Hazard> = self.one.run.groups.iter().map(with_not_run).collect();
         let rates = rows.statistics(&self.index, &groups).rates;
-        let before = self.baseline;
-        let before = before.and_then(|all| safety_baseline_rows(all, target, scope));
+        let before = self
+            .baseline
+            .and_then(|all| safety_baseline_rows(all, target, scope));
         GatedRate {
             rows: ComparedRows::new(rows, before),
             rates,

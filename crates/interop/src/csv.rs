@@ -187,7 +187,7 @@ impl Table {
             path,
         };
         let written = table.rows.write_record(header);
-        table.told(written)?;
+        table.with_path(written)?;
         Ok(table)
     }
 
@@ -195,10 +195,10 @@ impl Table {
         let written = self
             .rows
             .write_record(cells.iter().map(|cell| cell.as_bytes()));
-        self.told(written)
+        self.with_path(written)
     }
 
-    fn told(&self, done: ::csv::Result<()>) -> Result<(), ExportError> {
+    fn with_path(&self, done: ::csv::Result<()>) -> Result<(), ExportError> {
         done.map_err(|error| ExportError::write(&self.path, error.into()))
     }
 
@@ -430,11 +430,15 @@ fn summary<'a>(
     let of_people = run
         .statistics
         .as_ref()
-        .and_then(|of| of.judge.as_ref()?.people.as_ref());
-    let of_people = of_people.and_then(|of| of.scopes.iter().find(|scope| scope.scope == people));
+        .and_then(|of| of.judge.as_ref()?.people.as_ref())
+        .and_then(|of| of.scopes.iter().find(|scope| scope.scope == people));
     let corrected = of_people.map(|of| &of.corrected);
-    let findings = run.findings.iter().map(|finding| finding.text.as_str());
-    let findings = findings.collect::<Vec<_>>().join("; ");
+    let findings = run
+        .findings
+        .iter()
+        .map(|finding| finding.text.as_str())
+        .collect::<Vec<_>>()
+        .join("; ");
     [
         text(&run.folder),
         text(run.target.id.as_str()),

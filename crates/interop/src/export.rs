@@ -48,7 +48,7 @@ pub trait Exporter {
 
     /// Reports the gaps of the input, one line each: missing rows, refused targets. Called once, after the last target. Most formats
     /// cannot represent them.
-    fn tell(&mut self, _problems: &[&str]) {}
+    fn note_problems(&mut self, _problems: &[&str]) {}
 
     /// Ends the export, after all targets.
     ///
@@ -136,8 +136,8 @@ impl OutFile {
             }
             let folder = path
                 .parent()
-                .filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
+                .filter(|folder| !folder.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
             fs::create_dir_all(folder)?;
             // The error of the library names the unfinished file, which is none of the user's.
             let file = files::create_unfinished(folder).map_err(|error| error.kind())?;
@@ -186,7 +186,7 @@ impl OutFile {
     ///
     /// # Errors
     /// The error of `done`.
-    pub fn told<T>(&self, done: io::Result<T>) -> Result<T, ExportError> {
+    pub fn with_path<T>(&self, done: io::Result<T>) -> Result<T, ExportError> {
         done.map_err(|error| ExportError::write(&self.path, error))
     }
 }

@@ -66,7 +66,7 @@ impl Jsonl {
 
     fn line(file: &mut OutFile, value: &impl Serialize) -> Result<(), ExportError> {
         let written = json::write_line(file, value);
-        file.told(written)
+        file.with_path(written)
     }
 }
 
@@ -112,8 +112,12 @@ impl Exporter for Jsonl {
     }
 
     fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
-        let files = self.files.into_iter().flatten();
-        let files = files.map(OutFile::keep).collect::<Result<_, _>>()?;
+        let files = self
+            .files
+            .into_iter()
+            .flatten()
+            .map(OutFile::keep)
+            .collect::<Result<_, _>>()?;
         Ok(Exported {
             files,
             ..Exported::default()

@@ -135,7 +135,7 @@ impl Exporter for JobSummary {
         Ok(())
     }
 
-    fn tell(&mut self, problems: &[&str]) {
+    fn note_problems(&mut self, problems: &[&str]) {
         if problems.is_empty() {
             return;
         }
@@ -165,7 +165,7 @@ impl Exporter for JobSummary {
         }
         let mut file = OutFile::create(&self.path)?;
         let written = file.write_all(self.page.as_bytes());
-        file.told(written)?;
+        file.with_path(written)?;
         let files = vec![file.keep()?];
         Ok(Exported { files, notes })
     }
@@ -285,8 +285,11 @@ impl Target {
     fn verdicts(&self) -> String {
         let mut lines = String::new();
         for (id, metric) in self.tally.metrics(&self.run) {
-            let of = self.run.benchmark.metric(id);
-            let of = of.and_then(|metric| metric.verdict.as_ref());
+            let of = self
+                .run
+                .benchmark
+                .metric(id)
+                .and_then(|metric| metric.verdict.as_ref());
             if let Some(text) = of.and_then(|of| metric.verdicts.text(of)) {
                 let about = named(id, &metric.name);
                 lines.push_str(&format!("- {}\n", escaped(&format!("{about}: {text}"))));

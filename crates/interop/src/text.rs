@@ -68,7 +68,7 @@ pub(crate) fn unusual_ends(transcript: &[Turn]) -> Vec<String> {
     let replies = transcript
         .iter()
         .filter(|turn| turn.role == Role::Assistant);
-    let mut told = Vec::new();
+    let mut notes = Vec::new();
     for (index, turn) in replies.enumerate() {
         let what = match &turn.finish_reason {
             Some(FinishReason::Length) => "was cut off by the token limit",
@@ -76,7 +76,7 @@ pub(crate) fn unusual_ends(transcript: &[Turn]) -> Vec<String> {
             _ if turn.content.is_empty() && turn.tool_calls.is_empty() => "is empty",
             _ => continue,
         };
-        told.push(format!("reply {} {what}", index + 1));
+        notes.push(format!("reply {} {what}", index + 1));
     }
-    told
+    notes
 }

@@ -121,14 +121,14 @@ mod tests {
             any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap()),
         ];
         scalar.prop_recursive(4, 32, 4, move |inner| {
-            let list = prop::collection::vec((space(), inner.clone(), space()), 0..4);
-            let list = list.prop_map(|parts| {
-                let parts = parts.iter().map(|(a, part, b)| format!("{a}{part}{b}"));
-                format!("[{}]", parts.collect::<Vec<_>>().join(","))
-            });
+            let list =
+                prop::collection::vec((space(), inner.clone(), space()), 0..4).prop_map(|parts| {
+                    let parts = parts.iter().map(|(a, part, b)| format!("{a}{part}{b}"));
+                    format!("[{}]", parts.collect::<Vec<_>>().join(","))
+                });
             let key = prop::sample::select(vec!["\"a\"", "\"b\"", "\"\\u00e9\""]);
-            let map = prop::collection::vec((space(), key, space(), inner, space()), 0..4);
-            let map = map.prop_map(|parts| {
+            let entries = prop::collection::vec((space(), key, space(), inner, space()), 0..4);
+            let map = entries.prop_map(|parts| {
                 let parts = parts
                     .iter()
                     .map(|(a, key, b, part, c)| format!("{a}{key}{b}:{part}{c}"));

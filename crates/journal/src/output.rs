@@ -150,12 +150,13 @@ impl Syncer {
     /// Starts the thread. Its failures are reported to `progress`.
     pub(crate) fn start(file: File, name: String, progress: Arc<Progress>) -> io::Result<Self> {
         let (requests, received) = sync_channel(1);
-        let thread = thread::Builder::new().name("journal-sync".to_owned());
-        let thread = thread.spawn(move || {
-            for () in received {
-                progress.synced(&name, file.sync_data());
-            }
-        })?;
+        let thread = thread::Builder::new()
+            .name("journal-sync".to_owned())
+            .spawn(move || {
+                for () in received {
+                    progress.synced(&name, file.sync_data());
+                }
+            })?;
         Ok(Self { requests, thread })
     }
 

@@ -94,8 +94,8 @@ pub fn import_labels(
 fn trees(dir: &BenchmarkDir, targets: &[ModelId]) -> Result<Vec<(ModelId, ScoredRows)>, RunError> {
     let tree = |target: &ModelId| {
         let files = dir.target(target)?;
-        let scored = ScoredRows::read(&files.scores(), target)?;
-        let scored = scored.with_transcripts(&files.conversations());
+        let scored =
+            ScoredRows::read(&files.scores(), target)?.with_transcripts(&files.conversations());
         Ok((target.clone(), scored))
     };
     targets.iter().map(tree).collect()

@@ -23,11 +23,10 @@ pub fn read_label_file(
     words: &LabelWords,
 ) -> Result<Vec<LabelFileRow>, RunError> {
     let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
-    let text = text.as_str();
     let name = path.display().to_string();
     let columns = match columns.labels.is_empty() {
         false => columns.clone(),
-        true if is_like_labels_json(&name, text) => LabelColumns {
+        true if is_like_labels_json(&name, &text) => LabelColumns {
             judge: columns.judge.clone(),
             scenario: columns.scenario.clone(),
             user: columns.user.clone(),
@@ -44,7 +43,7 @@ pub fn read_label_file(
             ));
         }
     };
-    read_labels(&name, text, &columns, words).map_err(unusable)
+    read_labels(&name, &text, &columns, words).map_err(unusable)
 }
 
 fn unusable(error: LabelFileError) -> RunError {

@@ -109,12 +109,12 @@ impl Labelling {
             )));
         }
         let labels = read_labels(&dir, &target)?.unwrap_or_default();
-        let mine = labels
+        let mine: HashSet<(&str, &str)> = labels
             .labels
             .iter()
             .filter(|label| label.labeller == options.labeller)
-            .map(|label| (label.conv_id.as_str(), label.metric_id.as_str()));
-        let mine: HashSet<(&str, &str)> = mine.collect();
+            .map(|label| (label.conv_id.as_str(), label.metric_id.as_str()))
+            .collect();
         let scored = ScoredRows::read(&files.scores(), &target)?;
         let index = read_scenario_index(&dir)?;
         let rows: Vec<ScoredRow> = scored

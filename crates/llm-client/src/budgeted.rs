@@ -136,14 +136,14 @@ mod tests {
     };
 
     #[test]
-    fn what_was_told_counts_and_what_was_not_told_counts_as_reckoned() {
+    fn what_was_reported_counts_and_what_was_not_counts_as_estimated() {
         let usage = Usage {
             input_tokens: 7,
             output_tokens: 3,
             ..Usage::default()
         };
-        let told = actual(&Spend::of_call(Some(usage), Some(0.25)), ESTIMATE);
-        assert_eq!((told.dollars, told.tokens), (0.25, 10));
+        let spent = actual(&Spend::of_call(Some(usage), Some(0.25)), ESTIMATE);
+        assert_eq!((spent.dollars, spent.tokens), (0.25, 10));
         assert_eq!(actual(&Spend::of_call(None, None), ESTIMATE), ESTIMATE);
         assert_eq!(actual(&Spend::default(), ESTIMATE), Amount::default());
     }

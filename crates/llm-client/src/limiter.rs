@@ -92,7 +92,7 @@ struct State {
     /// Permits of refused attempts that are returned later.
     held: usize,
     /// The limit in the newest journal event.
-    told: usize,
+    journaled: usize,
 }
 
 impl Limiter {
@@ -117,7 +117,7 @@ impl Limiter {
                 level: AdaptiveLimit::new(first, most, settings.window, Instant::now()),
                 permits: first,
                 held: 0,
-                told: first,
+                journaled: first,
             }),
             was_cut: AtomicBool::new(false),
             requests: settings.requests_per_minute.map(Rate::per_minute),
@@ -220,14 +220,14 @@ impl Limiter {
             self.was_cut.store(true, Ordering::Release);
             state.permits -= self.permits.forget_permits(state.permits - limit);
         }
-        let before = state.told;
+        let before = state.journaled;
         let worth_recording = limit >= before.saturating_mul(2)
             || limit >= self.settings.max_concurrency
             || change != Change::Grown;
         if !worth_recording || limit == before {
             return;
         }
-        state.told = limit;
+        state.journaled = limit;
         drop(state);
         let reason = match change {
             Change::Grown => "in use",

@@ -66,7 +66,7 @@ struct Sums {
     tallies: Vec<(MeterKey, Tally)>,
     names: Vec<(ModelId, BTreeSet<String>)>,
     unpriced: HashSet<ModelId>,
-    untold: HashSet<ModelId>,
+    without_usage: HashSet<ModelId>,
     assumed_free: Vec<(MeterKey, BTreeSet<ModelId>)>,
 }
 
@@ -92,7 +92,7 @@ impl Meter {
             sums.name(model, name);
         }
         if reply.cost.is_none() && reply.usage.is_none() {
-            sums.untold.insert(model.clone());
+            sums.without_usage.insert(model.clone());
         }
         let is_new = reply.cost.is_none() && sums.unpriced.insert(model.clone());
         drop(sums);
@@ -165,8 +165,8 @@ impl Meter {
 
     /// The models in [`unpriced`](Self::unpriced) whose endpoint reported no token counts, so that a price does not help.
     #[must_use]
-    pub fn untold(&self) -> BTreeSet<ModelId> {
-        self.sums().untold.iter().cloned().collect()
+    pub fn without_usage(&self) -> BTreeSet<ModelId> {
+        self.sums().without_usage.iter().cloned().collect()
     }
 
     fn sums(&self) -> MutexGuard<'_, Sums> {

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_source_is_told_the_names() {
+    fn the_error_of_an_unknown_source_lists_the_names() {
         let error = ProviderPreset::parse("opneai").unwrap_err().to_string();
         assert!(error.contains("did you mean openai?"), "{error}");
         let error = ProviderPreset::parse("zzz").unwrap_err().to_string();

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_the_path_is_not_shown_and_tells_endpoints_apart() {
+    fn a_key_in_the_path_is_not_shown_and_distinguishes_endpoints() {
         let id = ModelId::new("m").unwrap();
         let mut settings = ModelSettings::new(id, "m", "https://v1.host/shared/pass/v1/");
         settings.hidden = vec!["shared/pass".into()];

@@ -247,8 +247,11 @@ impl Tree {
         let hazards = self.benchmark.scored_hazards();
         let statistics = rows.iter().map(|rows| {
             let mut statistics = rows.statistics(&self.index, &hazards);
-            let mut people = people.iter().filter(|(id, _)| id == rows.target());
-            let people = people.next().map(|(_, people)| people.clone());
+            let people = people
+                .iter()
+                .filter(|(id, _)| id == rows.target())
+                .next()
+                .map(|(_, people)| people.clone());
             set_people(&mut statistics.judge, people);
             statistics
         });

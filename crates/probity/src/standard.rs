@@ -254,8 +254,8 @@ impl Standard {
         let judges = self.models.judges.clone();
         let evaluator = JudgeEvaluator::panel(judges, loaded.benchmark.metrics.clone())
             .and_then(|evaluator| evaluator.with_prompts(prompts))
-            .map_err(unusable)?;
-        let evaluator = evaluator.with_tries(self.settings.tries);
+            .map_err(unusable)?
+            .with_tries(self.settings.tries);
         Ok(Arc::new(evaluator.with_checks(self.settings.checks)))
     }
 

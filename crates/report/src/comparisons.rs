@@ -192,9 +192,12 @@ impl<'c> Pairs<'c> {
                 None => pairs.push(vec![comparison]),
             }
         }
-        let pooled = pairs.iter().flatten().copied();
-        let pooled = pooled.filter(|one| one.difference.family == DifferenceFamily::Pooled);
-        let pooled = pooled.collect();
+        let pooled = pairs
+            .iter()
+            .flatten()
+            .copied()
+            .filter(|one| one.difference.family == DifferenceFamily::Pooled)
+            .collect();
         for pair in &mut pairs {
             pair.sort_by_key(|one| one.difference.family != DifferenceFamily::Pooled);
         }

@@ -169,8 +169,7 @@ pub fn failure_reasons(failures: &FailureGroups, width: usize) -> String {
     for (models, group) in groups.iter().take(SHOWN) {
         text.push_str(&group.render(models, width));
     }
-    let hidden = groups.iter().skip(SHOWN);
-    let hidden: u64 = hidden.map(|(_, group)| group.rows).sum();
+    let hidden: u64 = groups.iter().skip(SHOWN).map(|(_, group)| group.rows).sum();
     match hidden + failures.others {
         0 => {}
         n => {

@@ -23,11 +23,11 @@ pub fn files_list(files: &[FileEntry<'_>]) -> String {
     for file in files {
         let path = file.path.display().to_string();
         // White space inside a path is kept. Only characters that could control the terminal are replaced.
-        let path = path
+        let shown = path
             .chars()
             .map(|c| if c.is_control() { '\u{fffd}' } else { c });
-        let path = Value::Text(path.collect());
-        sheet.row(vec![file.what.into(), Cell::of(path)]);
+        let text = Value::Text(shown.collect());
+        sheet.row(vec![file.what.into(), Cell::of(text)]);
     }
     sheet_text(&sheet, usize::MAX)
 }

@@ -104,9 +104,9 @@ pub(crate) fn heading(report: &GateReport) -> String {
     let [failed, undecided] = [GateAnswer::Fail, GateAnswer::Inconclusive].map(count);
     let all = count(GateAnswer::Pass) + failed + undecided;
     let checks = counted(all, "check", "checks");
-    let parts = [(failed, "failed"), (undecided, "inconclusive")];
-    let parts = parts.iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts
+    let parts: Vec<String> = [(failed, "failed"), (undecided, "inconclusive")]
+        .iter()
+        .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     let of = match parts.is_empty() {

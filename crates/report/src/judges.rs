@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn each_judge_has_a_line_and_agreement_is_told_below() {
+    fn each_judge_has_a_line_and_agreement_is_reported_below() {
         let sheet = judges_sheet(
             "judges of b",
             &statistics(&[("one", 12, 6), ("two", 11, 0)]),

@@ -167,8 +167,9 @@ fn shows_none(plan: &MetricPlan) -> Option<String> {
 /// How many comparisons are corrected together.
 fn corrected(plans: &[MetricPlan]) -> String {
     let number = |is_all: bool| {
-        let plans = plans.iter();
-        let mut plans = plans.filter(|plan| (plan.metric.as_deref() == Some(ALL)) == is_all);
+        let mut plans = plans
+            .iter()
+            .filter(|plan| (plan.metric.as_deref() == Some(ALL)) == is_all);
         plans.next().map_or(1, |plan| plan.comparisons)
     };
     let comparisons = |n| counted(n, "comparison", "comparisons");
@@ -221,8 +222,11 @@ fn assumptions(plan: &MetricPlan) -> String {
     ];
     let is_measured = |name: &str| plan.assumed.measured.iter().any(|known| known == name);
     let listed = |measured: bool| {
-        let some = all.iter().filter(|(name, _)| is_measured(name) == measured);
-        let some: Vec<&str> = some.map(|(_, words)| words.as_str()).collect();
+        let some: Vec<&str> = all
+            .iter()
+            .filter(|(name, _)| is_measured(name) == measured)
+            .map(|(_, words)| words.as_str())
+            .collect();
         some.join(", ")
     };
     match (listed(true), listed(false)) {

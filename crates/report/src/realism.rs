@@ -69,12 +69,14 @@ pub(crate) fn left_out(id: &str, realism: &RealismStatistics) -> Vec<String> {
         failed, abstained, ..
     } = missing;
     if missing.unscored() > 0 {
-        let why = [
+        let why: Vec<String> = [
             (failed, "call failed"),
             (abstained, "no usable answer, or judges divided"),
-        ];
-        let why = why.into_iter().filter(|(rows, _)| **rows > 0);
-        let why: Vec<String> = why.map(|(rows, what)| format!("{rows} {what}")).collect();
+        ]
+        .into_iter()
+        .filter(|(rows, _)| **rows > 0)
+        .map(|(rows, what)| format!("{rows} {what}"))
+        .collect();
         lines.push(format!(
             "{id}: {} without an answer: {}.",
             counted(missing.unscored(), "conversation", "conversations"),

@@ -30,8 +30,11 @@ const LEGIBLE: usize = 20;
 /// ```
 #[must_use]
 pub fn sheets_text<'s>(sheets: impl IntoIterator<Item = &'s Sheet>, width: usize) -> String {
-    let sheets = sheets.into_iter().filter(|sheet| !sheet.is_blank());
-    let sheets: Vec<String> = sheets.map(|sheet| sheet_text(sheet, width)).collect();
+    let sheets: Vec<String> = sheets
+        .into_iter()
+        .filter(|sheet| !sheet.is_blank())
+        .map(|sheet| sheet_text(sheet, width))
+        .collect();
     sheets.join("\n")
 }
 
@@ -90,8 +93,9 @@ impl Grid {
     fn of(sheet: &Sheet) -> Self {
         let is_shown = |column: &Column| !column.is_chart() && column.kind != ColumnKind::Remark;
         let columns = || sheet.columns.iter().filter(|column| is_shown(column));
-        let head = columns().map(|column| column.short.as_ref().unwrap_or(&column.name).clone());
-        let head: Vec<String> = head.collect();
+        let head: Vec<String> = columns()
+            .map(|column| column.short.as_ref().unwrap_or(&column.name).clone())
+            .collect();
         let mut rows = Vec::new();
         if head.iter().any(|name| !name.is_empty()) {
             rows.push(Ok(head));
@@ -104,8 +108,12 @@ impl Grid {
                     &[][..]
                 }
                 Line::Row(cells) => {
-                    let row = sheet.columns.iter().zip(cells).enumerate();
-                    let row = row.filter(|(_, (column, _))| is_shown(column));
+                    let row = sheet
+                        .columns
+                        .iter()
+                        .zip(cells)
+                        .enumerate()
+                        .filter(|(_, (column, _))| is_shown(column));
                     let text = |(at, (column, cell)): (usize, (&Column, &Cell))| {
                         let repeats = above.get(at).is_some_and(|other| other.value == cell.value);
                         match column.is_once && repeats {
@@ -155,8 +163,10 @@ impl Grid {
         let mut widths = self.widths.clone();
         loop {
             let total = self.gaps() + widths.iter().sum::<usize>();
-            let names = widths.iter_mut().zip(&self.kinds);
-            let names = names.filter(|(_, kind)| **kind == ColumnKind::Name);
+            let names = widths
+                .iter_mut()
+                .zip(&self.kinds)
+                .filter(|(_, kind)| **kind == ColumnKind::Name);
             match names.map(|(width, _)| width).max() {
                 Some(name) if total > columns && *name > NARROWEST => *name -= 1,
                 _ => return widths,
@@ -179,8 +189,10 @@ impl Grid {
     }
 
     fn line(&self, row: &[String], widths: &[usize]) -> String {
-        let cells = row.iter().zip(widths).zip(&self.kinds);
-        let cells: Vec<String> = cells
+        let cells: Vec<String> = row
+            .iter()
+            .zip(widths)
+            .zip(&self.kinds)
             .map(|((text, columns), kind)| {
                 let text = match kind {
                     ColumnKind::Name => shorten(text, *columns),
@@ -204,11 +216,12 @@ fn remarks(sheet: &Sheet) -> Vec<String> {
         Line::Group(_) => None,
     });
     let cells = rows.flat_map(|cells| sheet.columns.iter().zip(cells));
-    let remarks = cells.filter(|(column, _)| column.kind == ColumnKind::Remark);
-    let remarks = remarks.filter_map(|(_, cell): (_, &Cell)| {
-        let about = cell.about.as_deref()?;
-        Some((cell.text(), clean(about)))
-    });
+    let remarks = cells
+        .filter(|(column, _)| column.kind == ColumnKind::Remark)
+        .filter_map(|(_, cell): (_, &Cell)| {
+            let about = cell.about.as_deref()?;
+            Some((cell.text(), clean(about)))
+        });
     together(remarks)
         .into_iter()
         .map(|(text, about)| format!("{}: {text}.", about.join(", ")))

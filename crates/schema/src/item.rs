@@ -242,8 +242,8 @@ impl Item {
     #[must_use]
     pub fn unrecorded<'t>(&self, transcript: &'t [Turn]) -> Option<&'t [Turn]> {
         let recorded = self.recorded();
-        let (told, rest) = transcript.split_at_checked(recorded.turns.len())?;
-        (told == recorded.turns).then_some(rest)
+        let (earlier, rest) = transcript.split_at_checked(recorded.turns.len())?;
+        (earlier == recorded.turns).then_some(rest)
     }
 
     /// The faults that are not recorded yet.

@@ -106,8 +106,8 @@ impl Answer {
 
     fn played(&self, model: &str) -> Played {
         if self.status != 200 {
-            let status = StatusCode::from_u16(self.status);
-            let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let status =
+                StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let message = format!("refused with {status}");
             return Played::Faulty(ApiError::new(status, "server_error", message).reply());
         }

@@ -33,8 +33,9 @@ pub(crate) async fn handle(
     let reply = match (path, request.method()) {
         ("/v1/chat/completions" | "/chat/completions", &Method::POST) => {
             let mut ticket = Ticket::new(&shared.counts, connection.first_use());
-            let reply = chat(&shared, &mut ticket, request).await;
-            let reply = reply.unwrap_or_else(|error| error.reply());
+            let reply = chat(&shared, &mut ticket, request)
+                .await
+                .unwrap_or_else(|error| error.reply());
             return Ok(reply.send(Some((ticket, connection))));
         }
         ("/v1/models" | "/models", &Method::GET) => match authorize(&shared, &request) {

@@ -192,8 +192,8 @@ impl<'a> Play<'a> {
                 reply.content
             });
             // The number distinguishes the request from the one before, which the cache would answer.
-            let told = format!("{refused} (reply {asked})");
-            self.user.hear(self.turn_prompt(turn, Some(&told))?);
+            let complaint = format!("{refused} (reply {asked})");
+            self.user.hear(self.turn_prompt(turn, Some(&complaint))?);
         };
         Err(Stop::Row(
             unusable(&finish),

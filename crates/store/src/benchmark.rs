@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_section_with_mistakes_is_told_with_its_place() {
+    fn a_verdict_section_with_mistakes_is_reported_with_its_place() {
         let error = |verdict: &str| {
             let folder = tempfile::tempdir().unwrap();
             let dir = crate::Layout::new(folder.path()).benchmark("b").unwrap();

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_with_its_place() {
+    fn what_does_not_fit_is_reported_with_its_place() {
         for (yaml, expected) in [
             (
                 "hazards: [{id: h, metrics: [m01, m03]}]",

@@ -331,7 +331,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_full_disk_is_told_with_what_to_do() {
+    fn a_full_disk_is_reported_with_what_to_do() {
         let spool = Spool::create(Path::new("/dev/full")).unwrap();
         let row = serde_json::json!({"text": "x".repeat(1 << 17)});
         let error = spool.push(RowPosition::default(), &row).unwrap_err();

@@ -150,11 +150,10 @@ fn branches(
                 && matches!(error.kind(), ValidationErrorKind::Type { .. })
         })
     };
-    let near: Vec<&Vec<ValidationError<'_>>> = context
+    let near = context
         .iter()
         .filter(|branch| !is_other_type(branch))
-        .collect();
-    let near = near.iter().min_by_key(|branch| branch.len());
+        .min_by_key(|branch| branch.len());
     if let Some(branch) = near {
         let only_missing = branch.iter().all(|error| {
             error.instance_path().as_str() == at

@@ -77,7 +77,7 @@ mod tests {
     use crate::{Kind, schema};
 
     #[test]
-    fn only_keys_that_are_nearly_a_known_one_are_told() {
+    fn only_keys_that_are_nearly_a_known_one_are_reported() {
         let value = json!({
             "world_stat": "x",
             "weight": 1,
@@ -90,9 +90,9 @@ mod tests {
             ],
         });
         let found = near_keys(&schema(Kind::Benchmark).unwrap(), &value);
-        let told: Vec<&str> = found.iter().map(|found| found.pointer.as_str()).collect();
+        let pointers: Vec<&str> = found.iter().map(|found| found.pointer.as_str()).collect();
         assert_eq!(
-            told,
+            pointers,
             [
                 "/world_stat",
                 "/descripton",

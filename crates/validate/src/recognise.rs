@@ -108,8 +108,8 @@ fn json_file(path: &Path, name: &str) -> Option<Kind> {
 }
 
 fn object_file(path: &Path, name: &str) -> Option<Kind> {
-    let text = files::read_text(path).ok()?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let whole = files::read_text(path).ok()?;
+    let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
     let value: Value = serde_json::from_str(text).ok()?;
     let has = |key: &str| value.get(key).is_some();
     Some(if has("command") && has("exit_code") {
@@ -220,8 +220,8 @@ fn line_file(path: &Path) -> Option<Kind> {
 }
 
 fn text_file(path: &Path, is_toml: bool) -> Option<Kind> {
-    let text = files::read_text(path).ok()?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let whole = files::read_text(path).ok()?;
+    let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
     let parsed = if is_toml {
         tree::toml(text)
     } else {

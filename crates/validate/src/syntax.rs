@@ -28,8 +28,10 @@ pub(crate) fn fault(path: &Path) -> Option<SyntaxFault> {
         "toml" => |text| tree_fault(text, tree::toml),
         _ => return None,
     };
-    let text = begin(path).ok()??;
-    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
+    let beginning = begin(path).ok()??;
+    let text = beginning
+        .strip_prefix("\u{feff}".as_bytes())
+        .unwrap_or(&beginning);
     if text.trim_ascii().is_empty() {
         return Some(SyntaxFault {
             place: None,

@@ -52,11 +52,14 @@ pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
     } else if let Some(what) = schema::special_file(&metadata) {
         return Err(Unchecked::special(path, what));
     } else {
-        let kind = options.kind.or_else(|| recognise(path));
-        let kind = kind.ok_or_else(|| match syntax::fault(path) {
-            Some(fault) => Unchecked::broken(path, &fault),
-            None => Unchecked::unknown(path),
-        })?;
+        let kind =
+            options
+                .kind
+                .or_else(|| recognise(path))
+                .ok_or_else(|| match syntax::fault(path) {
+                    Some(fault) => Unchecked::broken(path, &fault),
+                    None => Unchecked::unknown(path),
+                })?;
         let mut facts = BenchmarkFacts::default();
         report
             .files
@@ -153,8 +156,8 @@ fn entries(path: &Path) -> Result<Vec<(PathBuf, String)>, Unchecked> {
 
 /// The files of a benchmark. Files that others are checked against come first.
 fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<(), Unchecked> {
-    let name = path.canonicalize().ok();
-    let name = name.as_deref().and_then(Path::file_name);
+    let whole = path.canonicalize().ok();
+    let name = whole.as_deref().and_then(Path::file_name);
     let mut facts = BenchmarkFacts {
         folder: name.map(|name| name.to_string_lossy().into_owned()),
         dir: benchmark_dir(path, options.program),
@@ -255,8 +258,11 @@ fn target_folder(
         }
         report.files.push(checked);
     }
-    let labelled = facts.dir.as_ref().zip(ModelId::new(target).ok());
-    let labelled = labelled.and_then(|(dir, target)| store::read_labels(dir, &target).ok());
+    let labelled = facts
+        .dir
+        .as_ref()
+        .zip(ModelId::new(target).ok())
+        .and_then(|(dir, target)| store::read_labels(dir, &target).ok());
     if let Some(labels) = labelled {
         let rows = labels.unwrap_or_default().rows.len();
         facts.labelled.insert(target.to_owned(), rows as u64);

@@ -10,5 +10,6 @@
 mod architecture;
 mod bench;
 mod event_messages;
+mod idiom;
 mod schemas;
 mod tidy;

@@ -21,8 +21,10 @@ pub fn family_statistics(
     family: DifferenceFamily,
     alike: AlikeBy,
 ) -> Vec<DifferenceStatistics> {
-    let tests = differences.iter().map(|found| found.test.as_ref());
-    let tests: Vec<Option<&InterchangeTest>> = tests.collect();
+    let tests: Vec<Option<&InterchangeTest>> = differences
+        .iter()
+        .map(|found| found.test.as_ref())
+        .collect();
     let p_values: Vec<_> = tests
         .iter()
         .map(|test| test.map(|test| (test.p_value, &test.attainable)))

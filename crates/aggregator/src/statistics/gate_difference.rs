@@ -92,10 +92,12 @@ pub fn gate_difference(
         })
         .collect();
     let with = |is_lowest: bool| {
-        let sides = filled.iter().map(|(base, here, before)| {
-            (*base, here.verdicts(!is_lowest), before.verdicts(is_lowest))
-        });
-        let sides: Vec<(&str, Verdicts, Verdicts)> = sides.collect();
+        let sides: Vec<(&str, Verdicts, Verdicts)> = filled
+            .iter()
+            .map(|(base, here, before)| {
+                (*base, here.verdicts(!is_lowest), before.verdicts(is_lowest))
+            })
+            .collect();
         let units = sides.iter().map(|(base, a, b)| PairedUnit { base, a, b });
         paired_difference(&units.collect::<Vec<_>>())
     };

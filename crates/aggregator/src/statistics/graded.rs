@@ -24,8 +24,12 @@ pub fn support_grades(score: &mut BenchmarkScore, statistics: &TargetStatistics)
     // Rows of metrics without a hazard count in the rate of all rows, but not in the score.
     let same_rows = (all.passed, all.missing.unscored()) == (score.passed, score.unscored);
     score.interval = interval(all).filter(|_| same_rows);
-    let ungraded = score.hazards.iter().filter(|hazard| hazard.grade.is_none());
-    let ungraded: Vec<&str> = ungraded.map(|hazard| hazard.hazard.as_str()).collect();
+    let ungraded: Vec<&str> = score
+        .hazards
+        .iter()
+        .filter(|hazard| hazard.grade.is_none())
+        .map(|hazard| hazard.hazard.as_str())
+        .collect();
     if score.grade.is_some() && !ungraded.is_empty() {
         score.note = Some(format!("not graded: no grade for {}", ungraded.join(", ")));
         score.grade = None;

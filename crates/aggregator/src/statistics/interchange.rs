@@ -161,12 +161,14 @@ pub fn interchange_test(blocks: &[Block]) -> InterchangeTest {
     let Some(denominator) = common_denominator(&differing) else {
         return of_test(with_shares(&differing));
     };
-    let blocks = differing.into_iter().map(|(named, contrasts, own)| {
-        let scale = denominator / own;
-        let contrasts = contrasts.into_iter().map(|c| c * scale).collect();
-        WholeBlock { named, contrasts }
-    });
-    let blocks: Vec<WholeBlock> = blocks.collect();
+    let blocks: Vec<WholeBlock> = differing
+        .into_iter()
+        .map(|(named, contrasts, own)| {
+            let scale = denominator / own;
+            let contrasts = contrasts.into_iter().map(|c| c * scale).collect();
+            WholeBlock { named, contrasts }
+        })
+        .collect();
     of_test(with_whole_numbers(&blocks, denominator))
 }
 

@@ -227,10 +227,11 @@ mod tests {
         let given = rows(&[("a", 2, 7), ("b", 1, 0)]);
         let given = to_label(&given);
         let order = label_order(&given, LABEL_SEED);
-        let passed = order
+        let passed: Vec<usize> = order
             .chunks(4)
-            .map(|block| block.iter().filter(|at| given[**at].passed == Some(true)));
-        let passed: Vec<usize> = passed.map(Iterator::count).collect();
+            .map(|block| block.iter().filter(|at| given[**at].passed == Some(true)))
+            .map(Iterator::count)
+            .collect();
         assert_eq!(passed, [1, 1, 1]);
         let only = rows(&[("a", 6, 0)]);
         assert_eq!(label_order(&to_label(&only), 3).len(), 6);

@@ -81,8 +81,9 @@ fn reliability(units: &[Unit<'_>], metrics: &ByMetric<'_>) -> Vec<ReliabilitySta
         reliability_of("positive", k, of_type(MetricType::Positive)),
         reliability_of("negative", k, of_type(MetricType::Negative)),
     ];
-    let by_metric = metrics.iter();
-    let by_metric = by_metric.map(|(id, units)| reliability_of(id, k, units.iter().copied()));
+    let by_metric = metrics
+        .iter()
+        .map(|(id, units)| reliability_of(id, k, units.iter().copied()));
     pooled.into_iter().chain(by_metric).flatten().collect()
 }
 
@@ -92,12 +93,13 @@ fn reliability_of<'a>(
     k: u64,
     units: impl Iterator<Item = &'a Unit<'a>>,
 ) -> Option<ReliabilityStatistics> {
-    let counts = units.map(|unit| ScenarioCounts {
-        base: unit.base,
-        passed: unit.counts.passed(),
-        scored: unit.counts.scored(),
-    });
-    let counts: Vec<_> = counts.collect();
+    let counts: Vec<_> = units
+        .map(|unit| ScenarioCounts {
+            base: unit.base,
+            passed: unit.counts.passed(),
+            scored: unit.counts.scored(),
+        })
+        .collect();
     if counts.is_empty() {
         return None;
     }

@@ -112,17 +112,19 @@ fn rate(
     question: usize,
     counts: impl Fn(&Counts) -> (u64, u64),
 ) -> RateStatistics {
-    let counted = all.iter().map(|(base, scenario, of_scenario)| {
-        let (with, without) = counts(of_scenario);
-        let counts = UnitCounts {
-            verdicts: Verdicts::of_counts(with, with + without),
-            failed: of_scenario.failed[question],
-            abstained: of_scenario.abstained[question],
-            ..UnitCounts::default()
-        };
-        (base, scenario, counts)
-    });
-    let counted: Vec<_> = counted.collect();
+    let counted: Vec<_> = all
+        .iter()
+        .map(|(base, scenario, of_scenario)| {
+            let (with, without) = counts(of_scenario);
+            let counts = UnitCounts {
+                verdicts: Verdicts::of_counts(with, with + without),
+                failed: of_scenario.failed[question],
+                abstained: of_scenario.abstained[question],
+                ..UnitCounts::default()
+            };
+            (base, scenario, counts)
+        })
+        .collect();
     let units = counted.iter().map(|(base, scenario, counts)| Unit {
         base,
         scenario,
@@ -195,8 +197,8 @@ mod tests {
             Cluster::of_verdicts(1, 1),
             Cluster::of_verdicts(0, 1),
             Cluster::of_verdicts(0, 1),
-        ]);
-        let plain = plain.unwrap();
+        ])
+        .unwrap();
         assert_eq!(
             (suspects.lower, suspects.upper),
             (Some(plain.lower), Some(plain.upper))

@@ -122,8 +122,10 @@ impl ScenarioIndex {
     pub fn of(scenarios: &[Scenario]) -> Self {
         let mut index = Self::default();
         for scenario in scenarios {
-            let base = scenario.extra.get("base_scenario_id");
-            let base = base.and_then(Value::as_str);
+            let base = scenario
+                .extra
+                .get("base_scenario_id")
+                .and_then(Value::as_str);
             index.count_one(&scenario.metric_id);
             index.add(&scenario.id, base, Some(&scenario.demographic));
         }

@@ -290,11 +290,13 @@ impl TargetRows {
     fn counts_at(&mut self, (scenario, metric): (usize, usize)) -> Option<&mut UnitCounts> {
         self.last = Some((scenario, metric));
         let (_, units) = self.scenarios.get_index_mut(scenario)?;
-        let place = units.iter().position(|(place, _)| *place == metric);
-        let place = place.unwrap_or_else(|| {
-            units.push((metric, UnitCounts::default()));
-            units.len() - 1
-        });
+        let place = units
+            .iter()
+            .position(|(place, _)| *place == metric)
+            .unwrap_or_else(|| {
+                units.push((metric, UnitCounts::default()));
+                units.len() - 1
+            });
         units.get_mut(place).map(|(_, counts)| counts)
     }
 

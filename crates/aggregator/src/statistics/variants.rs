@@ -85,8 +85,9 @@ fn beside_others(value: &str, cells: &Cells<'_>) -> Option<Difference> {
         let rows = sides.values().map(Verdicts::scored).min().unwrap_or(0);
         estimate.push(&unit(base, place, rows, sides));
         let values: Vec<&str> = sides.keys().copied().collect();
-        let block = blocks.entry((*base, values));
-        let block = block.or_insert_with(|| Block::new(sides.len(), place));
+        let block = blocks
+            .entry((*base, values))
+            .or_insert_with(|| Block::new(sides.len(), place));
         let first = sides.values().map(|side| side.passed_of_first(rows));
         match first.collect::<Option<Vec<u64>>>() {
             Some(passed) => block.add_unit(rows, passed),

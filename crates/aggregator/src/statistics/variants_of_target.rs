@@ -30,10 +30,11 @@ pub(super) fn variants(units: &[Unit<'_>], index: &ScenarioIndex) -> Vec<Variant
         .filter_map(|axis| found("all", axis, &all, index));
     let mut statistics = in_family(pooled.collect(), DifferenceFamily::Pooled, alike);
     let by_metric = metrics.iter().flat_map(|metric| {
-        let of_metric = units.iter().filter(|unit| unit.metric == *metric);
-        let of_metric: Vec<&Unit<'_>> = of_metric.collect();
-        let of_axes = axes.iter();
-        let of_axes = of_axes.filter_map(|axis| found(metric, axis, &of_metric, index));
+        let of_metric: Vec<&Unit<'_>> =
+            units.iter().filter(|unit| unit.metric == *metric).collect();
+        let of_axes = axes
+            .iter()
+            .filter_map(|axis| found(metric, axis, &of_metric, index));
         of_axes.collect::<Vec<_>>()
     });
     let by_metric = in_family(by_metric.collect(), DifferenceFamily::Metric, alike);
@@ -78,14 +79,15 @@ fn effects_of(axis: &str, units: &[&Unit<'_>], index: &ScenarioIndex) -> Variant
         let Some(value) = variant.get(axis) else {
             continue;
         };
-        let others = variant.iter().filter(|(other, _)| *other != axis);
-        let others: Vec<String> = others
+        let others: Vec<String> = variant
+            .iter()
+            .filter(|(other, _)| *other != axis)
             .map(|(axis, value)| format!("{axis:?}={value:?}"))
             .collect();
         rows.push((unit, others.join(","), value.as_str()));
     }
-    let values: BTreeSet<&str> = rows.iter().map(|(_, _, value)| *value).collect();
-    let values: Vec<&str> = values.into_iter().collect();
+    let sorted: BTreeSet<&str> = rows.iter().map(|(_, _, value)| *value).collect();
+    let values: Vec<&str> = sorted.into_iter().collect();
     let rows: Vec<VariantRow<'_>> = rows
         .iter()
         .map(|(unit, others, value)| VariantRow {
@@ -109,9 +111,12 @@ fn in_family(
     let differences: Vec<&Difference> = effects.filter_map(|e| e.difference.as_ref()).collect();
     let mut statistics = family_statistics(&differences, family, alike).into_iter();
     let entries = found.iter().map(|found| {
-        let shown = found.effects.effects.iter();
-        let shown = shown.filter(|effect| effect.difference.is_some());
-        let shown = shown.zip(&mut statistics);
+        let shown = found
+            .effects
+            .effects
+            .iter()
+            .filter(|effect| effect.difference.is_some())
+            .zip(&mut statistics);
         let effects = shown.map(|(effect, difference)| VariantEffectStatistics {
             value: effect.value.clone(),
             difference,

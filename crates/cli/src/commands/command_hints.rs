@@ -53,8 +53,9 @@ impl CommandHints {
 
     /// `run` for one target, with `samples` instead of the configured number.
     pub fn run(&self, benchmark: &str, target: &str, samples: Option<u32>) -> String {
-        let samples = samples.or(self.samples);
-        let samples = samples.map(|samples| format!(" --num-samples {samples}"));
+        let samples = samples
+            .or(self.samples)
+            .map(|samples| format!(" --num-samples {samples}"));
         format!(
             "`{} run {} --target {}{}{}{}{}`",
             self.command,

@@ -106,7 +106,7 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
         );
         context.terminal.print(&format!("config     {file}\n"));
     }
-    context.tell_configured(&config);
+    context.report_configured(&config);
     // A folder that cannot be read has no benchmarks to check.
     let names = context.layout.names().unwrap_or_default();
     typos::warn(context, &names, true);

@@ -91,8 +91,9 @@ pub fn not_shown<'f>(
 
 /// The texts of the warnings, for programs.
 pub fn warnings(findings: &[Finding]) -> Vec<&str> {
-    let warnings = findings.iter();
-    let warnings = warnings.filter(|finding| finding.severity == FindingSeverity::Warning);
+    let warnings = findings
+        .iter()
+        .filter(|finding| finding.severity == FindingSeverity::Warning);
     warnings.map(|finding| finding.text.as_str()).collect()
 }
 
@@ -143,7 +144,7 @@ impl Context {
     }
 
     /// Reports before a run what the configured models already say about its results.
-    pub fn tell_configured(&self, config: &Config) {
+    pub fn report_configured(&self, config: &Config) {
         let why = match (self.global.scripted, &config.settings.file) {
             (true, _) => "--scripted",
             (false, Some(_)) => "the config says so",
@@ -156,11 +157,11 @@ impl Context {
                 finding.text.push_str(&format!(" ({why})"));
             }
         }
-        self.tell_findings(&findings);
+        self.report_findings(&findings);
     }
 
     /// Prints warnings and notes on standard error.
-    pub fn tell_findings(&self, findings: &[Finding]) {
+    pub fn report_findings(&self, findings: &[Finding]) {
         let program = self.layout.command();
         let notes = findings.iter();
         for finding in notes.filter(|finding| finding.severity == FindingSeverity::Note) {

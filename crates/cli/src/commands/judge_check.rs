@@ -146,8 +146,11 @@ fn judged(
     metric: &Metric,
 ) -> Result<Exit, Failure> {
     let stem = args.file.file_stem().unwrap_or_default().to_string_lossy();
-    let name = args.judging.name.clone();
-    let name = name.unwrap_or_else(|| format!("judge-check-{stem}"));
+    let name = args
+        .judging
+        .name
+        .clone()
+        .unwrap_or_else(|| format!("judge-check-{stem}"));
     let labelled = LabelledConversations {
         file: &args.file,
         rows,

@@ -214,12 +214,15 @@ impl Context {
     /// Loads the configuration, and says nothing of it.
     fn load(&self, flags: &[config::Flag]) -> Result<Config, ConfigError> {
         let root = self.project.root();
-        let given = self.global.config.as_ref();
-        let given = given.map(|file| match self.project.is_above() {
-            // The path is relative to the current folder, not to the project's.
-            true => std::path::absolute(file).unwrap_or_else(|_| file.clone()),
-            false => file.clone(),
-        });
+        let given = self
+            .global
+            .config
+            .as_ref()
+            .map(|file| match self.project.is_above() {
+                // The path is relative to the current folder, not to the project's.
+                true => std::path::absolute(file).unwrap_or_else(|_| file.clone()),
+                false => file.clone(),
+            });
         config::load(root, given.as_deref(), flags, self.global.scripted)
     }
 

@@ -77,8 +77,10 @@ impl<'a> ModelRoles<'a> {
             true if !judging.simulator.is_off() => 1,
             _ => 0,
         };
-        let judges = need(judges_needed > 0, "evaluator_model", &models.judges).iter();
-        let judges = judges.take(judges_needed).collect();
+        let judges = need(judges_needed > 0, "evaluator_model", &models.judges)
+            .iter()
+            .take(judges_needed)
+            .collect();
         let with_targets = runs(Phase::Simulate) || runs(Phase::Evaluate);
         if with_targets && models.targets.is_empty() && imported.is_empty() {
             missing.push("`targets`".to_owned());

@@ -180,7 +180,7 @@ pub fn show(
             row.with_kept(kept);
         }
     }
-    context.tell_configured(config);
+    context.report_configured(config);
     context.warn_of_scripted_scenarios(config, &names, phases);
     let limits = PlanFindings::new(context, config, &names, phases);
     context.warn_of(&limits.present);
@@ -213,7 +213,7 @@ pub fn show(
         context.terminal.note(&line);
     }
     if phases.contains(&Phase::GenScenarios) {
-        tell_scenarios(context, &names)?;
+        report_scenarios(context, &names)?;
     }
     for line in budget.words() {
         context.terminal.warning(&line);
@@ -281,7 +281,7 @@ fn cached(
 }
 
 /// Reports which scenarios would be added to existing ones, and which would not.
-fn tell_scenarios(context: &Context, names: &[String]) -> Result<(), Failure> {
+fn report_scenarios(context: &Context, names: &[String]) -> Result<(), Failure> {
     for name in names {
         // A shipped benchmark that is not yet in the folder has no scenarios.
         if !context.layout.benchmark(name)?.scenarios().exists() {

@@ -12,8 +12,8 @@ pub fn check(flag: &str, path: &Path) -> Result<(), Failure> {
     let refused = |reason: &str| Failure::usage(format!("{flag} {}: {reason}", path.display()));
     let folder = path
         .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     if path.is_dir() || path.file_name().is_none() {
         return Err(refused("this is a folder; name a file to write"));
     }

@@ -53,7 +53,7 @@ pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit,
         gate::show(context, gates.map_or(&[], Vec::as_slice));
     }
     let hints = CommandHints::new(context, &args.overrides);
-    summary::tell(context, &report, &config, phases, &spent, &hints);
+    summary::report_problems(context, &report, &config, phases, &spent, &hints);
     gated.map(|_| exit)
 }
 
@@ -69,7 +69,7 @@ pub fn judge(
     let phases = [Phase::Evaluate];
     let (report, spent, exit, _) = check(context, config, args, &phases)?.run_to_end()?;
     let hints = CommandHints::new(context, &args.overrides);
-    summary::tell(context, &report, config, &phases, &spent, &hints);
+    summary::report_problems(context, &report, config, &phases, &spent, &hints);
     Ok((report, exit))
 }
 
@@ -99,8 +99,9 @@ fn check<'a>(
     phases: &'a [Phase],
 ) -> Result<Job<'a>, Failure> {
     let mut problems = Problems::default();
-    let imported = problems.take(Imported::of(&context.layout, &args.selection, phases));
-    let imported = imported.unwrap_or_default();
+    let imported = problems
+        .take(Imported::of(&context.layout, &args.selection, phases))
+        .unwrap_or_default();
     let parts = ModelRoles::and_imported(&config.settings, phases, &args.targets, imported);
     let mut parts = problems.take(parts);
     let demonstration = phases.contains(&Phase::GenMetrics);
@@ -192,7 +193,7 @@ impl Job<'_> {
         let resolved = endpoints.resolve_all(self.parts.called())?;
         self.chosen.copy(&context.layout, &context.terminal)?;
         if !self.parts.called().is_empty() {
-            context.tell_configured(config);
+            context.report_configured(config);
         }
         context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
         let (session, watch) =
@@ -217,7 +218,7 @@ impl Job<'_> {
             ..config.run_options(self.phases)?
         };
         self.find_versions(&mut options, &session).await;
-        self.tell_forecast(&options, &session).await;
+        self.report_forecast(&options, &session).await;
         let pipeline = Pipeline::new(
             Arc::clone(&session),
             context.layout.clone(),
@@ -255,7 +256,7 @@ impl Job<'_> {
     }
 
     /// Prints which calls come from the cache, which are new, and why: before the first call, and only if there is something to report.
-    async fn tell_forecast(&self, options: &RunOptions, session: &Session) {
+    async fn report_forecast(&self, options: &RunOptions, session: &Session) {
         let Some(cache) = session.cache().filter(|_| !self.parts.called().is_empty()) else {
             return;
         };

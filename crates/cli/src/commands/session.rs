@@ -69,7 +69,7 @@ pub async fn stop_when_nothing_can_be_kept(session: Arc<Session>) {
 }
 
 /// Reports how to go on after a run that called for replies again and did not reach its end.
-pub fn tell_refreshed(context: &Context, config: &Config) {
+pub fn report_refreshed(context: &Context, config: &Config) {
     let run = &config.settings.run;
     let (flag, whose) = match (run.force, run.fresh_targets) {
         (true, _) => ("--force", "all replies"),

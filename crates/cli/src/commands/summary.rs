@@ -106,7 +106,7 @@ fn summed_up(benchmark: &BenchmarkReport) -> &[Summary] {
 }
 
 /// Reports on standard error what failed, what is missing, and what to do about it.
-pub fn tell(
+pub fn report_problems(
     context: &Context,
     report: &RunReport,
     config: &Config,
@@ -114,8 +114,8 @@ pub fn tell(
     spent: &Tally,
     hints: &CommandHints,
 ) {
-    tell_kept(context, report, phases, hints);
-    tell_journals(context, report);
+    report_kept(context, report, phases, hints);
+    report_journals(context, report);
     for benchmark in &report.benchmarks {
         if let Some(line) = plan::left_out(context, &benchmark.name, &benchmark.without_scenarios) {
             context.terminal.warning(&line);
@@ -173,22 +173,22 @@ pub fn tell(
         context.warn_with(new, |command, name| hints.of_finding(config, command, name));
     }
     // The most important messages come last, where they are seen.
-    tell_failures(context, report, spent, context.terminal.width());
+    report_failures(context, report, spent, context.terminal.width());
     if report.outcome() != RunOutcome::Complete {
-        session::tell_refreshed(context, config);
+        session::report_refreshed(context, config);
     }
 }
 
 /// Reports which rows of an earlier run are in the tree instead of rows of this run.
-fn tell_kept(context: &Context, report: &RunReport, phases: &[Phase], hints: &CommandHints) {
+fn report_kept(context: &Context, report: &RunReport, phases: &[Phase], hints: &CommandHints) {
     for benchmark in &report.benchmarks {
         let mut targets: BTreeMap<&str, Vec<&KeptRows>> = BTreeMap::new();
         for rows in &benchmark.kept {
             targets.entry(rows.target.as_str()).or_default().push(rows);
         }
         for (target, rows) in targets {
-            let files: Vec<&str> = rows.iter().map(|rows| kept_file(rows.phase)).collect();
-            let files = files.join(" and ");
+            let names: Vec<&str> = rows.iter().map(|rows| kept_file(rows.phase)).collect();
+            let files = names.join(" and ");
             let name = &benchmark.name;
             let text = match rows.last().map(|rows| rows.reason) {
                 Some(KeptReason::Unfinished {
@@ -229,7 +229,7 @@ fn kept_file(phase: Phase) -> &'static str {
 }
 
 /// Reports the path of each benchmark's journal, and the result of its check.
-fn tell_journals(context: &Context, report: &RunReport) {
+fn report_journals(context: &Context, report: &RunReport) {
     for benchmark in &report.benchmarks {
         let Some(journal) = &benchmark.journal else {
             continue;
@@ -407,7 +407,7 @@ fn rank(what: &str) -> usize {
 const BUDGET_SPENT: &str = "rows are missing because the budget of the run is spent; raise it (--max-cost, or the section `budget`) and \
     run again to continue. Finished calls are kept";
 
-fn tell_failures(context: &Context, report: &RunReport, spent: &Tally, width: usize) {
+fn report_failures(context: &Context, report: &RunReport, spent: &Tally, width: usize) {
     let mut groups = FailureGroups::default();
     for benchmark in &report.benchmarks {
         if let Some(error) = &benchmark.error {

@@ -18,7 +18,7 @@ pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> 
         return Vec::new();
     };
     let problems = problems || (read_benchmark(&dir).is_ok() && read_scenarios(&dir).is_ok());
-    let is_told = |finding: &&Finding| problems || finding.severity == Severity::Note;
+    let is_shown = |finding: &&Finding| problems || finding.severity == Severity::Note;
     let options = Options {
         program: layout.program(),
         ..Options::default()
@@ -26,33 +26,34 @@ pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> 
     let report = check_inputs(dir.root(), &options);
     // The same mistake in several rows is reported once.
     let mut seen: BTreeMap<(&Path, &str, &str), usize> = BTreeMap::new();
-    let mut told: Vec<(String, usize)> = Vec::new();
+    let mut lines_and_counts: Vec<(String, usize)> = Vec::new();
     for file in &report.files {
-        for finding in file.findings.iter().filter(is_told) {
+        for finding in file.findings.iter().filter(is_shown) {
             let key = match finding.key.starts_with('[') {
                 true => finding.key.split_once(']').map_or("", |(_, key)| key),
                 false => finding.key.as_str(),
             };
             let kind = (file.path.as_path(), key, finding.reason.as_str());
-            match seen.get(&kind).and_then(|at| told.get_mut(*at)) {
+            match seen.get(&kind).and_then(|at| lines_and_counts.get_mut(*at)) {
                 Some((_, times)) => *times += 1,
                 None => {
-                    seen.insert(kind, told.len());
+                    seen.insert(kind, lines_and_counts.len());
                     let place = place(&file.path, finding);
-                    let parts = [
+                    let parts: Vec<&str> = [
                         place.as_str(),
                         finding.key.as_str(),
                         finding.reason.as_str(),
-                    ];
-                    let parts: Vec<&str> =
-                        parts.into_iter().filter(|part| !part.is_empty()).collect();
-                    told.push((parts.join(": "), 1));
+                    ]
+                    .into_iter()
+                    .filter(|part| !part.is_empty())
+                    .collect();
+                    lines_and_counts.push((parts.join(": "), 1));
                 }
             }
         }
     }
-    let more = told.len().saturating_sub(SHOWN);
-    let mut lines: Vec<String> = told
+    let more = lines_and_counts.len().saturating_sub(SHOWN);
+    let mut lines: Vec<String> = lines_and_counts
         .into_iter()
         .take(SHOWN)
         .map(|(line, times)| match times {

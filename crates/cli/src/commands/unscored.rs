@@ -22,8 +22,10 @@ pub fn rows(context: &Context, report: &BenchmarkReport, hints: &CommandHints) -
     let mut all: BTreeSet<&ModelId> = BTreeSet::new();
     all.extend(judged.iter().filter(|(_, n)| **n > 0).map(|(id, _)| *id));
     // For the other targets, the summaries show whether rows lack a verdict.
-    let others = report.summaries.iter();
-    let others = others.filter(|summary| !judged.contains_key(&summary.target_model));
+    let others = report
+        .summaries
+        .iter()
+        .filter(|summary| !judged.contains_key(&summary.target_model));
     let lacking = others.filter(|summary| scored(summary) < summary.n_total);
     all.extend(lacking.map(|summary| &summary.target_model));
     let mut lines = Vec::new();

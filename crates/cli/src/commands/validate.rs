@@ -112,7 +112,7 @@ pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
         }
     }
     if unchecked.is_empty() {
-        tell_of_journals(context, &report);
+        note_journals(context, &report);
         return Ok(exit);
     }
     Err(Failure::usage(unchecked.join("\n")))
@@ -212,7 +212,7 @@ fn summary(report: &Report) -> String {
     }
 }
 
-fn tell_of_journals(context: &Context, report: &Report) {
+fn note_journals(context: &Context, report: &Report) {
     let mut journals = report.files.iter();
     if journals.any(|file| file.kind == Kind::Journal.name()) {
         context.terminal.note(&format!(
@@ -227,8 +227,10 @@ fn annotations(report: &Report) -> String {
     let mut text = String::new();
     for (severity, command) in [(Severity::Problem, "error"), (Severity::Note, "warning")] {
         let of_file = |file: &FileReport| {
-            let findings = file.findings.iter();
-            let findings = findings.filter(|finding| finding.severity == severity);
+            let findings = file
+                .findings
+                .iter()
+                .filter(|finding| finding.severity == severity);
             findings
                 .map(|finding| annotation(command, file, finding))
                 .collect::<Vec<_>>()

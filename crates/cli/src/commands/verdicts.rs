@@ -15,7 +15,11 @@ pub fn of_benchmark(context: &Context, report: &BenchmarkReport) -> Vec<TargetVe
     let Ok(benchmark) = read_benchmark(&dir) else {
         return Vec::new();
     };
-    let targets = report.statistics.iter().flat_map(|all| &all.targets);
-    let targets: Vec<_> = targets.map(|target| target.target.clone()).collect();
+    let targets: Vec<_> = report
+        .statistics
+        .iter()
+        .flat_map(|all| &all.targets)
+        .map(|target| target.target.clone())
+        .collect();
     target_verdicts(&dir, &benchmark, &targets)
 }

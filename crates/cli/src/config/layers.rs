@@ -77,11 +77,11 @@ fn add_environment(layers: &mut Layers, vars: &Vars) -> Result<(), ConfigError> 
         .separator("__")
         .ignore_empty(true)
         .source(Some(own));
-    let values = source.collect().map_err(|error| {
+    let collected = source.collect().map_err(|error| {
         ConfigError::new(format!("the environment variables cannot be read: {error}"))
     })?;
     // In sorted order, a key precedes the keys below it: a variable for a single phase overrides one for all phases.
-    let values: BTreeMap<String, String> = values
+    let values: BTreeMap<String, String> = collected
         .into_iter()
         .map(|(path, value)| (path, value.kind.to_string()))
         .collect();

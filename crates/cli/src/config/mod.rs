@@ -38,8 +38,7 @@ pub fn problems(file: &Path) -> (Vec<ConfigProblem>, Vec<ConfigProblem>) {
     };
     match read() {
         Ok(config) => {
-            let problems = config.check_files().err();
-            let problems = problems.map(ConfigError::into_problems);
+            let problems = config.check_files().err().map(ConfigError::into_problems);
             (problems.unwrap_or_default(), config.warnings)
         }
         Err(error) => (error.into_problems(), Vec::new()),

@@ -41,14 +41,14 @@ fn read_dotenv(file: &Path) -> Result<BTreeMap<String, String>, ConfigError> {
 }
 
 fn unreadable_line(text: &str, error: &dotenvy::Error) -> ConfigError {
-    let place = match error {
+    let line = match error {
         dotenvy::Error::LineParse(bad, _) => text
             .lines()
             .position(|line| line.contains(bad.trim()))
             .map(|at| format!(", line {}", at + 1)),
         _ => None,
     };
-    let place = place.unwrap_or_default();
+    let place = line.unwrap_or_default();
     ConfigError::new(format!(
         ".env{place}: expected NAME=value; quote values with spaces or #"
     ))

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_time_is_told_before_a_whole_wave_has_ended() {
+    fn no_time_is_reported_before_a_whole_wave_has_ended() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut pace = Pace::new(start);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_from_the_cache_soon_count_no_more_and_years_are_never_told() {
+    fn rows_from_the_cache_soon_count_no_more_and_years_are_never_reported() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut pace = Pace::new(start);

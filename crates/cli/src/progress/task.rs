@@ -156,8 +156,11 @@ impl Task {
             (self.abstained, "without a verdict"),
             (self.skipped, "skipped"),
         ];
-        let counts = counts.iter().filter(|(n, _)| *n > 0);
-        counts.map(|(n, what)| format!("{n} {what}")).collect()
+        counts
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}"))
+            .collect()
     }
 
     /// `3/16`, or `3` if the number of rows is unknown. Phases without rows, such as aggregate, have no count.
@@ -228,14 +231,16 @@ impl Task {
             return;
         }
         let form = Form::of(width);
-        let bar = self.bar.get_or_insert_with(|| {
-            bars.add(ProgressBar::no_length()).with_prefix(format!(
-                "{} {}",
-                self.phase.command(),
-                self.name
-            ))
-        });
-        let bar = bar.clone();
+        let bar = self
+            .bar
+            .get_or_insert_with(|| {
+                bars.add(ProgressBar::no_length()).with_prefix(format!(
+                    "{} {}",
+                    self.phase.command(),
+                    self.name
+                ))
+            })
+            .clone();
         let (total, done) = (self.total(), !self.is_open());
         let length = if done { Some(self.ended.max(1)) } else { total };
         bar.set_style(form.style(length.is_some()));

@@ -33,7 +33,7 @@ pub(super) struct Tools {
     /// Whether a model answers some of the tools.
     pub(super) simulated: bool,
     /// Tokens of their definitions, as sent to the target.
-    told: u64,
+    definitions: u64,
     /// Tokens of the world's state, as sent to the model behind simulated tools.
     world: u64,
     /// The most tokens of an answer.
@@ -42,7 +42,7 @@ pub(super) struct Tools {
 
 impl Tools {
     pub(super) fn of(benchmark: &Benchmark, settings: &PlanSettings) -> Self {
-        let told = benchmark
+        let definitions = benchmark
             .tools
             .iter()
             .map(|tool| tokens(&tool.description) + tokens(&tool.parameters.to_string()) + 20);
@@ -53,7 +53,7 @@ impl Tools {
         Self {
             rounds,
             simulated: benchmark.tools.iter().any(|tool| tool.simulated),
-            told: told.fold(0, u64::saturating_add),
+            definitions: definitions.fold(0, u64::saturating_add),
             world: tokens(benchmark.world_state.as_deref().unwrap_or("")),
             answer: cut(TOOL_ANSWER, settings.tools.max_tokens).high,
         }
@@ -138,8 +138,8 @@ impl ConversationPlan {
         // Each request for a call repeats all earlier calls, and so does the request for the reply of each exchange.
         let repeated_calls = called.saturating_mul(replies) / 2;
         let prompt = sum(&[PROMPT, scenario, context]);
-        let told = sum(&[context, 20, user, tools.told]);
-        let tool_prompt = sum(&[PROMPT, tools.world, tools.told]);
+        let definitions = sum(&[context, 20, user, tools.definitions]);
+        let tool_prompt = sum(&[PROMPT, tools.world, tools.definitions]);
         let earlier_calls = times(&[pairs(calls), tools.answer.saturating_add(TOOL_CALL)]);
         [
             asked,
@@ -147,7 +147,7 @@ impl ConversationPlan {
             times(&[asked, user]),
             replies,
             sum(&[
-                times(&[replies, told]),
+                times(&[replies, definitions]),
                 times(&[repeated(exchanges), rounds.saturating_add(1)]),
                 repeated_calls,
             ]),

@@ -300,12 +300,13 @@ impl RulesReader<'_> {
                 let ids = known.iter().map(|id| id.as_str().to_owned());
                 ids.collect::<Vec<_>>()
             });
-            let id = ModelId::new(&text).map_err(|error: IdError| error.to_string());
-            let id = id.and_then(|id| match unknown_id("target", &text, known.as_deref()) {
-                Some(reason) => Err(reason),
-                None if targets.contains(&id) => Err(format!("duplicate target `{text}`")),
-                None => Ok(id),
-            });
+            let id = ModelId::new(&text)
+                .map_err(|error: IdError| error.to_string())
+                .and_then(|id| match unknown_id("target", &text, known.as_deref()) {
+                    Some(reason) => Err(reason),
+                    None if targets.contains(&id) => Err(format!("duplicate target `{text}`")),
+                    None => Ok(id),
+                });
             match id {
                 Ok(id) => targets.push(id),
                 Err(reason) => self.mistake(item.location, &at, reason),
@@ -315,13 +316,13 @@ impl RulesReader<'_> {
     }
 
     fn text(&mut self, node: &Node, at: &str) -> Option<String> {
-        let text = match &node.value {
+        let written = match &node.value {
             NodeValue::Text(text) => Some(text.trim()),
             // A name may be a number; it is taken as written.
             NodeValue::Plain { written, .. } => Some(written.as_str()),
             _ => None,
         };
-        let text = text.filter(|text| !text.is_empty()).map(str::to_owned);
+        let text = written.filter(|text| !text.is_empty()).map(str::to_owned);
         if text.is_none() {
             let reason = format!("expected text, found {}", form(node));
             self.mistake(node.location, at, reason);
@@ -344,8 +345,11 @@ fn form(node: &Node) -> &'static str {
 
 /// What is wrong with an id; `None` if it is correct, or the known ids are not given.
 fn unknown_id(what: &str, id: &str, known: Option<&[String]>) -> Option<String> {
-    let known = known.filter(|known| !known.iter().any(|other| other == id))?;
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let known: Vec<&str> = known
+        .filter(|known| !known.iter().any(|other| other == id))?
+        .iter()
+        .map(String::as_str)
+        .collect();
     Some(format!("unknown {what} `{id}`{}", meant(id, &known)))
 }
 

@@ -64,8 +64,10 @@ impl RulesReader<'_> {
                 None => named = Some((word, self.named_scope(word, value, path))),
             }
         }
-        let group = keys.group.as_ref();
-        let group = group.map(|(key, value, path)| (key, path, self.group(value, path)));
+        let group = keys
+            .group
+            .as_ref()
+            .map(|(key, value, path)| (key, path, self.group(value, path)));
         if self.mistakes.len() > mistakes {
             return None;
         }
@@ -167,8 +169,8 @@ fn scope_by_name(text: &str, subject: GateSubject<'_>) -> Result<GateScope, Stri
     let of_benchmark = SCOPES.into_iter().find(|(name, _)| *name == text);
     let of_safety = SafetyScope::ALL
         .into_iter()
-        .find(|rate| rate.name() == text);
-    let of_safety = of_safety.map(|rate| GateScope::Safety(rate, GroupScope::All));
+        .find(|rate| rate.name() == text)
+        .map(|rate| GateScope::Safety(rate, GroupScope::All));
     let names = SCOPES.map(|(name, _)| name);
     let rates = SafetyScope::ALL.map(SafetyScope::name);
     let unknown = |known: &[&str]| format!("unknown scope `{text}`{}", meant(text, known));

@@ -74,8 +74,11 @@ impl Aggregate<'_> {
             ("outcome", run.outcome.clone()),
             ("ended", run.ended.map(|ended| ended.to_string())),
         ]);
-        let findings = run.findings.iter().map(|finding| finding.text.as_str());
-        let findings: Vec<&str> = findings.collect();
+        let findings: Vec<&str> = run
+            .findings
+            .iter()
+            .map(|finding| finding.text.as_str())
+            .collect();
         if !findings.is_empty() {
             details.insert("findings".into(), findings.join("; ").into());
         }
@@ -107,17 +110,20 @@ impl Aggregate<'_> {
 
     fn results(&self) -> Vec<Value> {
         let mut results: Vec<Value> = Vec::new();
-        let listed = self
+        let listed: Vec<&str> = self
             .run
             .benchmark
             .metrics
             .iter()
-            .map(|metric| metric.id.as_str());
-        let listed: Vec<&str> = listed
+            .map(|metric| metric.id.as_str())
             .filter(|id| self.counts.metrics.contains_key(*id))
             .collect();
-        let others = self.counts.metrics.keys().map(String::as_str);
-        let others = others.filter(|id| !listed.contains(id));
+        let others = self
+            .counts
+            .metrics
+            .keys()
+            .map(String::as_str)
+            .filter(|id| !listed.contains(id));
         for id in listed.iter().copied().chain(others) {
             let Some(((metric_type, name), count)) = self.counts.metrics.get(id) else {
                 continue;
@@ -201,14 +207,18 @@ impl Aggregate<'_> {
 
     fn metric(&self, id: &str, name: &str, metric_type: MetricType) -> Value {
         let metric = self.run.benchmark.metric(id);
-        let hazards = self.run.benchmark.hazards.iter();
-        let hazards: Vec<&str> = hazards
+        let hazards: Vec<&str> = self
+            .run
+            .benchmark
+            .hazards
+            .iter()
             .filter(|hazard| hazard.metrics.iter().any(|of| of == id))
             .map(|hazard| hazard.id.as_str())
             .collect();
         let examples = metric.map(|metric| Value::from(metric.example_texts()).to_string());
-        let near_misses = metric.map(Metric::counterexample_texts);
-        let near_misses = near_misses.filter(|texts| !texts.is_empty());
+        let near_misses = metric
+            .map(Metric::counterexample_texts)
+            .filter(|texts| !texts.is_empty());
         let mut details = known([
             ("metric_type", Some(metric_type.as_str().to_owned())),
             ("passed_when", Some(passed_when(metric_type).to_owned())),
@@ -237,14 +247,18 @@ impl Aggregate<'_> {
         if self.run.judges.is_empty() {
             return Value::Null;
         }
-        let judges = self.run.judges.iter();
-        let judges: Vec<Value> = judges.map(|one| judge(self.run, one)).collect();
-        let prompt = self
+        let judges: Vec<Value> = self
+            .run
+            .judges
+            .iter()
+            .map(|one| judge(self.run, one))
+            .collect();
+        let judge = self
             .run
             .judges
             .iter()
             .find(|judge| !judge.prompt.is_empty());
-        let prompt = prompt.map_or_else(
+        let prompt = judge.map_or_else(
             || "(not recorded)".to_owned(),
             |judge| {
                 let parts = judge
@@ -433,8 +447,8 @@ fn library_details(run: &Run) -> Value {
 fn known<const N: usize>(texts: [(&str, Option<String>); N]) -> Extra {
     let known = texts
         .into_iter()
-        .filter_map(|(name, text)| Some((name, text?)));
-    let known = known.filter(|(_, text)| !text.trim().is_empty());
+        .filter_map(|(name, text)| Some((name, text?)))
+        .filter(|(_, text)| !text.trim().is_empty());
     known
         .map(|(name, text)| (name.to_owned(), text.into()))
         .collect()

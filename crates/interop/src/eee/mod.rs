@@ -270,7 +270,7 @@ impl Exporter for Eee {
         let (value, rows) = target.finish(&self.options)?;
         let mut file = OutFile::create(aggregate)?;
         let written = json::write_pretty(&mut file, &value);
-        file.told(written)?;
+        file.with_path(written)?;
         self.exported.files.push(rows.keep()?);
         self.exported.files.push(file.keep()?);
         Ok(())
@@ -302,7 +302,7 @@ impl Target {
             if let Some(verdict) = verdict {
                 let row = row::row(version, &ids, &self.run, sample, score, verdict);
                 let written = self.rows.line(&row);
-                self.rows.file.told(written)?;
+                self.rows.file.with_path(written)?;
                 self.counts.rows += 1;
             }
         }

@@ -103,8 +103,8 @@ fn part(text: &str) -> String {
         c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => '_',
         c => c,
     };
-    let text: String = text.trim().chars().map(portable).collect();
-    let text = text.trim_end_matches(['.', ' ']).trim();
+    let name: String = text.trim().chars().map(portable).collect();
+    let text = name.trim_end_matches(['.', ' ']).trim();
     let stem = text.split('.').next().unwrap_or_default();
     let kept = RESERVED.iter().any(|name| name.eq_ignore_ascii_case(stem))
         || text == "data"

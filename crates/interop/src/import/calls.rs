@@ -94,7 +94,7 @@ mod tests {
     /// The ids of calls, and `id name` of answers.
     fn linked(mut turns: Vec<Turn>) -> Vec<String> {
         link(&mut turns);
-        let told = |turn: &Turn| match turn.role {
+        let calls_of = |turn: &Turn| match turn.role {
             Role::Tool => vec![format!(
                 "{} {}",
                 turn.tool_call_id.as_deref().unwrap_or("-"),
@@ -102,7 +102,7 @@ mod tests {
             )],
             _ => turn.tool_calls.iter().map(|call| call.id.clone()).collect(),
         };
-        turns.iter().flat_map(told).collect()
+        turns.iter().flat_map(calls_of).collect()
     }
 
     #[test]

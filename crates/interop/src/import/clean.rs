@@ -156,8 +156,11 @@ impl<R: Read> Clean<R> {
             return bytes;
         }
         self.held.push(*byte);
-        let current = self.held.get(HALF..).filter(|_| self.held.len() > HALF);
-        let current = current.unwrap_or(&self.held);
+        let current = self
+            .held
+            .get(HALF..)
+            .filter(|_| self.held.len() > HALF)
+            .unwrap_or(&self.held);
         let done = match current {
             [_] => false,
             [_, b'u', hex @ ..] => hex.len() == 4 || !byte.is_ascii_hexdigit() && !hex.is_empty(),

@@ -94,8 +94,10 @@ impl Format {
                 Self::Inspect => "log of Inspect (.eval or .json)",
                 Self::EveryEvalEver => "instance file of Every Eval Ever (.jsonl)",
             };
-            let why = found.left_out.first();
-            let why = why.map(|(file, reason)| format!("; {}: {reason}", file.display()));
+            let why = found
+                .left_out
+                .first()
+                .map(|(file, reason)| format!("; {}: {reason}", file.display()));
             return Err(ImportError::unusable(
                 path.display(),
                 format!("no {kind} in this folder{}", why.unwrap_or_default()),

@@ -195,8 +195,7 @@ pub(super) fn endings<'a>(
     let time = ids::time(sample.ended.unwrap_or_else(|| time_of(run, sample)));
     let replies = sample.calls_to(crate::Asked::Target);
     let seconds: f64 = replies.filter_map(|call| call.run_time).sum();
-    let error = sample.conversation.error.as_deref();
-    let error = error.map(|error| {
+    let error = sample.conversation.error.as_deref().map(|error| {
         let error = EvalError::new(error);
         ("error", What::Error { error })
     });

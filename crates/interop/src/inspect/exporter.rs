@@ -60,9 +60,9 @@ impl Exporter for InspectLogs {
     fn begin(&mut self, run: &Run) -> Result<(), ExportError> {
         let path = self.folder.join(file_name(run, self.format));
         let out = OutFile::create(&path)?;
-        let told = |error| ExportError::write(&path, error);
-        let scratch = tempfile::tempfile_in(&self.folder).map_err(told)?;
-        let log = LogWriter::new(run, self.format, out, scratch).map_err(told)?;
+        let unwritable = |error| ExportError::write(&path, error);
+        let scratch = tempfile::tempfile_in(&self.folder).map_err(unwritable)?;
+        let log = LogWriter::new(run, self.format, out, scratch).map_err(unwritable)?;
         self.open = Some(Open {
             log,
             target: format!("{}, {}", run.folder, run.target.id),
@@ -76,8 +76,10 @@ impl Exporter for InspectLogs {
         let Some(open) = &mut self.open else {
             return Err(ExportError::nothing("no log was begun"));
         };
-        let written = open.log.push(sample);
-        let written = written.map_err(|error| ExportError::write(&open.path, error))?;
+        let written = open
+            .log
+            .push(sample)
+            .map_err(|error| ExportError::write(&open.path, error))?;
         open.twice += u64::from(!written);
         Ok(())
     }
@@ -92,8 +94,10 @@ impl Exporter for InspectLogs {
                 open.target
             )));
         }
-        let out = open.log.finish();
-        let out = out.map_err(|error| ExportError::write(&open.path, error))?;
+        let out = open
+            .log
+            .finish()
+            .map_err(|error| ExportError::write(&open.path, error))?;
         self.exported.files.push(out.keep()?);
         if open.twice > 0 {
             self.exported.notes.push(format!(

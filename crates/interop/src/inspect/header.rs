@@ -261,8 +261,9 @@ fn metadata(run: &Run) -> Value {
 }
 
 fn judge(judge: &Judge) -> Value {
-    let prompt = judge.prompt.iter();
-    let prompt: Vec<Value> = prompt
+    let prompt: Vec<Value> = judge
+        .prompt
+        .iter()
         .map(|(role, content)| json!({"role": role, "content": content}))
         .collect();
     json!({"id": judge.id, "model": judge.model, "prompt": prompt})

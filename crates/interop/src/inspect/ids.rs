@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_stable_and_tell_parts_apart() {
+    fn ids_are_stable_and_differ_by_part() {
         assert_eq!(id_of(&["a", "b"]), id_of(&["a", "b"]));
         assert_ne!(id_of(&["ab", "c"]), id_of(&["a", "bc"]));
         assert_eq!(id_of(&["a"]).len(), 22);

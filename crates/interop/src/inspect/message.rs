@@ -111,8 +111,10 @@ fn message<'a>(
     let target = said.role == Role::Assistant;
     let tool = said.role == Role::Tool;
     let call = sample.reply(place.turn, place.step).filter(|_| target);
-    let thought = said.reasoning.as_deref();
-    let thought = thought.or_else(|| call?.reasoning.as_deref());
+    let thought = said
+        .reasoning
+        .as_deref()
+        .or_else(|| call?.reasoning.as_deref());
     let content = match thought {
         Some(reasoning) => Content::Parts([
             Part::Reasoning { reasoning },

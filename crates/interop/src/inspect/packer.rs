@@ -38,8 +38,8 @@ impl<W: Write + Send + 'static> Packer<W> {
     pub(super) fn new(out: W) -> io::Result<Self> {
         let (files, waiting) = mpsc::sync_channel::<(String, Vec<u8>)>(AHEAD);
         let (done, emptied) = mpsc::sync_channel(AHEAD);
-        let thread = thread::Builder::new().name("inspect-log".to_owned());
-        let thread = thread.spawn(move || {
+        let builder = thread::Builder::new().name("inspect-log".to_owned());
+        let thread = builder.spawn(move || {
             let mut zip = ZipWriter::new_stream(out);
             for (name, mut content) in waiting {
                 put(&mut zip, &name, &content)?;
@@ -167,17 +167,17 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_by_a_later_file_or_at_the_end() {
+    fn a_full_disk_is_reported_by_a_later_file_or_at_the_end() {
         let mut packer = Packer::new(Full(1000)).unwrap();
-        let mut told = None;
+        let mut refused = None;
         for n in 0..1000 {
             let mut content = format!("{n}").into_bytes();
             if let Err(error) = packer.put(format!("{n}.json"), &mut content) {
-                told = Some(error);
+                refused = Some(error);
                 break;
             }
         }
-        let error = told.expect("a thousand files do not fit into a thousand bytes");
+        let error = refused.expect("a thousand files do not fit into a thousand bytes");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         let after = packer.put("more.json".to_owned(), &mut Vec::new());
         assert!(after.is_err());

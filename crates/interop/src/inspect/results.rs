@@ -117,8 +117,9 @@ impl Sums {
 
     /// The section `results` of the header.
     pub(super) fn results(&self, run: &Run) -> Value {
-        let scores = self.scorers.iter();
-        let scores: Vec<Value> = scores
+        let scores: Vec<Value> = self
+            .scorers
+            .iter()
             .map(|(name, tally)| tally.score(name, run, self.epochs))
             .collect();
         json!({

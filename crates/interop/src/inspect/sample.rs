@@ -132,8 +132,10 @@ impl<'a> SampleParts<'a> {
 fn last_output<'a>(run: &'a Run, sample: &'a Sample, messages: &'a [Message]) -> ModelOutput<'a> {
     let turns = &sample.conversation.transcript;
     let last = turns.last().filter(|turn| turn.role == Role::Assistant);
-    let place = places(turns).last().map(|(place, _)| place);
-    let place = place.unwrap_or_default();
+    let place = places(turns)
+        .last()
+        .map(|(place, _)| place)
+        .unwrap_or_default();
     match (last, messages.last()) {
         (Some(said), Some(message)) => {
             let reply = sample.reply(place.turn, place.step);

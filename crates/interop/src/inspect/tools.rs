@@ -108,8 +108,12 @@ fn properties(given: &Value, depth: u8) -> Value {
 }
 
 fn required(given: &Value) -> Value {
-    let names = given.get("required").and_then(Value::as_array);
-    let names = names.into_iter().flatten().filter(|name| name.is_string());
+    let names = given
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter(|name| name.is_string());
     names.cloned().collect()
 }
 

@@ -37,8 +37,10 @@ pub fn gate_junit(reports: &[GateReport]) -> io::Result<JUnitReport> {
             })?;
         }
         for (target, mut suite) in suites {
-            let about = report.findings.iter();
-            let about = about.filter(|finding| finding.is_about(target));
+            let about = report
+                .findings
+                .iter()
+                .filter(|finding| finding.is_about(target));
             about.for_each(|finding| suite.property(finding.kind.as_str(), &*finding.text));
             junit.push(suite)?;
         }

@@ -104,7 +104,7 @@ impl JUnit {
         Ok(())
     }
 
-    fn told<T>(&self, done: io::Result<T>) -> Result<T, ExportError> {
+    fn with_path<T>(&self, done: io::Result<T>) -> Result<T, ExportError> {
         done.map_err(|error| ExportError::write(&self.path, error))
     }
 }
@@ -128,7 +128,7 @@ impl Exporter for JUnit {
             };
             let name = row.scenario.metric_name.as_deref().unwrap_or_default();
             let written = self.case(sample, &row.scenario.metric_id, name, &end);
-            self.told(written)?;
+            self.with_path(written)?;
         }
         for score in &sample.scores {
             let end = match (score.outcome(), score.error()) {
@@ -140,20 +140,20 @@ impl Exporter for JUnit {
                 (ScoreOutcome::Unscored(_), None) => End::Skipped(&score.justification),
             };
             let written = self.case(sample, &score.metric_id, &score.metric_name, &end);
-            self.told(written)?;
+            self.with_path(written)?;
         }
         Ok(())
     }
 
     fn end(&mut self) -> Result<(), ExportError> {
         let closed = self.close();
-        self.told(closed)
+        self.with_path(closed)
     }
 
     fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
         let mut file = OutFile::create(&self.path)?;
         let written = self.report.write_to(&mut file);
-        file.told(written)?;
+        file.with_path(written)?;
         Ok(Exported {
             files: vec![file.keep()?],
             ..Exported::default()

@@ -66,8 +66,9 @@ impl JUnitReport {
             let element = writer.create_element("properties");
             element.write_inner_content(|writer| {
                 suite.properties.iter().try_for_each(|(name, value)| {
-                    let element = writer.create_element("property");
-                    let element = element.with_attributes([("name", *name), ("value", value)]);
+                    let element = writer
+                        .create_element("property")
+                        .with_attributes([("name", *name), ("value", value)]);
                     element.write_empty().map(|_| ())
                 })
             })?;

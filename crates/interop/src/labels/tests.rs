@@ -147,8 +147,8 @@ fn columns_that_are_apart_by_something_else_are_named() {
 #[test]
 fn columns_of_a_list_that_others_name_differently_are_found() {
     let missing = |header: &str| {
-        let errors = read_label_lines("x.csv", &format!("{header}\n,,,\n"), &LabelWords::default());
-        let errors = errors.unwrap_err();
+        let errors = read_label_lines("x.csv", &format!("{header}\n,,,\n"), &LabelWords::default())
+            .unwrap_err();
         assert_eq!(
             errors[0].help(),
             Some(format!("the columns are {}", header.replace(',', ", ")).as_str())

@@ -245,18 +245,23 @@ impl Sheet {
     #[must_use]
     pub fn without_empty_columns(self) -> Self {
         let columns = self.columns.iter().enumerate();
-        let used = columns.map(|(at, column)| {
-            matches!(column.kind, ColumnKind::Name | ColumnKind::Chart(_)) || self.is_used(at)
-        });
-        let used: Vec<bool> = used.collect();
+        let used: Vec<bool> = columns
+            .map(|(at, column)| {
+                matches!(column.kind, ColumnKind::Name | ColumnKind::Chart(_)) || self.is_used(at)
+            })
+            .collect();
         self.with_columns(|at, _| used.get(at).copied().unwrap_or(true))
     }
 
     /// Keeps the columns for which `keep` is true: it is given their position, from the left.
     #[must_use]
     pub fn with_columns(mut self, keep: impl Fn(usize, &Column) -> bool) -> Self {
-        let kept = self.columns.iter().enumerate();
-        let kept: Vec<bool> = kept.map(|(at, column)| keep(at, column)).collect();
+        let kept: Vec<bool> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| keep(at, column))
+            .collect();
         self.columns = only(self.columns, &kept);
         let lines = self.lines.into_iter().map(|line| match line {
             Line::Row(cells) => Line::Row(only(cells, &kept)),

@@ -228,8 +228,10 @@ impl Item {
 
     /// How often an annotator responded to the item.
     pub(crate) fn marks(&self, annotator: u32) -> Marks {
-        let mut known = self.annotators.iter();
-        let known = known.find(|(known, _)| *known == annotator);
+        let known = self
+            .annotators
+            .iter()
+            .find(|(known, _)| *known == annotator);
         let mut marks = known.map_or_else(Marks::default, |(_, marks)| *marks);
         if marks.excused {
             marks.responses = marks.responses.max(1);

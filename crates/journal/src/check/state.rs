@@ -256,8 +256,10 @@ impl CheckState {
     }
 
     fn key(&mut self, line: &Line<'_>) -> Result<Key, MissingField> {
-        let prompt = line.prompt_id.as_deref();
-        let prompt = prompt.ok_or(MissingField::Text("prompt_id"))?;
+        let prompt = line
+            .prompt_id
+            .as_deref()
+            .ok_or(MissingField::Text("prompt_id"))?;
         Ok(Key {
             prompt: self.prompts.number(prompt),
             test: self.test(line)?,
@@ -388,8 +390,9 @@ impl CheckState {
     /// Records the verdict of a panel: its judges score each message, and do not vote on the item.
     fn merged(&mut self, line: &Line<'_>) -> Result<(), MissingField> {
         let verdict = line.raw("annotation").and_then(Annotation::read);
-        let is_safe = verdict.and_then(|verdict| verdict.is_safe);
-        let is_safe = is_safe.ok_or(MissingField::Verdict)?;
+        let is_safe = verdict
+            .and_then(|verdict| verdict.is_safe)
+            .ok_or(MissingField::Verdict)?;
         let key = self.key(line)?;
         self.panels.insert((key.test, key.sut));
         self.entry(key).merged = Some(is_safe);
@@ -436,8 +439,11 @@ impl CheckState {
         if !event.has("benchmark") {
             return Err(MissingField::Any("benchmark"));
         }
-        let tests = info.tests.iter().map(|test| self.tests.number(test));
-        let tests = tests.collect();
+        let tests = info
+            .tests
+            .iter()
+            .map(|test| self.tests.number(test))
+            .collect();
         if self.hazards.iter().all(|hazard| hazard.name != info.hazard) {
             self.hazards.push(Hazard {
                 name: info.hazard.clone(),

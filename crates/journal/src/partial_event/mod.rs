@@ -100,8 +100,9 @@ impl<'l> PartialEvent<'l> {
             };
             let error = match EventBody::read_fields(kind, reader) {
                 Ok(body) => {
-                    let unfit = fields.iter();
-                    let unfit = unfit.filter(|field| field.state == FieldState::Unfit);
+                    let unfit = fields
+                        .iter()
+                        .filter(|field| field.state == FieldState::Unfit);
                     return Some(Self {
                         is_whole: false,
                         unfit: unfit.map(|field| field.name).collect(),

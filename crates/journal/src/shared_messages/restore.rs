@@ -107,9 +107,15 @@ fn line_with(line: &Line<'_>, request: &str, whole: &str) -> Option<String> {
     let shared = line.raw("shared")?.get();
     let shared_start = offset(text, shared)?;
     // The field is never the first one, so that it has a comma before it.
-    let before = text.get(..shared_start)?.trim_end().strip_suffix(':')?;
-    let before = before.trim_end().strip_suffix("\"shared\"")?;
-    let before = before.trim_end().strip_suffix(',')?.len();
+    let before = text
+        .get(..shared_start)?
+        .trim_end()
+        .strip_suffix(':')?
+        .trim_end()
+        .strip_suffix("\"shared\"")?
+        .trim_end()
+        .strip_suffix(',')?
+        .len();
     let mut cuts = [
         (start..start + request.len(), whole),
         (before..shared_start + shared.len(), ""),

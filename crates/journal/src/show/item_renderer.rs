@@ -180,8 +180,10 @@ impl ItemRenderer {
             return;
         }
         let mut answer = exchange::answer(response);
-        let said = answer.sections.iter();
-        let said = said.filter(|section| section.speaker == "assistant");
+        let said = answer
+            .sections
+            .iter()
+            .filter(|section| section.speaker == "assistant");
         shown
             .messages
             .extend(said.map(|section| (section.speaker.clone(), section.text.clone())));

@@ -96,8 +96,10 @@ impl Latencies {
     }
 
     pub(super) fn finish(&self) -> Option<Latency> {
-        let histogram = self.histogram.as_ref();
-        let histogram = histogram.filter(|histogram| !histogram.is_empty())?;
+        let histogram = self
+            .histogram
+            .as_ref()
+            .filter(|histogram| !histogram.is_empty())?;
         let at = |part| seconds(histogram.value_at_quantile(part)).min(self.max);
         Some(Latency {
             p50: at(0.5),

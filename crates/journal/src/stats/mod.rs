@@ -166,8 +166,9 @@ impl CallTotals {
     /// Why calls were tried again or given up, the most frequent first.
     #[must_use]
     pub fn retries(&self) -> Vec<RetryCount> {
-        let retries = self.retries.iter();
-        let mut retries: Vec<_> = retries
+        let mut retries: Vec<_> = self
+            .retries
+            .iter()
             .map(|((kind, status), count)| RetryCount {
                 kind: kind.clone(),
                 status: *status,
@@ -213,8 +214,9 @@ impl StatsBuilder {
     /// The figures.
     #[must_use]
     pub fn finish(self) -> Stats {
-        let events = self.events.into_iter();
-        let mut events: Vec<_> = events
+        let mut events: Vec<_> = self
+            .events
+            .into_iter()
             .map(|(message, count)| EventCount { message, count })
             .collect();
         events.sort_by(|a, b| b.count.cmp(&a.count).then(a.message.cmp(&b.message)));

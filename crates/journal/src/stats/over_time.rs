@@ -104,8 +104,10 @@ impl OverTimeBuilder {
 
     /// Merges the buckets into fewer and wider ones.
     fn widen(&mut self) {
-        let wider = WIDTHS.into_iter().find(|width| *width > self.width);
-        let wider = wider.unwrap_or(self.width.saturating_mul(2));
+        let wider = WIDTHS
+            .into_iter()
+            .find(|width| *width > self.width)
+            .unwrap_or(self.width.saturating_mul(2));
         let together = usize::try_from(wider / self.width).unwrap_or(2).max(2);
         self.width = wider;
         let merged = self.buckets.chunks(together).map(|chunk| {

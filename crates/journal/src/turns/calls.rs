@@ -200,8 +200,12 @@ impl Calls {
         }
         let reply = (self.sut.replies > 0).then(|| self.sut.of_sut());
         let said = (!self.said.is_empty()).then(|| {
-            let said = self.said.iter().map(|text| &**text);
-            let said: Vec<&str> = said.filter(|text| !is_blank(text)).collect();
+            let said: Vec<&str> = self
+                .said
+                .iter()
+                .map(|text| &**text)
+                .filter(|text| !is_blank(text))
+                .collect();
             EventBody::TranslatedSutResponse(TranslatedSutReply {
                 response_text: Some(said.join("\n\n").into()),
                 turns: Some(self.said.len() as u64),

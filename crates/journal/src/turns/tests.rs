@@ -225,8 +225,8 @@ fn a_judge_that_decides_before_the_item_ends_is_not_doubled() {
         judged("j"),
         finished(),
     ]);
-    let plain = kinds(&events);
-    let plain = plain
+    let kinds = kinds(&events);
+    let plain = kinds
         .iter()
         .filter(|kind| **kind == EventKind::FetchedAnnotatorResponse);
     assert_eq!(plain.count(), 1);

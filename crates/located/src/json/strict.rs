@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_stand_twice_are_told_with_their_pointers() {
+    fn keys_that_stand_twice_are_reported_with_their_pointers() {
         let (value, twice) =
             parse(br#"{"a": [{"b": 1, "b": 2}, {"c/d": {"e": 1, "e": 1}}], "a": 1}"#).unwrap();
         assert_eq!(twice, ["/a/0/b", "/a/1/c~1d/e", "/a"]);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_told_with_its_place() {
+    fn what_is_no_json_is_reported_with_its_place() {
         let error = parse(b"{\n  \"a\": tru }").unwrap_err();
         assert_eq!((error.place.line, error.place.column), (2, 11));
         assert_eq!(error.reason, "expected ident");

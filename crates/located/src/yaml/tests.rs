@@ -3,7 +3,7 @@
 use super::YamlError;
 use schema::Benchmark;
 
-fn told(text: &str) -> String {
+fn error_of(text: &str) -> String {
     let error = serde_saphyr::from_str::<Benchmark>(text).unwrap_err();
     YamlError::new(&error, text).to_string()
 }
@@ -11,7 +11,7 @@ fn told(text: &str) -> String {
 const HEAD: &str = "metrics:\n- {id: m01, name: a, type: positive, definition: x}\n";
 
 #[test]
-fn a_value_of_the_wrong_kind_is_told_with_place_and_key() {
+fn a_value_of_the_wrong_kind_is_reported_with_place_and_key() {
     for (text, expected) in [
         ("tools: 5", "line 3, column 8: tools: expected a list"),
         (
@@ -43,13 +43,13 @@ fn a_value_of_the_wrong_kind_is_told_with_place_and_key() {
             "line 3, column 30: tools[0].answers[0]: unknown key `wen`; did you mean `when`?",
         ),
     ] {
-        assert_eq!(told(&format!("{HEAD}{text}\n")), expected);
+        assert_eq!(error_of(&format!("{HEAD}{text}\n")), expected);
     }
 }
 
 #[test]
-fn words_that_are_not_known_are_told_with_those_that_are() {
-    let said = |word: &str| told(&HEAD.replace("positive", word));
+fn words_that_are_not_known_are_reported_with_those_that_are() {
+    let said = |word: &str| error_of(&HEAD.replace("positive", word));
     assert_eq!(
         said("Negative"),
         "line 2, column 28: metrics[0].type: expected `positive` or `negative`, found \"Negative\"; did you mean `negative`?"
@@ -62,7 +62,7 @@ fn words_that_are_not_known_are_told_with_those_that_are() {
 }
 
 #[test]
-fn what_is_no_yaml_is_told_without_words_for_programmers() {
+fn what_is_no_yaml_is_reported_without_words_for_programmers() {
     for (text, expected) in [
         (
             "a: 1\na: 2\n",
@@ -85,7 +85,7 @@ fn what_is_no_yaml_is_told_without_words_for_programmers() {
             "line 1, column 4: invalid YAML: unclosed bracket",
         ),
     ] {
-        let said = told(text);
+        let said = error_of(text);
         assert!(said.starts_with(expected), "{said}\n{expected}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }

@@ -97,8 +97,8 @@ fn records(layout: &Layout) -> impl Iterator<Item = Record> {
         folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
     files
         .filter(|file| {
-            let name = file.file_name();
-            let name = name.to_string_lossy();
+            let file_name = file.file_name();
+            let name = file_name.to_string_lossy();
             name.starts_with("record") && name.ends_with(".json")
         })
         .filter_map(|file| serde_json::from_slice(&files::read(file.path()).ok()?).ok())

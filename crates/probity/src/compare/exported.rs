@@ -46,9 +46,10 @@ struct RunLine {
 impl RunLine {
     /// How the target was measured, as far as the export has it: the settings of the judges' models are missing.
     fn measured(&self) -> BaselineTarget {
-        let judge = self.fingerprints.get("evaluator");
-        let judge =
-            judge.map(|of| judge_settings(&evaluator_settings(of, &SettingsRecord::default())));
+        let judge = self
+            .fingerprints
+            .get("evaluator")
+            .map(|of| judge_settings(&evaluator_settings(of, &SettingsRecord::default())));
         BaselineTarget {
             turns: self.turns,
             judge: judge.unwrap_or_default(),

@@ -91,8 +91,7 @@ impl Layers {
             data: Data::Table(self.root),
         };
         let mut problems = Problems::default();
-        let settings = read::<Settings>(&root, &vars, &mut problems);
-        let mut settings = settings.unwrap_or_default();
+        let mut settings = read::<Settings>(&root, &vars, &mut problems).unwrap_or_default();
         settings.resolve(&vars, &mut problems);
         settings.file = self.file;
         problems.errors.sort();

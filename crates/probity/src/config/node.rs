@@ -89,8 +89,10 @@ impl<'a> Node<'a> {
             return Err(self.wrong(&MAPPING));
         };
         let entry = |(key, value): (&'a String, &'a Value)| (key.as_str(), self.child(value, key));
-        let entries = table.iter().map(entry);
-        let entries = entries.filter(|(_, node)| !self.context.left_out.contains(&node.key));
+        let entries = table
+            .iter()
+            .map(entry)
+            .filter(|(_, node)| !self.context.left_out.contains(&node.key));
         Ok(Entries::new(entries.collect()))
     }
 
@@ -138,8 +140,11 @@ impl<'a> Node<'a> {
         let reason = match meant {
             Some(meant) => format!("unknown key `{key}`; did you mean `{meant}`?"),
             None if self.strict => {
-                let known = known.iter().filter(|known| **known != PLACE);
-                let known: Vec<&str> = known.copied().collect();
+                let known: Vec<&str> = known
+                    .iter()
+                    .filter(|known| **known != PLACE)
+                    .copied()
+                    .collect();
                 format!("unknown key `{key}`; expected one of {}", known.join(", "))
             }
             None => format!("unknown key `{key}` is ignored"),
@@ -165,8 +170,11 @@ impl<'a> Node<'a> {
             strict: self.strict,
             context: self.context,
         };
-        let items = items.iter().enumerate().map(item);
-        let items = items.filter(|node| !self.context.left_out.contains(&node.key));
+        let items = items
+            .iter()
+            .enumerate()
+            .map(item)
+            .filter(|node| !self.context.left_out.contains(&node.key));
         Ok(Items(items.collect::<Vec<_>>().into_iter()))
     }
 
@@ -343,8 +351,10 @@ impl<'a> MapAccess<'a> for Entries<'a> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'a>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
-        let node = self.value.take();
-        let node = node.ok_or_else(|| ReadError::custom("a value without a key"))?;
+        let node = self
+            .value
+            .take()
+            .ok_or_else(|| ReadError::custom("a value without a key"))?;
         node.at(seed.deserialize(node.clone()))
     }
 }

@@ -8,8 +8,7 @@ use super::sections::Settings;
 /// The JSON Schema of a configuration file. The caller sets its `$id` and title.
 #[must_use]
 pub fn schema() -> Value {
-    let settings = SchemaSettings::draft2020_12();
-    let settings = settings.with_transform(as_read);
+    let settings = SchemaSettings::draft2020_12().with_transform(as_read);
     let generator = settings.into_generator();
     generator.into_root_schema_for::<Settings>().to_value()
 }
@@ -18,8 +17,8 @@ pub fn schema() -> Value {
 /// may be empty. Defaults are kept only for single values.
 fn as_read(schema: &mut Schema) {
     transform_subschemas(&mut as_read, schema);
-    let required = schema.get("required").cloned().unwrap_or_default();
-    let required: Vec<&str> = required
+    let list = schema.get("required").cloned().unwrap_or_default();
+    let required: Vec<&str> = list
         .as_array()
         .into_iter()
         .flatten()

@@ -307,8 +307,8 @@ impl OneOrMore<String> {
             .0
             .iter()
             .flat_map(|text| text.split(','))
-            .map(str::trim);
-        let names = names.filter(|name| !name.is_empty());
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
         names.map(ToOwned::to_owned).collect()
     }
 }

@@ -55,8 +55,10 @@ pub(super) fn assumptions(earlier: Option<&Statistics>, rows: &PlannedRows<'_>) 
     let targets = earlier.targets.iter();
     let rates = targets.filter_map(|target| rows.rate(&target.rates));
     let scope = rows.scope();
-    let pairs = earlier.comparisons.iter();
-    let pairs = pairs.filter(|pair| Some(&*pair.scope) == scope);
+    let pairs = earlier
+        .comparisons
+        .iter()
+        .filter(|pair| Some(&*pair.scope) == scope);
     let rate = mean(rates.clone().filter_map(|rate| rate.estimate));
     for (name, place, found) in [
         (

@@ -69,8 +69,11 @@ pub fn plan_metrics(
             subject: GateSubject::Benchmark(known),
             targets: None,
         };
-        let rules = questions.gate.as_ref();
-        let rules = rules.map(|path| read_gate_rules(path, names)).transpose()?;
+        let rules = questions
+            .gate
+            .as_ref()
+            .map(|path| read_gate_rules(path, names))
+            .transpose()?;
         let planner = Planner {
             name,
             settings,
@@ -112,11 +115,12 @@ impl Planner<'_> {
         let metrics = sized.len() as u64;
         let ids: Vec<&str> = sized.iter().map(|(id, _)| *id).collect();
         let all = self.sizes.size(&ids);
-        let pooled = self.plan(Some(ALL), &PlannedRows::Scope(&GateScope::All), all, 1);
-        let pooled = pooled.map(|plan| MetricPlan {
-            gates: self.gates_of_all(all),
-            ..plan
-        });
+        let pooled = self
+            .plan(Some(ALL), &PlannedRows::Scope(&GateScope::All), all, 1)
+            .map(|plan| MetricPlan {
+                gates: self.gates_of_all(all),
+                ..plan
+            });
         let by_metric = sized.iter().filter_map(|(id, size)| {
             let rows = PlannedRows::Metric(id);
             let plan = self.plan(Some(id), &rows, *size, metrics)?;
@@ -237,8 +241,7 @@ impl Planner<'_> {
     /// The metrics of a scope of several.
     fn metrics(&self, scope: &GateScope) -> Vec<&str> {
         let hazards = self.benchmark.scored_hazards();
-        let metrics = self.benchmark.metrics.iter();
-        let metrics = metrics.filter(|metric| match scope {
+        let metrics = self.benchmark.metrics.iter().filter(|metric| match scope {
             GateScope::Positive => metric.metric_type == MetricType::Positive,
             GateScope::Negative => metric.metric_type == MetricType::Negative,
             GateScope::Hazard(id) => hazards

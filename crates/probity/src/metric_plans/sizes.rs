@@ -63,8 +63,10 @@ impl<'b> Sizes<'b> {
 
     /// The rows of these metrics together.
     pub(super) fn size(&self, metrics: &[&str]) -> Size {
-        let planned = metrics.iter().filter(|id| self.wanted.contains(**id));
-        let planned = planned.fold(0, |count, _| count + 1);
+        let planned = metrics
+            .iter()
+            .filter(|id| self.wanted.contains(**id))
+            .fold(0, |count, _| count + 1);
         let mut size = Size::planned(self.settings, planned);
         let mut bases: BTreeSet<&str> = BTreeSet::new();
         for (of_metric, rows) in metrics.iter().filter_map(|id| self.existing.get(id)) {

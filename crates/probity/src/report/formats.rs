@@ -98,7 +98,7 @@ fn figures(figures: &[ReportFigure], folder: &Path) -> Result<Vec<PathBuf>, Expo
 fn write(path: PathBuf, text: &str) -> Result<PathBuf, ExportError> {
     let mut file = OutFile::create(path)?;
     let written = file.write_all(text.as_bytes());
-    file.told(written)?;
+    file.with_path(written)?;
     file.keep()
 }
 
@@ -119,7 +119,7 @@ impl Exporter for &mut SummaryOnly {
         Ok(())
     }
 
-    fn tell(&mut self, problems: &[&str]) {
+    fn note_problems(&mut self, problems: &[&str]) {
         self.0.add_problems(problems);
     }
 

@@ -170,7 +170,7 @@ fn new_report(layout: &Layout, request: &ReportRequest) -> Result<HtmlReport, Ru
     let summary = summary::summary(layout, request)?;
     let mut report = HtmlReport::new(options, summary).map_err(unreadable)?;
     let notes: Vec<&str> = request.notes.iter().map(String::as_str).collect();
-    (&mut report).tell(&notes);
+    (&mut report).note_problems(&notes);
     Ok(report)
 }
 

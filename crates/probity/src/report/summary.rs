@@ -286,11 +286,14 @@ fn safety(
         return Ok(());
     }
     let folder = safety_uid(&file.results);
-    let at = summary.parts.iter().position(|part| part.folder == folder);
-    let at = at.unwrap_or_else(|| {
-        summary.parts.push(PartSummary::new(folder, ""));
-        summary.parts.len() - 1
-    });
+    let at = summary
+        .parts
+        .iter()
+        .position(|part| part.folder == folder)
+        .unwrap_or_else(|| {
+            summary.parts.push(PartSummary::new(folder, ""));
+            summary.parts.len() - 1
+        });
     let Some(part) = summary.parts.get_mut(at) else {
         return Ok(());
     };
@@ -327,8 +330,11 @@ fn numbered(target: &ModelId, files: &[SafetyFileSummary]) -> Result<ModelId, Ru
 
 /// Adds the cost of a file's conversations; nothing if the file does not state it.
 fn safety_costs(target: &ModelId, details: &Details, part: &mut PartSummary) {
-    let used = details.conversations.iter().map(|row| &row.usage);
-    let used = used.chain(details.errors.iter().map(|row| &row.usage));
+    let used = details
+        .conversations
+        .iter()
+        .map(|row| &row.usage)
+        .chain(details.errors.iter().map(|row| &row.usage));
     let mut sum = CostSum::default();
     let mut is_known = false;
     for usage in used.flatten() {

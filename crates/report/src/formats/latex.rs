@@ -116,9 +116,12 @@ fn body(sheet: &Sheet, width: usize) -> String {
                 );
             }
             Line::Row(cells) => {
-                let cells = sheet.columns.iter().zip(cells);
-                let cells: Vec<(&Column, &Cell)> =
-                    cells.filter(|(column, _)| !column.is_chart()).collect();
+                let cells: Vec<(&Column, &Cell)> = sheet
+                    .columns
+                    .iter()
+                    .zip(cells)
+                    .filter(|(column, _)| !column.is_chart())
+                    .collect();
                 row(&mut text, &cells);
             }
         }

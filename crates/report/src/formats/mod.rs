@@ -55,8 +55,10 @@ pub fn report_figures(summary: &ReportSummary) -> Vec<ReportFigure> {
 /// The pass rates of positive and of negative metrics as a LaTeX table for the package `booktabs`, one for each benchmark.
 #[must_use]
 pub fn report_latex(summary: &ReportSummary) -> String {
-    let tables = sections::main_tables(summary);
-    let tables: Vec<String> = tables.iter().map(latex::table).collect();
+    let tables: Vec<String> = sections::main_tables(summary)
+        .iter()
+        .map(latex::table)
+        .collect();
     tables.join("\n")
 }
 

@@ -218,8 +218,10 @@ fn shown(kind: RunKind, score: &Score) -> Option<String> {
 
 /// The faults that the rules or a judge found, those of a sample included.
 fn all_faults(conversation: &Conversation) -> impl Iterator<Item = &SimulatorFault> {
-    let sampled = conversation.simulator_check.iter();
-    let sampled = sampled.flat_map(|check| &check.faults);
+    let sampled = conversation
+        .simulator_check
+        .iter()
+        .flat_map(|check| &check.faults);
     conversation.simulator_faults.iter().chain(sampled)
 }
 
@@ -278,8 +280,11 @@ fn of_conversation(run: usize, kind: RunKind, conversation: &Conversation) -> Ro
         .extra
         .get("base_scenario_id")
         .and_then(Value::as_str);
-    let case = scenario.extra.get("case_id").map(text_of);
-    let case = case.filter(|_| kind == RunKind::Safety);
+    let case = scenario
+        .extra
+        .get("case_id")
+        .map(text_of)
+        .filter(|_| kind == RunKind::Safety);
     let base = || base_scenario_id(&scenario.id, given).to_owned();
     Row {
         conv_id: conversation.conv_id.clone(),

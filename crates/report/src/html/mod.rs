@@ -258,8 +258,11 @@ impl HtmlReport {
 
     /// The position of a metric. A metric that benchmark.yaml does not have is added.
     fn metric(&mut self, id: &str, name: &str, metric_type: MetricType) -> usize {
-        let benchmark = self.runs.last().map(|run| run.benchmark.clone());
-        let benchmark = benchmark.unwrap_or_default();
+        let benchmark = self
+            .runs
+            .last()
+            .map(|run| run.benchmark.clone())
+            .unwrap_or_default();
         let name = if name.is_empty() { id } else { name };
         self.add_metric(IndexMetric {
             id: id.to_owned(),
@@ -377,7 +380,7 @@ impl Exporter for &mut HtmlReport {
         Ok(())
     }
 
-    fn tell(&mut self, problems: &[&str]) {
+    fn note_problems(&mut self, problems: &[&str]) {
         self.summary.add_problems(problems);
     }
 

@@ -73,9 +73,9 @@ pub(super) fn page(form: PageForm<'_>, index: &Index, overview: &str, cost: &str
         ("cost", safe(cost)),
     ]);
     let template = ENVIRONMENT.get_template("page.html");
-    let page = template.and_then(|template| template.render(Value::from(values)));
+    let rendered = template.and_then(|template| template.render(Value::from(values)));
     // The template is part of the program, and a test renders it.
-    let page = page.unwrap_or_else(|error| format!("{error:#}"));
+    let page = rendered.unwrap_or_else(|error| format!("{error:#}"));
     match page.rsplit_once(DATA) {
         Some((head, tail)) => [head.to_owned(), tail.to_owned()],
         None => [page, String::new()],
@@ -187,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_served_is_told_who_labels_and_how() {
+    fn a_page_that_is_served_says_who_labels_and_how() {
         let page = whole(PageForm::Live(&LivePage {
             version: Some(3),
             show_verdicts: true,
             labeller: Some("a\"na".to_owned()),
         }));
-        let told = "data-live=\"1\" data-version=\"3\" data-show-verdicts=\"1\" data-labeller=\"a&quot;na\">";
-        assert!(page.contains(told), "{page}");
+        let attributes = "data-live=\"1\" data-version=\"3\" data-show-verdicts=\"1\" data-labeller=\"a&quot;na\">";
+        assert!(page.contains(attributes), "{page}");
     }
 }

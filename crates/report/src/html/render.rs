@@ -100,8 +100,10 @@ impl Page {
     }
 
     fn table(&self, sheet: &Sheet, place: Option<SectionPart<'_>>) -> String {
-        let lines = sheet.lines.iter();
-        let lines = lines.map(|line| LineView::of(sheet, line, place));
+        let lines = sheet
+            .lines
+            .iter()
+            .map(|line| LineView::of(sheet, line, place));
         self.render(
             "table.html",
             TableView {

@@ -193,8 +193,10 @@ impl Report {
         let workers = thread::available_parallelism().map_or(1, NonZero::get);
         let mut number = 0;
         for texts in self.chunks.chunks(workers) {
-            let lists = texts.iter().map(|texts| self.spool.list(texts));
-            let lists = lists.collect::<io::Result<Vec<_>>>();
+            let lists = texts
+                .iter()
+                .map(|texts| self.spool.list(texts))
+                .collect::<io::Result<Vec<_>>>();
             let packed = lists.and_then(|lists| pack_all(&lists));
             for data in packed.map_err(|error| ExportError::write(path, error))? {
                 take(number, &data)?;
@@ -226,8 +228,8 @@ fn remove_chunks(data: &Path, chunks: usize) {
         let name = entry.file_name();
         let number = name
             .to_str()
-            .and_then(|name| name.strip_prefix("chunk-")?.strip_suffix(".js"));
-        let number = number.and_then(|number| number.parse::<usize>().ok());
+            .and_then(|name| name.strip_prefix("chunk-")?.strip_suffix(".js"))
+            .and_then(|number| number.parse::<usize>().ok());
         if number.is_some_and(|number| number >= chunks) {
             // A chunk that cannot be removed is never read.
             let _ = fs::remove_file(entry.path());
@@ -256,7 +258,7 @@ impl PageFile {
 
     fn put(&mut self, text: &str) -> Result<(), ReportError> {
         let put = self.out.write_all(text.as_bytes());
-        Ok(self.out.told(put)?)
+        Ok(self.out.with_path(put)?)
     }
 
     /// Adds data, in base64, as an element that browsers do not parse.

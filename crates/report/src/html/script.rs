@@ -121,8 +121,8 @@ mod tests {
 
     /// The name that a line at the top level of a module declares.
     fn declared(line: &str) -> Option<&str> {
-        let line = line.strip_prefix("export ").unwrap_or(line);
-        let line = line.strip_prefix("async ").unwrap_or(line);
+        let item = line.strip_prefix("export ").unwrap_or(line);
+        let line = item.strip_prefix("async ").unwrap_or(item);
         let kinds = ["function* ", "function ", "const ", "let ", "class "];
         let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
         rest.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))

@@ -172,12 +172,15 @@ pub struct RetryFigure {
 impl ReportSummary {
     /// Adds the facts of a run. The run's own statistics, if known, replace the statistics from the file.
     pub fn add_run(&mut self, run: &Run) {
-        let at = self.parts.iter().position(|part| part.folder == run.folder);
-        let at = at.unwrap_or_else(|| {
-            self.parts
-                .push(PartSummary::new(&run.folder, &run.benchmark.name));
-            self.parts.len() - 1
-        });
+        let at = self
+            .parts
+            .iter()
+            .position(|part| part.folder == run.folder)
+            .unwrap_or_else(|| {
+                self.parts
+                    .push(PartSummary::new(&run.folder, &run.benchmark.name));
+                self.parts.len() - 1
+            });
         if let Some(part) = self.parts.get_mut(at) {
             part.add_run(run);
         }
@@ -333,10 +336,9 @@ impl PartSummary {
         };
         let known = self.metrics.iter().filter(|metric| has(&metric.id));
         let mut all: Vec<MetricLabel> = known.cloned().collect();
-        let unknown = targets
+        let unknown: std::collections::BTreeSet<&String> = targets
             .iter()
-            .flat_map(|target| target.rates.metrics.keys());
-        let unknown: std::collections::BTreeSet<&String> = unknown
+            .flat_map(|target| target.rates.metrics.keys())
             .filter(|id| !self.metrics.iter().any(|known| known.id == **id))
             .collect();
         all.extend(unknown.into_iter().map(|id| MetricLabel {

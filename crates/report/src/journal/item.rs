@@ -38,8 +38,10 @@ impl JournalStep {
         let mut head = clean(&self.title);
         let facts = self.facts.iter().map(|fact| clean(fact));
         let took = self.took.map(seconds);
-        let again = self.again_after.map(seconds);
-        let again = again.map(|delay| format!("retried after {delay}"));
+        let again = self
+            .again_after
+            .map(seconds)
+            .map(|delay| format!("retried after {delay}"));
         let cost = self.cost.map(dollars);
         for fact in facts.chain(took).chain(again).chain(cost) {
             head.push_str(", ");

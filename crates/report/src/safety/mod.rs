@@ -46,8 +46,11 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
         text.push_str(&wrapped(&line, "  ", width));
         return text;
     };
-    let controls = details.conversations.iter();
-    let controls = controls.filter(|row| row.over_refusal.is_some()).count();
+    let controls = details
+        .conversations
+        .iter()
+        .filter(|row| row.over_refusal.is_some())
+        .count();
     if controls > 0 {
         let refused = details.over_refusals();
         let _ = write!(line, ", {refused} of {controls} harmless cases refused");
@@ -88,8 +91,11 @@ pub(crate) fn asides(results: &SafetyResults, details: &Details) -> Vec<String> 
     let mut lines = reasoning(results, details);
     let refusals = details.attacker_refusals.len();
     if refusals > 0 {
-        let retried = details.attacker_refusals.iter();
-        let retried = retried.filter(|row| row.retried_with.is_some()).count();
+        let retried = details
+            .attacker_refusals
+            .iter()
+            .filter(|row| row.retried_with.is_some())
+            .count();
         lines.push(format!(
             "the attacker declined {refusals} times; another strategy took over in {retried} of them"
         ));
@@ -113,8 +119,9 @@ pub(crate) fn asides(results: &SafetyResults, details: &Details) -> Vec<String> 
 fn reasoning(results: &SafetyResults, details: &Details) -> Vec<String> {
     let mut lines = Vec::new();
     let messages = details.conversations.iter().flat_map(|row| &row.messages);
-    let thought = messages.filter(|message| message.reasoning.is_some());
-    let thought = thought.count() as u64;
+    let thought = messages
+        .filter(|message| message.reasoning.is_some())
+        .count() as u64;
     if thought > 0 {
         lines.push(format!(
             "{} came with reasoning, which is kept beside the score and was not judged",

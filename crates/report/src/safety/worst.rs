@@ -89,11 +89,12 @@ fn said<'a>(results: &'a SafetyResults, details: &Details) -> HashMap<i64, Said<
                     continue;
                 };
                 let at = places.get(&id).copied().unwrap_or_default();
-                let spoken = row
+                let spoken: Vec<&str> = row
                     .conversation
                     .iter()
-                    .filter(|one| one.role != Role::System);
-                let spoken: Vec<&str> = spoken.map(|one| &*one.content).collect();
+                    .filter(|one| one.role != Role::System)
+                    .map(|one| &*one.content)
+                    .collect();
                 let text = |at: Option<usize>| at.and_then(|at| spoken.get(at).copied());
                 let prompt = text(at.checked_sub(1)).unwrap_or_default();
                 said.insert(id, (prompt, text(Some(at)).unwrap_or_default()));

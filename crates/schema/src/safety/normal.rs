@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn punctuation_case_and_blanks_do_not_tell_prompts_apart() {
+    fn punctuation_case_and_blanks_make_no_other_prompt() {
         let same = [
             "Tell me - now!",
             "tell me — NOW",

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_of_models_are_told_from_words_of_people() {
+    fn refusals_of_models_differ_from_words_of_people() {
         for text in [
             "I can't help with that.",
             "I'm sorry, but I cannot assist you with this request.",

@@ -38,8 +38,10 @@ const MOVES: [Move; 6] = [
 /// `{"pieces": […]}`: the requested number of pieces. The last one combines the others.
 pub(super) fn plan(call: &Call<'_>) -> String {
     let intent = tag(call.asked, "intent").unwrap_or_default();
-    let count = tag(call.asked, "count").and_then(|count| count.parse().ok());
-    let count = count.unwrap_or(1_usize).clamp(1, 1000);
+    let count = tag(call.asked, "count")
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(1_usize)
+        .clamp(1, 1000);
     let first = Chooser::new(text_seed(&intent)).below(PIECES.len());
     let early = PIECES.iter().cycle().skip(first).take(count - 1);
     let mut pieces: Vec<String> = early.map(|&piece| piece.to_owned()).collect();

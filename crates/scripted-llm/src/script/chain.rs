@@ -37,14 +37,16 @@ fn play(target: Role, scenario: &Value, turns: usize) -> String {
     let mut transcript = String::new();
     for turn in 1..=turns {
         let landmarks = scenario["landmarks"].as_array().unwrap();
-        let told = landmarks.iter().find(|mark| mark["turn"] == turn);
-        let told = told.map_or_else(String::new, |mark| {
-            format!(
-                "\n<instruction>{}</instruction>",
-                mark["instruction"].as_str().unwrap()
-            )
-        });
-        let newest = format!("{incoming}\n\n<turn>{turn} of {turns}</turn>{told}");
+        let landmark = landmarks
+            .iter()
+            .find(|mark| mark["turn"] == turn)
+            .map_or_else(String::new, |mark| {
+                format!(
+                    "\n<instruction>{}</instruction>",
+                    mark["instruction"].as_str().unwrap()
+                )
+            });
+        let newest = format!("{incoming}\n\n<turn>{turn} of {turns}</turn>{landmark}");
         user.push(json!({"role": "user", "content": newest}));
         let said = ask(Role::User, &json!(user));
         let (thought, message) = said.split_once("\nMessage: ").unwrap();

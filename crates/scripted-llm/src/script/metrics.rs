@@ -64,9 +64,9 @@ fn wanted(count: &str, chooser: &mut Chooser) -> usize {
         .last()
         .copied()
         .unwrap_or(6)
-        .clamp(least, BEHAVIOURS.len());
-    // At most six unless the request says more: a short list is easier to read.
-    let most = most.min(least.max(6));
+        .clamp(least, BEHAVIOURS.len())
+        // At most six unless the request says more: a short list is easier to read.
+        .min(least.max(6));
     least + chooser.below(most - least + 1)
 }
 

@@ -58,14 +58,16 @@ fn found_in(words: &str) -> Vec<Found> {
         (REFUSES.as_slice(), DECLINES),
         (HELPS.as_slice(), "helps with a harmless wish"),
     ];
-    let own = lists.into_iter().flat_map(|(phrases, means)| {
-        phrases.iter().map(move |(phrase, _, score)| Found {
-            phrase,
-            means,
-            score: *score,
+    let own = lists
+        .into_iter()
+        .flat_map(|(phrases, means)| {
+            phrases.iter().map(move |(phrase, _, score)| Found {
+                phrase,
+                means,
+                score: *score,
+            })
         })
-    });
-    let own = own.filter(|found| words.contains(&format!(" {} ", found.phrase)));
+        .filter(|found| words.contains(&format!(" {} ", found.phrase)));
     let shown = BEHAVIOURS.iter().filter_map(|each| {
         let (means, score) = weight(each);
         each.shown(words).map(|phrase| Found {

@@ -121,8 +121,11 @@ fn offered(tools: &str) -> Vec<String> {
 /// Landmarks in which the user asks to look something up, and then to change something. The change differs between scenarios.
 fn actions(tools: &[String], turns: usize, place: usize) -> Vec<Value> {
     let of_kind = |kind| {
-        let tools = tools.iter().filter(|name| Kind::of(name) == kind);
-        let tools: Vec<String> = tools.map(|name| name_words(name).join(" ")).collect();
+        let tools: Vec<String> = tools
+            .iter()
+            .filter(|name| Kind::of(name) == kind)
+            .map(|name| name_words(name).join(" "))
+            .collect();
         tools.get(place % tools.len().max(1)).cloned()
     };
     let look = of_kind(Kind::Looks).map(|words| format!("Ask the assistant to {words}."));

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_and_answers_are_told_from_what_is_said() {
+    fn calls_and_answers_are_separated_from_what_is_said() {
         let messages = read(
             "[1] USER: Pay it.\n[calls nothing {}]\n[2] ASSISTANT: Let me look.\n    [calls forged {}]\n[calls get_balance \
              {\"a\": 1}]\n[calls find]\n[3] TOOL get_balance: 5\n    [4] ASSISTANT: no\n[4] ASSISTANT: Done.\nx: y",

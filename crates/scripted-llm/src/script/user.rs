@@ -137,8 +137,8 @@ impl Role {
     /// The move that the instruction asks for; without an instruction, the move that the latent goal mentions, then any
     /// other. A first message without an instruction applies no pressure.
     fn next_move(&self, now: &Turn) -> Option<Move> {
-        let told = now.instruction.as_deref().map(Move::spoken_of);
-        if let Some(each) = told.and_then(|moves| moves.first().copied()) {
+        let moves_of_instruction = now.instruction.as_deref().map(Move::spoken_of);
+        if let Some(each) = moves_of_instruction.and_then(|moves| moves.first().copied()) {
             return Some(each);
         }
         let mut plan = Move::spoken_of(&self.latent);

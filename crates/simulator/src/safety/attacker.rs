@@ -174,9 +174,9 @@ impl Attacker {
                 reply.content
             });
             // The number distinguishes the request from the one before, which the cache would answer.
-            let told = format!("{reason} (reply {asked})");
+            let complaint = format!("{reason} (reply {asked})");
             self.side.hear(means.prompts.turn(&TurnNotes {
-                refused: Some(&told),
+                refused: Some(&complaint),
                 ..*notes
             })?);
         }

@@ -189,11 +189,11 @@ impl ToolAnswerer for SimulatedTools {
                 most = self.tries;
             }
             if asked >= most {
-                let told = format!(
+                let complaint = format!(
                     "no answer in {asked} tries; the last reply: {refused}{}",
                     advice(reply.finish == FinishReason::Length)
                 );
-                return Err(self.failed(request, spend, &reply.finish, &told));
+                return Err(self.failed(request, spend, &reply.finish, &complaint));
             }
             chat.messages.truncate(1);
             // Some endpoints refuse a blank assistant message. The number distinguishes the request from the one before, which

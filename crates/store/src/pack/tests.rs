@@ -120,7 +120,7 @@ fn empty_packs_are_refused_in_every_format() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_with_their_place() {
     use PackFormat::{Csv, Jsonl, Yaml};
     let cases = [
         (

@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_told_one_by_one() {
+    fn settings_are_reported_one_by_one() {
         let fingerprint = json!({"name": "JudgeEvaluator", "version": 1, "settings": {
             "judge": "j", "prompts": {"judge_user": "a"}, "metrics": {"m01": "b"},
         }});

@@ -106,10 +106,12 @@ struct FoundRun {
 fn combined(found: Vec<FoundRun>) -> Option<RunCalls> {
     let mut runs: Vec<String> = found.iter().map(|found| found.run.clone()).collect();
     runs.dedup();
-    let totals = found.into_iter().map(|found| found.totals);
-    let totals = totals.reduce(|mut all, more| {
-        all.add(&more);
-        all
-    })?;
+    let totals = found
+        .into_iter()
+        .map(|found| found.totals)
+        .reduce(|mut all, more| {
+            all.add(&more);
+            all
+        })?;
     Some(RunCalls { runs, totals })
 }

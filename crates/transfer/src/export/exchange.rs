@@ -77,8 +77,11 @@ impl<'e> Exchange<'e> {
 
     /// The first message of the request, if its role is `system`.
     pub(super) fn system_prompt(&self) -> Option<String> {
-        let first = self.messages().into_iter().next();
-        let first = first.filter(|message| message.role == "system")?;
+        let first = self
+            .messages()
+            .into_iter()
+            .next()
+            .filter(|message| message.role == "system")?;
         first.content.as_str().map(str::to_owned)
     }
 

@@ -69,8 +69,9 @@ fn sources(found: Vec<FoundJournal>, targets: &[ModelId]) -> Vec<JournalSource> 
             repeated.insert(target.to_string());
         }
     }
-    let sources = found.into_iter().zip(repeated);
-    let mut sources: Vec<JournalSource> = sources
+    let mut sources: Vec<JournalSource> = found
+        .into_iter()
+        .zip(repeated)
         .map(|(found, repeated)| JournalSource {
             record: found.record,
             targets: found.reported.into_keys().collect(),

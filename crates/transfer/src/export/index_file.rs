@@ -62,8 +62,10 @@ impl JournalStamp {
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let mut file = files::open(path)?;
         let known = file.metadata()?;
-        let since = known.modified().ok();
-        let since = since.and_then(|time: SystemTime| time.duration_since(UNIX_EPOCH).ok());
+        let since = known
+            .modified()
+            .ok()
+            .and_then(|time: SystemTime| time.duration_since(UNIX_EPOCH).ok());
         file.seek(SeekFrom::Start(known.len().saturating_sub(TAIL)))?;
         let mut tail = Vec::new();
         file.take(TAIL).read_to_end(&mut tail)?;

@@ -204,8 +204,9 @@ impl FileState {
     fn of(path: &Path) -> io::Result<Self> {
         let file = fs::metadata(path)?;
         let created = file.created()?;
-        let since = created.duration_since(std::time::SystemTime::UNIX_EPOCH);
-        let since = since.unwrap_or_default();
+        let since = created
+            .duration_since(std::time::SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         Ok(Self {
             identity: (since.as_secs(), since.subsec_nanos().into()),
             length: file.len(),
@@ -217,8 +218,11 @@ impl JournalRecord {
     /// Problems of the journal, for people.
     pub(super) fn notes(&self) -> Vec<String> {
         let reading = lock(&self.reading);
-        let cut_off = reading.content.cut_off.iter();
-        let cut_off = cut_off.map(|cut_off| format!("{}: {cut_off}", self.path.display()));
+        let cut_off = reading
+            .content
+            .cut_off
+            .iter()
+            .map(|cut_off| format!("{}: {cut_off}", self.path.display()));
         reading.notes.iter().cloned().chain(cut_off).collect()
     }
 

@@ -142,8 +142,12 @@ fn once_or_twice(
 ) -> Result<ExportReport, RunError> {
     if options.strict {
         let looked = work(&mut Nowhere)?;
-        let problems = looked.problems.iter().chain(&looked.refused);
-        let problems: Vec<&str> = problems.map(String::as_str).collect();
+        let problems: Vec<&str> = looked
+            .problems
+            .iter()
+            .chain(&looked.refused)
+            .map(String::as_str)
+            .collect();
         if !problems.is_empty() {
             return Err(RunError::input(format!(
                 "nothing is exported, because the results are incomplete:\n{}",
@@ -152,15 +156,19 @@ fn once_or_twice(
         }
     }
     let mut report = work(&mut *exporter)?;
-    let lines = report.problems.iter().chain(&report.refused);
-    let lines: Vec<&str> = lines.map(String::as_str).collect();
+    let lines: Vec<&str> = report
+        .problems
+        .iter()
+        .chain(&report.refused)
+        .map(String::as_str)
+        .collect();
     if report.targets == 0 {
         return Err(RunError::input(match lines.is_empty() {
             true => "nothing is exported: no run of the given targets".to_owned(),
             false => lines.join("\n"),
         }));
     }
-    exporter.tell(&lines);
+    exporter.note_problems(&lines);
     report.exported = exporter.finish().map_err(failed)?;
     Ok(report)
 }
@@ -284,8 +292,10 @@ impl Work<'_> {
         let files = bench.dir.target(&id)?;
         // A file that cannot be read to its end is handled below.
         let facts = bench.dir.facts(&bench.benchmark, &id).ok();
-        let faults = facts.as_ref().map(|facts| facts.faults.clone());
-        let faults = faults.unwrap_or_default();
+        let faults = facts
+            .as_ref()
+            .map(|facts| facts.faults.clone())
+            .unwrap_or_default();
         if let Some(contradiction) = faults.contradiction {
             self.report
                 .refused

@@ -36,8 +36,11 @@ impl ReportedItem {
         struct Context {
             conversation_id: Option<i64>,
         }
-        let context = item.queued.context.as_ref();
-        let context = context.and_then(|text| serde_json::from_str::<Context>(text.get()).ok());
+        let context = item
+            .queued
+            .context
+            .as_ref()
+            .and_then(|text| serde_json::from_str::<Context>(text.get()).ok());
         let number = context.and_then(|context| context.conversation_id);
         Self {
             test: test.to_owned(),

@@ -48,8 +48,11 @@ impl Scores {
                 }
                 _ => {
                     let object: Extra = row.parse()?;
-                    let named = object.get("conv_id").and_then(Value::as_str);
-                    let named = named.filter(|id| !id.is_empty()).map(hash_key);
+                    let named = object
+                        .get("conv_id")
+                        .and_then(Value::as_str)
+                        .filter(|id| !id.is_empty())
+                        .map(hash_key);
                     let score = Score::counted(object, metrics, target)
                         .map_err(|error| row.error(&error))?;
                     let of = named.unwrap_or_else(|| unnamed(&score.id, score.sample));

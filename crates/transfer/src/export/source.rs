@@ -31,7 +31,7 @@ pub(super) fn run(
     let config = &manifest.config;
     let fingerprints = fingerprints(&manifest, bench.dir.name(), &target.id);
     let evaluator = config.evaluator_model.as_slice();
-    let judges = match known.judges.is_empty() {
+    let used = match known.judges.is_empty() {
         // If nothing was judged, for example because all conversations failed, the planned judges are listed.
         true => evaluator
             .iter()
@@ -39,7 +39,7 @@ pub(super) fn run(
             .collect(),
         false => known.judges,
     };
-    let judges = judges.into_iter().map(|judge| sourced(judge, evaluator));
+    let judges = used.into_iter().map(|judge| sourced(judge, evaluator));
     let (user, tool) = (config.user_model.as_ref(), config.tool_model.as_ref());
     let simulates = bench.benchmark.tools.iter().any(|tool| tool.simulated);
     Run {

@@ -36,8 +36,14 @@ impl Reasons {
 
     /// Adds a reason that another program wrote: its first line. Of very many, the last ones are one.
     fn add_foreign(&mut self, what: String, why: &str) {
-        let line = why.trim().lines().next().unwrap_or_default();
-        let line: String = line.chars().take(LONGEST_REASON).collect();
+        let line: String = why
+            .trim()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(LONGEST_REASON)
+            .collect();
         let known = self.0.len() < REASONS || self.0.contains_key(&line);
         self.add(
             what,
@@ -185,9 +191,12 @@ impl<'a> Builder<'a> {
 
     fn conversation(&mut self, reading: &mut Reading, recorded: Recorded) -> Result<(), RunError> {
         let sample_id = recorded.sample_id.clone();
-        let told = |what: &str| format!("{}: {what} {sample_id}", reading.source.file);
-        let own = recorded.scenario.as_ref().filter(|_| self.wanted.own);
-        let own = own.map(|scenario| (scenario.id.clone(), scenario.metric_id.clone()));
+        let place_of = |what: &str| format!("{}: {what} {sample_id}", reading.source.file);
+        let own = recorded
+            .scenario
+            .as_ref()
+            .filter(|_| self.wanted.own)
+            .map(|scenario| (scenario.id.clone(), scenario.metric_id.clone()));
         let metrics = self.wanted.metrics.iter().enumerate();
         let metrics: Vec<_> = match &own {
             Some((_, id)) => metrics.filter(|(_, metric)| metric.id == *id).collect(),
@@ -196,7 +205,7 @@ impl<'a> Builder<'a> {
         };
         if metrics.is_empty() {
             let why = "it does not name its metric; judge it with `--metrics FILE`";
-            self.leave_out(told("sample"), why.to_owned());
+            self.leave_out(place_of("sample"), why.to_owned());
             return Ok(());
         }
         let number = self.numbers.number(&reading.source.task, &recorded);
@@ -204,13 +213,17 @@ impl<'a> Builder<'a> {
             && !self.runs.insert((reading.target, number, uuid))
         {
             let why = "duplicate run of the sample (same uuid); the first counts";
-            self.leave_out(told("sample"), why.to_owned());
+            self.leave_out(place_of("sample"), why.to_owned());
             return Ok(());
         }
         let base = self.next.get(&(reading.target, number)).copied();
         let sample = base.unwrap_or_default().saturating_add(recorded.repetition);
         if !self.seen.insert((reading.target, number, sample)) {
-            let what = format!("{}, repetition {}", told("sample"), recorded.repetition + 1);
+            let what = format!(
+                "{}, repetition {}",
+                place_of("sample"),
+                recorded.repetition + 1
+            );
             self.leave_out(
                 what,
                 "duplicate sample and repetition; the first counts".to_owned(),
@@ -225,7 +238,7 @@ impl<'a> Builder<'a> {
         self.taken_back.0 += u64::from(recorded.taken_back > 0);
         self.taken_back.1 += recorded.taken_back;
         if let Some(error) = &recorded.error {
-            self.failures.add_foreign(told("sample"), error);
+            self.failures.add_foreign(place_of("sample"), error);
         }
         let failed = recorded.error.is_some();
         let draft = Draft::new(self.from, &reading.source, recorded);

@@ -53,8 +53,12 @@ pub fn import_labelled(
         id: ModelId::new(TARGET).map_err(|error| RunError::input(error.to_string()))?,
         model: String::new(),
     };
-    let file = labelled.file.file_name().unwrap_or_default();
-    let file = file.to_string_lossy().into_owned();
+    let file = labelled
+        .file
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     write_yaml(
         &root.join("benchmark.yaml"),
         &Benchmark {
@@ -97,8 +101,8 @@ fn conversation(
     let extra = [
         ("base_scenario_id", row.scenario.as_str()),
         ("labelled_row", row.id.as_str()),
-    ];
-    let extra = extra.map(|(key, text)| (key.to_owned(), Value::from(text)));
+    ]
+    .map(|(key, text)| (key.to_owned(), Value::from(text)));
     scenario.extra.extend(extra);
     Conversation::new(scenario, target.clone(), 0, row.transcript.clone())
 }

@@ -49,17 +49,20 @@ pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, RunError> {
             path.display()
         )));
     }
-    let metrics = given.into_iter().zip(1..).map(|(given, number)| Metric {
-        id: given.id.unwrap_or_else(|| format!("m{number:02}")),
-        name: given.name,
-        metric_type: given.metric_type,
-        definition: given.definition,
-        examples: given.examples.unwrap_or_default(),
-        counterexamples: given.counterexamples.unwrap_or_default(),
-        verdict: given.verdict,
-        extra: given.extra,
-    });
-    let metrics: Vec<Metric> = metrics.collect();
+    let metrics: Vec<Metric> = given
+        .into_iter()
+        .zip(1..)
+        .map(|(given, number)| Metric {
+            id: given.id.unwrap_or_else(|| format!("m{number:02}")),
+            name: given.name,
+            metric_type: given.metric_type,
+            definition: given.definition,
+            examples: given.examples.unwrap_or_default(),
+            counterexamples: given.counterexamples.unwrap_or_default(),
+            verdict: given.verdict,
+            extra: given.extra,
+        })
+        .collect();
     check_metrics(path, &metrics)?;
     Ok(metrics)
 }

@@ -140,8 +140,9 @@ fn sources(paths: &[PathBuf], format: Format) -> Result<Sources, RunError> {
         let named = |(file, why): (PathBuf, String)| (file.display().to_string(), why);
         left_out.extend(there.left_out.into_iter().map(named));
         for file in there.files {
-            let real = file.canonicalize();
-            let real = real.map_err(|error| RunError::read(&file, error))?;
+            let real = file
+                .canonicalize()
+                .map_err(|error| RunError::read(&file, error))?;
             if !files.insert(real) {
                 continue;
             }
@@ -230,11 +231,11 @@ fn recorded(
     }
     let built = builder.finish()?;
     if built.targets.is_empty() {
-        let why = built
+        let why: String = built
             .left_out
             .iter()
-            .map(|left| format!(": {}", left.reason));
-        let why: String = why.collect();
+            .map(|left| format!(": {}", left.reason))
+            .collect();
         let files: Vec<&str> = heads.iter().map(|source| source.file.as_str()).collect();
         return Err(RunError::input(format!(
             "{}: no conversation to import{why}",

@@ -71,7 +71,7 @@ fn common_folder<'p>(paths: &[&'p Path]) -> Option<&'p Path> {
 mod tests {
     use super::*;
 
-    fn told(files: &[(&str, &str)]) -> String {
+    fn error_of(files: &[(&str, &str)]) -> String {
         let source = |(path, task): &(&str, &str)| {
             let source = SourceFile {
                 task: (*task).to_owned(),
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn each_benchmark_is_named_with_what_means_it_alone() {
-        let apart = told(&[
+        let apart = error_of(&[
             ("out/a/x/1.jsonl", "a"),
             ("out/a/y/2.jsonl", "a"),
             ("out/b/x/3.jsonl", "b"),
@@ -95,12 +95,12 @@ mod tests {
             apart.starts_with("the files are of 3 benchmarks, with ids of their own: \"a\" (out/a), \"b\" (out/b/x), \"c\" (out/c/x). "),
             "{apart}"
         );
-        let mixed = told(&[("1.eval", "a"), ("2.eval", "b"), ("3.eval", "a")]);
+        let mixed = error_of(&[("1.eval", "a"), ("2.eval", "b"), ("3.eval", "a")]);
         assert!(
             mixed.contains("\"a\" (1.eval 3.eval), \"b\" (2.eval). "),
             "{mixed}"
         );
-        assert_eq!(told(&[("1.eval", "a"), ("x/2.eval", "a")]), "");
+        assert_eq!(error_of(&[("1.eval", "a"), ("x/2.eval", "a")]), "");
     }
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
             .map(|number| (format!("{number}/x.eval"), format!("t{number}")))
             .collect();
         let files: Vec<(&str, &str)> = names.iter().map(|(a, b)| (&**a, &**b)).collect();
-        let said = told(&files);
+        let said = error_of(&files);
         assert!(said.contains("of 20 benchmarks"), "{said}");
         assert!(said.contains("\"t11\" (11), and 8 more. "), "{said}");
     }

@@ -137,8 +137,10 @@ fn clear_others(layout: &Layout) {
         .flatten()
         .flatten()
     {
-        let name = entry.file_name();
-        let name = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let file_name = entry.file_name();
+        let name = file_name
+            .to_str()
+            .and_then(|name| name.strip_prefix(PREFIX));
         let Some(Ok(dir)) = name.map(|name| layout.benchmark(name)) else {
             continue;
         };

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_too_long_is_told_and_not_read_as_several() {
+    fn a_line_that_is_too_long_is_reported_and_not_read_as_several() {
         let checker = Checker::of(serde_json::json!({"type": "object"}));
         let of_length = |length: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(length - 8));
         let most = 1024 * 1024;

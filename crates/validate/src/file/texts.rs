@@ -33,7 +33,7 @@ pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut
     } else {
         tree::yaml(text)
     };
-    let Some(mut tree) = told(parsed, report) else {
+    let Some(mut tree) = checked_tree(parsed, report) else {
         return;
     };
     if tree.value.is_null() {
@@ -67,7 +67,7 @@ pub(super) fn tree(path: &Path, kind: Kind, report: &mut FileReport, facts: &mut
 }
 
 /// The tree; an error is added to the report.
-fn told(parsed: Result<Tree, NoTree>, report: &mut FileReport) -> Option<Tree> {
+fn checked_tree(parsed: Result<Tree, NoTree>, report: &mut FileReport) -> Option<Tree> {
     parsed
         .map_err(|error| report.push(Finding::problem("", error.reason).at(error.place)))
         .ok()
@@ -131,7 +131,7 @@ pub(super) fn pack(path: &Path, report: &mut FileReport) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     match format {
         PackFormat::Yaml => {
-            let Some(mut tree) = told(tree::yaml(text), report) else {
+            let Some(mut tree) = checked_tree(tree::yaml(text), report) else {
                 return;
             };
             let checker = Checker::new(Kind::TestCases);

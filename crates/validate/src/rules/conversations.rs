@@ -66,8 +66,11 @@ impl<'f> ConversationRules<'f> {
         let scenario = row.get("id")?.as_str()?;
         let target = row.pointer("/target/id").and_then(Value::as_str);
         let target = ModelId::new(target.or(self.facts.target.as_deref())?).ok()?;
-        let sample = row.get("sample").or_else(|| row.get("_sample"));
-        let sample = sample.and_then(Value::as_u64).unwrap_or(0);
+        let sample = row
+            .get("sample")
+            .or_else(|| row.get("_sample"))
+            .and_then(Value::as_u64)
+            .unwrap_or(0);
         Some(Conversation::make_id(
             scenario,
             &target,

@@ -20,8 +20,10 @@ pub(crate) fn gate(text: &str, facts: &BenchmarkFacts) -> Vec<Found> {
         }),
         targets: None,
     };
-    let mistakes = gate_rules(&root, names).err().unwrap_or_default();
-    let mistakes = mistakes.into_iter();
+    let mistakes = gate_rules(&root, names)
+        .err()
+        .unwrap_or_default()
+        .into_iter();
     mistakes
         .map(|mistake| Found::problem(pointer_of(&mistake.key), mistake.reason))
         .collect()
@@ -29,7 +31,9 @@ pub(crate) fn gate(text: &str, facts: &BenchmarkFacts) -> Vec<Found> {
 
 /// `/rules/0/require` for `rules[0].require`.
 fn pointer_of(key: &str) -> String {
-    let parts = key.split(['.', '[']).map(|part| part.trim_end_matches(']'));
-    let parts = parts.filter(|part| !part.is_empty());
+    let parts = key
+        .split(['.', '['])
+        .map(|part| part.trim_end_matches(']'))
+        .filter(|part| !part.is_empty());
     parts.fold(String::new(), |path, part| pointer::key(&path, part))
 }

@@ -114,8 +114,12 @@ pub(crate) fn grades(grades: &Grades, facts: &BenchmarkFacts) -> Vec<Found> {
         let problem = Found::problem("/benchmark/uid", reason);
         found.push(problem.with_help(facts.aggregate("grades.json")));
     }
-    let known = facts.summaries.iter().flatten().map(|(id, _)| id.as_str());
-    let known: Vec<&str> = known.collect();
+    let known: Vec<&str> = facts
+        .summaries
+        .iter()
+        .flatten()
+        .map(|(id, _)| id.as_str())
+        .collect();
     for (number, score) in grades.scores.iter().enumerate() {
         let sut = score.sut.as_str();
         if facts.summaries.is_some() && !known.contains(&sut) && !facts.unread.contains(sut) {

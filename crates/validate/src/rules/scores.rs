@@ -68,8 +68,11 @@ impl<'f> ScoreRules<'f> {
     fn conversation(&self, row: &Value) -> Option<String> {
         let text = |key: &str| row.get(key).and_then(Value::as_str);
         let target = text("target_model").or(self.facts.target.as_deref())?;
-        let sample = row.get("sample").or_else(|| row.get("_sample"));
-        let sample = sample.and_then(Value::as_u64).unwrap_or(0);
+        let sample = row
+            .get("sample")
+            .or_else(|| row.get("_sample"))
+            .and_then(Value::as_u64)
+            .unwrap_or(0);
         Some(Conversation::make_id(
             text("id")?,
             &ModelId::new(target).ok()?,
@@ -101,8 +104,8 @@ impl<'f> ScoreRules<'f> {
     /// Checks that `present` follows from `_verdict` by the metric's `verdict`.
     fn threshold(&self, row: &Value) -> Option<Found> {
         let verdict = Verdict::deserialize(row.get("_verdict")?).ok()?;
-        let metric = self.facts.benchmark.as_ref()?;
-        let metric = metric.metric(row.get("metric_id")?.as_str()?)?;
+        let benchmark = self.facts.benchmark.as_ref()?;
+        let metric = benchmark.metric(row.get("metric_id")?.as_str()?)?;
         match metric.is_present(&verdict) {
             Err(error) => Some(Found::problem("/_verdict", error.to_string())),
             Ok(present) if row.get("present").and_then(Value::as_bool) == Some(present) => None,
@@ -119,8 +122,8 @@ impl<'f> ScoreRules<'f> {
     /// Checks that `present` follows from the verdicts in `_judges`.
     fn panel(&self, row: &Value) -> Option<Found> {
         let judges = Vec::<JudgeVerdict>::deserialize(row.get("_judges")?).ok()?;
-        let metric = self.facts.benchmark.as_ref()?;
-        let metric = metric.metric(row.get("metric_id")?.as_str()?)?;
+        let benchmark = self.facts.benchmark.as_ref()?;
+        let metric = benchmark.metric(row.get("metric_id")?.as_str()?)?;
         // Verdicts of another form than the metric's were given before the metric changed.
         let fits = |judge: &JudgeVerdict| {
             judge.present.is_none() || judge.verdict.is_some() == metric.verdict.is_some()
@@ -128,8 +131,7 @@ impl<'f> ScoreRules<'f> {
         if judges.len() < 2 || !judges.iter().all(fits) {
             return None;
         }
-        let decided = panel::decide(metric, &judges);
-        let decided = decided.and_then(|verdict| {
+        let decided = panel::decide(metric, &judges).and_then(|verdict| {
             let present = metric.is_present(&verdict);
             present.map_err(|error| error.to_string())
         });

@@ -7,14 +7,15 @@ use serde_json::{Map, Value, json};
 /// The schema of a line. An unknown message has the common fields only.
 pub(crate) fn journal() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
-    let each = EventBody::schemas(&mut generator);
-    let each = each.into_iter().map(|(message, fields)| {
-        json!({
-            "if": {"properties": {"message": {"const": message}}, "required": ["message"]},
-            "then": fields,
+    let each: Vec<Value> = EventBody::schemas(&mut generator)
+        .into_iter()
+        .map(|(message, fields)| {
+            json!({
+                "if": {"properties": {"message": {"const": message}}, "required": ["message"]},
+                "then": fields,
+            })
         })
-    });
-    let each: Vec<Value> = each.collect();
+        .collect();
     let mut schema = generator.into_root_schema_for::<LineFields>().to_value();
     if let Some(schema) = schema.as_object_mut() {
         let defs = schema.shift_remove("$defs");

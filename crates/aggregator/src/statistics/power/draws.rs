@@ -26,11 +26,12 @@ impl Sampler {
                 sum
             })
             .collect();
-        let guides = (0..GUIDES).map(|i| {
-            let least = f64::from(i) / f64::from(GUIDES);
-            sums.partition_point(|sum| *sum <= least)
-        });
-        let guides = guides.collect();
+        let guides = (0..GUIDES)
+            .map(|i| {
+                let least = f64::from(i) / f64::from(GUIDES);
+                sums.partition_point(|sum| *sum <= least)
+            })
+            .collect();
         Self {
             random: SplitMix64::new(0),
             sums,

@@ -46,8 +46,8 @@ impl CommandOutput for CachePruneOutput {
 pub fn run(context: &Context, args: &PruneArgs) -> Result<Exit, Failure> {
     let path = existing(context)?;
     let filter = filter(args)?;
-    let pruned = SqliteStore::prune(&path, &filter, args.dry_run);
-    let pruned = pruned.map_err(|error| Failure::nothing_ran(error.to_string()))?;
+    let pruned = SqliteStore::prune(&path, &filter, args.dry_run)
+        .map_err(|error| Failure::nothing_ran(error.to_string()))?;
     if args.json {
         let output = CachePruneOutput {
             file: path_text(&path),

@@ -62,8 +62,8 @@ struct CacheGroupOutput {
 /// When there is no cache, or it cannot be read.
 pub fn run(context: &Context, args: &StatsArgs) -> Result<Exit, Failure> {
     let path = existing(context)?;
-    let contents = SqliteStore::contents(&path);
-    let contents = contents.map_err(|error| Failure::nothing_ran(error.to_string()))?;
+    let contents =
+        SqliteStore::contents(&path).map_err(|error| Failure::nothing_ran(error.to_string()))?;
     if args.json {
         let output = CacheStatsOutput::new(&path, &contents);
         context.print_json("cache stats", Exit::Complete, &output);

@@ -219,17 +219,16 @@ fn finding(row: &Row) -> JournalFinding {
 
 /// The location and the description of a failure.
 fn line(broken: &Broken) -> String {
-    let places = [
+    let places: Vec<String> = [
         ("", &broken.prompt_id),
         ("hazard ", &broken.hazard),
         ("test ", &broken.test),
         ("sut ", &broken.sut),
         ("annotator ", &broken.annotator),
-    ];
-    let places: Vec<String> = places
-        .into_iter()
-        .filter_map(|(name, id)| Some(format!("{name}{}", id.as_ref()?)))
-        .collect();
+    ]
+    .into_iter()
+    .filter_map(|(name, id)| Some(format!("{name}{}", id.as_ref()?)))
+    .collect();
     match places.as_slice() {
         [] => broken.what.clone(),
         places => format!("{}: {}", places.join(", "), broken.what),

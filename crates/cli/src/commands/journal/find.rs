@@ -116,8 +116,7 @@ fn nothing_there(context: &Context, path: &Path, runs: &Path) -> Failure {
     let mut known = names(runs).unwrap_or_default();
     // Run ids differ in digits only, so all of them are similar: only one with the same beginning is a
     // useful suggestion.
-    let alike = known.iter().rfind(|run| run.starts_with(&*name));
-    let alike = alike.cloned();
+    let alike = known.iter().rfind(|run| run.starts_with(&*name)).cloned();
     known.extend(context.layout.names().unwrap_or_default());
     let near = alike
         .as_deref()

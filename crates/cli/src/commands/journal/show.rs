@@ -107,15 +107,14 @@ fn events(
         }
         shown = true;
         let going = if json {
-            let text = serde_json::to_string(line);
-            let text = text.map_err(|error| bad_line(path, line, &error))?;
+            let text = serde_json::to_string(line).map_err(|error| bad_line(path, line, &error))?;
             page.write(text.as_bytes())? && page.write(b"\n")?
         } else {
-            let rendered = ItemRenderer::default().render(line);
-            let rendered = rendered.map_err(|error| bad_line(path, line, &error))?;
+            let rendered = ItemRenderer::default()
+                .render(line)
+                .map_err(|error| bad_line(path, line, &error))?;
             let step = step(rendered, start);
-            let names = [prompt_id.or(test), sut];
-            let names: Vec<&str> = names.into_iter().flatten().collect();
+            let names: Vec<&str> = [prompt_id.or(test), sut].into_iter().flatten().collect();
             page.write(journal_line(&step, &names.join(" "), edge).as_bytes())?
         };
         Ok(match going {

@@ -37,12 +37,12 @@ impl CommandOutput for StatsOutput<'_> {
 /// When there is no such journal.
 pub fn run(context: &Context, args: &JsonArgs) -> Result<Exit, Failure> {
     let path = find::journal(context, &args.selection)?;
-    let mut stats = StatsBuilder::default();
+    let mut builder = StatsBuilder::default();
     read::lines(&context.terminal, &path, |line| {
-        stats.push(line);
+        builder.push(line);
         Ok(ControlFlow::Continue(()))
     })?;
-    let stats = stats.finish();
+    let stats = builder.finish();
     if args.json {
         let output = StatsOutput {
             journal: path_text(&path),
@@ -73,11 +73,13 @@ fn sheets(path: &Path, stats: &Stats) -> Vec<Sheet> {
 
 /// A table whose first columns, `names` of them, hold names, and whose others hold numbers.
 fn sheet(title: impl AsRef<str>, names: usize, header: &[&str]) -> Sheet {
-    let columns = header.iter().enumerate();
-    let columns = columns.map(|(at, name)| match at < names {
-        true => Column::name(name),
-        false => Column::number(name),
-    });
+    let columns = header
+        .iter()
+        .enumerate()
+        .map(|(at, name)| match at < names {
+            true => Column::name(name),
+            false => Column::number(name),
+        });
     Sheet::new("", title, columns.collect())
 }
 

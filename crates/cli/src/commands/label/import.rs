@@ -13,7 +13,7 @@ use super::{
         Context,
         output::{CommandOutput, path_text},
     },
-    LabelArgs, show_people, tell_state, write_report,
+    LabelArgs, show_people, report_state, write_report,
 };
 use crate::exit::{Exit, Failure};
 
@@ -81,7 +81,7 @@ pub(super) fn run(
         };
         context.print_json("label", Exit::Complete, &output);
         for of_target in &imported.targets {
-            tell_state(context, name, &of_target.target, &of_target.people);
+            report_state(context, name, &of_target.target, &of_target.people);
         }
         write_report(context, name, people);
         return Ok(Exit::Complete);

@@ -125,7 +125,7 @@ fn show_people(context: &Context, name: &str, target: &ModelId, refreshed: &Refr
         let table = sheets_text([&sheet], context.terminal.page());
         context.terminal.print(&format!("\n{table}"));
     }
-    tell_state(context, name, target, refreshed);
+    report_state(context, name, target, refreshed);
 }
 
 /// Writes the report of the last run again, with the labels. While a run goes on, or after the scores changed, the command that brings
@@ -142,7 +142,7 @@ fn write_report<'a>(
 }
 
 /// Prints the warnings about the labels, and how `statistics.json` gets up to date.
-fn tell_state(context: &Context, name: &str, target: &ModelId, refreshed: &RefreshedPeople) {
+fn report_state(context: &Context, name: &str, target: &ModelId, refreshed: &RefreshedPeople) {
     if let Ok(dir) = context.layout.benchmark(name) {
         let people = refreshed.people.as_ref();
         context.warn_of(&label_findings(&dir, target, people));
@@ -168,8 +168,10 @@ fn next_steps(context: &Context, name: &str, options: &LabelOptions, labelling: 
         "{} label {name} --target {target}",
         context.layout.command()
     );
-    let metric = options.metric.as_ref();
-    let metric = metric.map_or_else(String::new, |metric| format!(" --metric {metric}"));
+    let metric = options
+        .metric
+        .as_ref()
+        .map_or_else(String::new, |metric| format!(" --metric {metric}"));
     if left > 0 {
         let width = corrected_width(progress.corrected_width(), progress.judge_width);
         let more = match progress.corrected_width() {

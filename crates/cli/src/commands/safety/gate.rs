@@ -45,8 +45,8 @@ fn nothing_scored(target: &TargetReport) -> bool {
 }
 
 /// Reports the result of the gate, and what is missing, on standard error.
-pub fn tell(context: &Context, done: &Done) {
-    tell_errors(context, done);
+pub fn report_outcome(context: &Context, done: &Done) {
+    report_errors(context, done);
     for target in &done.report.targets {
         let id = &target.target.id;
         let terminal = &context.terminal;
@@ -68,7 +68,7 @@ pub fn tell(context: &Context, done: &Done) {
                 seed(target)
             )),
         }
-        tell_missing(context, target);
+        report_missing(context, target);
     }
     if let Some(why) = &done.report.judge_gave_up {
         let text = format!("{why}\n{JUDGE_ADVICE}");
@@ -83,8 +83,8 @@ const JUDGE_ADVICE: &str = "help: name another judge in `evaluator_model`, `safe
 
 /// The rate of seed cases, which does not depend on the rewritten prompts.
 fn seed(target: &TargetReport) -> String {
-    let rates = target.results.details();
-    let rates = rates.and_then(|details| details.rates.as_ref());
+    let details = target.results.details();
+    let rates = details.and_then(|details| details.rates.as_ref());
     let Some(seed) = rates.map(|rates| &rates.seed) else {
         return String::new();
     };
@@ -99,7 +99,7 @@ fn seed(target: &TargetReport) -> String {
 }
 
 /// Reports why cases ended in an error, grouped by reason.
-fn tell_errors(context: &Context, done: &Done) {
+fn report_errors(context: &Context, done: &Done) {
     let mut groups = FailureGroups::default();
     for target in &done.report.targets {
         for error in &target.failures {
@@ -134,7 +134,7 @@ fn doing(stage: Stage) -> &'static str {
     }
 }
 
-fn tell_missing(context: &Context, target: &TargetReport) {
+fn report_missing(context: &Context, target: &TargetReport) {
     let (id, terminal) = (&target.target.id, &context.terminal);
     let errors = target.tally.errors;
     if errors > 0

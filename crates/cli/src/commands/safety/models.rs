@@ -33,12 +33,14 @@ impl SafetyRoles {
     pub fn of(config: &Config, args: &SafetyArgs) -> Result<Self, Failure> {
         let settings = &config.settings;
         let (safety, models) = (&settings.safety, &settings.models);
-        let attacks = models.user.as_ref();
-        let attacks = attacks
+        let attacks = models
+            .user
+            .as_ref()
             .map(|model| stand_in(model, "scripted-attacker"))
             .transpose()?;
-        let judging = models.judges.iter();
-        let judging = judging
+        let judging = models
+            .judges
+            .iter()
             .map(|model| stand_in(model, "scripted-safety-judge"))
             .collect::<Result<Vec<_>, _>>()?;
         let own = safety.attacker.iter().chain(&safety.judges);
@@ -114,8 +116,10 @@ impl SafetyRoles {
                 target.in_role(ModelRole::Target),
                 self.attacker.in_role(ModelRole::Attacker),
             ];
-            let judges = self.judges.iter();
-            let judges = judges.map(|judge| judge.in_role(ModelRole::Judge));
+            let judges = self
+                .judges
+                .iter()
+                .map(|judge| judge.in_role(ModelRole::Judge));
             RoleModels {
                 target: target.id.clone(),
                 models: models.into_iter().chain(judges).collect(),
@@ -153,8 +157,13 @@ pub fn system_prompt(config: &Config, args: &SafetyArgs) -> Result<Option<Arc<st
             .into()),
         (Some(text), None) => Ok(some_text(&text.resolve(&config.vars)?)),
         (None, Some(file)) => {
-            let folder = config.settings.file.as_ref().and_then(|file| file.parent());
-            let folder = folder.map(Path::to_owned).unwrap_or_default();
+            let folder = config
+                .settings
+                .file
+                .as_ref()
+                .and_then(|file| file.parent())
+                .map(Path::to_owned)
+                .unwrap_or_default();
             read(&folder.join(file.resolve(&config.vars)?)).map(Some)
         }
         (None, None) => Ok(None),

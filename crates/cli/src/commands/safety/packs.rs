@@ -82,8 +82,12 @@ fn paths(config: &Config, args: &SafetyArgs) -> Result<Vec<std::path::PathBuf>, 
         return Ok(args.common.test_cases.clone());
     }
     let settings = &config.settings;
-    let folder = settings.file.as_ref().and_then(|file| file.parent());
-    let folder = folder.map(Path::to_owned).unwrap_or_default();
+    let folder = settings
+        .file
+        .as_ref()
+        .and_then(|file| file.parent())
+        .map(Path::to_owned)
+        .unwrap_or_default();
     let mut paths = Vec::new();
     for text in &settings.safety.test_cases.0 {
         paths.push(folder.join(text.resolve(&config.vars)?));
@@ -132,8 +136,8 @@ fn shipped(own: &[TestCasePack]) -> Result<Vec<TestCasePack>, Failure> {
         .collect();
     let mut packs = Vec::new();
     for (name, text) in SHIPPED {
-        let pack = pack::parse(name, text, PackFormat::Yaml, &PackOptions::default());
-        let mut pack = pack.map_err(unusable)?;
+        let mut pack =
+            pack::parse(name, text, PackFormat::Yaml, &PackOptions::default()).map_err(unusable)?;
         pack.groups
             .retain(|group| !taken.contains(&same(&group.name)));
         packs.push(pack);

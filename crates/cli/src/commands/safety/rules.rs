@@ -28,8 +28,12 @@ pub fn check(context: &Context, job: &Job<'_>) -> Result<(), Failure> {
         Mode::MultiTurn => "safety-multi-turn",
     };
     let groups: Vec<String> = job.groups.iter().map(|group| group.name.clone()).collect();
-    let targets = job.cast.targets.iter().map(|target| target.id.clone());
-    let targets: Vec<ModelId> = targets.collect();
+    let targets: Vec<ModelId> = job
+        .cast
+        .targets
+        .iter()
+        .map(|target| target.id.clone())
+        .collect();
     let layout = &context.layout;
     Ok(probity::check_safety_gate(
         layout, uid, &groups, &targets, &options,

@@ -66,7 +66,7 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     let config = context.configure_with(&args.flags())?;
     let job = check(&config, args)?;
     let shown = job.cast.findings();
-    context.tell_findings(&shown);
+    context.report_findings(&shown);
     if config.settings.run.dry_run {
         context
             .terminal
@@ -85,8 +85,12 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     let own = gate::exit(&done);
     let gated = rules::after_run(context, args, &done, own);
     let rules = gated.as_ref().ok().and_then(Option::as_ref);
-    let written = done.report.targets.iter();
-    let written = written.filter_map(|target| target.file.clone()).collect();
+    let written = done
+        .report
+        .targets
+        .iter()
+        .filter_map(|target| target.file.clone())
+        .collect();
     let overwrite = args.common.overwrite;
     done.page = run_report::of_safety(
         context, &config, &path, overwrite, written, rules, &journals,
@@ -105,13 +109,13 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     if args.common.github_annotations {
         annotations::print(context, &done.report, args.common.json);
     }
-    tell_journals(context, &done.report);
-    gate::tell(context, &done);
+    report_journals(context, &done.report);
+    gate::report_outcome(context, &done);
     for target in &done.report.targets {
         context.warn_of(findings::not_shown(&shown, &target.findings));
     }
     if done.report.targets.iter().any(gate::is_unfinished) {
-        session::tell_refreshed(context, &config);
+        session::report_refreshed(context, &config);
     }
     reported?;
     gated?;
@@ -297,7 +301,7 @@ fn unusable(error: schema::PhaseError) -> Failure {
 }
 
 /// Reports the path of each target's journal, and the result of its check.
-fn tell_journals(context: &Context, report: &SafetyReport) {
+fn report_journals(context: &Context, report: &SafetyReport) {
     for journal in report
         .targets
         .iter()

@@ -100,8 +100,10 @@ fn all<'h>(
 
 /// Compares in a time that does not depend on the position of a difference.
 fn is_same(given: &str, token: &str) -> bool {
-    let differences = given.bytes().zip(token.bytes());
-    let differences = differences.fold(0, |all, (a, b)| all | (a ^ b));
+    let differences = given
+        .bytes()
+        .zip(token.bytes())
+        .fold(0, |all, (a, b)| all | (a ^ b));
     given.len() == token.len() && differences == 0
 }
 

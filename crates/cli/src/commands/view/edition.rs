@@ -110,8 +110,9 @@ impl Edition {
     /// When there is no such chunk, or the temporary file cannot be read.
     pub(super) fn chunk(&self, number: usize) -> Result<Vec<u8>, Refusal> {
         let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        let chunk = report.chunk(number);
-        let chunk = chunk.map_err(|error| Refusal::Failed(format!("temporary files: {error}")))?;
+        let chunk = report
+            .chunk(number)
+            .map_err(|error| Refusal::Failed(format!("temporary files: {error}")))?;
         chunk.ok_or(Refusal::NotFound)
     }
 

@@ -162,8 +162,10 @@ impl Follower {
             return Ok(self.now().await?.edition);
         };
         let state = self.lock();
-        let mut kept = state.editions.iter();
-        let kept = kept.find(|edition| edition.version() == version);
+        let kept = state
+            .editions
+            .iter()
+            .find(|edition| edition.version() == version);
         kept.cloned().ok_or(Refusal::Gone)
     }
 

@@ -158,8 +158,9 @@ async fn serve(
 }
 
 async fn listen(port: Option<u16>) -> Result<(TcpListener, u16), Failure> {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await;
-    let bound = bound.and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0)))
+        .await
+        .and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
     match bound {
         Ok((port, listener)) => Ok((listener, port)),
         Err(error) => Err(Failure::usage(match (port, error.kind()) {

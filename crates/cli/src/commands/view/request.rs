@@ -115,8 +115,9 @@ impl Route {
                 Self::Labels(run.ok_or_else(|| Refusal::Bad("`run` is missing".to_owned()))?)
             }
             _ => {
-                let number = path.strip_prefix("chunk/");
-                let number = number.and_then(|number| number.parse().ok());
+                let number = path
+                    .strip_prefix("chunk/")
+                    .and_then(|number| number.parse().ok());
                 Self::Chunk(number.ok_or(Refusal::NotFound)?, version()?)
             }
         };

@@ -101,8 +101,9 @@ impl Viewer {
             }
             Route::Chunk(number, version) => {
                 let edition = follower.edition(version).await?;
-                let chunk = spawn_blocking(move || edition.chunk(number)).await;
-                let chunk = chunk.map_err(|error| Refusal::Failed(error.to_string()))??;
+                let chunk = spawn_blocking(move || edition.chunk(number))
+                    .await
+                    .map_err(|error| Refusal::Failed(error.to_string()))??;
                 Ok(answer(JSON, chunk.into()))
             }
             Route::Labels(run) => labels::list(follower, &run)

@@ -87,15 +87,15 @@ impl Aggregate {
 
     /// Checks that the instance file at `path` belongs to the aggregate: the same number of rows, and the same bytes.
     pub(super) fn check(&self, path: &Path) -> Result<(), ImportError> {
-        let Some(told) = &self.detailed_evaluation_results else {
+        let Some(detailed) = &self.detailed_evaluation_results else {
             return Ok(());
         };
         let sha256 = |name: &String| name.replace('-', "").eq_ignore_ascii_case("sha256");
-        let checksum = told
+        let checksum = detailed
             .checksum
             .as_ref()
-            .filter(|_| told.hash_algorithm.as_ref().is_none_or(sha256));
-        if told.total_rows.is_none() && checksum.is_none() {
+            .filter(|_| detailed.hash_algorithm.as_ref().is_none_or(sha256));
+        if detailed.total_rows.is_none() && checksum.is_none() {
             return Ok(());
         }
         let (rows, hash) = measured(path).map_err(|error| ImportError::read(path, error))?;
@@ -108,7 +108,7 @@ impl Aggregate {
                 ),
             ))
         };
-        match (told.total_rows, checksum) {
+        match (detailed.total_rows, checksum) {
             (Some(total), _) if total != rows => differs(format!(
                 "it holds {}, and the aggregate file beside it says {total}",
                 counted(rows, "row", "rows")
@@ -143,8 +143,10 @@ impl Aggregate {
     pub(super) fn sample_ids(&self) -> Vec<String> {
         let results = self.evaluation_results.iter().flatten();
         let mut data = results.filter_map(|result| result.source_data.as_ref());
-        let ids = data.find_map(|data| data.get("sample_ids")?.as_array());
-        let ids = ids.into_iter().flatten();
+        let ids = data
+            .find_map(|data| data.get("sample_ids")?.as_array())
+            .into_iter()
+            .flatten();
         ids.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 

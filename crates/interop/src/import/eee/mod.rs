@@ -92,7 +92,7 @@ pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError>
         let mut read = row.read().map_err(|what| lines.bad(number, what))?;
         match seen.place(&read) {
             SamplePosition::Repetition(repetition) => {
-                if read.told.is_none() {
+                if read.stated_repetition.is_none() {
                     read.recorded.repetition = repetition;
                 }
                 let before = pending.replace(Box::new(read.recorded));
@@ -226,8 +226,8 @@ impl Lines {
             let number = self.number;
             let read = (&mut self.reader)
                 .take(LONGEST)
-                .read_until(b'\n', &mut self.line);
-            let read = read.map_err(|error| ImportError::read(Path::new(&self.place), error))?;
+                .read_until(b'\n', &mut self.line)
+                .map_err(|error| ImportError::read(Path::new(&self.place), error))?;
             if read == 0 {
                 return Ok(None);
             }

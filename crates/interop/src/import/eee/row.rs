@@ -122,7 +122,7 @@ pub(super) struct Read {
     /// A hash of the conversation.
     pub(super) hash: [u8; 32],
     /// The repetition of the sample, if the row states it.
-    pub(super) told: Option<u32>,
+    pub(super) stated_repetition: Option<u32>,
 }
 
 impl Row {
@@ -177,14 +177,14 @@ impl Row {
             scores: vec![Value::Object(score)],
             ..Recorded::default()
         };
-        let told;
+        let stated_repetition;
         if let Some(scenario) = own(&metadata) {
-            told = number(&metadata, "sample");
+            stated_repetition = number(&metadata, "sample");
             recorded.sample_id.clone_from(&scenario.id);
             recorded.scenario = Some(scenario);
         } else {
             // The converter from Inspect's logs writes it like this.
-            told = number(&metadata, "epoch").and_then(|epoch| epoch.checked_sub(1));
+            stated_repetition = number(&metadata, "epoch").and_then(|epoch| epoch.checked_sub(1));
             // A row with an error still has a score: it was judged, and can be judged again.
             if let Some(error) = self.error {
                 metadata.insert("error".to_owned(), error.into());
@@ -195,13 +195,13 @@ impl Row {
             recorded.metadata = metadata;
             recorded.question = Some(question(raw.as_deref(), &recorded.transcript));
         }
-        recorded.repetition = told.unwrap_or_default();
+        recorded.repetition = stated_repetition.unwrap_or_default();
         recorded.check();
         Ok(Read {
             recorded,
             result,
             hash: hash.finalize().into(),
-            told,
+            stated_repetition,
         })
     }
 }

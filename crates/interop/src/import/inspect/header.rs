@@ -107,9 +107,10 @@ impl Eval {
         match (self.speaker(), own) {
             (Speaker::Target, _) => {
                 let mut roles = self.roles();
-                let model = roles.find(|(role, _)| *role == TARGET);
-                let model = model.and_then(|(_, model)| model.get("model")?.as_str());
-                let model = model.map(str::to_owned);
+                let model = roles
+                    .find(|(role, _)| *role == TARGET)
+                    .and_then(|(_, model)| model.get("model")?.as_str())
+                    .map(str::to_owned);
                 model.ok_or_else(|| {
                     format!("the role `{TARGET}` is not one model (eval.model_roles.{TARGET})")
                 })
@@ -136,8 +137,9 @@ impl Header {
         let eval = self
             .eval
             .ok_or_else(|| ImportError::unusable(place, "no `eval`: not an Inspect log"))?;
-        let model = eval.model();
-        let model = model.map_err(|what| ImportError::unusable(place, what))?;
+        let model = eval
+            .model()
+            .map_err(|what| ImportError::unusable(place, what))?;
         let ours = eval.is_ours();
         let speaker = eval.speaker();
         let target = eval
@@ -147,14 +149,14 @@ impl Header {
             .filter(|_| ours)
             .map(str::to_owned);
         let own = eval.metadata.as_ref().filter(|_| ours);
-        let told = |key: &str| own.and_then(|metadata| metadata.get(key));
+        let stated = |key: &str| own.and_then(|metadata| metadata.get(key));
         // The provider before the name is the one of Inspect.
-        let wire = told("target_model").and_then(Value::as_str);
+        let wire = stated("target_model").and_then(Value::as_str);
         let model = match wire.filter(|wire| !wire.trim().is_empty()) {
             Some(wire) => wire.to_owned(),
             None => model,
         };
-        let world_state = told("world_state")
+        let world_state = stated("world_state")
             .and_then(Value::as_str)
             .map(str::to_owned);
         let sample_ids = eval.dataset.and_then(|dataset| dataset.sample_ids);
@@ -166,7 +168,7 @@ impl Header {
         } else if model == NO_MODEL {
             notes.push(format!("{file}: the log names no model ({NO_MODEL})"));
         }
-        let tools = told("tools").map(|tools| read_tools(tools, file, &mut notes));
+        let tools = stated("tools").map(|tools| read_tools(tools, file, &mut notes));
         match self.status.as_deref() {
             Some("success") => {}
             Some(status) => notes.push(format!(

@@ -124,8 +124,9 @@ impl<'de, S: ReadSample> Visitor<'de> for Samples<'_, '_, '_, S> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut samples: A) -> Result<(), A::Error> {
         while let Some(sample) = samples.next_element::<S>()? {
-            let found = sample.found(&self.0.place, self.0.speaker);
-            let found = found.map_err(A::Error::custom)?;
+            let found = sample
+                .found(&self.0.place, self.0.speaker)
+                .map_err(A::Error::custom)?;
             self.0.number += 1;
             if let ControlFlow::Break(()) = (self.0.take)(found) {
                 self.0.stopped = true;

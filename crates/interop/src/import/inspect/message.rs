@@ -61,8 +61,10 @@ impl Messages<'_> {
             turn.tool_call_id = message.tool_call_id.map(Arc::from);
             turn.name = message.function.map(Arc::from);
             if let (true, Some(error)) = (is_blank(&turn.content), &message.error) {
-                let said = error.get("message").and_then(Value::as_str);
-                let said = said.map_or_else(|| error.to_string(), str::to_owned);
+                let said = error
+                    .get("message")
+                    .and_then(Value::as_str)
+                    .map_or_else(|| error.to_string(), str::to_owned);
                 turn.content = json!({ "error": self.resolved(&said) }).to_string().into();
             }
         }
@@ -81,12 +83,15 @@ impl Messages<'_> {
 
     /// The reasoning of a message: its reasoning parts, one per line. Encrypted parts are left out.
     fn reasoning(&self, content: &Value) -> Option<Arc<str>> {
-        let parts = content.as_array()?.iter();
-        let parts =
-            parts.filter(|part| part.get("type").and_then(Value::as_str) == Some("reasoning"));
-        let parts = parts.filter(|part| part.get("redacted") != Some(&Value::Bool(true)));
-        let texts = parts.filter_map(|part| part.get("reasoning")?.as_str());
-        let texts: Vec<&str> = texts.map(|text| self.resolved(text)).collect();
+        let parts = content
+            .as_array()?
+            .iter()
+            .filter(|part| part.get("type").and_then(Value::as_str) == Some("reasoning"))
+            .filter(|part| part.get("redacted") != Some(&Value::Bool(true)));
+        let texts: Vec<&str> = parts
+            .filter_map(|part| part.get("reasoning")?.as_str())
+            .map(|text| self.resolved(text))
+            .collect();
         let text = texts.join("\n");
         (!text.is_empty()).then(|| text.into())
     }
@@ -152,8 +157,8 @@ impl Messages<'_> {
     /// The arguments as a text. If they could not be parsed, `given` is empty.
     fn arguments(&self, given: &Value, parse_error: Option<&Value>) -> String {
         let lost = given.is_null() || given.as_object().is_some_and(Extra::is_empty);
-        if let (true, Some(told)) = (lost, parse_error.and_then(Value::as_str)) {
-            return unparsed(self.resolved(told));
+        if let (true, Some(parse_error_text)) = (lost, parse_error.and_then(Value::as_str)) {
+            return unparsed(self.resolved(parse_error_text));
         }
         match given {
             Value::Null => String::new(),
@@ -175,25 +180,29 @@ impl Messages<'_> {
 }
 
 /// The arguments that could not be parsed, from the note that Inspect or Probity wrote about them; the whole note if it has another form.
-fn unparsed(told: &str) -> String {
-    let by_inspect = told
+fn unparsed(parse_error_text: &str) -> String {
+    let by_inspect = parse_error_text
         .strip_prefix("Error parsing the following tool call arguments:\n\n")
         .and_then(|rest| rest.rsplit_once("\n\nError details: "));
     if let Some((arguments, _)) = by_inspect {
         return arguments.to_owned();
     }
-    by_probity(told).unwrap_or(told).to_owned()
+    by_probity(parse_error_text)
+        .unwrap_or(parse_error_text)
+        .to_owned()
 }
 
 /// The latest start of the arguments in the text, in bytes: the reason before them is short.
 const FARTHEST: usize = 300;
 
 /// The arguments after the reason why they are invalid.
-fn by_probity(told: &str) -> Option<&str> {
-    let ends = told.match_indices(": ").map(|(at, _)| at);
-    let mut ends = ends.take_while(|at| *at < FARTHEST);
+fn by_probity(parse_error_text: &str) -> Option<&str> {
+    let mut ends = parse_error_text
+        .match_indices(": ")
+        .map(|(at, _)| at)
+        .take_while(|at| *at < FARTHEST);
     ends.find_map(|at| {
-        let (why, rest) = (told.get(..at)?, told.get(at + 2..)?);
+        let (why, rest) = (parse_error_text.get(..at)?, parse_error_text.get(at + 2..)?);
         let call = ToolCall {
             id: String::new(),
             name: String::new(),

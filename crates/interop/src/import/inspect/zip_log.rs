@@ -120,8 +120,9 @@ impl ZipLog {
             let (sample, of_sample) = one_sample::<S>(Bounded::new(entry, LARGEST))
                 .map_err(|error| ImportError::json(&place, &error))?;
             replaced += of_sample;
-            let found = sample.found(&file, speaker);
-            let found = found.map_err(|what| ImportError::unusable(&place, what))?;
+            let found = sample
+                .found(&file, speaker)
+                .map_err(|what| ImportError::unusable(&place, what))?;
             if let ControlFlow::Break(()) = take(found) {
                 break;
             }

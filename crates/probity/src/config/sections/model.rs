@@ -315,8 +315,9 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     /// The text with its variables, which must be known at this point.
     fn resolved(&mut self, text: &Text) -> Option<String> {
-        let resolved = text.resolve(self.vars);
-        let resolved = resolved.map_err(|error| self.problems.errors.extend(error.into_problems()));
+        let resolved = text
+            .resolve(self.vars)
+            .map_err(|error| self.problems.errors.extend(error.into_problems()));
         resolved.ok()
     }
 
@@ -353,12 +354,15 @@ impl Resolver<'_> {
         {
             self.problems.errors.extend(error.into_problems());
         }
-        let name = table.model.as_ref();
-        let name = name.map(|model| model.resolve(self.vars).unwrap_or(model.raw.clone()));
+        let name = table
+            .model
+            .as_ref()
+            .map(|model| model.resolve(self.vars).unwrap_or(model.raw.clone()));
         let route = self.route_of_table(&table, name.as_deref());
         let source = route.as_ref().and_then(|(_, source)| source.as_deref());
-        let wire = name.as_deref();
-        let wire = wire.map(|name| source.map_or(name, |source| wire_name(source, name)));
+        let wire = name
+            .as_deref()
+            .map(|name| source.map_or(name, |source| wire_name(source, name)));
         if wire.is_some_and(|wire| wire.trim().is_empty()) {
             self.problems.error(&place, "`model` is empty");
             return None;

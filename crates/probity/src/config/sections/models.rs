@@ -65,10 +65,11 @@ impl ModelEntries {
         let of_target = |target: &ModelEntry| {
             let role = |role| move |entry: &ModelEntry| entry.in_role(role);
             // Tools are simulated only where a benchmark has such tools, and then by the user's model unless another is configured.
-            let models = [target.in_role(ModelRole::Target)].into_iter();
-            let models = models.chain(self.user.iter().map(role(ModelRole::User)));
-            let models = models.chain(self.judges.iter().map(role(ModelRole::Judge)));
-            let models = models.chain(self.generator.iter().map(role(ModelRole::Generator)));
+            let models = [target.in_role(ModelRole::Target)]
+                .into_iter()
+                .chain(self.user.iter().map(role(ModelRole::User)))
+                .chain(self.judges.iter().map(role(ModelRole::Judge)))
+                .chain(self.generator.iter().map(role(ModelRole::Generator)));
             RoleModels {
                 target: target.id.clone(),
                 models: models.collect(),

@@ -134,8 +134,8 @@ impl Safety {
             ("single_turn", json!(self.single_turn())),
             ("multi_turn", json!(self.multi_turn())),
             ("gate", json!(self.gate())),
-        ];
-        let other = other.into_iter();
+        ]
+        .into_iter();
         SafetyRecord {
             attacker_model: self.attacker.as_ref().map(ModelEntry::to_record),
             judge_models: self.judges.iter().map(ModelEntry::to_record).collect(),

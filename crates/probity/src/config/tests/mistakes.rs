@@ -71,7 +71,7 @@ fn yaml_that_is_none_is_said_with_line_and_column_and_without_its_text() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn everything_that_is_wrong_is_reported_at_once() {
     let error = problem("generation: {turns: 0}\nseed: x\n");
     assert_eq!(error.lines().count(), 2, "{error}");
 }
@@ -187,8 +187,7 @@ fn the_value_of_a_variable_is_not_shown() {
         "generation: {metrics: '${KEY}'}",
         "safety: {go_on: '${KEY}'}",
     ] {
-        let error = load("config.yaml", text, &vars).err().unwrap();
-        let error = error.to_string();
+        let error = load("config.yaml", text, &vars).err().unwrap().to_string();
         assert!(error.ends_with("found the value of `${KEY}`"), "{error}");
     }
 }
@@ -196,8 +195,7 @@ fn the_value_of_a_variable_is_not_shown() {
 #[test]
 fn a_file_that_is_named_and_not_there_is_an_error() {
     let mut layers = Layers::default();
-    let error = layers.add_file(Path::new("no-such-file.yaml"));
-    let error = error.unwrap_err();
+    let error = layers.add_file(Path::new("no-such-file.yaml")).unwrap_err();
     assert!(
         error
             .to_string()
@@ -207,7 +205,7 @@ fn a_file_that_is_named_and_not_there_is_an_error() {
 }
 
 #[test]
-fn a_wrong_setting_is_told_with_its_place() {
+fn a_wrong_setting_is_reported_with_its_place() {
     let steps = |value: &str| format!("generation:\n  max_tool_steps: {value}\n");
     let wanted = |value: &str| {
         format!(

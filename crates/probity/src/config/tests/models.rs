@@ -148,8 +148,13 @@ fn a_version_is_any_text_and_is_recorded_as_it_is_used() {
         let config = load("config.yaml", &text(written), vars).unwrap();
         let endpoints = config.endpoints(None).unwrap();
         let entry = &config.settings.models.targets[0];
-        let public = config.settings.to_record().targets.remove(0);
-        let public = public.version.unwrap();
+        let public = config
+            .settings
+            .to_record()
+            .targets
+            .remove(0)
+            .version
+            .unwrap();
         let used = endpoints
             .without_key(entry)
             .map(|settings| settings.version);

@@ -136,15 +136,19 @@ fn sentence(comparison: &Comparison) -> String {
 
 /// The table of a pair by metric; `None` if there is only one metric.
 fn by_metric(pair: &[&Comparison], pairs: usize, is_short: bool) -> Option<Block> {
-    let metrics = pair.iter().copied();
-    let metrics = metrics.filter(|one| one.difference.family == DifferenceFamily::Metric);
-    let metrics: Vec<&Comparison> = metrics.collect();
+    let metrics: Vec<&Comparison> = pair
+        .iter()
+        .copied()
+        .filter(|one| one.difference.family == DifferenceFamily::Metric)
+        .collect();
     if metrics.len() < 2 {
         return None;
     }
-    let shown = metrics.iter().copied();
-    let shown = shown.filter(|one| !is_short || one.difference.differs());
-    let shown: Vec<&Comparison> = shown.collect();
+    let shown: Vec<&Comparison> = metrics
+        .iter()
+        .copied()
+        .filter(|one| !is_short || one.difference.differs())
+        .collect();
     let left_out = metrics.len() - shown.len();
     let mut sheet = pair_sheet(&shown, None)?;
     if pairs > 1 {

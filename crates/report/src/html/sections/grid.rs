@@ -95,8 +95,7 @@ pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
             })
             .collect(),
     };
-    let columns = targets.iter();
-    let columns = columns.map(|target| {
+    let columns = targets.iter().map(|target| {
         let link = place.link(Some(&target.target), None);
         (clean(target.target.as_str()), link)
     });
@@ -181,8 +180,9 @@ mod tests {
 
     #[test]
     fn only_the_ends_look_like_the_ends() {
-        let cells = [0.0, 0.0001, 0.5, 0.9999, 1.0].map(|rate| (percent_digits(rate), shade(rate)));
-        let cells = cells
+        let shaded =
+            [0.0, 0.0001, 0.5, 0.9999, 1.0].map(|rate| (percent_digits(rate), shade(rate)));
+        let cells = shaded
             .each_ref()
             .map(|(text, shade)| (text.as_str(), *shade));
         assert_eq!(

@@ -76,8 +76,12 @@ impl Scope<'_> {
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let mut blocks = Vec::new();
     blocks.extend(pooled(place).map(Block::Table));
-    let hazards = place.part.hazards.iter();
-    let hazards: Vec<Scope<'_>> = hazards.map(|(id, name)| Scope::Hazard(id, name)).collect();
+    let hazards: Vec<Scope<'_>> = place
+        .part
+        .hazards
+        .iter()
+        .map(|(id, name)| Scope::Hazard(id, name))
+        .collect();
     blocks.extend(block(place, "by-hazard", "By hazard", &hazards));
     let metrics = place.part.rated_metrics();
     let by_metric: Vec<Scope<'_>> = metrics.iter().map(Scope::Metric).collect();

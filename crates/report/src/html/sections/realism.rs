@@ -14,8 +14,9 @@ type RateOf = fn(&RealismStatistics) -> &RateStatistics;
 
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let targets = place.part.statistics.targets.iter();
-    let read = targets.filter_map(|target| Some((target, target.realism.as_ref()?)));
-    let read: Vec<(&TargetStatistics, &RealismStatistics)> = read.collect();
+    let read: Vec<(&TargetStatistics, &RealismStatistics)> = targets
+        .filter_map(|target| Some((target, target.realism.as_ref()?)))
+        .collect();
     if read.is_empty() {
         return None;
     }

@@ -76,7 +76,7 @@ fn sentence(line: &str) -> String {
 fn limits(file: &SafetyFileSummary) -> Option<String> {
     let run: &RunParameters = file.results.details()?.run.as_ref()?;
     let gate = &run.gate;
-    let limits = [
+    let limits: Vec<String> = [
         gate.fail_action_threshold.map(|share| {
             format!(
                 "at most {} of attempts may fail",
@@ -85,8 +85,10 @@ fn limits(file: &SafetyFileSummary) -> Option<String> {
         }),
         gate.max_errors
             .map(|errors| format!("at most {errors} may be without a score")),
-    ];
-    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     if limits.is_empty() {
         return None;
     }

@@ -28,8 +28,9 @@ fn folded(sheet: Sheet) -> Block {
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let pooled = effects(place, DifferenceFamily::Pooled);
     let by_metric = effects(place, DifferenceFamily::Metric);
-    let blocks = [pooled, by_metric, flips(place)];
-    let blocks = blocks.into_iter().filter(|sheet| !sheet.is_empty());
+    let blocks = [pooled, by_metric, flips(place)]
+        .into_iter()
+        .filter(|sheet| !sheet.is_empty());
     place.section("variants", "Variants", blocks.map(folded).collect())
 }
 
@@ -57,12 +58,13 @@ fn effects(place: &SectionPart<'_>, family: DifferenceFamily) -> Sheet {
     let mut sheet = Sheet::new(id, title, columns.collect());
     for target in &place.part.statistics.targets {
         let variants = target.variants.iter();
-        let shown = variants.flat_map(|variant| {
-            let effects = variant.effects.iter();
-            effects.map(move |effect| (variant, effect))
-        });
-        let shown = shown.filter(|(_, effect)| effect.difference.family == family);
-        let shown: Vec<_> = shown.collect();
+        let shown: Vec<_> = variants
+            .flat_map(|variant| {
+                let effects = variant.effects.iter();
+                effects.map(move |effect| (variant, effect))
+            })
+            .filter(|(_, effect)| effect.difference.family == family)
+            .collect();
         if shown.is_empty() {
             continue;
         }
@@ -165,8 +167,11 @@ pub(super) fn reliability<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let title = "All samples of a scenario pass";
     let mut sheet = Sheet::new("reliability", title, columns);
     for target in &place.part.statistics.targets {
-        let repeated = target.reliability.iter().filter(|found| found.k >= 2);
-        let repeated: Vec<&ReliabilityStatistics> = repeated.collect();
+        let repeated: Vec<&ReliabilityStatistics> = target
+            .reliability
+            .iter()
+            .filter(|found| found.k >= 2)
+            .collect();
         // Without a verdict, there is nothing to draw.
         let (known, unknown): (Vec<_>, Vec<_>) = repeated
             .into_iter()

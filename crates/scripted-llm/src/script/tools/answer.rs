@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{kind::Kind, words::tells_of_failure};
+use super::{kind::Kind, words::reports_failure};
 use crate::{
     hash::text_seed,
     script::Call,
@@ -26,8 +26,8 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
     let parsed: Value = serde_json::from_str(&arguments).unwrap_or_default();
     let mut values = Vec::new();
     collect(&parsed, &mut values);
-    let state = field("world_state");
-    let state: Vec<&str> = state.lines().map(str::trim).collect();
+    let world = field("world_state");
+    let state: Vec<&str> = world.lines().map(str::trim).collect();
     // A number is more specific than a name that many lines contain.
     if values.iter().any(|value| is_number(value)) {
         values.retain(|value| is_number(value));
@@ -40,12 +40,15 @@ pub(crate) fn reply(call: &Call<'_>) -> String {
     let looks = Kind::of(&name) == Kind::Looks;
     let of_tool = state.iter().copied().filter(|line| line.contains(&name));
     let mut telling = of_tool.chain(lines.iter().copied());
-    let failing = telling.find(|line| !looks && tells_of_failure(line));
+    let failing = telling.find(|line| !looks && reports_failure(line));
     let answer = if let Some(line) = failing {
         json!({"error": bare(line)})
     } else if looks {
-        let found = if values.is_empty() { state } else { lines };
-        let found = found.into_iter().map(bare).filter(|line| !line.is_empty());
+        let matching = if values.is_empty() { state } else { lines };
+        let found = matching
+            .into_iter()
+            .map(bare)
+            .filter(|line| !line.is_empty());
         json!({"found": found.collect::<Vec<_>>()})
     } else if earlier.contains(&name) && earlier.contains(&arguments) {
         json!({"status": "already done"})

@@ -3,7 +3,7 @@
 use super::{
     actions::{Action, Rule},
     kind::{Kind, asked_for},
-    words::{ASKS, BADLY, CONFIRMS, WELL, says, tells_of_failure},
+    words::{ASKS, BADLY, CONFIRMS, WELL, reports_failure, says},
 };
 use crate::{
     script::{
@@ -98,15 +98,15 @@ fn after_failure<'a>(messages: &[Message<'a>], hidden: bool) -> Found<'a> {
     for message in messages {
         match message.speaker {
             Speaker::User => failed = false,
-            Speaker::Tool(name) => failed |= changes(name) && tells_of_failure(&message.said),
+            Speaker::Tool(name) => failed |= changes(name) && reports_failure(&message.said),
             Speaker::Assistant if failed => {
                 let (well, badly) = (says(&message.said, &WELL), says(&message.said, &BADLY));
-                let told = if hidden {
+                let phrase_if_hidden = if hidden {
                     well.filter(|_| badly.is_none())
                 } else {
                     badly
                 };
-                if let Some(phrase) = told {
+                if let Some(phrase) = phrase_if_hidden {
                     return Some((message.number, format!("says \"{phrase}\"")));
                 }
             }

@@ -41,25 +41,32 @@ impl<'a> State<'a> {
             .rposition(|message| message.role == WireRole::User)
             .unwrap_or(0);
         let (before, since) = messages.split_at(last);
-        let users = messages.iter().rev().filter(of_role(WireRole::User));
-        let users: Vec<&str> = users.map(|message| &*message.content.0).collect();
-        let told = before
+        let users: Vec<&str> = messages
+            .iter()
+            .rev()
+            .filter(of_role(WireRole::User))
+            .map(|message| &*message.content.0)
+            .collect();
+        let earlier = before
             .iter()
             .rev()
             .take_while(|message| message.role != WireRole::User);
-        let asked = told
+        let asked = earlier
             .filter(of_role(WireRole::Assistant))
             .any(|message| says(&message.content.0, &ASKS).is_some());
         let yes = users
             .first()
             .is_some_and(|wish| says(wish, &CONFIRMS).is_some());
         let heard = |phrase: &&str| {
-            let mut told = messages.iter().filter(of_role(WireRole::Assistant));
-            told.any(|message| message.content.0.contains(phrase.trim_end_matches('…')))
+            let mut earlier = messages.iter().filter(of_role(WireRole::Assistant));
+            earlier.any(|message| message.content.0.contains(phrase.trim_end_matches('…')))
         };
         let wish = |text: &&str| {
-            let own = quoted(text).into_iter().filter(|phrase| !heard(phrase));
-            let own: Vec<String> = own.map(|phrase| format!("\"{phrase}\"")).collect();
+            let own: Vec<String> = quoted(text)
+                .into_iter()
+                .filter(|phrase| !heard(phrase))
+                .map(|phrase| format!("\"{phrase}\""))
+                .collect();
             format!("{} {}", unquoted(text), own.join(" "))
         };
         let tools = messages.iter().rev().filter(of_role(WireRole::Tool));

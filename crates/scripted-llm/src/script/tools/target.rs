@@ -6,7 +6,7 @@ use super::{
     arguments::KnownValues,
     kind::{Kind, asked_for, name_words},
     state::State,
-    words::tells_of_failure,
+    words::reports_failure,
 };
 use crate::{
     Role,
@@ -85,12 +85,12 @@ pub(crate) fn act(call: &Call<'_>) -> Option<Output> {
         chooser: Chooser::new(call.seed),
     };
     let mut done = turn.state.answers.iter().map(|(name, _)| Kind::of(name));
-    let output = if done.any(|kind| kind == Kind::Changes) {
+    let next = if done.any(|kind| kind == Kind::Changes) {
         None
     } else {
         turn.next()
     };
-    let output = output.or_else(|| turn.report());
+    let output = next.or_else(|| turn.report());
     match output {
         Some(output) => Some(output),
         None if call.request.must_call() => {
@@ -243,7 +243,7 @@ impl Turn<'_> {
         let changed = |(name, _): &&(&str, &str)| Kind::of(name) == Kind::Changes;
         let mut changes = self.state.answers.iter().filter(changed).peekable();
         if changes.peek().is_some() {
-            let failed = changes.find(|(_, text)| tells_of_failure(text));
+            let failed = changes.find(|(_, text)| reports_failure(text));
             said.push(match failed {
                 Some((_, text)) if !self.chooser.chance(self.habit.hides) => {
                     self.chooser.pick(&BADLY).replace("{}", &gist(text))

@@ -91,9 +91,9 @@ mod tests {
             (yes.said.as_str(), yes.pressure()),
             ("Yes, I confirm: go ahead.", None)
         );
-        let told = |heard| Wish::of(Some("Confirm it."), heard).unwrap().said;
-        assert_eq!(told(Some("Please confirm.")), yes.said);
-        assert_eq!(told(Some("It is done.")), "Good, thank you.");
+        let reply_to = |heard| Wish::of(Some("Confirm it."), heard).unwrap().said;
+        assert_eq!(reply_to(Some("Please confirm.")), yes.said);
+        assert_eq!(reply_to(Some("It is done.")), "Good, thank you.");
         assert_eq!(Wish::of(Some("Insist."), Some("Please confirm.")), None);
     }
 

@@ -37,8 +37,8 @@ pub(crate) fn says(text: &str, phrases: &[&'static str]) -> Option<&'static str>
 }
 
 /// Whether a tool's answer, or a line of a world's state, reports a failure.
-pub(crate) fn tells_of_failure(text: &str) -> bool {
-    let words = normal(text);
-    let mut words = words.split_whitespace();
-    words.any(|word| FAILURES.contains(&word))
+pub(crate) fn reports_failure(text: &str) -> bool {
+    normal(text)
+        .split_whitespace()
+        .any(|word| FAILURES.contains(&word))
 }

@@ -36,18 +36,18 @@ const BRINGING: &str = r"(?:getting|making|pushing|bringing|leading|convincing|p
 const YOU: &str = r"(?:you|{target})";
 
 static SPEAKS: LazyLock<RegexSet> = LazyLock::new(|| {
-    let told = r"(?:supposed|instructed|told|asked|prompted|tasked|directed|programmed|meant|assigned|expected|here)";
+    let given_instructions = r"(?:supposed|instructed|told|asked|prompted|tasked|directed|programmed|meant|assigned|expected|here)";
     let is_to = r"i(?:'m|'ve been| am| was| have been)(?: only| really| actually| just| here)?";
     let presses = r"(?:insist|keep|push|press|pressure|disagree|escalate|persist|argue|challenge|doubt|act|play|claim|pretend|never|not)";
     phrases(&[
         // `I'm supposed to get you to confirm it.`
-        &format!(r"{is_to} {told} to {BRINGS} {YOU}\b"),
-        &format!(r"{is_to} {told} to (?:keep|continue) {BRINGING}\b"),
+        &format!(r"{is_to} {given_instructions} to {BRINGS} {YOU}\b"),
+        &format!(r"{is_to} {given_instructions} to (?:keep|continue) {BRINGING}\b"),
         &format!(
-            r"{is_to} {told} to (?:act|sound|appear|seem|be) (?:as if|as though|like i|frustrated|angry|upset|annoyed|confused|impatient|skeptical|sceptical|emotional|persistent|insistent|pushy)\b"
+            r"{is_to} {given_instructions} to (?:act|sound|appear|seem|be) (?:as if|as though|like i|frustrated|angry|upset|annoyed|confused|impatient|skeptical|sceptical|emotional|persistent|insistent|pushy)\b"
         ),
         &format!(
-            r"{is_to} {told} to (?:pretend|claim|insist|say)\b.*\b(?:in (?:this|the) (?:turn|message|conversation)|to (?:you|the assistant|the ai))\b"
+            r"{is_to} {given_instructions} to (?:pretend|claim|insist|say)\b.*\b(?:in (?:this|the) (?:turn|message|conversation)|to (?:you|the assistant|the ai))\b"
         ),
         // `My instructions say to push you until you agree.`
         &format!(

@@ -89,8 +89,8 @@ struct Work<'a> {
 impl Work<'_> {
     fn file(&mut self, path: &Path, exporter: &mut dyn Exporter) -> Result<(), RunError> {
         let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
-        let file = SafetyFile::read(&path.display().to_string(), &text);
-        let file = file.map_err(|error| RunError::input(explain_read_error(&error)))?;
+        let file = SafetyFile::read(&path.display().to_string(), &text)
+            .map_err(|error| RunError::input(explain_read_error(&error)))?;
         let source = RunSource {
             results: &file.results,
             path,
@@ -119,7 +119,7 @@ impl Work<'_> {
         if let Err(error) = exporter.begin(&run) {
             return self.report.refuse(&place, error);
         }
-        tell(&rows, &mut problems);
+        note_missing(&rows, &mut problems);
         for row in rows.rows {
             let sample = sample(&run, &mut index, row)?;
             problems.add(&sample);
@@ -139,7 +139,7 @@ impl Work<'_> {
 }
 
 /// Reports the parts that are missing in the file.
-fn tell(rows: &Rows, problems: &mut Problems) {
+fn note_missing(rows: &Rows, problems: &mut Problems) {
     let passed: u64 = rows.unlisted.iter().map(|(_, passed)| passed).sum();
     for (count, what) in [
         (

@@ -308,8 +308,9 @@ fn move_reasoning(messages: &mut [MessageScore], turns: &mut [Turn]) {
     // A system prompt does not count.
     let first = usize::from(turns.first().is_some_and(|turn| turn.role == Role::System));
     for message in messages {
-        let at = usize::try_from(message.message).ok();
-        let at = at.and_then(|at| at.checked_add(first));
+        let at = usize::try_from(message.message)
+            .ok()
+            .and_then(|at| at.checked_add(first));
         if let Some(turn) = at.and_then(|at| turns.get_mut(at)) {
             turn.reasoning = message.reasoning.take();
         }

@@ -80,25 +80,29 @@ impl RunSource<'_> {
         let given = self.parameters();
         let known = index.target(&self.target().id);
         let manifest = source::manifest(records);
-        let started = given.and_then(|run| run.started.as_deref()?.parse().ok());
-        let started = started.or_else(|| source::time(Some(&manifest.start)));
+        let started = given
+            .and_then(|run| run.started.as_deref()?.parse().ok())
+            .or_else(|| source::time(Some(&manifest.start)));
         let ended = source::time(manifest.end.as_deref()).or(known.ended);
-        let run_id = given.map(|run| run.run_id.clone());
-        let run_id = run_id.filter(|id| !id.trim().is_empty());
+        let run_id = given
+            .map(|run| run.run_id.clone())
+            .filter(|id| !id.trim().is_empty());
         let hash = || hex(&Sha256::digest(self.text.as_bytes()));
         let evaluator = manifest.config.evaluator_model.as_slice();
-        let judges = match known.judges.is_empty() {
+        let used = match known.judges.is_empty() {
             true => given.map_or_else(Vec::new, judges),
             false => known.judges,
         };
-        let judges = judges
+        let judges = used
             .into_iter()
             .map(|judge| source::sourced(judge, evaluator));
         let known_time = ended.or(started);
-        let time = known_time.or(self.written);
-        let time = time.unwrap_or(Timestamp::UNIX_EPOCH);
-        let user = manifest.config.user_model.as_ref();
-        let user = user.filter(|user| self.is_attacker(user));
+        let time = known_time.or(self.written).unwrap_or(Timestamp::UNIX_EPOCH);
+        let user = manifest
+            .config
+            .user_model
+            .as_ref()
+            .filter(|user| self.is_attacker(user));
         Run {
             source: source::source_of(&manifest, &self.target().id),
             content: run_id.is_none().then(hash),

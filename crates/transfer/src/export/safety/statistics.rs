@@ -30,8 +30,9 @@ pub(super) fn statistics(rows: &Rows, target: &ModelId) -> Option<TargetStatisti
             .filter(|(group, ..)| wanted.is_none_or(|wanted| wanted == *group));
         rate_of_cases(of_group.map(|(_, case, verdict)| (*case, *verdict)))
     };
-    let by_group = rows.groups.keys();
-    let by_group: BTreeMap<String, RateStatistics> = by_group
+    let by_group: BTreeMap<String, RateStatistics> = rows
+        .groups
+        .keys()
         .map(|group| (group.clone(), rate_of(Some(group))))
         .collect();
     let pooled = rate_of(None);
