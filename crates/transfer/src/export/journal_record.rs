@@ -512,7 +512,8 @@ impl RecordContent {
     }
 }
 
-/// How long nothing is written to a journal whose run was killed, at least. A run writes every second.
+/// How long nothing is written to a journal whose run was killed, at least. A run may wait as long for a slow model: its index is then made
+/// again.
 const LEFT: Duration = Duration::from_secs(60);
 
 /// Whether no run seems to write to the journal at `path` any more.
