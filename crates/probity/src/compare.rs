@@ -249,8 +249,7 @@ impl Tree {
             let mut statistics = rows.statistics(&self.index, &hazards);
             let people = people
                 .iter()
-                .filter(|(id, _)| id == rows.target())
-                .next()
+                .find(|(id, _)| id == rows.target())
                 .map(|(_, people)| people.clone());
             set_people(&mut statistics.judge, people);
             statistics

@@ -33,7 +33,7 @@ fn benchmark(scenarios: &[u8]) -> (TempDir, BenchmarkDir) {
 fn refusal(dir: &BenchmarkDir) -> Option<RunError> {
     let read = || {
         let benchmark = read_benchmark(dir)?;
-        let rows = read_scenarios(&dir)?;
+        let rows = read_scenarios(dir)?;
         check_belongs(dir, &rows, &benchmark)?;
         check_scenario_tools(&dir.scenarios(), &rows, &benchmark)
     };
