@@ -13,7 +13,7 @@ use super::{
         Context,
         output::{CommandOutput, path_text},
     },
-    LabelArgs, show_people, report_state, write_report,
+    LabelArgs, report_state, show_people, write_report,
 };
 use crate::exit::{Exit, Failure};
 
