@@ -124,8 +124,8 @@ pub fn reply_key(text: &str, calls: &[ToolCall]) -> u64 {
 }
 
 fn key_of<'a>(text: u64, calls: impl Iterator<Item = &'a ToolCall>) -> u64 {
-    let calls = calls.map(|call| (&*call.name, &*call.arguments));
-    hash_of((text, calls.collect::<Vec<_>>()))
+    let named: Vec<_> = calls.map(|call| (&*call.name, &*call.arguments)).collect();
+    hash_of((text, named))
 }
 
 fn hash_of(parts: impl Hash) -> u64 {
@@ -164,11 +164,14 @@ impl MessageRow {
     }
 
     fn reply_key(&self) -> u64 {
-        let calls = self.tool_calls.iter().flatten();
-        let calls = calls.filter_map(|call| match call {
-            Readable::Known(call) => Some(call),
-            Readable::Other(_) => None,
-        });
+        let calls = self
+            .tool_calls
+            .iter()
+            .flatten()
+            .filter_map(|call| match call {
+                Readable::Known(call) => Some(call),
+                Readable::Other(_) => None,
+            });
         key_of(self.text().hash, calls)
     }
 

@@ -18,7 +18,7 @@ pub(crate) trait Feed: Send {
     type End: Send + 'static;
 
     /// The next unit, or `None` when no more come, however the units in flight end. A feed that must first know how these end waits
-    /// for ever: it is asked again after each end. The future may be dropped while it waits, which must lose nothing.
+    /// for ever: it is called again after each end. The future may be dropped while it waits, which must lose nothing.
     fn next(&mut self) -> impl Future<Output = Option<Self::Unit>> + Send;
 
     /// The number of rows of all units so far; `None` while it is not known.
@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers in steps: each step begins when the one before it has ended, with the numbers that came of it.
+    /// Numbers in steps: each step begins when the one before it has ended, with the numbers that it returned.
     #[derive(Default)]
     struct Steps {
         waiting: Vec<u64>,

@@ -160,9 +160,12 @@ fn check_counts(
     rules: &GateRules,
 ) -> Result<(), RunError> {
     let wrong = wrong_baseline(dir, benchmark, baseline, |id| compares(rules, id));
-    let wrong = wrong.iter().take(MOST_WRONG);
-    let wrong: Vec<String> = wrong.map(WrongNumber::in_words).collect();
-    refuse(path, EDITED, &wrong, &rewrite(layout, dir))
+    let in_words: Vec<String> = wrong
+        .iter()
+        .take(MOST_WRONG)
+        .map(WrongNumber::in_words)
+        .collect();
+    refuse(path, EDITED, &in_words, &rewrite(layout, dir))
 }
 
 /// Conversations of another length, or verdicts of another judge, cannot be compared.

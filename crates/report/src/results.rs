@@ -113,8 +113,10 @@ pub(crate) fn rate_columns(cases: &str) -> [Column; 8] {
 
 /// The cells of a rate but its drawing.
 pub(crate) fn rate_cells(rate: &RateStatistics) -> [Cell; 7] {
-    let bounds = rate.bounds.filter(|_| is_bounded(rate));
-    let bounds = bounds.map(|ends| Cell::interval(Some((ends.lower, ends.upper))));
+    let bounds = rate
+        .bounds
+        .filter(|_| is_bounded(rate))
+        .map(|ends| Cell::interval(Some((ends.lower, ends.upper))));
     let worth = rate.effective_rows.map(|rows| Cell::new(worth(rows)));
     [
         Cell::rate(rate.estimate),
@@ -196,9 +198,8 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
 fn rows(target: &TargetStatistics) -> Vec<(&'static str, &RateStatistics)> {
     let rates = &target.rates;
     let types = [("positive", &rates.positive), ("negative", &rates.negative)];
-    let types = types.into_iter();
     let has_rows = |(_, rate): &(_, &RateStatistics)| rate.rows + rate.missing.unscored() > 0;
-    let rows: Vec<_> = types.filter(has_rows).collect();
+    let rows: Vec<_> = types.into_iter().filter(has_rows).collect();
     match rows.is_empty() {
         true => vec![(UNKNOWN, &rates.all)],
         false => rows,
@@ -214,11 +215,13 @@ fn notes(benchmark: &BenchmarkResults<'_>) -> Vec<String> {
         notes.push(RATES.to_owned());
     }
     notes.extend(rate_notes(targets));
-    let costs = targets.iter().map(|target| {
-        let cost = cost_text(benchmark.costs.get(&target.target));
-        (clean(target.target.as_str()), cost)
-    });
-    let costs: Vec<(String, String)> = costs.collect();
+    let costs: Vec<(String, String)> = targets
+        .iter()
+        .map(|target| {
+            let cost = cost_text(benchmark.costs.get(&target.target));
+            (clean(target.target.as_str()), cost)
+        })
+        .collect();
     if costs.iter().any(|(_, cost)| cost != UNKNOWN) {
         let each: Vec<String> = costs
             .iter()
@@ -260,11 +263,11 @@ pub(crate) fn rate_notes(targets: &[TargetStatistics]) -> Vec<String> {
     };
     let has_both = has(|rates| &rates.positive) && has(|rates| &rates.negative);
     let rates = targets.iter().flat_map(|target| {
-        let types = [
+        [
             ("positive", &target.rates.positive),
             ("negative", &target.rates.negative),
-        ];
-        types.map(|(name, rate)| (&target.target, name, rate))
+        ]
+        .map(|(name, rate)| (&target.target, name, rate))
     });
     let noted = rates.filter_map(|(target, name, rate)| {
         let id = clean(target.as_str());

@@ -49,8 +49,11 @@ impl PlanFindings {
         for name in names {
             all.extend(context.scripted_authors(config, name, phases));
         }
-        let of_trees = names.iter().filter_map(|name| in_tree(context, name));
-        let of_trees: Vec<Finding> = of_trees.flatten().collect();
+        let of_trees: Vec<Finding> = names
+            .iter()
+            .filter_map(|name| in_tree(context, name))
+            .flatten()
+            .collect();
         Self {
             present: not_shown(&all, &of_trees).cloned().collect(),
             configured: all,
@@ -67,13 +70,12 @@ fn in_tree(context: &Context, name: &str) -> Option<Vec<Finding>> {
     }
     let benchmark = read_benchmark(&dir).ok()?;
     let index = read_scenario_index(&dir).ok();
-    let index = index.as_deref();
     Some(tree_findings(
         &context.layout,
         &dir,
         &benchmark,
         &targets,
-        index,
+        index.as_deref(),
     ))
 }
 

@@ -99,13 +99,13 @@ fn each(generator: &mut SchemaGenerator) -> Vec<(&'static [&'static str], Schema
 #[must_use]
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
-    let each = each(&mut generator).into_iter().map(|(names, keys)| {
+    let keys_of = |(names, keys)| {
         json!({
             "if": {"properties": {"command": {"enum": names}}, "required": ["command"]},
             "then": keys,
         })
-    });
-    let each: Vec<Value> = each.collect();
+    };
+    let each: Vec<Value> = each(&mut generator).into_iter().map(keys_of).collect();
     let mut schema = generator.into_root_schema_for::<Output<'_>>().to_value();
     if let Some(schema) = schema.as_object_mut() {
         let defs = schema.shift_remove("$defs");
@@ -230,10 +230,11 @@ mod tests {
         // It prints the lines of a journal, which have a schema of their own.
         assert!(flagged.remove("journal show"));
         let mut generator = SchemaSettings::draft2020_12().into_generator();
-        let listed = each(&mut generator)
+        let listed: Vec<String> = each(&mut generator)
             .into_iter()
-            .flat_map(|(names, _)| names);
-        let listed: Vec<String> = listed.map(|name| (*name).to_owned()).collect();
+            .flat_map(|(names, _)| names)
+            .map(|name| (*name).to_owned())
+            .collect();
         let once: BTreeSet<String> = listed.iter().cloned().collect();
         assert_eq!(listed.len(), once.len(), "{listed:?}");
         assert_eq!(flagged, once);

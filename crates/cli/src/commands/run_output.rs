@@ -120,12 +120,14 @@ impl<'a> RunOutput<'a> {
 
 impl<'a> BenchmarkOutput<'a> {
     fn new(context: &Context, report: &'a BenchmarkReport) -> Self {
-        let counts = report.counts.iter();
-        let counts = counts.map(|((phase, target), rows)| CountsOutput {
-            phase: *phase,
-            target: target.as_ref(),
-            rows: *rows,
-        });
+        let counts = report
+            .counts
+            .iter()
+            .map(|((phase, target), rows)| CountsOutput {
+                phase: *phase,
+                target: target.as_ref(),
+                rows: *rows,
+            });
         let incomplete = report.replies.iter().filter(|all| all.incomplete > 0);
         let reasoning = report.reasoning.iter().filter(|all| all.any());
         Self {

@@ -96,8 +96,7 @@ fn bytes<'r>(runs: impl IntoIterator<Item = &'r OldRun>) -> u64 {
 
 impl<'a> RunsPruneOutput<'a> {
     fn new(args: &PruneRunsArgs, runs: &'a OldRuns) -> Self {
-        let kept = runs.needed.iter();
-        let kept = kept.map(|(run, why)| KeptRunOutput {
+        let kept = runs.needed.iter().map(|(run, why)| KeptRunOutput {
             run,
             why: why.to_string(),
         });

@@ -119,8 +119,9 @@ pub fn calibrate(
         extra: Extra::new(),
     };
     write_json(&path, &file)?;
-    let of_rows = row_findings(&dir, &statistics);
-    let of_rows = of_rows.into_iter().map(|finding| finding.text);
+    let of_rows = row_findings(&dir, &statistics)
+        .into_iter()
+        .map(|finding| finding.text);
     let warnings = warnings(&file.standards, &hazards, &scores);
     Ok(Calibration {
         warnings: of_rows.chain(warnings).collect(),

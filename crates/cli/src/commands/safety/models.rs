@@ -80,7 +80,7 @@ impl SafetyRoles {
         if args.common.targets.is_empty() {
             targets.clone_from(&models.targets);
         }
-        let missing = [
+        let roles = [
             (
                 attacker.is_none(),
                 "`user_model` or `safety.attacker_model`",
@@ -91,8 +91,11 @@ impl SafetyRoles {
             ),
             (targets.is_empty(), "`targets`"),
         ];
-        let missing = missing.into_iter().filter(|(is_missing, _)| *is_missing);
-        let missing: Vec<String> = missing.map(|(_, keys)| keys.to_owned()).collect();
+        let missing: Vec<String> = roles
+            .into_iter()
+            .filter(|(is_missing, _)| *is_missing)
+            .map(|(_, keys)| keys.to_owned())
+            .collect();
         let attacker = attacker
             .filter(|_| missing.is_empty())
             .ok_or_else(|| missing_models(settings, &missing))?;

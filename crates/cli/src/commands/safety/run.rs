@@ -237,8 +237,11 @@ impl Job<'_> {
         model: &dyn Fn(&ModelEntry) -> Result<CalledModel, Failure>,
     ) -> Result<SafetyRun, Failure> {
         let (attacker, _) = model(&self.cast.attacker)?;
-        let judges = self.cast.judges.iter();
-        let judges = judges.map(|judge| Ok::<_, Failure>(model(judge)?.0));
+        let judges = self
+            .cast
+            .judges
+            .iter()
+            .map(|judge| Ok::<_, Failure>(model(judge)?.0));
         let version = self.config.settings.safety.judge_prompts();
         let prompts = SafetyPrompts::of_version(version)
             .map_err(|error| Failure::usage(format!("safety.judge_prompts {version}: {error}")))?;

@@ -165,8 +165,8 @@ fn tree_cost(place: &SectionPart<'_>) -> Option<PhaseCost> {
     if part.costs.values().any(IndexMap::is_empty) {
         return None;
     }
-    let all = part.costs.values().flat_map(|phases| phases.values());
-    let all: Vec<&PhaseCost> = all.chain(part.shared_costs.values()).collect();
+    let of_targets = part.costs.values().flat_map(|phases| phases.values());
+    let all: Vec<&PhaseCost> = of_targets.chain(part.shared_costs.values()).collect();
     (!all.is_empty()).then(|| super::cost::total(all))
 }
 
@@ -256,8 +256,11 @@ fn cost_of(place: &SectionPart<'_>, target: &ModelId) -> String {
 pub(super) fn warnings(summary: &ReportSummary) -> Option<Section<'_>> {
     let mut lines: Vec<String> = summary.problems.iter().map(|line| clean(line)).collect();
     for part in &summary.parts {
-        let findings = part.findings.iter().filter(|finding| comes_first(finding));
-        let findings = findings.map(|finding| clean(&finding.line(&summary.program)));
+        let findings = part
+            .findings
+            .iter()
+            .filter(|finding| comes_first(finding))
+            .map(|finding| clean(&finding.line(&summary.program)));
         let notes = findings.chain(missing_notes(&part.statistics.targets));
         let place = match summary.is_several() {
             true => format!("{}: ", clean(&part.folder)),
