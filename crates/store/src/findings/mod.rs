@@ -38,7 +38,7 @@ pub use safety::{SafetyMeasurement, safety_findings};
 pub struct FindingSources<'a> {
     /// The statistics of the targets, as `statistics.json` has them.
     pub targets: &'a [TargetStatistics],
-    /// What their results rest on, as [`target_bases`](crate::provenance::target_bases) gives it.
+    /// What their results rest on, as [`target_bases`] gives it.
     pub bases: &'a [TargetBasis],
     /// For each reference system of the standards that grades compare with, the number of its turns; `None`: those of the tree's own
     /// `standards.json`.
