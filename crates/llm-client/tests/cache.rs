@@ -3,12 +3,18 @@
 
 mod endpoint;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use endpoint::{Endpoint, completion, factory, request};
 use futures::future::join_all;
 use llm_client::{Cache, CacheMode, CacheSettings, CachedRow, ModelSettings, Price, SecretString};
-use schema::{ChatModel, ChatRequest, Message, ModelErrorKind, ModelId, Origin, Purpose, Role};
+use schema::{
+    ChatModel, ChatReply, ChatRequest, Message, ModelErrorKind, ModelId, Origin, Purpose, Role,
+};
 
 fn open(folder: &Path) -> Cache {
     open_with(folder, CacheSettings::default())
@@ -64,6 +70,11 @@ async fn what_was_asked_before_is_not_asked_again_in_this_run_or_the_next() {
     assert_eq!(again.model, first.model);
     assert_eq!(again.finish, first.finish);
     assert_eq!(again.run_time.as_micros(), first.run_time.as_micros());
+    let came = |reply: &ChatReply| {
+        let since = reply.at.unwrap().duration_since(UNIX_EPOCH);
+        since.unwrap().as_micros()
+    };
+    assert_eq!(came(&again), came(&first));
     let (again, first) = (again.exchange.unwrap(), first.exchange.unwrap());
     assert_eq!(again.request.get(), first.request.get());
     assert_eq!(again.response.get(), first.response.get());

@@ -241,7 +241,7 @@ pub struct ChatReply {
     pub model: Option<String>,
     /// Whether the reply was fetched now or earlier.
     pub origin: Origin,
-    /// When the reply came; for a cached reply, when it was stored. `None`: just now.
+    /// When the reply came: with a cache, when it was stored in it. `None`: just now.
     pub at: Option<SystemTime>,
     /// How long the successful attempt took; for a cached reply, how long it took when it was fetched.
     pub run_time: Duration,

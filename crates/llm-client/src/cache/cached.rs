@@ -144,12 +144,15 @@ impl<M: ChatModel> ChatModel for Cached<M> {
             return Ok(reply);
         }
         counters.misses.fetch_add(1, Relaxed);
-        let reply = self.inner.chat(request).await?;
+        let mut reply = self.inner.chat(request).await?;
         if damaged {
             // Counted after the call, because the look-ups of a forecast make no calls.
             counters.damaged.fetch_add(1, Relaxed);
         }
-        self.cache.put(&key, &self.stored(&reply)).await;
+        let stored = self.stored(&reply);
+        // One time for a reply: a run that continues from the cache says the same as this one.
+        reply.at = Some(stored.created);
+        self.cache.put(&key, &stored).await;
         Ok(reply)
     }
 }
