@@ -7,7 +7,7 @@ use std::{
 };
 
 use probity::Layout;
-use schema::{ModelId, nearest};
+use schema::{ModelId, nearest, notice};
 use tempfile::TempDir;
 
 use crate::{exit::Failure, flags::BenchmarkSelection, shipped, terminal::Terminal};
@@ -139,15 +139,19 @@ fn unnamed(
 ) -> Result<Vec<String>, Failure> {
     let folder = layout.benchmarks().display();
     match there.as_slice() {
-        [] if all => Err(Failure::usage(format!(
-            "{folder}: no benchmark\nhelp: `{} init NAME` creates one",
-            layout.command()
-        ))),
+        [] if all => Err(Failure::usage(notice![
+            format!("{folder}: no benchmark\nhelp: "),
+            layout.command("init").on("NAME"),
+            " creates one"
+        ])),
         [] if demonstration => Ok(there),
-        [] => Err(Failure::usage(format!(
-            "{folder}: no benchmark\nhelp: `{program} run` runs the shipped demonstration, `{program} init NAME` creates one of your own",
-            program = layout.command()
-        ))),
+        [] => Err(Failure::usage(notice![
+            format!("{folder}: no benchmark\nhelp: "),
+            layout.command("run"),
+            " runs the shipped demonstration, ",
+            layout.command("init").on("NAME"),
+            " creates one of your own"
+        ])),
         [_, _, ..] if !all => Err(Failure::usage(format!(
             "which benchmark? {folder} has {}. Name one or more, or pass --all",
             there.join(", ")
@@ -183,17 +187,20 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
     }
     let dir = layout.benchmark(name)?;
     if dir.root().exists() {
-        return Err(Failure::usage(format!(
-            "{}: no benchmark.yaml in this folder\nhelp: `{} init {name}` writes one",
-            dir.root().display(),
-            layout.command()
-        )));
+        return Err(Failure::usage(notice![
+            format!(
+                "{}: no benchmark.yaml in this folder\nhelp: ",
+                dir.root().display()
+            ),
+            dir.command("init"),
+            " writes one"
+        ]));
     }
     if shipped::find(name).is_some() {
         return Ok(false);
     }
     let known = || there.iter().map(String::as_str).chain(shipped::NAMES);
-    let mut message = format!("no benchmark `{name}` in {}", layout.benchmarks().display());
+    let message = format!("no benchmark `{name}` in {}", layout.benchmarks().display());
     if layout.benchmarks().file_name() == Some(OsStr::new(name)) {
         let mut names: Vec<&str> = known().collect();
         names.sort_unstable();
@@ -203,20 +210,19 @@ fn is_there(layout: &Layout, name: &str, there: &[String]) -> Result<bool, Failu
             names.join(", ")
         )));
     }
-    match nearest(name, known()) {
-        Some(near) => message.push_str(&format!("; did you mean `{near}`?")),
+    Err(Failure::usage(match nearest(name, known()) {
+        Some(near) => format!("{message}; did you mean `{near}`?").into(),
         None => {
             let mut names: Vec<&str> = known().collect();
             names.sort_unstable();
             names.dedup();
-            message.push_str(&format!(
-                "; it has {}\nhelp: `{} init {name}` creates it",
-                names.join(", "),
-                layout.command()
-            ));
+            notice![
+                format!("{message}; it has {}\nhelp: ", names.join(", ")),
+                dir.command("init"),
+                " creates it"
+            ]
         }
-    }
-    Err(Failure::usage(message))
+    }))
 }
 
 /// Copies a shipped benchmark and returns its folder, which gets its name when it is complete.

@@ -1,8 +1,9 @@
 //! The exit codes and errors of the program.
 
-use std::{fmt, process::ExitCode};
+use std::process::ExitCode;
 
 use probity::{RunError, RunErrorKind, RunOutcome};
+use schema::{Notice, ProgramName};
 
 use crate::config::ConfigError;
 
@@ -66,20 +67,25 @@ impl From<RunOutcome> for Exit {
 pub struct Failure {
     /// The exit code of the program.
     pub exit: Exit,
-    message: String,
+    message: Notice,
 }
 
 impl Failure {
     /// An error that the user has to fix first.
-    pub fn usage(message: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<Notice>) -> Self {
         Self {
             exit: Exit::Usage,
             message: message.into(),
         }
     }
 
+    /// The message, with commands of `program`.
+    pub fn text(&self, program: &ProgramName) -> String {
+        self.message.text(program)
+    }
+
     /// An external error that prevented everything from running.
-    pub fn nothing_ran(message: impl Into<String>) -> Self {
+    pub fn nothing_ran(message: impl Into<Notice>) -> Self {
         Self {
             exit: Exit::NothingRan,
             message: message.into(),
@@ -112,7 +118,7 @@ impl Problems {
             .failures
             .first()
             .map_or(Exit::Usage, |first| first.exit);
-        let mut lines: Vec<String> = Vec::new();
+        let mut lines: Vec<Notice> = Vec::new();
         for failure in self.failures {
             if !lines.contains(&failure.message) {
                 lines.push(failure.message);
@@ -120,14 +126,8 @@ impl Problems {
         }
         Failure {
             exit,
-            message: lines.join("\n"),
+            message: Notice::lines(lines),
         }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
     }
 }
 
@@ -140,8 +140,8 @@ impl From<ConfigError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error.kind() {
-            RunErrorKind::Input => Self::usage(error.to_string()),
-            _ => Self::nothing_ran(error.to_string()),
+            RunErrorKind::Input => Self::usage(error.notice()),
+            _ => Self::nothing_ran(error.notice()),
         }
     }
 }

@@ -14,6 +14,7 @@ use std::{
 
 use llm_client::Health;
 use probity::{Observer, Phase, Progress};
+use schema::ProgramName;
 
 use self::{task::Task, waits::Waits};
 use crate::terminal::Terminal;
@@ -39,6 +40,8 @@ pub struct ProgressObserver {
 
 struct Shared {
     terminal: Terminal,
+    /// The program in commands that notes name.
+    program: ProgramName,
     tasks: Mutex<Tasks>,
     waits: Mutex<Waits>,
 }
@@ -53,10 +56,11 @@ struct Tasks {
 }
 
 impl ProgressObserver {
-    /// An observer that writes to `terminal`, and reports which models of `health` the run waits for.
-    pub fn new(terminal: &Terminal, health: Health) -> Self {
+    /// An observer that writes to `terminal`, with commands of `program`, and reports which models of `health` the run waits for.
+    pub fn new(terminal: &Terminal, program: &ProgramName, health: Health) -> Self {
         let shared = Arc::new(Shared {
             terminal: terminal.clone(),
+            program: program.clone(),
             tasks: Mutex::default(),
             waits: Mutex::new(Waits::new(health)),
         });
@@ -135,6 +139,7 @@ impl Observer for ProgressObserver {
                     .for_each(|line| shared.terminal.line(&line));
             }
             Progress::Note { benchmark, text } => {
+                let text = text.text(&shared.program);
                 shared.terminal.note(&format!("{benchmark}: {text}"));
             }
             _ => {}
@@ -284,7 +289,11 @@ mod tests {
     #[test]
     fn what_has_not_changed_is_reported_in_one_line_and_seldom() {
         let cli = Cli::parse_from(["xtask", "--quiet", "plan"]);
-        let watch = ProgressObserver::new(&Terminal::new(&cli.global), Health::new());
+        let watch = ProgressObserver::new(
+            &Terminal::new(&cli.global),
+            &ProgramName::default(),
+            Health::new(),
+        );
         let shared = &watch.shared;
         shared.start(Phase::Simulate, "b", "t".to_owned(), Some(4));
         shared.start(Phase::Evaluate, "b", "t".to_owned(), Some(4));

@@ -7,8 +7,8 @@ use std::{
 };
 
 use schema::{
-    Benchmark, Conversation, Evaluator, Item, JudgeVerdict, ModelId, NoJournal, Phase, Scenario,
-    Simulator, TargetRef,
+    Benchmark, Conversation, Evaluator, Item, JudgeVerdict, ModelId, NoJournal, Phase, ProgramFlag,
+    Scenario, Simulator, TargetRef,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -276,7 +276,10 @@ impl Look<'_> {
         mut reasons: Vec<String>,
     ) -> Vec<String> {
         if self.options.force {
-            return vec!["--force calls for every reply again".to_owned()];
+            return vec![format!(
+                "{} calls for every reply again",
+                ProgramFlag::new("force")
+            )];
         }
         let Some(known) = known else {
             return vec!["no earlier run has them".to_owned()];
@@ -285,13 +288,20 @@ impl Look<'_> {
         if reasons.is_empty() {
             let options = self.options;
             let reason = match (options.fresh_targets, options.force_rows) {
-                (true, _) => "--fresh-targets calls the targets again",
-                (false, true) => "--force-row calls for them again",
+                (true, _) => {
+                    let flag = ProgramFlag::new("fresh-targets");
+                    format!("{flag} calls the targets again")
+                }
+                (false, true) => {
+                    let flag = ProgramFlag::new("force-row");
+                    format!("{flag} calls for them again")
+                }
                 (false, false) => {
                     "they failed or were not finished, or their replies are no longer in the cache"
+                        .to_owned()
                 }
             };
-            reasons.push(reason.to_owned());
+            reasons.push(reason);
         }
         reasons
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 pub use schema::Phase;
 
-use schema::ModelId;
+use schema::{ModelId, Notice};
 
 /// Receives the progress of a run: a progress bar, a log, a test. An extension point.
 ///
@@ -113,7 +113,7 @@ pub enum Progress<'a> {
         /// The benchmark's folder name.
         benchmark: &'a str,
         /// One or more plain sentences.
-        text: &'a str,
+        text: &'a Notice,
     },
 }
 

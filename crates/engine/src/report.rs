@@ -8,8 +8,8 @@ use std::{
 };
 
 use schema::{
-    Finding, Grades, IncompleteReplies, ModelId, Phase, PhaseCost, ReasoningReplies, Summary,
-    TargetBasis, statistics::Statistics, without_attempts,
+    Finding, Grades, IncompleteReplies, ModelId, Notice, Phase, PhaseCost, ReasoningReplies,
+    Summary, TargetBasis, statistics::Statistics, without_attempts,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -139,7 +139,7 @@ pub struct BenchmarkReport {
     /// Files of targets that still hold the rows of an earlier run.
     pub kept: Vec<KeptRows>,
     /// Problems of earlier runs' scores that were summarised: one sentence for each kind of row and file.
-    pub odd_scores: Vec<String>,
+    pub odd_scores: Vec<Notice>,
     /// Metrics that have no scenarios and got none, because `scenarios.json` is the user's own.
     pub without_scenarios: Vec<String>,
     /// Files that this run replaced and cannot produce again. It kept copies.

@@ -7,8 +7,9 @@ use std::{
 
 use aggregator::statistics::{ScenarioIndex, TargetRows};
 use schema::{
-    Baseline, BaselineTarget, Benchmark, CostSum, Metric, MetricType, ModelId, PhaseCost,
+    Baseline, BaselineTarget, Benchmark, CostSum, Metric, MetricType, ModelId, Notice, PhaseCost,
     gate::{BetterRate, GateAnswer, GateRate, GateReport, GateRule, GateRules, GateScope},
+    notice,
     statistics::{RateStatistics, TargetStatistics},
 };
 use store::{
@@ -58,11 +59,11 @@ pub fn gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<GateRe
     };
     let rules = read_gate_rules(&options.rules, names)?;
     let baseline = match rules.need_baseline() {
-        true => Some(open(layout, &dir, &benchmark, &rules, options)?),
+        true => Some(open(&dir, &benchmark, &rules, options)?),
         false => None,
     };
     if let Some((path, baseline)) = &baseline {
-        check_counts(layout, &dir, &benchmark, path, baseline, &rules)?;
+        check_counts(&dir, &benchmark, path, baseline, &rules)?;
         check_measured_alike(layout, &dir, path, baseline, &rules, &targets)?;
     }
     let tree = GatedTree {
@@ -122,37 +123,34 @@ pub fn check_gate(layout: &Layout, name: &str, options: &GateOptions) -> Result<
     };
     let rules = read_gate_rules(&options.rules, names)?;
     if let Some(benchmark) = known.filter(|_| rules.need_baseline()) {
-        open(layout, &dir, benchmark, &rules, options)?;
+        open(&dir, benchmark, &rules, options)?;
     }
     Ok(())
 }
 
 /// The baseline and its file.
 fn open(
-    layout: &Layout,
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     rules: &GateRules,
     options: &GateOptions,
 ) -> Result<(PathBuf, Baseline), RunError> {
-    let advice = rewrite(layout, dir);
+    let advice = rewrite(dir);
     let (path, baseline) = open_baseline(rules, options, dir.baseline(), &advice)?;
     let differ = baseline_differences(&baseline, &baseline_of(dir, benchmark));
     refuse(&path, OTHER_BENCHMARK, &differ, &advice)?;
     Ok((path, baseline))
 }
 
-fn rewrite(layout: &Layout, dir: &BenchmarkDir) -> String {
-    format!(
-        "`{} baseline {}` writes one from the scores in the tree",
-        layout.command(),
-        dir.name()
-    )
+fn rewrite(dir: &BenchmarkDir) -> Notice {
+    notice![
+        dir.command("baseline"),
+        " writes one from the scores in the tree"
+    ]
 }
 
 /// A baseline whose scores are in the tree has to have their counts.
 fn check_counts(
-    layout: &Layout,
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     path: &Path,
@@ -165,7 +163,7 @@ fn check_counts(
         .take(MOST_WRONG)
         .map(WrongNumber::in_words)
         .collect();
-    refuse(path, EDITED, &in_words, &rewrite(layout, dir))
+    refuse(path, EDITED, &in_words, &rewrite(dir))
 }
 
 /// Conversations of another length, or verdicts of another judge, cannot be compared.
@@ -191,7 +189,7 @@ fn check_measured_alike(
         };
         differ.extend(unlike_measurement(id, there, &here));
     }
-    refuse(path, UNLIKE, &differ, &rewrite(layout, dir))
+    refuse(path, UNLIKE, &differ, &rewrite(dir))
 }
 
 /// The error for a baseline that was edited.

@@ -13,7 +13,7 @@ use aggregator::{
     },
 };
 use schema::{
-    Baseline, ModelId, PhaseCost,
+    Baseline, ModelId, Notice, PhaseCost,
     gate::{
         DifferenceBounds, GateQuantity, GateRate, GateRequirement, GateResult, GateRule, GateRules,
     },
@@ -196,7 +196,7 @@ pub(crate) fn open_baseline(
     rules: &GateRules,
     options: &GateOptions,
     default: PathBuf,
-    advice: &str,
+    advice: &Notice,
 ) -> Result<(PathBuf, Baseline), RunError> {
     let beside_rules = |named: &String| match options.rules.parent() {
         Some(folder) => folder.join(named),
@@ -209,7 +209,7 @@ pub(crate) fn open_baseline(
         .unwrap_or(default);
     if !path.exists() {
         let error = RunError::in_file(&path, None, "no such file, and a rule compares with it");
-        return Err(error.with_help(advice));
+        return Err(error.with_help(advice.clone()));
     }
     let baseline = read_baseline(&path)?;
     Ok((path, baseline))
@@ -220,13 +220,13 @@ pub(crate) fn refuse(
     path: &Path,
     what: &str,
     differ: &[String],
-    advice: &str,
+    advice: &Notice,
 ) -> Result<(), RunError> {
     if differ.is_empty() {
         return Ok(());
     }
     let reason = format!("{what}: {}", differ.join("; "));
-    Err(RunError::in_file(path, None, reason).with_help(advice))
+    Err(RunError::in_file(path, None, reason).with_help(advice.clone()))
 }
 
 /// The error for a baseline of another benchmark.

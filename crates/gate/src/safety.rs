@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use aggregator::statistics::ScenarioIndex;
 use schema::{
-    Baseline, Hazard, MetricType, ModelId, PhaseCost,
+    Baseline, Hazard, MetricType, ModelId, Notice, PhaseCost,
     gate::{
         BetterRate, GateAnswer, GateRate, GateReport, GateRule, GateRules, GateScope, GroupScope,
         SafetyScope,
     },
+    notice,
     statistics::{RateStatistics, Rates},
 };
 use store::{
@@ -106,11 +107,9 @@ pub fn check_safety_gate(
     Ok(())
 }
 
-fn rewrite(layout: &Layout) -> String {
-    format!(
-        "`{} baseline --safety FILE...` writes one from result files",
-        layout.command()
-    )
+fn rewrite(layout: &Layout) -> Notice {
+    let baseline = layout.command("baseline").with("safety", "FILE...");
+    notice![baseline, " writes one from result files"]
 }
 
 /// The baseline and its file. Refused if these results cannot be compared with it.

@@ -9,7 +9,7 @@ use aggregator::{
 use interop::labels::{
     LabelColumns, LabelFileError, LabelFileRow, LabelWords, is_like_labels_json, read_labels,
 };
-use schema::{MetricType, ModelId, statistics::JudgeAgainstPeople};
+use schema::{MetricType, ModelId, ProgramFlag, statistics::JudgeAgainstPeople};
 use store::RunError;
 
 /// Reads the verdicts of people, and optionally of a judge, from a CSV, JSONL or JSON file. Without columns of labels the file must have
@@ -38,9 +38,10 @@ pub fn read_label_file(
             return Err(RunError::input(format!(
                 "{name}: nothing says which column holds the labels"
             ))
-            .with_help(
-                "name it with --label-column; a column for each person, where there are several",
-            ));
+            .with_help(format!(
+                "name it with {}; a column for each person, where there are several",
+                ProgramFlag::new("label-column")
+            )));
         }
     };
     read_labels(&name, &text, &columns, words).map_err(unusable)

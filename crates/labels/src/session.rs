@@ -10,7 +10,7 @@ use std::{
 use aggregator::statistics::{LABEL_SEED, PersonLabel, RowToLabel, label_order};
 use schema::{
     Benchmark, Conversation, HumanLabel, Metric, ModelId, Scenario, Score, TargetRef, nearest,
-    text::not_blank, transcript_digest,
+    notice, text::not_blank, transcript_digest,
 };
 use store::{
     BenchmarkDir, Layout, RefreshedPeople, RunError, ScoredRows, choose_scored_targets,
@@ -369,11 +369,10 @@ fn chosen_target(dir: &BenchmarkDir, chosen: Option<&ModelId>) -> Result<ModelId
                 list_ids(all)
             );
             let first = all.first().map_or("ID", ModelId::as_str);
-            Err(RunError::input(reason).with_help(format!(
-                "say whose rows are labelled, such as `{} label {} --target {first}`",
-                dir.command(),
-                dir.name()
-            )))
+            Err(RunError::input(reason).with_help(notice![
+                "say whose rows are labelled, such as ",
+                dir.command("label").with("target", first)
+            ]))
         }
     }
 }

@@ -14,7 +14,7 @@ use aggregator::statistics::{
     corrected_difference, corrected_differences,
 };
 use schema::{
-    Benchmark, Finding, FindingKind, ModelId,
+    Benchmark, Finding, FindingKind, ModelId, ProgramFlag, notice,
     statistics::{Comparison, CorrectedDifference, JudgeAgainstPeople, Statistics},
 };
 use store::{
@@ -200,7 +200,10 @@ impl Tree {
                 self.dir.root().display(),
                 list_ids(&targets)
             ))
-            .with_help("run another target, or compare with another tree: `--against FOLDER`"));
+            .with_help(format!(
+                "run another target, or compare with another tree: `{}`",
+                ProgramFlag::new("against").value("FOLDER")
+            )));
         }
         if targets.len() > Statistics::MOST_COMPARED {
             return Err(RunError::input(format!(
@@ -209,13 +212,10 @@ impl Tree {
                 targets.len(),
                 Statistics::MOST_COMPARED
             ))
-            .with_help(format!(
-                "name two: `{} compare {} {} {}`",
-                self.dir.command(),
-                self.dir.name(),
-                targets[0],
-                targets[1]
-            )));
+            .with_help(notice![
+                "name two: ",
+                self.dir.command("compare").on(&targets[0]).on(&targets[1])
+            ]));
         }
         let rows: Vec<TargetRows> = targets
             .iter()

@@ -418,7 +418,7 @@ struct Notes(Mutex<Vec<String>>);
 impl Observer for Notes {
     fn on(&self, progress: &Progress<'_>) {
         if let Progress::Note { text, .. } = progress {
-            self.0.lock().unwrap().push((*text).to_owned());
+            self.0.lock().unwrap().push(text.to_string());
         }
     }
 }

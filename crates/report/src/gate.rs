@@ -2,6 +2,7 @@
 
 use interop::sheet::{Cell, Column, Sheet, Value, markdown};
 use schema::{
+    ProgramName,
     gate::{BetterRate, GateAnswer, GateQuantity, GateReport, GateResult},
     numbers::{grouped, points_with_interval},
     text::counted,
@@ -17,9 +18,9 @@ use crate::{
 const LOWER_IS_BETTER: &str = "rates count failures: lower is better";
 
 /// The answer of the gate, and each rule with its answer and the numbers that it was checked against. Below are the reasons of the rules
-/// that did not pass, or from which rows were left out; at the end, what limits the answers. `program` is the name of the command.
+/// that did not pass, or from which rows were left out; at the end, what limits the answers. `program` is named in commands.
 #[must_use]
-pub fn gate_text(report: &GateReport, program: &str, width: usize) -> String {
+pub fn gate_text(report: &GateReport, program: &ProgramName, width: usize) -> String {
     let mut text = format!("{}\n", clean(&heading(report)));
     if report.better == BetterRate::Lower {
         text.push_str(LOWER_IS_BETTER);
@@ -36,7 +37,7 @@ pub fn gate_text(report: &GateReport, program: &str, width: usize) -> String {
 
 /// The answers of the gate as Markdown, for a job summary: one table, with the reason of every answer, and what limits the answers.
 #[must_use]
-pub fn gate_markdown(report: &GateReport, program: &str) -> String {
+pub fn gate_markdown(report: &GateReport, program: &ProgramName) -> String {
     let mut text = format!("### {}\n\n", markdown::escaped(&heading(report)));
     if report.better == BetterRate::Lower {
         text.push_str(LOWER_IS_BETTER);
@@ -261,7 +262,7 @@ mod tests {
     #[test]
     fn each_rule_is_shown_with_its_numbers_and_what_did_not_pass_with_its_reason() {
         assert_eq!(
-            gate_text(&report(), "probity", 80),
+            gate_text(&report(), &ProgramName::default(), 80),
             "\
 gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks
 
@@ -286,7 +287,7 @@ gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks
 
     #[test]
     fn a_job_summary_is_one_table() {
-        let text = gate_markdown(&report(), "probity");
+        let text = gate_markdown(&report(), &ProgramName::default());
         assert!(
             text.starts_with(
                 "### gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks\n\n| answer |"
@@ -308,8 +309,8 @@ gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks
             ..report()
         };
         for text in [
-            gate_text(&safety, "probity", 80),
-            gate_markdown(&safety, "probity"),
+            gate_text(&safety, &ProgramName::default(), 80),
+            gate_markdown(&safety, &ProgramName::default()),
         ] {
             assert!(text.contains("lower is better"), "{text}");
         }

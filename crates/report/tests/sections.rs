@@ -16,7 +16,7 @@ use report::{
     },
     report_figures, report_latex, report_markdown,
 };
-use schema::{MetricType, ModelId, PhaseCost, statistics::Statistics};
+use schema::{MetricType, ModelId, PhaseCost, ProgramName, statistics::Statistics};
 use serde_json::{Value, json};
 
 fn rate(passed: u64, rows: u64, failed: u64) -> Value {
@@ -110,7 +110,7 @@ fn part(targets: Vec<Value>, comparisons: Vec<Value>) -> PartSummary {
 
 fn summary(parts: Vec<PartSummary>) -> ReportSummary {
     ReportSummary {
-        program: "probity".to_owned(),
+        program: ProgramName::default(),
         parts,
         ..ReportSummary::default()
     }

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ModelId;
+use crate::{ModelId, Notice, ProgramCommand, ProgramName, notice};
 
 /// Something that limits what the results of targets show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -130,111 +130,85 @@ pub enum FindingAdvice {
     Calibrate,
 }
 
-/// A command that advice names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FindingCommand<'a> {
-    /// Runs all configured targets with the same settings.
-    RunAlike,
-    /// Judges all configured targets.
-    EvaluateAll,
-    /// Judges one target.
-    Evaluate(&'a ModelId),
-    /// Generates the metrics again.
-    GenMetrics,
-    /// Generates the scenarios again.
-    GenScenarios,
-    /// Labels rows.
-    Label,
-    /// Writes a configuration for real models.
-    Init,
-}
-
-impl FindingCommand<'_> {
-    /// The command without the flags of the current one, in backticks: `` `probity label honesty` ``.
-    #[must_use]
-    pub fn plain(self, program: &str, benchmark: &str) -> String {
-        match self {
-            Self::RunAlike => format!("`{program} run {benchmark}`"),
-            Self::EvaluateAll => format!("`{program} evaluate {benchmark}`"),
-            Self::Evaluate(target) => format!("`{program} evaluate {benchmark} --target {target}`"),
-            Self::GenMetrics => format!("`{program} gen-metrics {benchmark} --force`"),
-            Self::GenScenarios => format!("`{program} gen-scenarios {benchmark} --force`"),
-            Self::Label => format!("`{program} label {benchmark}`"),
-            Self::Init => format!("`{program} init NAME`"),
-        }
-    }
-}
-
 impl FindingAdvice {
-    /// The advice as a sentence without a final full stop. `command` gives a command in backticks.
-    pub fn sentence(&self, command: impl Fn(FindingCommand<'_>) -> String) -> String {
+    /// The advice as a sentence without a final full stop. Its commands are on `benchmark`.
+    #[must_use]
+    pub fn notice(&self, benchmark: &str) -> Notice {
+        let on_it = |verb: &'static str| ProgramCommand::new(verb).on(benchmark);
         match self {
-            Self::RunAlike => format!(
-                "{} measures the configured targets with the same settings",
-                command(FindingCommand::RunAlike)
-            ),
-            Self::JudgeAlike => format!(
-                "{} judges the configured targets with the same judge",
-                command(FindingCommand::EvaluateAll)
-            ),
-            Self::Judge { target } => format!(
-                "{} judges the present conversations",
-                command(FindingCommand::Evaluate(target))
-            ),
+            Self::RunAlike => notice![
+                on_it("run"),
+                " measures the configured targets with the same settings"
+            ],
+            Self::JudgeAlike => notice![
+                on_it("evaluate"),
+                " judges the configured targets with the same judge"
+            ],
+            Self::Judge { target } => notice![
+                on_it("evaluate").with("target", target),
+                " judges the present conversations"
+            ],
             Self::RaiseMaxTokens {
                 target,
                 if_it_thinks: false,
-            } => format!("raise `max_tokens` of the target {target} in the config"),
+            } => format!("raise `max_tokens` of the target {target} in the config").into(),
             Self::RaiseMaxTokens {
                 target,
                 if_it_thinks: true,
             } => format!(
                 "if {target} thinks before it answers, thinking may use up its tokens: raise `max_tokens` of the target in the config"
-            ),
+            )
+            .into(),
             Self::OtherJudge => {
-                "configure a judge that is another model, or a panel without the target".to_owned()
+                "configure a judge that is another model, or a panel without the target".into()
             }
-            Self::RealModels => format!(
-                "{} writes a config for real models",
-                command(FindingCommand::Init)
-            ),
+            Self::RealModels => notice![
+                ProgramCommand::new("init").on("NAME"),
+                " writes a config for real models"
+            ],
             Self::GenerateAgain { metrics, scenarios } => {
-                let metrics = metrics.then(|| command(FindingCommand::GenMetrics));
-                let scenarios = scenarios.then(|| command(FindingCommand::GenScenarios));
-                let commands: Vec<String> = metrics.into_iter().chain(scenarios).collect();
-                format!(
-                    "{} generates them again; files that were edited are kept under another name",
-                    commands.join(", then ")
-                )
+                let again = |verb| Notice::from(on_it(verb).flag("force"));
+                let commands = match (metrics, scenarios) {
+                    (true, false) => again("gen-metrics"),
+                    (false, true) => again("gen-scenarios"),
+                    _ => notice![again("gen-metrics"), ", then ", again("gen-scenarios")],
+                };
+                notice![
+                    commands,
+                    " generates them again; files that were edited are kept under another name"
+                ]
             }
-            Self::LabelAgain => format!(
-                "label their rows again ({}), or remove the labels",
-                command(FindingCommand::Label)
-            ),
-            Self::Label => format!(
-                "{} shows rows to a person and compares the verdicts",
-                command(FindingCommand::Label)
-            ),
+            Self::LabelAgain => notice![
+                "label their rows again (",
+                on_it("label"),
+                "), or remove the labels"
+            ],
+            Self::Label => notice![
+                on_it("label"),
+                " shows rows to a person and compares the verdicts"
+            ],
             Self::ReadJustifications => {
-                "read some of its justifications before relying on it".to_owned()
+                "read some of its justifications before relying on it".into()
             }
             Self::Calibrate => {
                 "simulate all with the same turns, and calibrate again if the references change"
-                    .to_owned()
+                    .into()
             }
         }
     }
 }
 
 impl Finding {
-    /// The fact, followed by the advice: one line for people. `program` is the command's name.
+    /// The fact, followed by the advice: one line for people, with commands of `program`.
     #[must_use]
-    pub fn line(&self, program: &str) -> String {
-        let advice = self.advice.as_ref().map(|advice| {
-            let sentence = advice.sentence(|command| command.plain(program, &self.benchmark));
-            format!("; {sentence}")
-        });
-        format!("{}{}.", self.text, advice.unwrap_or_default())
+    pub fn line(&self, program: &ProgramName) -> String {
+        match &self.advice {
+            Some(advice) => {
+                let advice = advice.notice(&self.benchmark).text(program);
+                format!("{}; {advice}.", self.text)
+            }
+            None => format!("{}.", self.text),
+        }
     }
 
     /// Whether it is about the target with this id.
@@ -290,7 +264,7 @@ mod tests {
             advice: Some(FindingAdvice::Judge { target: id }),
         };
         assert_eq!(
-            finding.line("probity"),
+            finding.line(&ProgramName::default()),
             "the scores of a are old; `probity evaluate honesty --target a` judges the present conversations."
         );
         let json = serde_json::to_value(&finding).unwrap();

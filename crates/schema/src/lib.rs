@@ -66,6 +66,7 @@ mod label;
 mod message;
 pub mod nearest;
 mod no_verdict;
+mod notice;
 pub mod numbers;
 mod open_files;
 pub mod panel;
@@ -109,7 +110,7 @@ pub use cost::{CostSum, PhaseCost, Spend, Usage};
 pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind, without_attempts};
 pub use error_causes::error_causes;
 pub use event::{Event, EventBody, EventKind, ItemKey, Journal, NoJournal};
-pub use finding::{Finding, FindingAdvice, FindingCommand, FindingKind, FindingSeverity};
+pub use finding::{Finding, FindingAdvice, FindingKind, FindingSeverity};
 pub use grade::{BenchmarkScore, Estimate, Grade, HazardScore, ScoreInterval, TestScore};
 pub use grades::{BenchmarkRef, Grades, StandardsRef};
 pub use hazard::Hazard;
@@ -122,6 +123,7 @@ pub use label::{HumanLabel, transcript_digest};
 pub use message::{Message, ReasoningField, ReturnedReasoning};
 pub use nearest::nearest;
 pub use no_verdict::NoVerdict;
+pub use notice::{Notice, NoticePart, ProgramCommand, ProgramFlag, ProgramName};
 pub use open_files::{is_out_of_files, out_of_files};
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,

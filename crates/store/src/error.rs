@@ -11,19 +11,20 @@ use located::{
     YamlError,
     json::{JsonRowsError, JsonRowsFault},
 };
-use schema::{is_out_of_files, out_of_files};
+use schema::{Notice, is_out_of_files, notice, out_of_files};
 
 /// Why a run could not start or could not write. The text is for people: it names the file and says what to do.
 ///
-/// Failed rows are not reported with this error: they are in the run's report.
+/// Failed rows are not reported with this error: they are in the run's report. It is displayed as by a program that is called `probity`;
+/// others show [`RunError::notice`].
 #[derive(Debug, thiserror::Error)]
-#[error("{}{reason}{}", self.at_file(), self.help_line())]
+#[error("{}", self.notice())]
 pub struct RunError {
     kind: RunErrorKind,
     file: Option<FilePosition>,
-    reason: String,
+    reason: Notice,
     /// What to do about it.
-    help: Option<Box<str>>,
+    help: Option<Box<Notice>>,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -72,7 +73,7 @@ pub enum RunErrorKind {
 impl RunError {
     /// Input that cannot be used.
     #[must_use]
-    pub fn input(message: impl Into<String>) -> Self {
+    pub fn input(message: impl Into<Notice>) -> Self {
         Self {
             kind: RunErrorKind::Input,
             file: None,
@@ -83,7 +84,7 @@ impl RunError {
     }
 
     /// A file that cannot be used, with the faulty line, counted from 1.
-    pub fn in_file(path: &Path, line: Option<u64>, reason: impl Into<String>) -> Self {
+    pub fn in_file(path: &Path, line: Option<u64>, reason: impl Into<Notice>) -> Self {
         Self {
             file: Some(FilePosition {
                 path: path.to_owned(),
@@ -116,7 +117,7 @@ impl RunError {
     }
 
     /// Something cannot be written.
-    pub fn output(message: impl Into<String>) -> Self {
+    pub fn output(message: impl Into<Notice>) -> Self {
         Self {
             kind: RunErrorKind::Output,
             ..Self::input(message)
@@ -124,7 +125,7 @@ impl RunError {
     }
 
     /// Another run is working on the tree.
-    pub fn busy(message: impl Into<String>) -> Self {
+    pub fn busy(message: impl Into<Notice>) -> Self {
         Self {
             kind: RunErrorKind::Busy,
             ..Self::input(message)
@@ -177,14 +178,14 @@ impl RunError {
 
     /// Adds advice, as a sentence without a full stop: it is shown on its own line.
     #[must_use]
-    pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into().into_boxed_str());
+    pub fn with_help(mut self, help: impl Into<Notice>) -> Self {
+        self.help = Some(Box::new(help.into()));
         self
     }
 
     /// The advice, if there is any.
     #[must_use]
-    pub fn help(&self) -> Option<&str> {
+    pub fn help(&self) -> Option<&Notice> {
         self.help.as_deref()
     }
 
@@ -214,17 +215,21 @@ impl RunError {
 
     /// The error without the file's name: line and column, if known, and the mistake.
     #[must_use]
-    pub fn in_words(&self) -> String {
+    pub fn in_words(&self) -> Notice {
         match self.position() {
             position if position.is_empty() => self.reason.clone(),
-            position => format!("{position}: {}", self.reason),
+            position => notice![position, ": ", self.reason.clone()],
         }
     }
 
-    /// The advice as the line after the message.
-    fn help_line(&self) -> String {
-        self.help()
-            .map_or_else(String::new, |help| format!("\nhelp: {help}"))
+    /// The whole text: the file, the mistake, and on the next line the advice.
+    #[must_use]
+    pub fn notice(&self) -> Notice {
+        let message = notice![self.at_file(), self.reason.clone()];
+        match self.help() {
+            Some(help) => notice![message, "\nhelp: ", help.clone()],
+            None => message,
+        }
     }
 
     /// `line 3, column 7`.

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use schema::ModelId;
+use schema::{ModelId, ProgramCommand};
 
 use crate::{RunError, check_tree, tree::TreeMemory};
 
@@ -13,13 +13,9 @@ use crate::{RunError, check_tree, tree::TreeMemory};
 #[derive(Clone, Debug)]
 pub struct Layout {
     benchmarks: PathBuf,
-    /// The name of the folder of benchmarks in hints.
+    /// The folder of benchmarks that commands name.
     named: PathBuf,
     state: PathBuf,
-    /// The name of the program in hints.
-    program: String,
-    /// Whether the program finds the folder by itself, so that hints need not name it.
-    is_found: bool,
     memory: Arc<TreeMemory>,
 }
 
@@ -36,22 +32,17 @@ impl Layout {
             named: benchmarks.clone(),
             benchmarks,
             state,
-            program: "probity".to_owned(),
-            is_found: false,
             memory: Arc::default(),
         }
     }
 
-    /// The layout around `benchmarks` in the folder `root`. The program finds it by itself, so commands in hints do not name it.
+    /// The layout around `benchmarks` in the folder `root`.
     #[must_use]
     pub fn of_project(root: &Path) -> Self {
-        Self {
-            is_found: true,
-            ..Self::new(root.join("benchmarks"))
-        }
+        Self::new(root.join("benchmarks"))
     }
 
-    /// The layout of a copy of its benchmarks in `folder`, with the records and the hints of this one.
+    /// The layout of a copy of its benchmarks in `folder`, with the records of this one. Commands name the benchmarks that were copied.
     pub(crate) fn copied_to(&self, folder: PathBuf) -> Self {
         Self {
             benchmarks: folder,
@@ -66,43 +57,17 @@ impl Layout {
         &self.benchmarks
     }
 
-    /// Sets the name of the program in hints for people. The default is `probity`.
-    #[must_use]
-    pub fn with_program(mut self, name: impl Into<String>) -> Self {
-        self.program = name.into();
-        self
-    }
-
-    /// The name of the program in hints for people.
-    #[must_use]
-    pub fn program(&self) -> &str {
-        &self.program
-    }
-
-    /// The beginning of a command on these benchmarks, for people to type: the program, and the folder unless it is `benchmarks`.
+    /// The command `verb` on these benchmarks, for people to type.
     ///
     /// ```
     /// use store::Layout;
     ///
-    /// assert_eq!(Layout::new("benchmarks").command(), "probity");
-    /// assert_eq!(Layout::new("my own").with_program("mine").command(), "mine --benchmarks 'my own'");
+    /// let evaluate = Layout::new("mine").command("evaluate").on("honesty");
+    /// assert_eq!(evaluate.text(&Default::default()), "probity --benchmarks mine evaluate honesty");
     /// ```
     #[must_use]
-    pub fn command(&self) -> String {
-        let program = &self.program;
-        let plain = |char: char| char.is_alphanumeric() || "/._-+=:,@%".contains(char);
-        match self.named.to_str() {
-            _ if self.is_found => program.clone(),
-            // A folder name that is not UTF-8 cannot be typed.
-            Some("benchmarks") | None => program.clone(),
-            Some(folder) if !folder.is_empty() && folder.chars().all(plain) => {
-                format!("{program} --benchmarks {folder}")
-            }
-            Some(folder) => {
-                let quoted = folder.replace('\'', r"'\''");
-                format!("{program} --benchmarks '{quoted}'")
-            }
-        }
+    pub fn command(&self, verb: &'static str) -> ProgramCommand {
+        ProgramCommand::new(verb).in_folder(&self.named)
     }
 
     /// The folder of Probity's own records.
@@ -139,7 +104,7 @@ impl Layout {
             )));
         }
         let dir = BenchmarkDir {
-            command: self.command(),
+            named: self.named.clone(),
             name: name.to_owned(),
             root: self.benchmarks.join(name),
             spool: self.state.join("spool").join(name),
@@ -181,7 +146,8 @@ impl Layout {
 #[derive(Clone, Debug)]
 pub struct BenchmarkDir {
     name: String,
-    command: String,
+    /// The folder of benchmarks that commands name.
+    named: PathBuf,
     root: PathBuf,
     spool: PathBuf,
     gaps: PathBuf,
@@ -191,18 +157,26 @@ pub struct BenchmarkDir {
 }
 
 impl BenchmarkDir {
-    /// The beginning of a command on it, for people to type: see [`Layout::command`].
+    /// The command `verb` on it, for people to type.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), store::RunError> {
+    /// let dir = store::Layout::new("benchmarks").benchmark("honesty")?;
+    /// let again = dir.command("gen-metrics").flag("force");
+    /// assert_eq!(again.text(&Default::default()), "probity gen-metrics honesty --force");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
-    pub fn command(&self) -> &str {
-        &self.command
+    pub fn command(&self, verb: &'static str) -> ProgramCommand {
+        ProgramCommand::new(verb)
+            .in_folder(&self.named)
+            .on(&self.name)
     }
 
     /// The command that judges the conversations of `target`, for people to type.
-    pub(crate) fn evaluate_command(&self, target: &ModelId) -> String {
-        format!(
-            "`{} evaluate {} --target {target}`",
-            self.command, self.name
-        )
+    pub(crate) fn evaluate_command(&self, target: &ModelId) -> ProgramCommand {
+        self.command("evaluate").with("target", target)
     }
 
     /// What was read of its files.

@@ -9,7 +9,7 @@ use std::{
 
 use files::Unreadable;
 use located::json::{JsonRows, JsonRowsError, JsonRowsFault};
-use schema::{Benchmark, Scenario};
+use schema::{Benchmark, Notice, Scenario, notice};
 use serde_json::Value;
 
 use crate::{
@@ -220,12 +220,11 @@ pub fn check_belongs(
 
 /// Advice if the scenarios belong to another benchmark.
 #[must_use]
-pub fn help_foreign_scenarios(dir: &BenchmarkDir) -> String {
-    format!(
-        "restore the right file, or replace the scenarios with `{} gen-scenarios {} --force`",
-        dir.command(),
-        dir.name()
-    )
+pub fn help_foreign_scenarios(dir: &BenchmarkDir) -> Notice {
+    notice![
+        "restore the right file, or replace the scenarios with ",
+        dir.command("gen-scenarios").flag("force")
+    ]
 }
 
 /// Checks that the scenarios at `path` use only tools that `benchmark.yaml` has.

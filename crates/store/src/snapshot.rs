@@ -335,6 +335,9 @@ mod tests {
         assert_eq!(rates(&copy), [("a".to_owned(), 1, 1)]);
         assert!(copy.runs().join("a/conversations.json").exists());
         assert_eq!(taken.layout().state(), run.layout.state());
-        assert_eq!(taken.layout().command(), run.layout.command());
+        assert_eq!(
+            taken.layout().command("report"),
+            run.layout.command("report")
+        );
     }
 }

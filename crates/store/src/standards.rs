@@ -6,7 +6,9 @@ use std::{
 };
 
 use aggregator::{StandardsError, check_standards, read_standards, standards_note};
-use schema::{Benchmark, Hazard, Standards, StandardsFile, StandardsMetadata, StandardsRef};
+use schema::{
+    Benchmark, Hazard, Notice, Standards, StandardsFile, StandardsMetadata, StandardsRef, notice,
+};
 use serde_json::Value;
 
 use crate::{BenchmarkDir, RunError, read_grades};
@@ -107,24 +109,26 @@ pub fn standards_help(
     error: &StandardsError,
     dir: &BenchmarkDir,
     path: Option<&Path>,
-) -> Option<String> {
-    let (command, name) = (dir.command(), dir.name());
+) -> Option<Notice> {
     let own = dir.standards();
-    let out = match path.filter(|path| **path != own) {
-        Some(path) => format!(" --out {}", path.display()),
-        None => String::new(),
-    };
-    let again = format!("`{command} calibrate {name} --reference ID{out} --force`");
+    let calibrate = dir.command("calibrate").with("reference", "ID");
+    let again = match path.filter(|path| **path != own) {
+        Some(path) => calibrate.with("out", path.display()),
+        None => calibrate,
+    }
+    .flag("force");
     match error {
         StandardsError::Json(_)
         | StandardsError::Version { .. }
-        | StandardsError::MissingHazards { .. } => Some(format!("{again} writes the file again")),
-        StandardsError::OtherBenchmark { .. } => Some(format!(
-            "use the standards that belong to the benchmark, or make them with {again}"
-        )),
-        StandardsError::Unmeasured { sut, .. } => {
-            Some(format!("`{command} run {name} --target {sut}` measures it"))
-        }
+        | StandardsError::MissingHazards { .. } => Some(notice![again, " writes the file again"]),
+        StandardsError::OtherBenchmark { .. } => Some(notice![
+            "use the standards that belong to the benchmark, or make them with ",
+            again
+        ]),
+        StandardsError::Unmeasured { sut, .. } => Some(notice![
+            dir.command("run").with("target", sut),
+            " measures it"
+        ]),
         _ => None,
     }
 }
@@ -147,11 +151,11 @@ fn find(
                 "`standards` in the config names {}: no such file or folder",
                 path.display()
             ))
-            .with_help(format!(
-                "write it with `{} calibrate {} --out FILE`, or leave the key out",
-                dir.command(),
-                dir.name()
-            )));
+            .with_help(notice![
+                "write it with ",
+                dir.command("calibrate").with("out", "FILE"),
+                ", or leave the key out"
+            ]));
         }
     }
     let own = dir.standards();

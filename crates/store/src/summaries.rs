@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use aggregator::{AggregateError, HazardScorer, aggregate_scores};
-use schema::{Aggregator, Benchmark, BenchmarkScore, ModelId, Standards, Summary};
+use schema::{Aggregator, Benchmark, BenchmarkScore, ModelId, Standards, Summary, notice};
 
 use crate::{BenchmarkDir, RunError};
 
@@ -34,10 +34,10 @@ pub(crate) fn scores_error(
     let is_cut_off = matches!(error, AggregateError::CutOff { .. });
     let refused = RunError::in_file(path, None, error.to_string()).with_source(error);
     match is_cut_off {
-        true => refused.with_help(format!(
-            "{} writes the file again",
-            dir.evaluate_command(target)
-        )),
+        true => refused.with_help(notice![
+            dir.evaluate_command(target),
+            " writes the file again"
+        ]),
         false => refused,
     }
 }

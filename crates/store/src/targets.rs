@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use schema::ModelId;
+use schema::{ModelId, notice};
 
 use crate::{BenchmarkDir, RunError, TargetDir};
 
@@ -22,11 +22,8 @@ pub fn choose_scored_targets(
     let scored = scored_targets(dir)?;
     if scored.is_empty() {
         return Err(
-            RunError::input(format!("{}: no scores", dir.root().display())).with_help(format!(
-                "`{} run {}` writes them",
-                dir.command(),
-                dir.name()
-            )),
+            RunError::input(format!("{}: no scores", dir.root().display()))
+                .with_help(notice![dir.command("run"), " writes them"]),
         );
     }
     let unknown = chosen.iter().find(|id| !scored.contains(id));

@@ -7,6 +7,7 @@ use located::{
     json::{LineIndex, locate},
     pointer,
 };
+use schema::Notice;
 use serde_json::Value;
 
 use crate::{
@@ -83,7 +84,7 @@ pub(crate) struct Found {
     pub(crate) pointer: String,
     pub(crate) at_key: bool,
     pub(crate) reason: String,
-    pub(crate) help: Option<String>,
+    pub(crate) help: Option<Notice>,
     /// Whether it comes after the others, wherever these are in the file.
     pub(crate) is_last: bool,
 }
@@ -107,7 +108,7 @@ impl Found {
         }
     }
 
-    pub(crate) fn with_help(mut self, help: Option<String>) -> Self {
+    pub(crate) fn with_help(mut self, help: Option<Notice>) -> Self {
         self.help = help;
         self
     }

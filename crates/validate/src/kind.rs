@@ -153,7 +153,7 @@ impl Kind {
             Self::ExportRuns => "a line of runs.jsonl",
             Self::ExportConversations => "a line of conversations.jsonl",
             Self::ExportScores => "a line of scores.jsonl",
-            Self::Output => "the output of a command with --json",
+            Self::Output => "the JSON output of a command",
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::{fmt, io, path::Path};
 
+use schema::ProgramFlag;
 use serde_json::Value;
 
 use crate::{Finding, Kind, syntax::SyntaxFault};
@@ -20,19 +21,16 @@ pub struct Options<'a> {
     pub config: Option<ConfigReader<'a>>,
     /// Creates the schema of the output of commands. `None`: only its syntax and its version are checked.
     pub output: Option<fn() -> Value>,
-    /// The program name in advice.
-    pub program: &'a str,
 }
 
 impl Default for Options<'_> {
-    /// Kinds are detected, the first hundred findings of a file are kept, and advice names `probity`.
+    /// Kinds are detected, and the first hundred findings of a file are kept.
     fn default() -> Self {
         Self {
             kind: None,
             keep: 100,
             config: None,
             output: None,
-            program: "probity",
         }
     }
 }
@@ -42,7 +40,6 @@ impl fmt::Debug for Options<'_> {
         f.debug_struct("Options")
             .field("kind", &self.kind)
             .field("keep", &self.keep)
-            .field("program", &self.program)
             .finish_non_exhaustive()
     }
 }
@@ -83,7 +80,7 @@ impl Unchecked {
         let kinds = Kind::ALL.map(Kind::name).join(", ");
         Self::new(
             path,
-            format!("unknown kind of file. Pass `--as KIND`, one of {kinds}"),
+            format!("unknown kind of file. Pass `{}`, one of {kinds}", as_kind()),
         )
     }
 
@@ -95,7 +92,7 @@ impl Unchecked {
             .map(|place| format!(":{}:{}", place.line, place.column));
         Self {
             path: format!("{}{}", path.display(), place.unwrap_or_default()),
-            reason: format!("{}. Fix that first, or pass `--as KIND`", fault.reason),
+            reason: format!("{}. Fix that first, or pass `{}`", fault.reason, as_kind()),
         }
     }
 
@@ -104,6 +101,13 @@ impl Unchecked {
     }
 
     pub(crate) fn folder_as(path: &Path) -> Self {
-        Self::new(path, "this is a folder, and `--as` applies to files only")
+        let flag = ProgramFlag::new("as");
+        let reason = format!("this is a folder, and `{flag}` applies to files only");
+        Self::new(path, reason)
     }
+}
+
+/// The flag that says what kind a file is.
+fn as_kind() -> ProgramFlag {
+    ProgramFlag::new("as").value("KIND")
 }

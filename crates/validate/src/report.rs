@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use schema::{Notice, ProgramName};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -69,7 +70,8 @@ pub struct Finding {
     /// The reason.
     pub reason: String,
     /// The advice, if there is any.
-    pub help: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub help: Option<Notice>,
 }
 
 /// The severity of a finding.
@@ -116,7 +118,7 @@ impl Finding {
 
     /// Sets the advice.
     #[must_use]
-    pub fn with_help(mut self, help: Option<String>) -> Self {
+    pub fn with_help(mut self, help: Option<Notice>) -> Self {
         self.help = help;
         self
     }
@@ -130,6 +132,13 @@ impl Finding {
 }
 
 impl FileReport {
+    /// Writes out the commands of advice for `program`.
+    pub fn name_commands(&mut self, program: &ProgramName) {
+        for finding in &mut self.findings {
+            finding.help = finding.help.take().map(|help| help.named(program));
+        }
+    }
+
     /// A report without findings. `keep`: the most findings that are kept.
     #[must_use]
     pub fn new(path: &Path, kind: Kind, keep: usize) -> Self {

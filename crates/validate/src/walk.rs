@@ -74,7 +74,7 @@ pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
 pub fn check_inputs(path: &Path, options: &Options<'_>) -> Report {
     let mut report = Report::default();
     let mut facts = BenchmarkFacts {
-        dir: benchmark_dir(path, options.program),
+        dir: benchmark_dir(path),
         ..BenchmarkFacts::default()
     };
     let file = path.join("benchmark.yaml");
@@ -126,7 +126,7 @@ fn is_benchmark(folder: &Path) -> bool {
 }
 
 /// The folder, as commands name it.
-fn benchmark_dir(path: &Path, program: &str) -> Option<BenchmarkDir> {
+fn benchmark_dir(path: &Path) -> Option<BenchmarkDir> {
     let whole = path.canonicalize().ok()?;
     let path = match path.file_name() {
         Some(_) => path,
@@ -136,7 +136,7 @@ fn benchmark_dir(path: &Path, program: &str) -> Option<BenchmarkDir> {
         here if here.as_os_str().is_empty() => Path::new("."),
         parent => parent,
     };
-    let layout = Layout::new(parent).with_program(program);
+    let layout = Layout::new(parent);
     layout.benchmark(path.file_name()?.to_str()?).ok()
 }
 
@@ -160,7 +160,7 @@ fn benchmark(path: &Path, options: &Options<'_>, report: &mut Report) -> Result<
     let name = whole.as_deref().and_then(Path::file_name);
     let mut facts = BenchmarkFacts {
         folder: name.map(|name| name.to_string_lossy().into_owned()),
-        dir: benchmark_dir(path, options.program),
+        dir: benchmark_dir(path),
         ..BenchmarkFacts::default()
     };
     let add = |name: &str, facts: &mut BenchmarkFacts, report: &mut Report| {

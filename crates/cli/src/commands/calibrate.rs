@@ -72,7 +72,7 @@ pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
         references: target_ids(&args.references)?,
         out: args.out.clone(),
         force: args.force,
-        command: command(context.layout.program(), args),
+        command: command(context.program.name(), args),
     };
     let calibration = probity::calibrate(&context.layout, name, &options)?;
     for warning in &calibration.warnings {
@@ -113,7 +113,7 @@ fn text(context: &Context, name: &str, args: &CalibrateArgs, done: &Calibration)
     text.push_str(&match args.out {
         None => format!(
             "Every run of {name} is graded from now on; `{} aggregate {name}` grades the existing scores.\n",
-            context.layout.command()
+            context.program.start()
         ),
         Some(_) => "Set `standards` in the config to this file to grade by it.\n".to_owned(),
     });

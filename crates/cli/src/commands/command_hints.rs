@@ -1,110 +1,85 @@
 //! Commands for hints, with the flags of the current command that matter.
 
-use std::borrow::Cow;
+use schema::{ProgramCommand, ProgramFlag, ProgramName};
 
 use super::Context;
-use crate::flags::Overrides;
+use crate::{config::Config, flags::Overrides};
 
 /// Settings of the current command that the suggested one has to repeat.
 #[derive(Clone, Debug, Default)]
 pub struct CommandHints {
-    /// The start of each command.
-    command: String,
+    program: ProgramName,
     /// Flags of every command.
-    everywhere: String,
+    everywhere: Vec<ProgramFlag>,
     /// The number of samples.
     samples: Option<u32>,
     /// The flag for the length of conversations.
-    turns: String,
+    turns: Option<ProgramFlag>,
     /// The flag for the seed.
-    seed: String,
+    seed: Option<ProgramFlag>,
 }
 
 impl CommandHints {
     pub fn new(context: &Context, overrides: &Overrides) -> Self {
-        let mut everywhere = String::new();
         let global = &context.global;
-        if let Some(file) = &global.config {
-            everywhere.push_str(&format!(
-                " --config {}",
-                quoted(&file.display().to_string())
-            ));
-        }
-        if global.scripted {
-            everywhere.push_str(" --scripted");
-        }
-        let given = |flag: &str, value: Option<u64>| match value {
-            Some(value) => format!(" {flag} {value}"),
-            None => String::new(),
-        };
+        let config = global.config.as_ref();
+        let config = config.map(|file| ProgramFlag::new("config").value(file.display()));
+        let scripted = global.scripted.then(|| ProgramFlag::new("scripted"));
+        let turns = overrides.turns;
+        let seed = overrides.seed;
         Self {
-            command: context.layout.command(),
-            everywhere,
+            program: context.program.clone(),
+            everywhere: config.into_iter().chain(scripted).collect(),
             samples: overrides.num_samples,
-            turns: given("--turns", overrides.turns.map(u64::from)),
-            seed: given("--seed", overrides.seed),
+            turns: turns.map(|turns| ProgramFlag::new("turns").value(turns)),
+            seed: seed.map(|seed| ProgramFlag::new("seed").value(seed)),
         }
     }
 
     /// The start of each command.
-    pub fn command(&self) -> &str {
-        &self.command
+    pub fn command(&self) -> String {
+        self.program.start()
     }
 
     /// `run` for one target, with `samples` instead of the configured number.
     pub fn run(&self, benchmark: &str, target: &str, samples: Option<u32>) -> String {
-        let samples = samples
-            .or(self.samples)
-            .map(|samples| format!(" --num-samples {samples}"));
-        format!(
-            "`{} run {} --target {}{}{}{}{}`",
-            self.command,
-            quoted(benchmark),
-            quoted(target),
-            samples.unwrap_or_default(),
-            self.turns,
-            self.seed,
-            self.everywhere
+        let samples = samples.or(self.samples);
+        let samples = samples.map(|samples| ProgramFlag::new("num-samples").value(samples));
+        let run = ProgramCommand::new("run").on(benchmark);
+        self.typed(
+            run.with("target", target)
+                .flags(samples)
+                .flags(self.turns.clone())
+                .flags(self.seed.clone()),
         )
     }
 
-    /// `run` for all configured targets, with these settings.
-    pub fn run_alike(&self, benchmark: &str, turns: u32, samples: u32) -> String {
-        format!(
-            "`{} run {} --turns {turns} --num-samples {samples}{}{}`",
-            self.command,
-            quoted(benchmark),
-            self.seed,
-            self.everywhere
-        )
+    /// `evaluate` for one target; with `force` it judges every row again.
+    pub fn evaluate(&self, benchmark: &str, target: &str, force: bool) -> String {
+        let force = force.then(|| ProgramFlag::new("force"));
+        let evaluate = ProgramCommand::new("evaluate").on(benchmark);
+        self.typed(evaluate.with("target", target).flags(force))
     }
 
-    /// `evaluate` for all configured targets.
-    pub fn evaluate_all(&self, benchmark: &str) -> String {
-        format!(
-            "`{} evaluate {}{}`",
-            self.command,
-            quoted(benchmark),
-            self.everywhere
-        )
+    /// The command of advice, with the flags of the current one that matter and the settings of the configuration.
+    pub fn of_finding(&self, config: &Config, command: ProgramCommand) -> ProgramCommand {
+        let generation = &config.settings.generation;
+        match command.verb() {
+            "run" => command
+                .with("turns", *generation.turns)
+                .with("num-samples", *generation.num_samples)
+                .flags(self.seed.clone())
+                .flags(self.everywhere.clone()),
+            "evaluate" => command.flags(self.everywhere.clone()),
+            _ => command,
+        }
     }
 
-    /// `evaluate` for one target; `more` is appended.
-    pub fn evaluate(&self, benchmark: &str, target: &str, more: &str) -> String {
-        format!(
-            "`{} evaluate {} --target {}{more}{}`",
-            self.command,
-            quoted(benchmark),
-            quoted(target),
-            self.everywhere
-        )
+    /// The command with the flags of every command, in backticks.
+    fn typed(&self, command: ProgramCommand) -> String {
+        let command = command.flags(self.everywhere.clone());
+        format!("`{}`", command.text(&self.program))
     }
-}
-
-/// `word`, quoted if a shell would not read it as one word. A NUL byte cannot be quoted, but no argument or file name
-/// contains one.
-fn quoted(word: &str) -> Cow<'_, str> {
-    shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
 }
 
 #[cfg(test)]
@@ -115,7 +90,9 @@ mod tests {
     fn names_with_blanks_give_commands_that_a_shell_reads() {
         let command = CommandHints::default().run("my benchmark", "it's", None);
         let words = shlex::split(command.trim_matches('`')).unwrap();
-        assert_eq!(words, ["run", "my benchmark", "--target", "it's"]);
-        assert_eq!(quoted("my/config.yaml"), "my/config.yaml");
+        assert_eq!(
+            words,
+            ["probity", "run", "my benchmark", "--target", "it's"]
+        );
     }
 }

@@ -122,7 +122,7 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
         let (mut text, limits) = match args.markdown {
             true => (
                 sheets_markdown(&sheets),
-                finding_list(&found, &context.layout.command()),
+                finding_list(&found, &context.program),
             ),
             false => (
                 sheets_text(&sheets, width),

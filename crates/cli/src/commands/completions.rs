@@ -13,7 +13,7 @@ use crate::{
 /// # Errors
 /// When the program's name consists of two words: shells complete `cargo`, and not `cargo xtask`.
 pub fn run(context: &Context, shell: Shell) -> Result<Exit, Failure> {
-    let program = context.layout.program();
+    let program = context.program.name();
     if program.contains(char::is_whitespace) {
         return Err(Failure::usage(format!(
             "shells do not complete the commands of `{program}`, only those of an installed program\nhelp: cargo install --path \

@@ -44,7 +44,7 @@ pub fn bought(
         }
         true => return None,
     };
-    let xtask = context.layout.command();
+    let xtask = context.program.start();
     Some(format!(
         "{}: {there}; the demonstration calls the configured models only when it is named\nhelp: `{xtask} init NAME` creates a \
          benchmark, `{xtask} run {name}` runs the demonstration with the configured models, `{xtask} run --scripted` runs it without them",

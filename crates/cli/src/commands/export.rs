@@ -13,7 +13,7 @@ use interop::{
     summary::JobSummary,
 };
 use probity::{ExportOptions, ExportReport};
-use schema::{Finding, ModelId, TargetRef, text::counted};
+use schema::{Finding, ModelId, Notice, TargetRef, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -161,6 +161,7 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
             .iter()
             .map(|id| ModelId::new(id).map_err(|error| Failure::usage(error.to_string())))
             .collect::<Result<_, _>>()?,
+        program: context.program.clone(),
     };
     let out = match &args.out {
         Some(out) => out.clone(),
@@ -180,17 +181,19 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
     } else {
         Exit::FailedRows
     };
-    for line in report
-        .problems
-        .iter()
-        .chain(&report.refused)
-        .chain(&report.exported.notes)
-    {
+    let shown = |lines: &[Notice]| -> Vec<String> {
+        lines
+            .iter()
+            .map(|line| line.text(&context.program))
+            .collect()
+    };
+    let lines = [shown(&report.problems), shown(&report.refused)];
+    for line in lines.iter().flatten().chain(&report.exported.notes) {
         context.terminal.warning(line);
     }
     context.warn_of(&report.findings);
     if args.json {
-        context.print_json("export", exit, &ExportOutput::new(args, &report));
+        context.print_json("export", exit, &ExportOutput::new(args, &report, &lines));
     } else {
         context.terminal.print(&text(&report));
     }
@@ -292,14 +295,18 @@ fn text(report: &ExportReport) -> String {
 }
 
 impl<'a> ExportOutput<'a> {
-    fn new(args: &ExportArgs, report: &'a ExportReport) -> Self {
+    fn new(
+        args: &ExportArgs,
+        report: &'a ExportReport,
+        [problems, refused]: &'a [Vec<String>; 2],
+    ) -> Self {
         Self {
             export_format: args.format.name(),
             targets: report.targets,
             conversations: report.conversations,
             files: path_texts(&report.exported.files),
-            problems: &report.problems,
-            refused: &report.refused,
+            problems,
+            refused,
             warnings: findings::warnings(&report.findings),
             findings: &report.findings,
             notes: &report.exported.notes,

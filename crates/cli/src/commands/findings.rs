@@ -2,14 +2,14 @@
 
 use probity::Phase;
 use report::finding_lines;
-use schema::{Finding, FindingCommand, FindingSeverity, ModelId};
+use schema::{Finding, FindingSeverity, ModelId, Notice, ProgramCommand, notice};
 use store::{
     findings::{role_findings, tree_findings},
     provenance::ScriptedAuthors,
     read_benchmark, read_scenario_index, scored_targets,
 };
 
-use super::{Context, command_hints::CommandHints};
+use super::Context;
 use crate::config::{Config, Settings};
 
 /// The findings on the models of the configuration. They are about no benchmark.
@@ -107,41 +107,38 @@ pub fn notes<'f>(
 ) -> String {
     let findings = findings.into_iter();
     let notes = findings.filter(|finding| finding.severity == FindingSeverity::Note);
-    finding_lines(notes, &context.layout.command(), width)
+    finding_lines(notes, &context.program, width)
 }
 
 /// The finding with its benchmark, and its advice as help.
-fn with_help(finding: &Finding, command: impl Fn(FindingCommand<'_>, &str) -> String) -> String {
+fn with_help(finding: &Finding) -> Notice {
     let benchmark = finding.benchmark.as_str();
-    let mut text = match benchmark {
+    let fact = match benchmark {
         "" => finding.text.clone(),
         benchmark => format!("{benchmark}: {}", finding.text),
     };
-    if let Some(advice) = &finding.advice {
-        text.push_str("\nhelp: ");
-        text.push_str(&advice.sentence(|name| command(name, benchmark)));
+    match &finding.advice {
+        Some(advice) => notice![fact, "\nhelp: ", advice.notice(benchmark)],
+        None => fact.into(),
     }
-    text
 }
 
 impl Context {
     /// Prints the warnings among `findings` on standard error.
     pub fn warn_of<'f>(&self, findings: impl IntoIterator<Item = &'f Finding>) {
-        let program = self.layout.command();
-        self.warn_with(findings, |command, benchmark| {
-            command.plain(&program, benchmark)
-        });
+        self.warn_with(findings, |command| command);
     }
 
-    /// Like [`Context::warn_of`]; `command` gives the commands of advice.
+    /// Like [`Context::warn_of`]; `change` completes the commands of advice.
     pub fn warn_with<'f>(
         &self,
         findings: impl IntoIterator<Item = &'f Finding>,
-        command: impl Fn(FindingCommand<'_>, &str) -> String,
+        change: impl Fn(ProgramCommand) -> ProgramCommand,
     ) {
         let findings = findings.into_iter();
         for finding in findings.filter(|finding| finding.severity == FindingSeverity::Warning) {
-            self.terminal.warning(&with_help(finding, &command));
+            let notice = with_help(finding).map_commands(&change);
+            self.terminal.warning(&notice.text(&self.program));
         }
     }
 
@@ -164,11 +161,9 @@ impl Context {
 
     /// Prints warnings and notes on standard error.
     pub fn report_findings(&self, findings: &[Finding]) {
-        let program = self.layout.command();
         let notes = findings.iter();
         for finding in notes.filter(|finding| finding.severity == FindingSeverity::Note) {
-            let text = with_help(finding, |command, name| command.plain(&program, name));
-            self.terminal.note(&text);
+            self.terminal.note(&with_help(finding).text(&self.program));
         }
         self.warn_of(findings);
     }
@@ -193,25 +188,5 @@ impl Context {
             .collect();
         let dir = self.layout.benchmark(name).ok()?;
         ScriptedAuthors::read(&self.layout, &dir).finding(name, &real)
-    }
-}
-
-impl CommandHints {
-    /// The command of advice, with the flags of the current one that matter and the settings of the configuration.
-    pub fn of_finding(
-        &self,
-        config: &Config,
-        command: FindingCommand<'_>,
-        benchmark: &str,
-    ) -> String {
-        let generation = &config.settings.generation;
-        match command {
-            FindingCommand::RunAlike => {
-                self.run_alike(benchmark, *generation.turns, *generation.num_samples)
-            }
-            FindingCommand::EvaluateAll => self.evaluate_all(benchmark),
-            FindingCommand::Evaluate(target) => self.evaluate(benchmark, target.as_str(), ""),
-            other => other.plain(self.command(), benchmark),
-        }
     }
 }

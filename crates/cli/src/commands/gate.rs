@@ -87,7 +87,7 @@ pub fn run(context: &Context, args: &GateArgs) -> Result<Exit, Failure> {
         write_junit(path, &report)?;
     }
     if let Some(path) = &args.summary {
-        append(path, &gate_markdown(&report, &context.layout.command()))?;
+        append(path, &gate_markdown(&report, &context.program))?;
     }
     Ok(exit)
 }
@@ -121,10 +121,10 @@ pub fn exit(answer: GateAnswer) -> Exit {
 
 /// Prints the answers.
 pub fn show(context: &Context, reports: &[GateReport]) {
-    let (width, program) = (context.terminal.page(), context.layout.command());
+    let (width, program) = (context.terminal.page(), &context.program);
     let texts: Vec<String> = reports
         .iter()
-        .map(|report| gate_text(report, &program, width))
+        .map(|report| gate_text(report, program, width))
         .collect();
     context.terminal.print(&texts.join("\n"));
 }

@@ -116,11 +116,13 @@ pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
         );
         context.terminal.warning(&line);
     }
-    for note in &report.notes {
+    let notes = report.notes.iter();
+    let notes: Vec<String> = notes.map(|note| note.text(&context.program)).collect();
+    for note in &notes {
         context.terminal.note(&shown(note));
     }
     if args.json {
-        context.print_json("import", exit, &ImportOutput::from(&report));
+        context.print_json("import", exit, &ImportOutput::new(&report, &notes));
     } else {
         context.terminal.print(&text(context, &report));
     }
@@ -222,7 +224,7 @@ fn text(context: &Context, report: &ImportReport) -> String {
     }
     text.push_str(&format!(
         "\nNext: {} {} {}\n",
-        context.layout.command(),
+        context.program.start(),
         next(report),
         report.name
     ));
@@ -253,8 +255,8 @@ fn shown(text: &str) -> String {
     shown
 }
 
-impl<'a> From<&'a ImportReport> for ImportOutput<'a> {
-    fn from(report: &'a ImportReport) -> Self {
+impl<'a> ImportOutput<'a> {
+    fn new(report: &'a ImportReport, notes: &'a [String]) -> Self {
         let metrics = report.metrics.iter();
         Self {
             from: report.format.as_str(),
@@ -267,7 +269,7 @@ impl<'a> From<&'a ImportReport> for ImportOutput<'a> {
             targets: &report.targets,
             left_out: &report.left_out,
             failures: &report.failures,
-            notes: &report.notes,
+            notes,
         }
     }
 }

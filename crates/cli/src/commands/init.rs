@@ -26,7 +26,7 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
         &file,
         &BENCHMARK
             .replace("{name}", name)
-            .replace("cargo xtask", context.layout.program()),
+            .replace("cargo xtask", context.program.name()),
     )? {
         return Err(Failure::usage(format!(
             "{}: the benchmark already exists; nothing was changed",
@@ -35,7 +35,7 @@ pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
     }
     let mut text = format!("wrote {}\n", file.display());
     text.push_str(&config_step(context)?);
-    let xtask = context.layout.command();
+    let xtask = context.program.start();
     text.push_str(&format!(
         "\nNext:\n  1. describe in {} what you want to measure\n  2. choose models and set a key in the config (--scripted needs neither)\n  \
          3. {xtask} doctor\n  4. {xtask} plan {name}\n  5. {xtask} run {name}\n",
@@ -65,7 +65,7 @@ fn config_step(context: &Context) -> Result<String, Failure> {
     let written = !is_toml
         && write_new(
             &path,
-            &CONFIG.replace("cargo xtask", context.layout.program()),
+            &CONFIG.replace("cargo xtask", context.program.name()),
         )?;
     let did = if written { "wrote" } else { "kept" };
     Ok(format!("{did} {}\n", path.display()))

@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 /// # Errors
 /// When the program's name consists of two words, which cannot name a manual page, or the folder cannot be written.
 pub fn run(context: &Context, line: clap::Command, folder: &Path) -> Result<Exit, Failure> {
-    let program = context.layout.program().to_owned();
+    let program = context.program.name().to_owned();
     if program.contains(char::is_whitespace) {
         return Err(Failure::usage(format!(
             "there are no manual pages of `{program}`, only those of an installed program\nhelp: cargo install --path crates/cli, then \

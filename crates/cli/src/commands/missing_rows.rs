@@ -91,7 +91,7 @@ fn without_scores(
     let line = |id: &ModelId| {
         format!(
             "{name}: {id} has conversations but no scores; {} judges them",
-            hints.evaluate(name, id.as_str(), "")
+            hints.evaluate(name, id.as_str(), false)
         )
     };
     ids.iter().map(line).collect()

@@ -67,6 +67,7 @@ pub use validate::ValidateArgs;
 pub use view::ViewArgs;
 
 use probity::{Layout, Models, Phase, PhaseSettings, Phases, standard_phases};
+use schema::ProgramName;
 
 use crate::{
     ChangePhases,
@@ -87,8 +88,10 @@ pub struct Context {
     pub global: Global,
     /// The terminal for output.
     pub terminal: Terminal,
-    /// The paths of files, and the program's name.
+    /// The paths of files.
     pub layout: Layout,
+    /// The program's name, and on which benchmarks it works: for commands in messages.
+    pub program: ProgramName,
     /// The project, which determines the default configuration.
     pub project: Project,
     /// Replaces some of the shipped phases.
@@ -100,14 +103,20 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
     let terminal = Terminal::new(&cli.global);
     panic::install(&terminal);
     let project = Project::find();
-    let layout = match &cli.global.benchmarks {
-        Some(folder) => Layout::new(folder),
-        None => Layout::of_project(project.root()),
+    let program = ProgramName::new(line.get_name());
+    let (layout, program) = match &cli.global.benchmarks {
+        Some(folder) => (Layout::new(folder), program.for_benchmarks(folder)),
+        None => {
+            let layout = Layout::of_project(project.root());
+            let program = program.finding(layout.benchmarks());
+            (layout, program)
+        }
     };
     let context = Context {
         global: cli.global,
         terminal,
-        layout: layout.with_program(line.get_name()),
+        layout,
+        program,
         project,
         change_phases,
     };
@@ -120,7 +129,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
     let done = logging::start(&context.global, &context.terminal)
         .and_then(|()| run_command(cli.command, &context, line));
     let exit = done.unwrap_or_else(|failure| {
-        context.terminal.error(&failure.to_string());
+        context.terminal.error(&failure.text(&context.program));
         failure.exit
     });
     // The caller has no result, even if the work succeeded. A run that was interrupted because its terminal was closed keeps that exit
@@ -180,10 +189,12 @@ impl Context {
         }
     }
 
-    /// The same context with benchmarks in another folder.
+    /// The same context with benchmarks in a temporary folder, which no command names.
     fn with_layout(&self, layout: Layout) -> Self {
+        let program = ProgramName::new(self.program.name());
         Self {
-            layout: layout.with_program(self.layout.program()),
+            program: program.finding(layout.benchmarks()),
+            layout,
             ..self.clone()
         }
     }

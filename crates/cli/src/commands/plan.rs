@@ -311,7 +311,7 @@ pub fn left_out(context: &Context, name: &str, metrics: &[String]) -> Option<Str
          rows for {} yourself, or add them with `{} gen-scenarios {name} --add`, which keeps the other rows",
         metrics.join(", "),
         if metrics.len() == 1 { "it" } else { "them" },
-        context.layout.command()
+        context.program.start()
     ))
 }
 
@@ -361,7 +361,7 @@ fn of_run(
     if let Some(reason) = demonstration::bought(context, config, args, phases, &chosen) {
         context.terminal.warning(&format!(
             "`{} run` would refuse this without a name: {reason}",
-            context.layout.command()
+            context.program.start()
         ));
     }
     let (rows, metrics): (Vec<_>, Vec<_>) = read.into_iter().unzip();

@@ -10,7 +10,7 @@ use probity::{
     Layout, ReportFormat, ReportGate, ReportPlace, ReportRequest, RowsKept, RunError, RunErrorKind,
     WrittenReport, write_formatted, write_report,
 };
-use schema::{nearest, text::counted};
+use schema::{nearest, notice, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -136,7 +136,7 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
             .clone()
             .map_or(ReportGate::None, ReportGate::Rules),
         rows: args.rows.into(),
-        notes: Vec::new(),
+        program: context.program.clone(),
         ..ReportRequest::default()
     };
     let (format, file) = match args.format {
@@ -245,10 +245,13 @@ fn check_files(layout: &Layout, files: &[PathBuf]) -> Result<(), Failure> {
     for path in files {
         let shown = path.display();
         if path.is_dir() {
-            return Err(Failure::usage(format!(
-                "{shown}: a folder, not the result file of a safety evaluation\nhelp: name its files; `{} report NAME` shows a benchmark",
-                layout.command()
-            )));
+            return Err(Failure::usage(notice![
+                format!(
+                    "{shown}: a folder, not the result file of a safety evaluation\nhelp: name its files; "
+                ),
+                layout.command("report").on("NAME"),
+                " shows a benchmark"
+            ]));
         }
         if path.exists() {
             continue;

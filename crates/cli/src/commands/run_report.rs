@@ -37,6 +37,7 @@ pub fn of_run(
         let gate = gates.map_or(ReportGate::None, |all| ReportGate::Answers(all.clone()));
         let request = ReportRequest {
             journals: journals.clone(),
+            program: context.program.clone(),
             ..of_benchmark(&benchmark.name, gate)
         };
         benchmark
@@ -102,7 +103,7 @@ pub fn of_safety(
         context.terminal.warning(&format!(
             "no report was written: {}: the file exists; `{} report --safety FILE --out NAME.html` writes one under another name",
             page.display(),
-            context.layout.command()
+            context.program.start()
         ));
         return None;
     }
@@ -113,6 +114,7 @@ pub fn of_safety(
             ReportGate::Answers(vec![rules.clone()])
         }),
         journals: journals.clone(),
+        program: context.program.clone(),
         ..ReportRequest::default()
     };
     write(context, &request, page)
@@ -122,9 +124,10 @@ fn write(context: &Context, request: &ReportRequest, path: PathBuf) -> Option<Pa
     match write_report(&context.layout, request, &ReportPlace::File(path)) {
         Ok(written) => Some(written.path),
         Err(error) => {
-            context
-                .terminal
-                .warning(&format!("no report was written: {error}"));
+            context.terminal.warning(&format!(
+                "no report was written: {}",
+                error.notice().text(&context.program)
+            ));
             None
         }
     }

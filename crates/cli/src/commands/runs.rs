@@ -127,7 +127,7 @@ fn text(context: &Context, args: &PruneRunsArgs, runs: &OldRuns) -> String {
         (_, false) => writeln!(
             text,
             "would remove the records of {counted_runs}: {all}\nhelp: `{} runs prune --older-than {:#} --yes` removes them",
-            context.layout.command(),
+            context.program.start(),
             args.older_than
         ),
     };

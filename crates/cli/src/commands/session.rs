@@ -49,6 +49,7 @@ pub fn open(
     let factory = model_factory(&config.settings, resolved, cache, &context.terminal)?;
     let watch = Arc::new(ProgressObserver::new(
         &context.terminal,
+        &context.program,
         factory.health().clone(),
     ));
     let session = Session::new(factory)

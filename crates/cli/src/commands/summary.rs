@@ -10,7 +10,7 @@ use report::{
     corrected_differences_sheet, failures_summary, files_list, grades_sheet, judges_sheet,
     metrics_sheets, people_sheets, realism_sheet, results_table, sheets_text, spending_lines,
 };
-use schema::{CostSum, ModelId, PhaseCost, Summary, text::counted};
+use schema::{CostSum, ModelId, PhaseCost, Summary, notice, text::counted};
 use store::read_costs;
 
 use super::{
@@ -126,7 +126,7 @@ pub fn report_problems(
         .iter()
         .flat_map(|benchmark| &benchmark.odd_scores)
     {
-        context.terminal.warning(line);
+        context.terminal.warning(&line.text(&context.program));
     }
     for line in report.benchmarks.iter().flat_map(replaced_files::replaced) {
         context.terminal.warning(&line);
@@ -136,7 +136,7 @@ pub fn report_problems(
             let name = &benchmark.name;
             context.terminal.warning(&format!(
                 "{name}: results.json does not match the scores; update it with `{} aggregate {name}`",
-                context.layout.command()
+                context.program.start()
             ));
         }
         for line in unused_tools::tools(context, benchmark) {
@@ -170,7 +170,7 @@ pub fn report_problems(
     for benchmark in &report.benchmarks {
         let shown = findings::before_run(context, config, &benchmark.name, phases);
         let new = findings::not_shown(&shown, &benchmark.findings);
-        context.warn_with(new, |command, name| hints.of_finding(config, command, name));
+        context.warn_with(new, |command| hints.of_finding(config, command));
     }
     // The most important messages come last, where they are seen.
     report_failures(context, report, spent, context.terminal.width());
@@ -207,7 +207,7 @@ fn report_kept(context: &Context, report: &RunReport, phases: &[Phase], hints: &
                     counted(earlier, "row", "rows"),
                     match phases.contains(&Phase::Simulate) {
                         true => hints.run(name, target, None),
-                        false => hints.evaluate(name, target, ""),
+                        false => hints.evaluate(name, target, false),
                     }
                 ),
                 _ => format!(
@@ -413,7 +413,7 @@ fn report_failures(context: &Context, report: &RunReport, spent: &Tally, width: 
         if let Some(error) = &benchmark.error {
             context
                 .terminal
-                .error(&format!("{}: {error}", benchmark.name));
+                .error(&notice![&*benchmark.name, ": ", error.notice()].text(&context.program));
         }
         for group in &benchmark.failures {
             groups.push_group(FailureGroup {
@@ -467,7 +467,7 @@ fn what_next(context: &Context, report: &RunReport) -> String {
         Some(benchmark) => format!(
             "a target has no measurement: its judge gave no usable verdict. Change the judge, its max_tokens or its prompt, or call it \
              again with `{} evaluate {} --force`",
-            context.layout.command(),
+            context.program.start(),
             benchmark.name
         ),
         None => "some rows are missing; run the same command to retry them".to_owned(),

@@ -19,11 +19,7 @@ pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> 
     };
     let problems = problems || (read_benchmark(&dir).is_ok() && read_scenarios(&dir).is_ok());
     let is_shown = |finding: &&Finding| problems || finding.severity == Severity::Note;
-    let options = Options {
-        program: layout.program(),
-        ..Options::default()
-    };
-    let report = check_inputs(dir.root(), &options);
+    let report = check_inputs(dir.root(), &Options::default());
     // The same mistake in several rows is reported once.
     let mut seen: BTreeMap<(&Path, &str, &str), usize> = BTreeMap::new();
     let mut lines_and_counts: Vec<(String, usize)> = Vec::new();
@@ -64,7 +60,7 @@ pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> 
     if more > 0 {
         lines.push(format!(
             "{name}: and {more} more; `{} validate {}` prints them all",
-            context.layout.command(),
+            context.program.start(),
             dir.root().display()
         ));
     }

@@ -74,7 +74,7 @@ impl TargetHints<'_> {
         let imported = imported_targets(&self.context.layout, name).unwrap_or_default();
         let command = match imported.iter().any(|target| target.id == *id) {
             // Imported conversations are judged, but never simulated again.
-            true => self.hints.evaluate(name, id.as_str(), ""),
+            true => self.hints.evaluate(name, id.as_str(), false),
             false => self.hints.run(name, id.as_str(), None),
         };
         Some(format!(
@@ -100,7 +100,7 @@ impl TargetHints<'_> {
             have(unscored.abstained, id),
             unscored.examples.join(", "),
             self.how_to_see(unscored),
-            self.hints.evaluate(name, id.as_str(), " --force")
+            self.hints.evaluate(name, id.as_str(), true)
         ))
     }
 

@@ -6,7 +6,10 @@ use std::{
 };
 
 use clap::Args;
-use schema::text::{counted, spell_bidi};
+use schema::{
+    Notice,
+    text::{counted, spell_bidi},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use validate::{FileReport, Finding, Kind, Options, Report, Severity, check};
@@ -74,7 +77,6 @@ pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
         keep: if args.json { LISTED } else { SHOWN },
         config: Some(&configuration),
         output: Some(output::schema),
-        program: context.layout.program(),
     };
     let mut report = Report::default();
     let mut unchecked = Vec::new();
@@ -83,6 +85,9 @@ pub fn run(context: &Context, args: &ValidateArgs) -> Result<Exit, Failure> {
             Ok(checked) => report.files.extend(checked.files),
             Err(error) => unchecked.push(error.to_string()),
         }
+    }
+    for file in &mut report.files {
+        file.name_commands(&context.program);
     }
     let exit = match (unchecked.is_empty(), report.problems()) {
         (false, _) => Exit::Usage,
@@ -155,7 +160,7 @@ fn file(file: &FileReport) -> String {
     let help = file
         .findings
         .iter()
-        .filter_map(|finding| finding.help.as_ref());
+        .filter_map(|finding| finding.help.as_ref().map(Notice::to_string));
     for help in help.collect::<BTreeSet<_>>() {
         text.push_str(&format!("help: {help}\n"));
     }
@@ -217,7 +222,7 @@ fn note_journals(context: &Context, report: &Report) {
     if journals.any(|file| file.kind == Kind::Journal.name()) {
         context.terminal.note(&format!(
             "only the form of journals was checked; `{} journal check` checks the rules between their lines",
-            context.layout.command()
+            context.program.start()
         ));
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, fs};
 
 use super::{Pipeline, run::BenchmarkRun, versions};
 use crate::{phases::BenchmarkContext, progress::Progress};
-use schema::Phase;
+use schema::{Phase, notice};
 use store::{
     LoadedStandards, RunError, TreeLock, check_belongs, check_scenario_tools, check_writable,
     load_standards, read_benchmark, read_scenarios, remove_unfinished,
@@ -129,7 +129,7 @@ impl Pipeline {
         if let Some(text) = note {
             self.session.observer().on(&Progress::Note {
                 benchmark: dir.name(),
-                text: &text,
+                text: &text.into(),
             });
         }
         Ok(standards)
@@ -169,16 +169,14 @@ impl Pipeline {
         no_scenarios: bool,
     ) -> Result<(), RunError> {
         let missing = |what: &str, path: std::path::PathBuf, phase: Phase| {
-            Err(RunError::input(format!(
-                "{}: no {what}",
-                path.display()
-            ))
-            .with_help(format!(
-                "`{program} {} {name}` makes them, or `{program} run {name}` all that is missing",
-                phase.command(),
-                program = dir.command(),
-                name = loaded.name
-            )))
+            Err(
+                RunError::input(format!("{}: no {what}", path.display())).with_help(notice![
+                    dir.command(phase.command()),
+                    " makes them, or ",
+                    dir.command("run"),
+                    " all that is missing"
+                ]),
+            )
         };
         if self.replaces() && self.runs(Phase::GenMetrics) && !loaded.benchmark.hazards.is_empty() {
             return Err(RunError::input(format!(

@@ -10,7 +10,7 @@ use std::{
 
 use futures::future::join_all;
 use journal::RunId;
-use schema::{Conversation, Finding, ModelId, Phase, PromptVersions, Summary};
+use schema::{Conversation, Finding, ModelId, Notice, Phase, ProgramFlag, PromptVersions, Summary};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -265,7 +265,7 @@ impl<'p> BenchmarkRun<'p> {
             if self.dir.target(&target.id)?.conversations().exists() {
                 runs.push(TargetRun::new(self, target, false, true)?);
             } else {
-                self.note(&format!(
+                self.note(format!(
                     "target {} has no conversations; simulate makes them",
                     target.id
                 ));
@@ -384,10 +384,11 @@ impl<'p> BenchmarkRun<'p> {
             return;
         };
         let names: Vec<&str> = fewer.iter().map(|(name, _)| *name).collect();
-        self.note(&format!(
+        self.note(format!(
             "the tree has {most} samples of a scenario for {}, and this run has {samples}: the other rows are removed. Their replies \
-             stay in the cache, and a run with --num-samples {most} restores the rows without new calls",
-            names.join(", ")
+             stay in the cache, and a run with {} restores the rows without new calls",
+            names.join(", "),
+            ProgramFlag::new("num-samples").value(most)
         ));
     }
 
@@ -413,10 +414,10 @@ impl<'p> BenchmarkRun<'p> {
         self.pipeline.session.observer().on(progress);
     }
 
-    pub(super) fn note(&self, text: &str) {
+    pub(super) fn note(&self, text: impl Into<Notice>) {
         self.observe(&Progress::Note {
             benchmark: self.dir.name(),
-            text,
+            text: &text.into(),
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Which versions of the shipped prompts and rules a run measures a benchmark with.
 
-use schema::{Metric, Phase, PromptVersions, VerdictType};
+use schema::{Metric, Phase, PromptVersions, VerdictType, notice};
 use store::{BenchmarkDir, RunError, provenance::begun_with};
 
 use super::{RunOptions, run::BenchmarkRun};
@@ -40,7 +40,7 @@ impl BenchmarkRun<'_> {
         self.record_provenance(|all| all.prompts = Some(versions))?;
         let changes = before.map_or_else(Vec::new, |before| before.changes(versions));
         if !changes.is_empty() {
-            self.note(&format!(
+            self.note(format!(
                 "moved on to other versions: {}. Calls that they change are made again, and the benchmark keeps them from now on",
                 changes.join(", ")
             ));
@@ -67,13 +67,14 @@ impl BenchmarkRun<'_> {
             ("anchors", metrics.iter().filter(has_anchors).collect()),
         ] {
             if !metrics.is_empty() {
-                self.note(&format!(
-                    "judges are not shown the {key} of {}: this benchmark keeps version 1 of their prompts. `{} run {} --prompts latest` \
-                     moves it on",
-                    ids(metrics),
-                    self.dir.command(),
-                    self.dir.name()
-                ));
+                let ids = ids(metrics);
+                self.note(notice![
+                    format!(
+                        "judges are not shown the {key} of {ids}: this benchmark keeps version 1 of their prompts. "
+                    ),
+                    self.dir.command("run").with("prompts", "latest"),
+                    " moves it on"
+                ]);
             }
         }
     }

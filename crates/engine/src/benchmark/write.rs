@@ -7,7 +7,7 @@ use std::{
 };
 
 use llm_client::MeterKey;
-use schema::{Fingerprint, ModelId, Phase, PhaseCost, ReplySpan, Scenario, text::counted};
+use schema::{Fingerprint, ModelId, Phase, PhaseCost, ReplySpan, Scenario, notice, text::counted};
 use serde_json::json;
 
 use super::{
@@ -146,12 +146,12 @@ impl TargetWriter<'_> {
     fn note_kept_verdicts(&self, kept: u64) {
         if kept > 0 {
             let target = self.id;
-            self.run.note(&format!(
-                "{target}: kept {} of another program; `{} evaluate {} --force` judges these rows",
-                counted(kept, "verdict", "verdicts"),
-                self.run.dir.command(),
-                self.run.dir.name()
-            ));
+            let kept = counted(kept, "verdict", "verdicts");
+            self.run.note(notice![
+                format!("{target}: kept {kept} of another program; "),
+                self.run.dir.command("evaluate").flag("force"),
+                " judges these rows"
+            ]);
         }
     }
 

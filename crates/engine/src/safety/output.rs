@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::civil::DateTime;
 use schema::{
-    ModelId,
+    ModelId, ProgramFlag,
     safety::results::{SafetyFile, SafetyResults},
 };
 
@@ -84,8 +84,9 @@ impl OutputFiles {
         })?;
         if path.symlink_metadata().is_ok() && !self.overwrite {
             return Err(RunError::input(format!(
-                "{}: the file exists. Move it, name another, or replace it with `--overwrite`",
-                path.display()
+                "{}: the file exists. Move it, name another, or replace it with `{}`",
+                path.display(),
+                ProgramFlag::new("overwrite")
             )));
         }
         let folder = match path.parent() {

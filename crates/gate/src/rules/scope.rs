@@ -2,7 +2,7 @@
 
 use located::{Key, Node, SourceLocation};
 use schema::{
-    Benchmark,
+    Benchmark, ProgramFlag,
     gate::{GateQuantity, GateRequirement, GateScope, GateSide, GroupScope, SafetyScope},
 };
 
@@ -16,7 +16,10 @@ const SCOPES: [(&str, GateScope); 4] = [
 ];
 
 /// The command for rules of safety results.
-const SAFETY_HELP: &str = ", which `gate --safety FILE` gates";
+fn safety_help() -> String {
+    let flag = ProgramFlag::new("safety").value("FILE");
+    format!(", which `gate {flag}` gates")
+}
 
 /// The keys of a rule that select its rows.
 pub(super) struct ScopeKeys<'n> {
@@ -135,7 +138,7 @@ impl RulesReader<'_> {
             GateSubject::Safety(groups) => Some(groups),
             GateSubject::Unknown => None,
             GateSubject::Benchmark(_) => {
-                let reason = format!("`group` is of safety results{SAFETY_HELP}");
+                let reason = format!("`group` is of safety results{}", safety_help());
                 self.mistake(node.location, at, reason);
                 return None;
             }
@@ -192,7 +195,10 @@ fn scope_by_name(text: &str, subject: GateSubject<'_>) -> Result<GateScope, Stri
         },
         GateSubject::Benchmark(benchmark) => match (of_benchmark, of_safety) {
             (Some((_, scope)), _) => Ok(scope),
-            (None, Some(_)) => Err(format!("`{text}` is a rate of safety results{SAFETY_HELP}")),
+            (None, Some(_)) => Err(format!(
+                "`{text}` is a rate of safety results{}",
+                safety_help()
+            )),
             (None, None) => {
                 let (metrics, hazards) = benchmark.map(ids).unwrap_or_default();
                 let is_in = |ids: &[String]| ids.iter().any(|id| id == text);

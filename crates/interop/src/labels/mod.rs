@@ -24,7 +24,7 @@ mod table;
 mod words;
 
 use indexmap::IndexMap;
-use schema::{Turn, nearest, text::is_blank};
+use schema::{ProgramFlag, Turn, nearest, text::is_blank};
 
 pub use error::{LabelFileError, LinePlace};
 pub use lines::{LabelLine, LabelLines, read_label_lines};
@@ -244,7 +244,10 @@ impl Reading<'_> {
                     "{:?} labelled the row {:?} before: it begins in {}",
                     label.labeller, known.id, known.place
                 ))
-                .with_help("keep one label of each person on a row, or name the column of people with --labeller-column"));
+                .with_help(format!(
+                    "keep one label of each person on a row, or name the column of people with {}",
+                    ProgramFlag::new("labeller-column")
+                )));
             }
         }
         if let (Some(one), Some(other)) = (known.judge, row.judge)

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use schema::ProgramFlag;
+
 /// The words and numbers that pass or fail a row. Case, surrounding white space, and trailing zeros of decimals do
 /// not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,15 +62,19 @@ impl LabelWords {
             own => own.join(", "),
         };
         let mut help = format!(
-            "words that pass a row are {}, and words that fail it {}; name others with --pass, --fail and --unclear",
+            "words that pass a row are {}, and words that fail it {}; name others with {}, {} and {}",
             list(&self.passed, &PASSED),
-            list(&self.failed, &FAILED)
+            list(&self.failed, &FAILED),
+            ProgramFlag::new("pass"),
+            ProgramFlag::new("fail"),
+            ProgramFlag::new("unclear")
         );
         if is_number {
             // Writing to a string does not fail.
             let _ = write!(
                 help,
-                ", or say with --threshold from which number on a row passes"
+                ", or say with {} from which number on a row passes",
+                ProgramFlag::new("threshold")
             );
         }
         help

@@ -11,7 +11,8 @@ use std::{
 use aggregator::standards_note;
 use journal::RunId;
 use schema::{
-    Benchmark, BenchmarkScore, Extra, Hazard, ModelId, Standards, StandardsFile, text::counted,
+    Benchmark, BenchmarkScore, Extra, Hazard, ModelId, ProgramFlag, Standards, StandardsFile,
+    notice, text::counted,
 };
 
 use store::{
@@ -61,14 +62,16 @@ pub fn calibrate(
 ) -> Result<Calibration, RunError> {
     let dir = layout.benchmark(name)?;
     if !dir.yaml().exists() {
-        return Err(RunError::input(format!(
-            "{}: no such benchmark",
-            dir.root().display()
-        ))
-        .with_help(format!(
-            "`{program} run {name}` measures a shipped one, `{program} init {name}` creates one",
-            program = dir.command()
-        )));
+        return Err(
+            RunError::input(format!("{}: no such benchmark", dir.root().display())).with_help(
+                notice![
+                    dir.command("run"),
+                    " measures a shipped one, ",
+                    dir.command("init"),
+                    " creates one"
+                ],
+            ),
+        );
     }
     let benchmark = read_benchmark(&dir)?;
     let uid = benchmark.uid_or(name);
@@ -146,7 +149,11 @@ fn check_place(path: &Path, force: bool) -> Result<(), RunError> {
             "{}: the file exists, and every grade depends on it",
             path.display()
         ))
-        .with_help("replace it with `--force`, or write another with `--out FILE`"));
+        .with_help(format!(
+            "replace it with `{}`, or write another with `{}`",
+            ProgramFlag::new("force"),
+            ProgramFlag::new("out").value("FILE")
+        )));
     }
     Ok(())
 }
@@ -156,18 +163,18 @@ fn check_references(
     benchmark: &Benchmark,
     references: &[ModelId],
 ) -> Result<(), RunError> {
-    let name = dir.name();
     if references.is_empty() {
-        return Err(RunError::input(
-            "no reference system; name at least one with --reference ID",
-        ));
+        return Err(RunError::input(format!(
+            "no reference system; name at least one with {}",
+            ProgramFlag::new("reference").value("ID")
+        )));
     }
     if benchmark.metrics.is_empty() {
         return Err(
-            RunError::input(format!("{}: no metrics", dir.yaml().display())).with_help(format!(
-                "`{} run {name}` writes them and measures the targets",
-                dir.command()
-            )),
+            RunError::input(format!("{}: no metrics", dir.yaml().display())).with_help(notice![
+                dir.command("run"),
+                " writes them and measures the targets"
+            ]),
         );
     }
     let mut seen = HashSet::new();
@@ -188,10 +195,11 @@ fn check_references(
             "{}: no scores of {id}. {known}",
             dir.runs().display()
         ))
-        .with_help(format!(
-            "measure it with `{} run {name} --target {id}`, then calibrate again",
-            dir.command()
-        )));
+        .with_help(notice![
+            "measure it with ",
+            dir.command("run").with("target", id),
+            ", then calibrate again"
+        ]));
     }
     Ok(())
 }

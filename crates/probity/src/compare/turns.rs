@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use schema::{Finding, FindingKind, FindingSeverity, ModelId, Role, text::counted};
+use schema::{Finding, FindingKind, FindingSeverity, ModelId, ProgramFlag, Role, text::counted};
 use serde::Deserialize;
 use store::{RunError, each_row, unlike_turns};
 
@@ -62,7 +62,10 @@ fn refused(other: &Other, id: &ModelId, here: u32, there: u32) -> RunError {
         other.root().display(),
         unlike_turns(id, there, here)
     ))
-    .with_help("simulate one of them again with the turns of the other (`--turns`)")
+    .with_help(format!(
+        "simulate one of them again with the turns of the other (`{}`)",
+        ProgramFlag::new("turns")
+    ))
 }
 
 /// The turns of the longest among the first conversations with `target`; `None` if there are none.

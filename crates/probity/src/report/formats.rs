@@ -48,6 +48,7 @@ pub fn write_formatted(
     let options = ExportOptions {
         strict: false,
         targets: request.targets.clone(),
+        program: request.program.clone(),
     };
     let mut done = FormattedReport::default();
     if !request.names.is_empty() {

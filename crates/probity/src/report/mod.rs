@@ -12,7 +12,9 @@ pub use formats::{FormattedReport, ReportFormat, write_formatted};
 
 use ::report::html::{HtmlReport, Report, ReportError, ReportOptions, RowsKept, RunKind};
 use interop::Exporter;
-use schema::{Finding, ModelId, TargetRef, gate::GateReport};
+use schema::{
+    Finding, ModelId, Notice, ProgramFlag, ProgramName, TargetRef, gate::GateReport, notice,
+};
 use store::{Layout, RunError, imported_targets};
 use transfer::{ExportOptions, ExportReport, Journals, export_safety_with, export_with};
 
@@ -34,7 +36,9 @@ pub struct ReportRequest {
     /// Which rows it holds.
     pub rows: RowsKept,
     /// Notes at the top of the report, one line each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Notice>,
+    /// The program that the report's commands are for.
+    pub program: ProgramName,
     /// Journals that were read for an earlier report: only data appended since then is read.
     pub journals: Journals,
 }
@@ -115,6 +119,7 @@ pub fn read_report(
     let exporting = ExportOptions {
         strict: false,
         targets: request.targets.clone(),
+        program: request.program.clone(),
     };
     let mut done = ExportReport::default();
     labels::add(layout, request, &mut report)?;
@@ -144,18 +149,21 @@ pub fn read_report(
     Ok((report, done))
 }
 
-/// The report of a benchmark that has no run yet: it says how to make one.
+/// The report of a benchmark that has no run yet: it says how to make one, with a command of `program`.
 ///
 /// # Errors
 /// When there is no room for temporary files.
-pub fn empty_report(layout: &Layout, name: &str) -> Result<Report, RunError> {
-    let how = format!(
-        "no results yet: `{} run {name}` makes them",
-        layout.command()
-    );
+pub fn empty_report(
+    layout: &Layout,
+    name: &str,
+    program: &ProgramName,
+) -> Result<Report, RunError> {
+    let run = layout.command("run").on(name);
+    let how = notice!["no results yet: ", run, " makes them"];
     let request = ReportRequest {
         names: vec![name.to_owned()],
         notes: vec![how],
+        program: program.clone(),
         ..ReportRequest::default()
     };
     new_report(layout, &request)?.finish().map_err(unreadable)
@@ -164,12 +172,14 @@ pub fn empty_report(layout: &Layout, name: &str) -> Result<Report, RunError> {
 fn new_report(layout: &Layout, request: &ReportRequest) -> Result<HtmlReport, RunError> {
     let options = ReportOptions {
         rows: request.rows,
-        program: layout.command(),
+        program: request.program.clone(),
         title: title(request),
     };
     let summary = summary::summary(layout, request)?;
     let mut report = HtmlReport::new(options, summary).map_err(unreadable)?;
-    let notes: Vec<&str> = request.notes.iter().map(String::as_str).collect();
+    let notes = request.notes.iter();
+    let notes: Vec<String> = notes.map(|note| note.text(&request.program)).collect();
+    let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
     (&mut report).note_problems(&notes);
     Ok(report)
 }
@@ -217,8 +227,13 @@ fn not_stated() -> Result<TargetRef, RunError> {
 }
 
 fn unwritten(error: ReportError) -> RunError {
-    let help = matches!(error, ReportError::TooLarge { .. })
-        .then_some("write a folder with `--out DIR`, or fewer rows with `--rows notable`");
+    let help = matches!(error, ReportError::TooLarge { .. }).then(|| {
+        format!(
+            "write a folder with `{}`, or fewer rows with `{}`",
+            ProgramFlag::new("out").value("DIR"),
+            ProgramFlag::new("rows").value("notable")
+        )
+    });
     let error = RunError::output(error.to_string()).with_source(error);
     match help {
         Some(help) => error.with_help(help),

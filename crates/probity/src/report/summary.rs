@@ -6,8 +6,8 @@ use gate::{GateOptions, gate, gate_safety};
 use indexmap::IndexMap;
 use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
 use schema::{
-    Benchmark, CostSum, Finding, Grades, ModelId, PhaseCost, TargetBasis, safety::results::Details,
-    statistics::Statistics,
+    Benchmark, CostSum, Finding, Grades, ModelId, Notice, PhaseCost, TargetBasis, notice,
+    safety::results::Details, statistics::Statistics,
 };
 use store::{
     BenchmarkDir, CostFile, Layout, RunError, current_statistics, list_ids,
@@ -28,14 +28,15 @@ use crate::verdicts::target_verdicts;
 /// When a benchmark does not exist, or a safety file cannot be read.
 pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<ReportSummary, RunError> {
     let mut summary = ReportSummary {
-        program: layout.command(),
+        program: request.program.clone(),
         baseline: request.baseline.clone(),
         ..ReportSummary::default()
     };
     for name in &request.names {
         let (part, problems) = benchmark(layout, name, request)?;
+        let problems = problems.into_iter().chain(earlier_format(layout, &part));
+        let problems = problems.map(|problem| problem.text(&request.program));
         summary.problems.extend(problems);
-        summary.problems.extend(earlier_format(layout, &part));
         summary.parts.push(part);
     }
     for path in &request.safety {
@@ -132,7 +133,7 @@ fn benchmark(
     layout: &Layout,
     name: &str,
     request: &ReportRequest,
-) -> Result<(PartSummary, Vec<String>), RunError> {
+) -> Result<(PartSummary, Vec<Notice>), RunError> {
     let dir = layout.benchmark(name)?;
     let benchmark = read_benchmark(&dir)?;
     let mut part = PartSummary::new(name, &benchmark.name);
@@ -173,20 +174,22 @@ fn benchmark(
 }
 
 /// The grades in the tree, with a line if the rows do not give them: the grades that the rows give are then shown.
-fn grades(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Grades>, Option<String>) {
+fn grades(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Grades>, Option<Notice>) {
     let Ok(mut grades) = read_grades(&dir.grades()) else {
         return (None, None);
     };
     let wrong = wrong_grades(dir, benchmark, &grades).unwrap_or_default();
     let number = wrong.iter().flat_map(|entry| &entry.wrong).next();
     let line = number.map(|number| {
-        format!(
-            "{name}: grades.json was not computed from these scores ({}): the grades here are computed from the scores; `{} aggregate {name}` writes \
-             the file again",
-            number.in_words(),
-            dir.command(),
-            name = dir.name(),
-        )
+        notice![
+            format!(
+                "{}: grades.json was not computed from these scores ({}): the grades here are computed from the scores; ",
+                dir.name(),
+                number.in_words()
+            ),
+            dir.command("aggregate"),
+            " writes the file again"
+        ]
     });
     for entry in wrong {
         if let Some(score) = grades.scores.get_mut(entry.number) {
@@ -197,22 +200,24 @@ fn grades(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Grades>, Option<
 }
 
 /// The line on a `statistics.json` of an earlier format, whose comparisons are to be computed again.
-fn earlier_format(layout: &Layout, part: &PartSummary) -> Option<String> {
+fn earlier_format(layout: &Layout, part: &PartSummary) -> Option<Notice> {
     let format = &part.statistics.format;
     part.statistics.is_earlier().then(|| {
-        format!(
-            "{}: statistics.json has format {format}, whose comparisons were tested and corrected differently; `{} aggregate {}` rewrites it",
-            part.folder,
-            layout.command(),
-            part.folder
-        )
+        notice![
+            format!(
+                "{}: statistics.json has format {format}, whose comparisons were tested and corrected differently; ",
+                part.folder
+            ),
+            layout.command("aggregate").on(&part.folder),
+            " rewrites it"
+        ]
     })
 }
 
 /// The statistics of the rows in the tree, with a line if `statistics.json` compares targets otherwise; how it differs in the numbers of
 /// a target is reported with the target's rows. A file of format 1 is shown as it is, where its rates are those of the rows. Without
 /// scores to compute them from, and where those cannot be read, the file is all there is.
-fn statistics(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Statistics>, Option<String>) {
+fn statistics(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Statistics>, Option<Notice>) {
     let written = read_statistics(&dir.statistics()).ok();
     let order: Vec<ModelId> = written
         .iter()
@@ -232,13 +237,15 @@ fn statistics(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Statistics>,
         .iter()
         .find(|wrong| !wrong.pointer.starts_with("/targets/"));
     let line = of_pair.map(|wrong| {
-        format!(
-            "{name}: statistics.json was not computed from these scores ({}): the comparisons here are computed from the scores; `{} aggregate {name}` \
-             writes the file again",
-            wrong.in_words(),
-            dir.command(),
-            name = dir.name(),
-        )
+        notice![
+            format!(
+                "{}: statistics.json was not computed from these scores ({}): the comparisons here are computed from the scores; ",
+                dir.name(),
+                wrong.in_words()
+            ),
+            dir.command("aggregate"),
+            " writes the file again"
+        ]
     });
     (Some(now), line)
 }

@@ -25,7 +25,7 @@ use std::{
 };
 
 use interop::{ExportError, Exported, Exporter, Run, Sample};
-use schema::{HumanLabel, MetricType, ModelId};
+use schema::{HumanLabel, MetricType, ModelId, ProgramCommand, ProgramName};
 
 use crate::label::answers;
 pub(crate) use charts::figure;
@@ -53,7 +53,7 @@ pub struct ReportOptions {
     /// Which rows the report holds.
     pub rows: RowsKept,
     /// The name of the program in commands that the report shows: `probity`.
-    pub program: String,
+    pub program: ProgramName,
     /// The title for people: the names of the benchmarks.
     pub title: String,
 }
@@ -161,7 +161,7 @@ impl HtmlReport {
         let mut index = Index {
             format: data::FORMAT,
             title: self.options.title,
-            program: self.options.program,
+            program: self.options.program.start(),
             kept: self.kept.which(),
             total_rows: self.kept.total(),
             runs: self.runs,
@@ -311,12 +311,9 @@ impl Exporter for &mut HtmlReport {
         let is_imported = self.imported.contains(&of_run);
         let is_benchmark = self.kind == RunKind::Benchmark;
         let rerun = is_benchmark.then(|| {
-            let [folder, target] = [&run.folder, &target].map(|word| quoted(word));
-            let command = if is_imported { "evaluate" } else { "run" };
-            format!(
-                "{} {command} {folder} --target {target}",
-                self.options.program
-            )
+            let verb = if is_imported { "evaluate" } else { "run" };
+            let command = ProgramCommand::new(verb).on(&run.folder);
+            command.with("target", &target).text(&self.options.program)
         });
         let is_partial = run.outcome.as_deref() == Some("interrupted");
         let labels = self.labels.remove(&of_run);
@@ -387,11 +384,6 @@ impl Exporter for &mut HtmlReport {
     fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
         Ok(Exported::default())
     }
-}
-
-/// A word of a command that people paste into a shell. No name that a command takes has control characters.
-fn quoted(word: &str) -> Cow<'_, str> {
-    shlex::try_quote(word).unwrap_or(Cow::Borrowed("''"))
 }
 
 /// Gives the runs ids that are unique in the page.

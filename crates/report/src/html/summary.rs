@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use interop::Run;
 use schema::{
-    Finding, Grades, Metric, MetricType, ModelId, PhaseCost, TargetBasis,
+    Finding, Grades, Metric, MetricType, ModelId, PhaseCost, ProgramName, TargetBasis,
     gate::GateReport,
     safety::results::SafetyResults,
     statistics::{RateStatistics, Statistics},
@@ -17,7 +17,7 @@ use crate::TargetVerdicts;
 #[derive(Clone, Debug, Default)]
 pub struct ReportSummary {
     /// The name of the program in commands that the report shows.
-    pub program: String,
+    pub program: ProgramName,
     /// Each benchmark, and each kind of safety evaluation.
     pub parts: Vec<PartSummary>,
     /// Incomplete data, one line each.

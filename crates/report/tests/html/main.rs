@@ -17,9 +17,9 @@ use report::html::{
     HtmlReport, Report, ReportError, ReportOptions, ReportSummary, RowsKept, RunKind,
 };
 use schema::{
-    Benchmark, Conversation, HumanLabel, JudgeQuote, ModelId, NoVerdict, Realism, RealismVerdict,
-    Role, Scenario, Score, SimulatorFault, SimulatorFaultKind, TargetRef, ToolCall, Turn, Usage,
-    transcript_digest,
+    Benchmark, Conversation, HumanLabel, JudgeQuote, ModelId, NoVerdict, ProgramName, Realism,
+    RealismVerdict, Role, Scenario, Score, SimulatorFault, SimulatorFaultKind, TargetRef, ToolCall,
+    Turn, Usage, transcript_digest,
 };
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ fn report(rows: RowsKept, samples: &[Sample]) -> Report {
 fn labelled(rows: RowsKept, samples: &[Sample], labels: &[HumanLabel]) -> Report {
     let options = ReportOptions {
         rows,
-        program: "probity".to_owned(),
+        program: ProgramName::default(),
         title: "honesty".to_owned(),
     };
     let mut report = HtmlReport::new(options, ReportSummary::default()).unwrap();

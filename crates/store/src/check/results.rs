@@ -60,10 +60,8 @@ pub(super) fn rule(
         return (rule, None);
     }
     let note = format!(
-        "not checkable: results.json is older than this run's scores of {}: run `{} aggregate {}`",
-        older.join(", "),
-        dir.command(),
-        dir.name()
+        "not checkable: results.json is older than this run's scores of {}; `aggregate` writes it again",
+        older.join(", ")
     );
     (rule.not_applicable(note.clone()), Some(note))
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{Header, PackError, PackFormat, PackOptions, stem};
 use schema::{
+    ProgramFlag,
     nearest::hint,
     safety::{CaseKind, TestCase, TestCaseGroup},
 };
@@ -15,8 +16,10 @@ const KEYS: [&str; 8] = [
 ];
 
 /// Advice about the columns of another program.
-const FOREIGN_COLUMNS: &str =
-    " If this file is another program's, say which column holds the prompt (`--csv-column`)";
+fn foreign_columns() -> String {
+    let column = ProgramFlag::new("csv-column");
+    format!(" If this file is another program's, say which column holds the prompt (`{column}`)")
+}
 
 /// One row as in the file.
 #[derive(Clone, Debug)]
@@ -186,8 +189,8 @@ impl<'a> Builder<'a> {
     fn unknown(&self, field: &RowField) -> PackError {
         let hint = hint(&field.key, &KEYS, "known are");
         let end = match self.format {
-            PackFormat::Csv if hint.ends_with('?') => FOREIGN_COLUMNS.to_owned(),
-            PackFormat::Csv => format!(".{FOREIGN_COLUMNS}"),
+            PackFormat::Csv if hint.ends_with('?') => foreign_columns(),
+            PackFormat::Csv => format!(".{}", foreign_columns()),
             _ => String::new(),
         };
         let reason = format!("unknown key `{}`{hint}{end}", field.key);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use schema::PromptVersions;
+use schema::{ProgramFlag, PromptVersions};
 use serde_json::Value;
 
 use super::{PROMPT_VERSION, Provenance};
@@ -42,9 +42,10 @@ pub fn begun_with(dir: &BenchmarkDir) -> Result<Option<PromptVersions>, RunError
 fn known(dir: &BenchmarkDir, versions: PromptVersions) -> Result<PromptVersions, RunError> {
     versions.known().map_err(|unknown| {
         RunError::input(format!(
-            "{}: {unknown}. It was measured by a newer version of Probity; run it with that version, or pass --prompts latest to \
+            "{}: {unknown}. It was measured by a newer version of Probity; run it with that version, or pass {} to \
              measure it again with the prompts of this one",
-            dir.name()
+            dir.name(),
+            ProgramFlag::new("prompts").value("latest")
         ))
     })
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use schema::event::StartingRun;
+use schema::{ProgramFlag, event::StartingRun};
 
 use crate::Manifest;
 
@@ -10,9 +10,11 @@ use crate::Manifest;
 pub(super) fn no_tree(journal: &Path, start: &StartingRun) -> String {
     let results = match result_file(journal, start) {
         Some(file) => format!("its result file is {file}"),
-        None => "its result file is the one that its --output-file names. A run that was killed leaves none: the same command makes \
-                 it from the replies that were kept"
-            .to_owned(),
+        None => format!(
+            "its result file is the one that its {} names. A run that was killed leaves none: the same command makes it from the \
+             replies that were kept",
+            ProgramFlag::new("output-file")
+        ),
     };
     format!("it is a safety evaluation, which has no benchmark tree to rebuild; {results}")
 }

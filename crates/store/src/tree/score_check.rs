@@ -9,7 +9,7 @@ use std::{
 };
 
 use aggregator::{ConversationKey, ScoreRow};
-use schema::{Benchmark, Metric, ModelId, text::counted};
+use schema::{Benchmark, Metric, ModelId, Notice, ProgramCommand, notice, text::counted};
 
 use crate::{BenchmarkDir, RunError};
 
@@ -21,7 +21,7 @@ pub struct ScoreFaults {
     /// The first row that contradicts itself. No rate may be computed from it.
     pub contradiction: Option<Contradiction>,
     /// A warning for each kind of rows that do not belong. These rows count like the others until somebody removes them.
-    pub unrecognised: Vec<String>,
+    pub unrecognised: Vec<Notice>,
 }
 
 impl ScoreFaults {
@@ -29,7 +29,7 @@ impl ScoreFaults {
     ///
     /// # Errors
     /// When a row contradicts itself, or the conversations cannot be read.
-    pub fn warnings(&self) -> Result<Vec<String>, RunError> {
+    pub fn warnings(&self) -> Result<Vec<Notice>, RunError> {
         if let Some(error) = &self.conversations {
             return Err(error.without_source());
         }
@@ -47,7 +47,7 @@ pub struct Contradiction {
     row: u64,
     what: String,
     /// The command that judges the conversations again.
-    mend: String,
+    mend: ProgramCommand,
 }
 
 impl Contradiction {
@@ -55,10 +55,10 @@ impl Contradiction {
     #[must_use]
     pub fn error(&self) -> RunError {
         let reason = format!("row {}: {}", self.row, self.what);
-        RunError::in_file(&self.path, None, reason).with_help(format!(
-            "correct the row (`present`, `passed` and `score` go together), or judge it again with {}",
-            self.mend
-        ))
+        RunError::in_file(&self.path, None, reason).with_help(notice![
+            "correct the row (`present`, `passed` and `score` go together), or judge it again with ",
+            self.mend.clone()
+        ])
     }
 }
 
@@ -155,13 +155,18 @@ impl<'c> ScoreCheck<'c> {
     pub(super) fn finish(self, dir: &BenchmarkDir, path: &Path) -> ScoreFaults {
         let mend = dir.evaluate_command(self.target);
         let warning = |(kind, rows): (Unrecognised, Rows)| {
-            format!(
-                "{}: {} (row {}: {}). They count in the rates; remove them, or judge the conversations again with {mend}",
+            let fact = format!(
+                "{}: {} (row {}: {})",
                 path.display(),
                 kind.in_words(rows.count),
                 rows.first,
                 rows.example
-            )
+            );
+            notice![
+                fact,
+                ". They count in the rates; remove them, or judge the conversations again with ",
+                mend.clone()
+            ]
         };
         ScoreFaults {
             conversations: None,
@@ -308,7 +313,9 @@ mod tests {
         let benchmark: Benchmark = serde_json::from_value(benchmark).unwrap();
         let facts = dir.facts(&benchmark, &id);
         let warnings = facts.and_then(|facts| facts.faults.warnings());
-        warnings.map_err(|error| error.to_string())
+        warnings
+            .map(|warnings| warnings.iter().map(ToString::to_string).collect())
+            .map_err(|error| error.to_string())
     }
 
     #[test]

@@ -22,7 +22,8 @@ use std::{ops::ControlFlow, path::Path, sync::Arc, thread};
 use aggregator::statistics::corrected_differences;
 use interop::{ExportError, Exported, Exporter, Sample};
 use schema::{
-    Benchmark, Conversation, Finding, ModelId, TargetRef, statistics::JudgeAgainstPeople,
+    Benchmark, Conversation, Finding, ModelId, Notice, ProgramName, TargetRef, notice,
+    statistics::JudgeAgainstPeople,
 };
 
 pub use self::{
@@ -50,6 +51,8 @@ pub struct ExportOptions {
     pub strict: bool,
     /// Only these targets; empty: all in the tree.
     pub targets: Vec<ModelId>,
+    /// The program that commands in what is written are for.
+    pub program: ProgramName,
 }
 
 /// The result of an export.
@@ -63,20 +66,25 @@ pub struct ExportReport {
     /// Files and notes of the exporter.
     pub exported: Exported,
     /// Incomplete parts, which were exported as far as they go: one line each.
-    pub problems: Vec<String>,
+    pub problems: Vec<Notice>,
     /// What limits the conclusions from the exported results, the worst first.
     pub findings: Vec<Finding>,
     /// Targets without anything to export, with the reason.
-    pub refused: Vec<String>,
+    pub refused: Vec<Notice>,
     /// Whether scores could not be read to their end: existing verdicts are then missing in the export.
     pub scores_cut: bool,
 }
 
 impl ExportReport {
     /// Adds the incomplete parts of `place`, one line each.
-    fn add_problems(&mut self, place: &str, lines: Vec<String>) {
-        let lines = lines.into_iter().map(|line| format!("{place}: {line}"));
+    fn add_problems(&mut self, place: &str, lines: Vec<Notice>) {
+        let lines = lines.into_iter().map(|line| notice![place, ": ", line]);
         self.problems.extend(lines);
+    }
+
+    /// The incomplete parts and the reasons of refused targets, as lines.
+    fn lines(&self) -> Notice {
+        Notice::lines(self.problems.iter().chain(&self.refused).cloned())
     }
 
     /// Records that nothing of a target can be exported. Returns the error if it concerns more than the target.
@@ -85,10 +93,11 @@ impl ExportReport {
             return Err(failed(error));
         }
         let text = error.to_string();
-        self.refused.push(match text.starts_with(place) {
+        let refused = match text.starts_with(place) {
             true => text,
             false => format!("{place}: {text}"),
-        });
+        };
+        self.refused.push(refused.into());
         Ok(())
     }
 }
@@ -142,32 +151,25 @@ fn once_or_twice(
 ) -> Result<ExportReport, RunError> {
     if options.strict {
         let looked = work(&mut Nowhere)?;
-        let problems: Vec<&str> = looked
-            .problems
-            .iter()
-            .chain(&looked.refused)
-            .map(String::as_str)
-            .collect();
-        if !problems.is_empty() {
-            return Err(RunError::input(format!(
-                "nothing is exported, because the results are incomplete:\n{}",
-                problems.join("\n")
-            )));
+        if !looked.problems.is_empty() || !looked.refused.is_empty() {
+            return Err(RunError::input(notice![
+                "nothing is exported, because the results are incomplete:\n",
+                looked.lines()
+            ]));
         }
     }
     let mut report = work(&mut *exporter)?;
-    let lines: Vec<&str> = report
-        .problems
-        .iter()
-        .chain(&report.refused)
-        .map(String::as_str)
-        .collect();
     if report.targets == 0 {
-        return Err(RunError::input(match lines.is_empty() {
-            true => "nothing is exported: no run of the given targets".to_owned(),
-            false => lines.join("\n"),
-        }));
+        return Err(RunError::input(
+            match report.problems.is_empty() && report.refused.is_empty() {
+                true => "nothing is exported: no run of the given targets".into(),
+                false => report.lines(),
+            },
+        ));
     }
+    let lines = report.problems.iter().chain(&report.refused);
+    let lines: Vec<String> = lines.map(|line| line.text(&options.program)).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     exporter.note_problems(&lines);
     report.exported = exporter.finish().map_err(failed)?;
     Ok(report)
@@ -219,17 +221,18 @@ impl Work<'_> {
             let dir = self.layout.benchmark(name)?;
             let targets = self.targets(&dir)?;
             if targets.is_empty() {
-                self.report.refused.push(format!(
-                    "{name}: no run to export; make one with `{} run {name}`",
-                    self.layout.command()
-                ));
+                self.report.refused.push(notice![
+                    format!("{name}: no run to export; make one with "),
+                    dir.command("run")
+                ]);
                 continue;
             }
             let benchmark = read_benchmark(&dir)?;
             let replies = || Replies::read(&dir, &benchmark, &targets);
             let sources = find::journals(self.journals, self.layout, name, &targets, replies)?;
             let mut index = JournalIndex::new(sources);
-            self.report.problems.extend(index.notes());
+            let notes = index.notes().into_iter().map(Notice::from);
+            self.report.problems.extend(notes);
             let mut statistics = StatisticsSource::read(&dir);
             self.report.problems.extend(statistics.take_problems());
             let bench = Bench {
@@ -297,9 +300,10 @@ impl Work<'_> {
             .map(|facts| facts.faults.clone())
             .unwrap_or_default();
         if let Some(contradiction) = faults.contradiction {
-            self.report
-                .refused
-                .push(format!("{place}: {contradiction}"));
+            self.report.refused.push(notice![
+                format!("{place}: "),
+                contradiction.error().notice()
+            ]);
             return Ok(None);
         }
         self.report.add_problems(&place, faults.unrecognised);
@@ -313,9 +317,11 @@ impl Work<'_> {
         let mut scores = match scores {
             Ok(scores) => scores,
             Err(error) if error.kind() == RunErrorKind::Input => {
-                let text = format!(
-                    "{place}: {error}. Make the file readable, or move it away to export without scores"
-                );
+                let text = notice![
+                    format!("{place}: "),
+                    error.notice(),
+                    ". Make the file readable, or move it away to export without scores"
+                ];
                 self.report.refused.push(text);
                 return Ok(None);
             }
@@ -330,8 +336,7 @@ impl Work<'_> {
         }
         if let Some(why) = scores.cut() {
             self.report.scores_cut = true;
-            let evaluate = format!("{} evaluate {}", self.layout.command(), bench.dir.name());
-            problems.scores_cut(&why, &evaluate);
+            problems.scores_cut(&why, bench.dir.command("evaluate"));
         }
         let known = facts
             .as_ref()
@@ -385,18 +390,18 @@ impl Work<'_> {
         let unread = read.is_some() && problems.rows == 0;
         if let Some(error) = read {
             let line = format!("exported until then: {}", explain_read_error(&error));
-            problems.lines.push(line);
+            problems.lines.push(line.into());
         }
         self.report.conversations += problems.rows;
         if let Some(statistics) = &statistics {
             problems.rates(&statistics.rates.all);
         }
-        let lines = problems.finish(expected, scores.left(), &self.layout.command());
+        let lines = problems.finish(expected, scores.left(), self.layout.command("evaluate"));
         self.report.add_problems(&place, lines);
         match exporter.end() {
             Ok(()) if unread => {
                 let text = format!("{place}: no conversation can be read");
-                self.report.refused.push(text);
+                self.report.refused.push(text.into());
                 Ok(None)
             }
             Ok(()) => {

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use interop::Sample;
-use schema::{Score, ScoreOutcome, statistics::RateStatistics, text::counted};
+use schema::{
+    Notice, ProgramCommand, Score, ScoreOutcome, notice, statistics::RateStatistics, text::counted,
+};
 
 /// The number of rows of a complete run.
 #[derive(Clone, Copy, Default)]
@@ -15,7 +17,7 @@ pub(super) struct Expected {
 
 /// Incomplete parts in the rows of a target.
 pub(super) struct Problems {
-    pub(super) lines: Vec<String>,
+    pub(super) lines: Vec<Notice>,
     pub(super) rows: u64,
     failed: u64,
     not_judged: u64,
@@ -31,7 +33,7 @@ pub(super) struct Problems {
 impl Problems {
     pub(super) fn new(note: Option<String>) -> Self {
         Self {
-            lines: note.into_iter().collect(),
+            lines: note.into_iter().map(Notice::from).collect(),
             rows: 0,
             failed: 0,
             not_judged: 0,
@@ -45,19 +47,20 @@ impl Problems {
 
     /// Records that some scores could not be read, and why. `evaluate` is the command that judges the
     /// benchmark.
-    pub(super) fn scores_cut(&mut self, why: &str, evaluate: &str) {
+    pub(super) fn scores_cut(&mut self, why: &str, evaluate: ProgramCommand) {
         self.scores_cut = true;
-        self.lines.push(format!(
-            "{why}. The scores from there on are not exported; `{evaluate}` rewrites the file, and calls only for \
-             verdicts that are not in the cache"
-        ));
+        self.lines.push(notice![
+            format!("{why}. The scores from there on are not exported; "),
+            evaluate,
+            " rewrites the file, and calls only for verdicts that are not in the cache"
+        ]);
     }
 
     /// Explains why rows are missing, by how the run ended.
     pub(super) fn outcome(&mut self, outcome: Option<&str>) {
         if outcome == Some("interrupted") {
             let line = "the run was interrupted: rows are missing";
-            self.lines.push(line.to_owned());
+            self.lines.push(line.into());
         }
     }
 
@@ -82,52 +85,50 @@ impl Problems {
     /// rows.
     pub(super) fn rates(&mut self, all: &RateStatistics) {
         if (self.passed, self.judged) != (all.passed, all.rows) {
-            self.lines.push(format!(
+            let line = format!(
                 "{} of {} are exported: rates that leave some out have no interval",
                 self.judged,
                 counted(all.rows, "score with a verdict", "scores with a verdict")
-            ));
+            );
+            self.lines.push(line.into());
         }
     }
 
-    /// One line for each incomplete part. `orphans` are scores without a conversation. Commands that fix a
-    /// part begin with `command`.
+    /// One line for each incomplete part. `orphans` are scores without a conversation; `evaluate` is the command that judges rows.
     pub(super) fn finish(
         mut self,
         expected: Expected,
         orphans: usize,
-        command: &str,
-    ) -> Vec<String> {
+        evaluate: ProgramCommand,
+    ) -> Vec<Notice> {
         let seen = u64::try_from(self.by_sample.len().max(1)).unwrap_or(u64::MAX);
         let samples = seen.max(expected.samples.into());
         let expected = expected.scenarios.saturating_mul(samples);
         if self.rows < expected {
-            self.lines.push(format!(
-                "{} of {} exist",
-                self.rows,
-                conversations(expected)
-            ));
+            let line = format!("{} of {} exist", self.rows, conversations(expected));
+            self.lines.push(line.into());
         }
         let not_judged = match self.scores_cut {
-            true => "have no score that can be read".to_owned(),
-            false => format!("are not judged; `{command} evaluate` judges them"),
+            true => "have no score that can be read".into(),
+            false => notice!["are not judged; ", evaluate, " judges them"],
         };
         for (count, what) in [
-            (self.failed, "failed and were not judged".to_owned()),
+            (self.failed, "failed and were not judged".into()),
             (self.not_judged, not_judged),
-            (self.abstained, "have no verdict of the judge".to_owned()),
+            (self.abstained, "have no verdict of the judge".into()),
         ] {
             if count > 0 {
-                self.lines
-                    .push(format!("{count} of {} {what}", conversations(self.rows)));
+                let rows = format!("{count} of {} ", conversations(self.rows));
+                self.lines.push(notice![rows, what]);
             }
         }
         if orphans > 0 {
-            self.lines.push(format!(
+            let line = format!(
                 "{} to no existing conversation and {} left out",
                 counted(orphans as u64, "score belongs", "scores belong"),
                 if orphans == 1 { "is" } else { "are" }
-            ));
+            );
+            self.lines.push(line.into());
         }
         self.lines
     }

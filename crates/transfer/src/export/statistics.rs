@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aggregator::statistics::ScenarioIndex;
 use schema::{
-    Benchmark, ModelId,
+    Benchmark, ModelId, Notice, notice,
     statistics::{Statistics, TargetStatistics},
 };
 use store::{
@@ -19,16 +19,16 @@ pub(super) struct StatisticsSource {
     /// `statistics.json`; `None`: there is none, or it cannot be read.
     written: Option<Statistics>,
     /// Why any of the above is missing.
-    problems: Vec<String>,
+    problems: Vec<Notice>,
 }
 
 impl StatisticsSource {
     pub(super) fn read(dir: &BenchmarkDir) -> Self {
         let mut problems = Vec::new();
-        let mut known = |error: RunError| problems.push(error.to_string());
+        let mut known = |error: RunError| problems.push(error.notice());
         let index = read_scenario_index(dir).map_err(|error| {
             let why = "Rates are exported without intervals";
-            known(RunError::input(format!("{error}. {why}")));
+            known(RunError::input(notice![error.notice(), ". ", why]));
         });
         let path = dir.statistics();
         let written = match path.try_exists() {
@@ -48,7 +48,7 @@ impl StatisticsSource {
     }
 
     /// Problems of the files.
-    pub(super) fn take_problems(&mut self) -> Vec<String> {
+    pub(super) fn take_problems(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.problems)
     }
 
@@ -70,16 +70,17 @@ impl StatisticsSource {
     }
 
     /// What is wrong with the entry of `statistics.json` for the target of `now`, one line each. `now` is exported in any case.
-    pub(super) fn problems(&self, dir: &BenchmarkDir, now: &TargetStatistics) -> Vec<String> {
+    pub(super) fn problems(&self, dir: &BenchmarkDir, now: &TargetStatistics) -> Vec<Notice> {
         let Some(written) = &self.written else {
             return Vec::new();
         };
-        let (program, name) = (dir.command(), dir.name());
+        let with_advice = |fact: String| {
+            let aggregate = dir.command("aggregate");
+            notice![fact, "; ", aggregate, " writes the file again"]
+        };
         let Some(entry) = written.target(&now.target) else {
-            return vec![format!(
-                "statistics.json has no statistics of it: they are computed from the scores; `{program} aggregate {name}` writes the file \
-                 again"
-            )];
+            let fact = "statistics.json has no statistics of it: they are computed from the scores";
+            return vec![with_advice(fact.to_owned())];
         };
         let wrong = wrong_of_target(written, entry, now);
         let is_same = now.scores_sha256.is_some() && entry.scores_sha256 == now.scores_sha256;
@@ -89,18 +90,17 @@ impl StatisticsSource {
         };
         let (people, rows): (Vec<_>, Vec<_>) = wrong.into_iter().partition(is_about_people);
         let rows = rows.first().map(|first| {
-            format!(
-                "statistics.json {why} ({}): rates and intervals here are computed from the scores; \
-                 `{program} aggregate {name}` writes the file again",
+            with_advice(format!(
+                "statistics.json {why} ({}): rates and intervals here are computed from the scores",
                 first.in_words()
-            )
+            ))
         });
         let people = people.first().map(|first| {
-            format!(
+            with_advice(format!(
                 "statistics.json was not computed from the labels in the tree ({}): the judge's agreement with people here is computed \
-                 from the labels; `{program} aggregate {name}` writes the file again",
+                 from the labels",
                 first.in_words()
-            )
+            ))
         });
         rows.into_iter().chain(people).collect()
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use interop::import::{Found, Recorded, SourceFile};
-use schema::TargetRef;
+use schema::{ProgramFlag, TargetRef};
 
 use super::{
     ImportedTarget, LeftOut, metrics::Wanted, names::TargetIds, numbers::Numbers, rows::Draft,
@@ -204,8 +204,11 @@ impl<'a> Builder<'a> {
             None => metrics.collect(),
         };
         if metrics.is_empty() {
-            let why = "it does not name its metric; judge it with `--metrics FILE`";
-            self.leave_out(place_of("sample"), why.to_owned());
+            let why = format!(
+                "it does not name its metric; judge it with `{}`",
+                ProgramFlag::new("metrics").value("FILE")
+            );
+            self.leave_out(place_of("sample"), why);
             return Ok(());
         }
         let number = self.numbers.number(&reading.source.task, &recorded);

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use interop::labels::LabelFileRow;
 use schema::{
-    Benchmark, Conversation, HumanLabel, Metric, ModelId, Scenario, TargetRef, transcript_digest,
+    Benchmark, Conversation, HumanLabel, Metric, ModelId, ProgramFlag, Scenario, TargetRef,
+    transcript_digest,
 };
 use serde_json::Value;
 
@@ -45,7 +46,10 @@ pub fn import_labelled(
             "{}: another benchmark has this name",
             dir.root().display()
         ))
-        .with_help("choose one with --as NAME"));
+        .with_help(format!(
+            "choose one with {}",
+            ProgramFlag::new("as").value("NAME")
+        )));
     }
     let unfinished = Unfinished::begin(layout, dir, replaces)?;
     let root = unfinished.root();

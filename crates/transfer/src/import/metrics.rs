@@ -7,7 +7,7 @@ use std::{
 
 use interop::import::SourceFile;
 use located::YamlError;
-use schema::{Extra, Metric, MetricType, VerdictType};
+use schema::{Extra, Metric, MetricType, ProgramFlag, VerdictType};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -103,9 +103,12 @@ impl Wanted {
         for (_, source) in sources {
             if source.metrics.is_empty() {
                 return Err(RunError::input(format!(
-                    "{}: no metric for a judge. Pass one with `--metrics FILE` (a benchmark.yaml, or a list of metrics), \
-                     or with `--metric-name NAME --metric-type positive|negative --definition TEXT`",
-                    source.file
+                    "{}: no metric for a judge. Pass one with `{}` (a benchmark.yaml, or a list of metrics), or with `{} {} {}`",
+                    source.file,
+                    ProgramFlag::new("metrics").value("FILE"),
+                    ProgramFlag::new("metric-name").value("NAME"),
+                    ProgramFlag::new("metric-type").value("positive|negative"),
+                    ProgramFlag::new("definition").value("TEXT")
                 )));
             }
         }
@@ -122,10 +125,11 @@ impl Wanted {
                     Some(known) if known == metric => {}
                     Some(_) => {
                         return Err(RunError::input(format!(
-                            "{} and {} define the metric {:?} differently. Import them one by one, or give `--metrics FILE`",
+                            "{} and {} define the metric {:?} differently. Import them one by one, or give `{}`",
                             from.get(&metric.id).copied().unwrap_or_default(),
                             source.file,
-                            metric.id
+                            metric.id,
+                            ProgramFlag::new("metrics").value("FILE")
                         )));
                     }
                 }

@@ -167,7 +167,7 @@ fn sources(paths: &[PathBuf], format: Format) -> Result<Sources, RunError> {
     Ok(Sources {
         found,
         left_out,
-        notes,
+        notes: notes.into_iter().map(Into::into).collect(),
     })
 }
 
@@ -286,7 +286,7 @@ fn recorded(
         judged: false,
         left_out: built.left_out,
         failures: built.failures,
-        notes,
+        notes: notes.into_iter().map(Into::into).collect(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use schema::{Metric, TargetRef};
+use schema::{Metric, Notice, TargetRef};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -79,7 +79,7 @@ pub struct ImportReport {
     /// are copied as they are.
     pub failures: Vec<LeftOut>,
     /// Further notes for people, one line each.
-    pub notes: Vec<String>,
+    pub notes: Vec<Notice>,
 }
 
 impl ImportReport {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use interop::import::SourceFile;
 
+use schema::ProgramFlag;
 use store::RunError;
 
 /// The most benchmarks, and the most files of each, that are named.
@@ -32,9 +33,10 @@ pub(super) fn check_one_task(sources: &[(PathBuf, SourceFile)]) -> Result<(), Ru
     }
     Err(RunError::input(format!(
         "the files are of {} benchmarks, with ids of their own: {}. Import them one at a time, each by its folder or files; or judge \
-         all for the same metrics with `--metrics FILE`",
+         all for the same metrics with `{}`",
         tasks.len(),
-        named.join(", ")
+        named.join(", "),
+        ProgramFlag::new("metrics").value("FILE")
     )))
 }
 

@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schema::{Benchmark, Conversation, Extra, ModelId, Scenario, Score, TargetRef};
+use schema::{
+    Benchmark, Conversation, Extra, ModelId, Notice, ProgramFlag, Scenario, Score, TargetRef,
+    notice,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -73,7 +76,10 @@ pub(super) fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportR
             "{}: it is the benchmark {name} itself",
             path.display()
         ))
-        .with_help("choose another name with `--as NAME`"));
+        .with_help(format!(
+            "choose another name with `{}`",
+            ProgramFlag::new("as").value("NAME")
+        )));
     }
     let unfinished = Unfinished::begin(layout, dir, options.force)?;
     let mut copy = Copy {
@@ -125,7 +131,7 @@ struct Copy<'a> {
     judged: bool,
     /// The target's conversation ids that are not derived from scenario and sample, by scenario and sample.
     own_ids: HashMap<(String, u32), String>,
-    notes: Vec<String>,
+    notes: Vec<Notice>,
     left_out: Vec<LeftOut>,
 }
 
@@ -155,10 +161,13 @@ impl Copy<'_> {
             return copy(from, to);
         }
         match self.renamed.copy(from, to)? {
-            None => self.notes.push(format!(
-                "{name}: the benchmark is {} in it, in place of {}",
-                self.renamed.now, self.renamed.before
-            )),
+            None => self.notes.push(
+                format!(
+                    "{name}: the benchmark is {} in it, in place of {}",
+                    self.renamed.now, self.renamed.before
+                )
+                .into(),
+            ),
             Some(error) => self.left(from.to_owned(), &format!("invalid JSON ({error})")),
         }
         Ok(())
@@ -189,11 +198,11 @@ impl Copy<'_> {
         if !runs.is_dir() {
             self.left_unless_missing(runs, "not a folder of targets");
             let dir = self.unfinished.dir();
-            self.notes.push(format!(
-                "the tree has no conversations; `{} run {}` makes them",
-                dir.command(),
-                dir.name()
-            ));
+            self.notes.push(notice![
+                "the tree has no conversations; ",
+                dir.command("run"),
+                " makes them"
+            ]);
             return Ok(targets);
         }
         for name in names_in(&runs)? {
@@ -281,11 +290,14 @@ impl Copy<'_> {
                     self.own_ids.insert(of, row.conv_id.clone());
                 }
                 if !ids.insert(row.conv_id) {
-                    self.notes.push(format!(
-                        "{}: row {}: duplicate conv_id",
-                        path.display(),
-                        target.conversations
-                    ));
+                    self.notes.push(
+                        format!(
+                            "{}: row {}: duplicate conv_id",
+                            path.display(),
+                            target.conversations
+                        )
+                        .into(),
+                    );
                 }
                 match written {
                     Ok(()) => ControlFlow::Continue(()),
@@ -304,10 +316,9 @@ impl Copy<'_> {
             None => copy(path, &to)?,
             Some(spool) => {
                 spool.compose(&to)?;
-                self.notes.push(format!(
-                    "{}: rows of an older format were converted",
-                    path.display()
-                ));
+                self.notes.push(
+                    format!("{}: rows of an older format were converted", path.display()).into(),
+                );
             }
         }
         Ok(target)
@@ -334,12 +345,12 @@ impl Copy<'_> {
             Err(error) => {
                 self.judged = false;
                 let dir = self.unfinished.dir();
-                let reason = format!(
-                    "it cannot be read ({error}); `{} evaluate {}` rewrites it",
-                    dir.command(),
-                    dir.name()
-                );
-                self.left(path.to_owned(), &reason);
+                self.left(path.to_owned(), &format!("it cannot be read ({error})"));
+                self.notes.push(notice![
+                    format!("{}: ", path.display()),
+                    dir.command("evaluate"),
+                    " rewrites it"
+                ]);
                 Ok(())
             }
         }
@@ -370,10 +381,8 @@ impl Copy<'_> {
             return Err(error);
         }
         spool.compose(to)?;
-        self.notes.push(format!(
-            "{}: rows of another program were converted",
-            path.display()
-        ));
+        self.notes
+            .push(format!("{}: rows of another program were converted", path.display()).into());
         Ok(())
     }
 

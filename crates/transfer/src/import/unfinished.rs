@@ -7,6 +7,7 @@ use std::{
 
 use tempfile::TempDir;
 
+use schema::{ProgramFlag, notice};
 use store::{BenchmarkDir, Layout, RunError, TreeLock};
 
 /// Prefix of the temporary folder, before the benchmark's name.
@@ -103,10 +104,13 @@ fn put_back(around: TempDir, root: &Path, error: RunError) -> RunError {
         return error;
     };
     let kept = around.keep().join(EARLIER);
-    RunError::output(format!(
-        "{error}. The earlier benchmark could not be restored ({again}); it is in {} now. Move it back by hand, or run the import again",
-        kept.display()
-    ))
+    RunError::output(notice![
+        error.notice(),
+        format!(
+            ". The earlier benchmark could not be restored ({again}); it is in {} now. Move it back by hand, or run the import again",
+            kept.display()
+        )
+    ])
 }
 
 /// Removes the folder `around` that a killed import left, and moves back the benchmark that the import had replaced.
@@ -160,7 +164,11 @@ fn check_free(dir: &BenchmarkDir, force: bool) -> Result<(), RunError> {
         "{}: the benchmark already exists; nothing was changed",
         root.display()
     ))
-    .with_help("choose another name with `--as NAME`, or replace it with `--force`"))
+    .with_help(format!(
+        "choose another name with `{}`, or replace it with `{}`",
+        ProgramFlag::new("as").value("NAME"),
+        ProgramFlag::new("force")
+    )))
 }
 
 #[cfg(test)]

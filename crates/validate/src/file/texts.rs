@@ -111,7 +111,7 @@ fn refused_by_a_run(path: &Path) -> Option<Found> {
     let name = folder.file_name()?.to_str()?;
     let dir = Layout::new(folder.parent()?).benchmark(name).ok()?;
     let error = store::read_benchmark(&dir).err()?;
-    Some(Found::problem("", error.in_words()))
+    Some(Found::problem("", error.in_words().to_string()))
 }
 
 /// A pack of test cases.

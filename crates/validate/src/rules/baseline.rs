@@ -1,7 +1,7 @@
 //! `baseline.json`.
 
 use located::pointer;
-use schema::Baseline;
+use schema::{Baseline, notice};
 
 use super::{BenchmarkFacts, wrong_numbers};
 use crate::checker::Found;
@@ -12,8 +12,10 @@ pub(crate) fn baseline(baseline: &Baseline, facts: &BenchmarkFacts) -> Vec<Found
     let mut found = Vec::new();
     if let (Some(dir), Some(benchmark)) = (&facts.dir, &facts.benchmark) {
         let wrong = store::wrong_baseline(dir, benchmark, baseline, |_| true);
-        let (command, name) = (dir.command(), dir.name());
-        let help = format!("`{command} baseline {name}` writes one from the scores in the tree");
+        let help = notice![
+            dir.command("baseline"),
+            " writes one from the scores in the tree"
+        ];
         let wrong = wrong_numbers(&wrong).into_iter();
         found.extend(wrong.map(|found| found.with_help(Some(help.clone()))));
     }

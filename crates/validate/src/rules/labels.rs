@@ -46,7 +46,7 @@ impl<'f> LabelFileRules<'f> {
             let reason =
                 "the label is of a conversation that an earlier run simulated, and is left out";
             let help = "label the row again, or remove the label";
-            Found::note("/_transcript", reason).with_help(Some(help.to_owned()))
+            Found::note("/_transcript", reason).with_help(Some(help.into()))
         })
     }
 }

@@ -14,7 +14,7 @@ mod versions;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use schema::{Benchmark, Summary};
+use schema::{Benchmark, Notice, Summary, notice};
 use store::BenchmarkDir;
 
 use derived::wrong_numbers;
@@ -58,10 +58,9 @@ pub(crate) struct BenchmarkFacts {
 
 impl BenchmarkFacts {
     /// How to update `file`, which is aggregated from the scores.
-    fn aggregate(&self, file: &str) -> Option<String> {
-        let dir = self.dir.as_ref()?;
-        let (command, name) = (dir.command(), dir.name());
-        Some(format!("`{command} aggregate {name}` rewrites {file}"))
+    fn aggregate(&self, file: &str) -> Option<Notice> {
+        let aggregate = self.dir.as_ref()?.command("aggregate");
+        Some(notice![aggregate, " rewrites ", file])
     }
 }
 

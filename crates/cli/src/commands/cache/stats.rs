@@ -76,7 +76,7 @@ pub fn run(context: &Context, args: &StatsArgs) -> Result<Exit, Failure> {
         context.terminal.note(&format!(
             "damaged replies are not used, and are called for again when a run needs them; `{} cache prune --damaged` saves those that are intact \
              in pages that cannot be found, and removes the others",
-            context.layout.command()
+            context.program.start()
         ));
     }
     Ok(Exit::Complete)

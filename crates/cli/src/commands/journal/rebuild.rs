@@ -58,7 +58,7 @@ fn report_problems(context: &Context, path: &Path, rebuilt: &Rebuilt) {
                 "{}: the journal fails {}\nhelp: `{} journal check {}` lists the items",
                 path.display(),
                 rules.join(", "),
-                context.layout.command(),
+                context.program.start(),
                 path.display()
             ));
         }

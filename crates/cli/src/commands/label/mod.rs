@@ -154,7 +154,7 @@ fn report_state(context: &Context, name: &str, target: &ModelId, refreshed: &Ref
         ),
         StatisticsState::Outdated => context.terminal.warning(&format!(
             "{name}: statistics.json does not match the scores; update it with `{} aggregate {name}`",
-            context.layout.command()
+            context.program.start()
         )),
     }
 }
@@ -164,10 +164,7 @@ fn next_steps(context: &Context, name: &str, options: &LabelOptions, labelling: 
     let progress = labelling.progress();
     let left = progress.rows - progress.labelled;
     let target = labelling.target();
-    let command = format!(
-        "{} label {name} --target {target}",
-        context.layout.command()
-    );
+    let command = format!("{} label {name} --target {target}", context.program.start());
     let metric = options
         .metric
         .as_ref()

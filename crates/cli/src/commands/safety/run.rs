@@ -12,7 +12,7 @@ use probity::{
         variation_strategies,
     },
 };
-use schema::{ChatModel, Extra, TargetRef, safety::TestCaseGroup};
+use schema::{ChatModel, Extra, TargetRef, notice, safety::TestCaseGroup};
 
 use super::{
     super::{
@@ -176,8 +176,8 @@ impl Job<'_> {
         let ids: Vec<_> = self.cast.targets.iter().map(|target| &target.id).collect();
         let checked = files.places(&ids);
         checked.map_err(|error| match error.kind() {
-            RunErrorKind::Input => Failure::usage(format!("--output-file: {error}")),
-            _ => Failure::nothing_ran(format!("--output-file: {error}")),
+            RunErrorKind::Input => Failure::usage(notice!["--output-file: ", error.notice()]),
+            _ => Failure::nothing_ran(notice!["--output-file: ", error.notice()]),
         })?;
         Ok(files)
     }

@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use probity::{Journals, ReportRequest};
 use report::html::{Index, LivePage, Report, RowsKept};
-use schema::ModelId;
+use schema::{ModelId, ProgramName};
 use serde::Deserialize;
 use serde_json::json;
 use store::{Layout, RunError, Snapshot, scored_targets, simulated_targets};
@@ -37,6 +37,7 @@ impl Edition {
     /// When a file cannot be read, or the folder `temporary` cannot be written.
     pub(super) fn read(
         layout: &Layout,
+        program: &ProgramName,
         name: &str,
         temporary: &Path,
         version: u64,
@@ -48,13 +49,14 @@ impl Edition {
         let dir = layout.benchmark(name)?;
         let is_empty = simulated_targets(&dir)?.is_empty() && scored_targets(&dir)?.is_empty();
         let report = match is_empty {
-            true => probity::empty_report(layout, name)?,
+            true => probity::empty_report(layout, name, program)?,
             false => {
                 let request = ReportRequest {
                     names: vec![name.to_owned()],
                     rows: RowsKept::All,
-                    notes: snapshot.iter().map(|_| GOES_ON.to_owned()).collect(),
+                    notes: snapshot.iter().map(|_| GOES_ON.into()).collect(),
                     journals: journals.clone(),
+                    program: program.clone(),
                     ..ReportRequest::default()
                 };
                 probity::read_report(layout, &request)?.0

@@ -9,14 +9,14 @@ use std::{
 
 use probity::Journals;
 use report::html::LivePage;
-use schema::ModelId;
+use schema::{ModelId, ProgramName};
 use store::{
     BenchmarkDir, Layout, RunError, StatisticsState, TreeLock, read_benchmark, refresh_people,
 };
 use tokio::{sync::Notify, task::spawn_blocking};
 
 use super::{edition::Edition, files::FileStates, request::Refusal};
-use crate::{exit::Failure, terminal::Terminal};
+use crate::{commands::Context, exit::Failure, terminal::Terminal};
 
 /// The pause between two checks of the files, at least, however many pages are open. Labels that were written here are read at once.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -31,6 +31,8 @@ const KEPT: usize = 2;
 #[derive(Debug)]
 pub(super) struct Follower {
     layout: Layout,
+    /// The program in commands that pages and messages name.
+    program: ProgramName,
     dir: BenchmarkDir,
     options: LivePage,
     terminal: Terminal,
@@ -101,17 +103,17 @@ impl Follower {
     /// # Errors
     /// When `name` is not a valid name.
     pub(super) fn new(
-        layout: &Layout,
+        context: &Context,
         name: &str,
         options: LivePage,
-        terminal: Terminal,
         temporary: PathBuf,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            layout: layout.clone(),
-            dir: layout.benchmark(name)?,
+            layout: context.layout.clone(),
+            program: context.program.clone(),
+            dir: context.layout.benchmark(name)?,
             options,
-            terminal,
+            terminal: context.terminal.clone(),
             temporary,
             journals: Journals::default(),
             state: Mutex::default(),
@@ -256,6 +258,7 @@ impl Follower {
         };
         let read = Edition::read(
             &self.layout,
+            &self.program,
             self.dir.name(),
             &self.temporary,
             version,
@@ -273,7 +276,7 @@ impl Follower {
                 }
             }
             Err(error) => {
-                let text = error.to_string();
+                let text = error.notice().text(&self.program);
                 if state.error.as_ref() != Some(&text) {
                     self.terminal.warning(&text);
                 }

@@ -85,13 +85,7 @@ pub fn run(context: &Context, args: &ViewArgs) -> Result<Exit, Failure> {
         Failure::nothing_ran(format!("no temporary folder can be created: {error}"))
     })?;
     let folder = temporary.path().to_owned();
-    let follower = Follower::new(
-        &context.layout,
-        &name,
-        options,
-        context.terminal.clone(),
-        folder,
-    )?;
+    let follower = Follower::new(context, &name, options, folder)?;
     let runtime = Context::runtime()?;
     let follower = Arc::new(follower);
     let served = runtime.block_on(serve(context, args, &name, Arc::clone(&follower)));
@@ -120,7 +114,7 @@ fn benchmark(context: &Context, args: &ViewArgs) -> Result<String, Failure> {
     Err(Failure::usage(format!(
         "no benchmark `{name}` in {}\nhelp: `{} run {name}` copies the shipped one and runs it",
         context.layout.benchmarks().display(),
-        context.layout.command()
+        context.program.start()
     )))
 }
 

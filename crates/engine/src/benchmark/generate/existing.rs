@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::{Phase, Scenario, text::counted};
+use schema::{Phase, Scenario, notice, text::counted};
 
 use super::Generation;
 use crate::needed_scenarios::NeededScenarios;
@@ -18,28 +18,30 @@ impl Generation<'_> {
     ) {
         let rows: usize = by_metric.values().map(Vec::len).sum();
         if rows > 0 {
-            self.run.note(&format!(
-                "kept the {} of {} in scenarios.json; `{} gen-scenarios {} --force` replaces them",
-                counted(rows as u64, "scenario", "scenarios"),
-                counted(by_metric.len() as u64, "metric", "metrics"),
-                self.run.dir.command(),
-                self.run.dir.name()
-            ));
+            self.run.note(notice![
+                format!(
+                    "kept the {} of {} in scenarios.json; ",
+                    counted(rows as u64, "scenario", "scenarios"),
+                    counted(by_metric.len() as u64, "metric", "metrics"),
+                ),
+                self.run.dir.command("gen-scenarios").flag("force"),
+                " replaces them"
+            ]);
             let expected = &self.run.pipeline.options.expected;
             // The rows of the other metrics are not complete yet.
             let mut settled = by_metric.clone();
             settled.retain(|metric, _| !generate || !wanted.has(metric));
             for line in expected.differences(&settled) {
-                self.run.note(&line);
+                self.run.note(line);
             }
             if let Some(words) = wanted.in_words().filter(|_| generate) {
-                self.run.note(&format!(
+                self.run.note(format!(
                     "scenarios are generated {words}, and added to scenarios.json"
                 ));
             }
         }
         if !orphans.is_empty() {
-            self.run.note(&format!(
+            self.run.note(format!(
                 "left out {} of metrics that benchmark.yaml no longer has; scenarios.json keeps them",
                 counted(orphans.len() as u64, "scenario", "scenarios")
             ));

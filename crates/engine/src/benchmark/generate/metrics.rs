@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use schema::{
-    Metric, Phase,
+    Metric, Phase, notice,
     text::{counted, is_blank},
 };
 use store::{
@@ -25,12 +25,12 @@ impl Generation<'_> {
         let metrics = &self.run.loaded.benchmark.metrics;
         let have = metrics.len();
         if have > 0 && !force {
-            self.run.note(&format!(
-                "kept the {} of benchmark.yaml; `{} gen-metrics {} --force` replaces them",
-                counted(have as u64, "metric", "metrics"),
-                self.run.dir.command(),
-                self.run.dir.name()
-            ));
+            let kept = counted(have as u64, "metric", "metrics");
+            self.run.note(notice![
+                format!("kept the {kept} of benchmark.yaml; "),
+                self.run.dir.command("gen-metrics").flag("force"),
+                " replaces them"
+            ]);
             return Ok(Some(metrics.clone()));
         }
         self.run.observe(&Progress::Started {

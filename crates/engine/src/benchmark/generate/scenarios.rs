@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures::StreamExt;
-use schema::{Benchmark, Metric, Phase, Scenario, text::counted};
+use schema::{Benchmark, Metric, Phase, Scenario, notice, text::counted};
 use store::{
     RunError, check_belongs, fill_from_metrics,
     provenance::{GeneratedScenarios, KeptCopy, ReplaceReason},
@@ -64,12 +64,12 @@ impl Generation<'_> {
                     .filter(|metric| metric.have == 0)
                     .count();
             if missing > 0 {
-                self.run.note(&format!(
-                    "{missing} of {} have no scenarios; `{} gen-scenarios {}` writes them",
-                    counted(benchmark.metrics.len() as u64, "metric", "metrics"),
-                    self.run.dir.command(),
-                    self.run.dir.name()
-                ));
+                let metrics = counted(benchmark.metrics.len() as u64, "metric", "metrics");
+                self.run.note(notice![
+                    format!("{missing} of {metrics} have no scenarios; "),
+                    self.run.dir.command("gen-scenarios"),
+                    " writes them"
+                ]);
             }
             return Ok(());
         }

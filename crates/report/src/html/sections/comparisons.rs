@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schema::{
-    ModelId,
+    ModelId, ProgramCommand,
     statistics::{Comparison, DifferenceFamily, DifferenceStatistics, Statistics},
     text::counted,
 };
@@ -32,12 +32,14 @@ pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let Pairs { pooled, pairs } = Pairs::of(all.iter().map(|one| &**one));
     if pairs.is_empty() {
         let note = match statistics.targets.len() > Statistics::MOST_COMPARED {
-            true => format!(
-                "Pairs are compared up to {} models: `{} compare {} A B` compares two.",
-                Statistics::MOST_COMPARED,
-                place.summary.program,
-                place.part.folder
-            ),
+            true => {
+                let compare = ProgramCommand::new("compare").on(&place.part.folder);
+                format!(
+                    "Pairs are compared up to {} models: `{}` compares two.",
+                    Statistics::MOST_COMPARED,
+                    compare.on("A").on("B").text(&place.summary.program)
+                )
+            }
             false => "No scenario has a verdict from two models.".to_owned(),
         };
         return place.section("comparisons", "Comparisons", vec![Block::Note(note)]);

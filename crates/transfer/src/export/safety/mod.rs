@@ -11,7 +11,7 @@ use std::{
 
 use interop::{Exporter, Run, Sample};
 use schema::{
-    Conversation, Metric, Scenario, Score, TargetRef,
+    Conversation, Metric, Notice, Scenario, Score, TargetRef,
     safety::results::{MessageScore, SafetyFile},
 };
 use serde_json::json;
@@ -106,12 +106,13 @@ impl Work<'_> {
         let rows = Rows::of(source.results);
         if rows.rows.is_empty() && rows.unlisted.is_empty() {
             let text = format!("{place}: no conversation to export");
-            self.report.refused.push(text);
+            self.report.refused.push(text.into());
             return Ok(());
         }
         let records = source.records(self.layout);
         let mut index = source.index(self.journals, records.as_deref())?;
-        self.report.problems.extend(index.notes());
+        let notes = index.notes().into_iter().map(Notice::from);
+        self.report.problems.extend(notes);
         let run = source.run(&rows, &index, records.as_deref());
         self.report.findings.extend(run.findings.iter().cloned());
         let mut problems = Problems::new(None);
@@ -126,7 +127,7 @@ impl Work<'_> {
             exporter.push(&sample).map_err(failed)?;
         }
         self.report.conversations += problems.rows;
-        let lines = problems.finish(Expected::default(), 0, &self.layout.command());
+        let lines = problems.finish(Expected::default(), 0, self.layout.command("evaluate"));
         self.report.add_problems(&place, lines);
         match exporter.end() {
             Ok(()) => {
@@ -153,7 +154,7 @@ fn note_missing(rows: &Rows, problems: &mut Problems) {
         (rows.not_run, "cases were not run"),
     ] {
         if count > 0 {
-            problems.lines.push(format!("{count} {what}"));
+            problems.lines.push(format!("{count} {what}").into());
         }
     }
 }
