@@ -306,7 +306,10 @@ impl ProgramName {
         match named.and_then(Path::to_str) {
             // A folder name that is not UTF-8 cannot be typed.
             Some("benchmarks") | None => name.clone(),
-            Some(folder) => format!("{name} --benchmarks {}", quoted(folder)),
+            Some(folder) => {
+                let flag = ProgramFlag::new("benchmarks").value(quoted(folder));
+                format!("{name} {flag}")
+            }
         }
     }
 }

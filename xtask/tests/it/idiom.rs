@@ -7,7 +7,8 @@ use std::{
 };
 
 use syn::{
-    Block, Expr, Ident, Local, Pat, Stmt,
+    Attribute, Block, Expr, Ident, ItemMod, LitStr, Local, Macro, Meta, Pat, Stmt, Token,
+    punctuated::Punctuated,
     visit::{self, Visit},
 };
 
@@ -26,8 +27,84 @@ const ONE_EXPRESSION: [&str; 11] = [
     "validate",
 ];
 
+/// Crates that name commands and flags as values (`ProgramCommand`, `ProgramFlag`): only the command knows what it is called. The
+/// command, the server of scripted models and the reader of prompts are programs or know no command.
+const BELOW_THE_COMMAND: [&str; 11] = [
+    "engine", "gate", "interop", "journal", "labels", "probity", "report", "schema", "store",
+    "transfer", "validate",
+];
+
+/// Texts that name a flag of another program.
+const OTHER_PROGRAMS: [&str; 1] = ["inspect log convert --to eval"];
+
 /// `cannot_tell` is an answer of judges, and a value in files.
 const ANSWERS: [&str; 2] = ["cannot_tell", "may_not_tell"];
+
+/// The texts of a crate that write out a flag or a command of the program. Tests and docs may.
+#[derive(Default)]
+struct WrittenOut(Vec<String>);
+
+impl WrittenOut {
+    fn text(&mut self, text: &str) {
+        let is_flag = |word: &str| {
+            let word = word.trim_start_matches(['`', '(', '"']);
+            let name = word.strip_prefix("--");
+            name.is_some_and(|name| name.starts_with(|first: char| first.is_ascii_lowercase()))
+        };
+        let is_known = OTHER_PROGRAMS.iter().any(|known| text.contains(known));
+        if !is_known && (text.contains("`probity ") || text.split_whitespace().any(is_flag)) {
+            self.0.push(text.to_owned());
+        }
+    }
+}
+
+impl Visit<'_> for WrittenOut {
+    fn visit_attribute(&mut self, _: &Attribute) {}
+
+    fn visit_item_mod(&mut self, module: &ItemMod) {
+        let is_test = |attribute: &Attribute| matches!(&attribute.meta, Meta::List(list) if list.tokens.to_string() == "test");
+        if !module.attrs.iter().any(is_test) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_lit_str(&mut self, text: &LitStr) {
+        self.text(&text.value());
+    }
+
+    fn visit_macro(&mut self, call: &Macro) {
+        // Arguments of `format!`, `notice!` and their like are expressions; those of other macros are passed over.
+        let arguments = call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
+        for argument in arguments.iter().flatten() {
+            self.visit_expr(argument);
+        }
+    }
+}
+
+/// The program's name, and the folder of benchmarks that it finds by itself, are put in where a text is shown.
+#[test]
+fn no_library_writes_out_a_command_or_a_flag() {
+    let mut found = Vec::new();
+    for name in BELOW_THE_COMMAND {
+        for (path, file) in sources(&crates().join(name)) {
+            if path.ends_with("tests.rs") || path.contains("/tests/") {
+                continue;
+            }
+            let mut texts = WrittenOut::default();
+            texts.visit_file(&file);
+            found.extend(texts.0.into_iter().map(|text| format!("{path}: {text:?}")));
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "name it with `notice!`, `ProgramCommand` or `ProgramFlag`:\n{}",
+        found.join("\n")
+    );
+    let texts = r#"fn a() { f("use `--out DIR`"); format!("`probity run {b}`"); g("a -- b"); }"#;
+    let mut written = WrittenOut::default();
+    written.visit_file(&syn::parse_file(texts).unwrap());
+    assert_eq!(written.0, ["use `--out DIR`", "`probity run {b}`"]);
+}
 
 /// The Rust files below `folder`.
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {

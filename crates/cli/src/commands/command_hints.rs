@@ -22,8 +22,8 @@ pub struct CommandHints {
 impl CommandHints {
     pub fn new(context: &Context, overrides: &Overrides) -> Self {
         let global = &context.global;
-        let config = global.config.as_ref();
-        let config = config.map(|file| ProgramFlag::new("config").value(file.display()));
+        let file = global.config.as_ref();
+        let config = file.map(|file| ProgramFlag::new("config").value(file.display()));
         let scripted = global.scripted.then(|| ProgramFlag::new("scripted"));
         let turns = overrides.turns;
         let seed = overrides.seed;
@@ -43,8 +43,8 @@ impl CommandHints {
 
     /// `run` for one target, with `samples` instead of the configured number.
     pub fn run(&self, benchmark: &str, target: &str, samples: Option<u32>) -> String {
-        let samples = samples.or(self.samples);
-        let samples = samples.map(|samples| ProgramFlag::new("num-samples").value(samples));
+        let number = samples.or(self.samples);
+        let samples = number.map(|samples| ProgramFlag::new("num-samples").value(samples));
         let run = ProgramCommand::new("run").on(benchmark);
         self.typed(
             run.with("target", target)

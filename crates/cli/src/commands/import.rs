@@ -116,8 +116,8 @@ pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
         );
         context.terminal.warning(&line);
     }
-    let notes = report.notes.iter();
-    let notes: Vec<String> = notes.map(|note| note.text(&context.program)).collect();
+    let texts = report.notes.iter();
+    let notes: Vec<String> = texts.map(|note| note.text(&context.program)).collect();
     for note in &notes {
         context.terminal.note(&shown(note));
     }

@@ -178,9 +178,9 @@ fn new_report(layout: &Layout, request: &ReportRequest) -> Result<HtmlReport, Ru
     let summary = summary::summary(layout, request)?;
     let mut report = HtmlReport::new(options, summary).map_err(unreadable)?;
     let notes = request.notes.iter();
-    let notes: Vec<String> = notes.map(|note| note.text(&request.program)).collect();
-    let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
-    (&mut report).note_problems(&notes);
+    let texts: Vec<String> = notes.map(|note| note.text(&request.program)).collect();
+    let lines: Vec<&str> = texts.iter().map(String::as_str).collect();
+    (&mut report).note_problems(&lines);
     Ok(report)
 }
 

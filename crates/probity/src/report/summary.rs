@@ -34,9 +34,9 @@ pub(super) fn summary(layout: &Layout, request: &ReportRequest) -> Result<Report
     };
     for name in &request.names {
         let (part, problems) = benchmark(layout, name, request)?;
-        let problems = problems.into_iter().chain(earlier_format(layout, &part));
-        let problems = problems.map(|problem| problem.text(&request.program));
-        summary.problems.extend(problems);
+        let notices = problems.into_iter().chain(earlier_format(layout, &part));
+        let texts = notices.map(|problem| problem.text(&request.program));
+        summary.problems.extend(texts);
         summary.parts.push(part);
     }
     for path in &request.safety {

@@ -168,9 +168,9 @@ fn once_or_twice(
         ));
     }
     let lines = report.problems.iter().chain(&report.refused);
-    let lines: Vec<String> = lines.map(|line| line.text(&options.program)).collect();
-    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    exporter.note_problems(&lines);
+    let texts: Vec<String> = lines.map(|line| line.text(&options.program)).collect();
+    let shown: Vec<&str> = texts.iter().map(String::as_str).collect();
+    exporter.note_problems(&shown);
     report.exported = exporter.finish().map_err(failed)?;
     Ok(report)
 }
