@@ -1,9 +1,7 @@
 //! Numbers formatted for people, and what stands for unknown ones. The forms are those of [`schema::numbers`].
 
 use schema::numbers;
-pub(crate) use schema::numbers::{
-    dollars, grouped, p_value, percent_digits, point_digits, points, points_with_interval, rounded,
-};
+pub(crate) use schema::numbers::{dollars, grouped, p_value, point_digits, points, rounded};
 
 pub(crate) use interop::sheet::UNKNOWN;
 
@@ -15,11 +13,6 @@ pub(crate) fn rate(share: Option<f64>, ends: Option<(f64, f64)>) -> String {
 /// A rate from 0 to 1 in whole percent; `-` without a rate.
 pub(crate) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(|| UNKNOWN.to_owned(), numbers::percent)
-}
-
-/// The ends of an interval in percent, `71–79`; `-` without an interval.
-pub(crate) fn compact_interval(ends: Option<(f64, f64)>) -> String {
-    ends.map_or_else(|| UNKNOWN.to_owned(), numbers::compact_interval)
 }
 
 /// How many independent rows some rows are worth: one decimal below a hundred.

@@ -72,6 +72,8 @@ enum Format {
     Svg,
     /// The table of pass rates, for the package booktabs
     Latex,
+    /// How the results were made, as text for a paper, with BibTeX
+    Methods,
 }
 
 /// Which rows a report holds.
@@ -144,6 +146,7 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
         Format::Markdown => (Some(ReportFormat::Markdown), "report.md"),
         Format::Svg => (Some(ReportFormat::Svg), "report-figures"),
         Format::Latex => (Some(ReportFormat::Latex), "report.tex"),
+        Format::Methods => (Some(ReportFormat::Methods), "methods.md"),
     };
     let out = args.out.clone().unwrap_or_else(|| file.into());
     if let Some(format) = format {

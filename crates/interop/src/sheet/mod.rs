@@ -75,6 +75,8 @@ pub enum Axis {
     Rate,
     /// -1 to 1.
     Difference,
+    /// From and to, in tens of percentage points, from -10 to 10: fitted to the differences that it shows.
+    Tens(i8, i8),
 }
 
 /// A line of a table.

@@ -8,7 +8,7 @@ use crate::{
     html::summary::SafetyFileSummary,
     numbers::percent,
     safety::{asides, bands, tables::counted},
-    text::clean,
+    text::{clean, sentence},
 };
 
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
@@ -62,14 +62,6 @@ fn of_file(file: &SafetyFileSummary) -> Vec<Block> {
         Block::Table(counts.sheet(&title))
     }));
     blocks
-}
-
-fn sentence(line: &str) -> String {
-    let mut letters = line.chars();
-    match letters.next() {
-        Some(first) => format!("{}{}", first.to_uppercase(), letters.as_str()),
-        None => String::new(),
-    }
 }
 
 /// The results of the run's own limits.
