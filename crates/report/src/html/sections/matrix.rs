@@ -19,7 +19,7 @@ use crate::{
     model_mark::ModelMark,
     numbers::rate as rate_text,
     overview::{by_metric, pooled, ranked},
-    text::clean,
+    text::{clean, prefix},
 };
 
 /// With more models than this, a cell is a number, and its interval is in its title.
@@ -263,6 +263,16 @@ fn legend(statistics: &Statistics, is_drawn: bool) -> Vec<String> {
     lines
 }
 
+/// The beginning of a definition, up to the end of a word.
+fn beginning(definition: &str) -> String {
+    let start = prefix(definition, DEFINITION);
+    if start.len() == definition.len() {
+        return definition.to_owned();
+    }
+    let end = start.rfind(' ').unwrap_or(start.len());
+    format!("{}…", start.get(..end).unwrap_or(start))
+}
+
 struct Context<'c, 'a> {
     place: &'c SectionPart<'a>,
     targets: &'c [&'c TargetStatistics],
@@ -286,7 +296,7 @@ impl Context<'_, '_> {
             Some(MetricType::Negative) => "avoids bad",
             None => "",
         };
-        let definition = crate::text::shorten(&clean(&metric.definition), DEFINITION);
+        let definition = beginning(&clean(&metric.definition));
         let about = match (polarity, definition.as_str()) {
             (polarity, "") => polarity.to_owned(),
             ("", definition) => definition.to_owned(),
