@@ -270,7 +270,7 @@ fn a_difference_is_decided_by_the_ends_of_its_interval() {
             "the difference is −7.004 points at most, below −7 points".to_owned(),
         ),
         (
-            "difference >= 0.005",
+            "difference >= 0.004",
             0.01,
             0.3,
             Pass,
