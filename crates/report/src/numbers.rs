@@ -15,19 +15,6 @@ pub(crate) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(|| UNKNOWN.to_owned(), numbers::percent)
 }
 
-/// How many independent rows some rows are worth: one decimal below a hundred.
-pub(crate) fn worth(rows: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "no run has 2^53 rows, and no number of rows is negative"
-    )]
-    match rows < 100.0 {
-        true => rounded(rows, 1),
-        false => grouped(rows.round() as u64),
-    }
-}
-
 /// A count in short form: `9,500`, `12.3k`, `4.5M`, `7.8G`.
 pub(crate) fn short(n: u64) -> String {
     for (unit, size) in [("k", 1_000_u64), ("M", 1_000_000), ("G", 1_000_000_000)] {

@@ -10,7 +10,7 @@ use probity::{
     Layout, ReportFormat, ReportGate, ReportPlace, ReportRequest, RowsKept, RunError, RunErrorKind,
     WrittenReport, write_formatted, write_report,
 };
-use schema::{nearest, text::counted};
+use schema::{nearest, numbers::grouped, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -299,6 +299,9 @@ fn text(written: &WrittenReport) -> String {
     let total = counted(written.total_rows, "row", "rows");
     match written.rows as u64 == written.total_rows {
         true => format!("wrote {path}: {total}\n"),
-        false => format!("wrote {path}: {} of {total}\n", written.rows),
+        false => format!(
+            "wrote {path}: {} of {total}\n",
+            grouped(written.rows as u64)
+        ),
     }
 }

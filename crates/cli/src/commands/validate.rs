@@ -6,7 +6,10 @@ use std::{
 };
 
 use clap::Args;
-use schema::text::{counted, spell_bidi};
+use schema::{
+    numbers::grouped,
+    text::{counted, spell_bidi},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use validate::{FileReport, Finding, Kind, Options, Report, Severity, check};
@@ -163,8 +166,9 @@ fn file(file: &FileReport) -> String {
     let more = (file.problems + file.notes).saturating_sub(shown);
     if more > 0 {
         text.push_str(&format!(
-            "{}: and {more} more; --json lists them\n",
-            file.path.display()
+            "{}: and {} more; --json lists them\n",
+            file.path.display(),
+            grouped(more)
         ));
     }
     text

@@ -1,7 +1,8 @@
 //! What the rows themselves show: empty and cut-off replies, and rows of another type than their metric.
 
 use schema::{
-    FindingAdvice, FindingKind, IncompleteReplies, statistics::TargetStatistics, text::counted,
+    FindingAdvice, FindingKind, IncompleteReplies, numbers::grouped, statistics::TargetStatistics,
+    text::counted,
 };
 
 use super::Findings;
@@ -60,7 +61,7 @@ pub(super) fn incomplete(found: &mut Findings, replies: &IncompleteReplies, impo
     };
     let text = format!(
         "{} of {} of {id} {} an empty or cut-off reply ({}): what was never said passes negative metrics{more}",
-        replies.incomplete,
+        grouped(replies.incomplete),
         counted(replies.conversations, "conversation", "conversations"),
         if replies.conversations == 1 {
             "holds"
@@ -99,6 +100,8 @@ fn kinds(replies: &IncompleteReplies) -> String {
         (replies.empty, "empty"),
     ];
     let kinds = kinds.iter().filter(|(n, _)| *n > 0);
-    let kinds: Vec<String> = kinds.map(|(n, what)| format!("{n} {what}")).collect();
+    let kinds: Vec<String> = kinds
+        .map(|(n, what)| format!("{} {what}", grouped(*n)))
+        .collect();
     kinds.join(", ")
 }

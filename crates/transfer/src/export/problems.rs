@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use interop::Sample;
-use schema::{Score, ScoreOutcome, statistics::RateStatistics, text::counted};
+use schema::{Score, ScoreOutcome, numbers::grouped, statistics::RateStatistics, text::counted};
 
 /// The number of rows of a complete run.
 #[derive(Clone, Copy, Default)]
@@ -84,7 +84,7 @@ impl Problems {
         if (self.passed, self.judged) != (all.passed, all.rows) {
             self.lines.push(format!(
                 "{} of {} are exported: rates that leave some out have no interval",
-                self.judged,
+                grouped(self.judged),
                 counted(all.rows, "score with a verdict", "scores with a verdict")
             ));
         }
@@ -104,24 +104,11 @@ impl Problems {
         if self.rows < expected {
             self.lines.push(format!(
                 "{} of {} exist",
-                self.rows,
+                grouped(self.rows),
                 conversations(expected)
             ));
         }
-        let not_judged = match self.scores_cut {
-            true => "have no score that can be read".to_owned(),
-            false => format!("are not judged; `{command} evaluate` judges them"),
-        };
-        for (count, what) in [
-            (self.failed, "failed and were not judged".to_owned()),
-            (self.not_judged, not_judged),
-            (self.abstained, "have no verdict of the judge".to_owned()),
-        ] {
-            if count > 0 {
-                self.lines
-                    .push(format!("{count} of {} {what}", conversations(self.rows)));
-            }
-        }
+        self.lines.extend(self.without_verdict(command));
         if orphans > 0 {
             self.lines.push(format!(
                 "{} to no existing conversation and {} left out",
@@ -130,6 +117,35 @@ impl Problems {
             ));
         }
         self.lines
+    }
+
+    /// The conversations without a verdict, by reason.
+    fn without_verdict(&self, command: &str) -> Option<String> {
+        let not_judged = match self.scores_cut {
+            true => "without a score that can be read",
+            false => "not judged",
+        };
+        let reasons = [
+            (self.failed, "failed"),
+            (self.not_judged, not_judged),
+            (self.abstained, "without a usable answer of the judge"),
+        ];
+        let all: u64 = reasons.iter().map(|(rows, _)| rows).sum();
+        let reasons = reasons.into_iter().filter(|(rows, _)| *rows > 0);
+        let reasons = reasons.map(|(rows, why)| format!("{} {why}", grouped(rows)));
+        let help = match self.not_judged > 0 && !self.scores_cut {
+            true => format!("; `{command} evaluate` judges those that are not judged"),
+            false => String::new(),
+        };
+        let verb = if all == 1 { "has" } else { "have" };
+        (all > 0).then(|| {
+            format!(
+                "{} of {} {verb} no verdict: {}{help}",
+                grouped(all),
+                conversations(self.rows),
+                reasons.collect::<Vec<_>>().join(", ")
+            )
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! `statistics.json`.
 
-use schema::{ModelId, Summary, statistics::Statistics, text::counted};
+use schema::{ModelId, Summary, numbers::grouped, statistics::Statistics, text::counted};
 use store::{WrongNumber, current_statistics, wrong_statistics};
 
 use super::{BenchmarkFacts, wrong_numbers};
@@ -33,10 +33,11 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
                     found.push(Found::problem(
                         format!("/targets/{number}/rates/all"),
                         format!(
-                            "{} of {rows} rows passed, and scores.json has {} of {}",
-                            all.passed,
-                            passed(summary),
-                            summary.n_total
+                            "{} of {} passed, and scores.json has {} of {}",
+                            grouped(all.passed),
+                            counted(rows, "row", "rows"),
+                            grouped(passed(summary)),
+                            grouped(summary.n_total)
                         ),
                     ));
                 }

@@ -3,7 +3,7 @@
 use probity::safety::TargetReport;
 use report::{FailureGroup, FailureGroups, failure_reasons};
 use schema::{
-    numbers,
+    numbers::{self, grouped},
     safety::{GateOutcome, Stage},
     text::counted,
 };
@@ -53,17 +53,20 @@ pub fn report_outcome(context: &Context, done: &Done) {
         match target.gate {
             GateOutcome::Passed => {}
             GateOutcome::NothingScored { errors } => terminal.error(&format!(
-                "{id}: nothing was scored: {} ended in an error",
+                "{id}: {} a verdict",
                 match errors {
-                    1 => "the only case".to_owned(),
-                    _ => format!("all {errors} cases"),
+                    1 => "the only case does not have".to_owned(),
+                    _ => format!("none of {} has", counted(errors, "case", "cases")),
                 }
             )),
             GateOutcome::TooManyErrors { errors, max } => terminal.error(&format!(
-                "{id}: cases that ended in an error: {errors}; --max-errors is {max}"
+                "{id}: {} no verdict; --max-errors is {}",
+                counted(errors, "case has", "cases have"),
+                grouped(max)
             )),
             GateOutcome::TooManyFailures { rate, threshold } => terminal.error(&format!(
-                "{id}: the failure rate is {rate:.4} over all attempts, above --fail-action-threshold {}{}",
+                "{id}: the failure rate over all attempts is {} (--fail-action-threshold {}){}",
+                numbers::percent_above(rate, threshold.get()),
                 threshold.get(),
                 seed(target)
             )),
@@ -90,15 +93,14 @@ fn seed(target: &TargetReport) -> String {
     };
     match (seed.estimate, seed.lower, seed.upper) {
         (Some(rate), Some(lower), Some(upper)) => format!(
-            "; of seed cases it is {}, 95% interval {}",
-            numbers::percent(rate),
-            numbers::interval((lower, upper))
+            "; of seed cases it is {}",
+            numbers::rate(rate, Some((lower, upper)))
         ),
         _ => String::new(),
     }
 }
 
-/// Reports why cases ended in an error, grouped by reason.
+/// Reports why cases have no verdict, grouped by reason.
 fn report_errors(context: &Context, done: &Done) {
     let mut groups = FailureGroups::default();
     for target in &done.report.targets {
@@ -118,7 +120,7 @@ fn report_errors(context: &Context, done: &Done) {
     }
     if !groups.is_empty() {
         let reasons = failure_reasons(&groups, context.terminal.width());
-        let text = format!("why cases ended in an error\n{reasons}");
+        let text = format!("why cases have no verdict\n{reasons}");
         context.terminal.write(text.as_bytes());
     }
 }
@@ -144,8 +146,9 @@ fn report_missing(context: &Context, target: &TargetReport) {
         )
     {
         terminal.warning(&format!(
-            "{id}: cases that ended in an error: {errors}; they count neither as passed nor as failed, and --max-errors makes the run \
-             fail on them"
+            "{id}: {} no verdict and {} neither as passed nor as failed; --max-errors makes the run fail on them",
+            counted(errors, "case has", "cases have"),
+            if errors == 1 { "counts" } else { "count" }
         ));
     }
     let again = "run the same command with another output file to continue";

@@ -12,6 +12,7 @@ use std::{
 use interop::{Exporter, Run, Sample};
 use schema::{
     Conversation, Metric, Scenario, Score, TargetRef,
+    numbers::grouped,
     safety::results::{MessageScore, SafetyFile},
 };
 use serde_json::json;
@@ -153,7 +154,7 @@ fn note_missing(rows: &Rows, problems: &mut Problems) {
         (rows.not_run, "cases were not run"),
     ] {
         if count > 0 {
-            problems.lines.push(format!("{count} {what}"));
+            problems.lines.push(format!("{} {what}", grouped(count)));
         }
     }
 }
