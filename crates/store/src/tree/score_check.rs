@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use aggregator::{ConversationKey, ScoreRow};
+use aggregator::ScoreRow;
 use schema::{Benchmark, Metric, ModelId, text::counted};
 
 use crate::{BenchmarkDir, RunError};
@@ -176,7 +176,7 @@ impl<'c> ScoreCheck<'c> {
     }
 
     /// Checks the next row. After a contradiction, further rows are not checked.
-    pub(super) fn push(&mut self, row: &ScoreRow<'_>) {
+    pub(super) fn push(&mut self, row: &ScoreRow<'_>, conversation: &str) {
         if self.contradiction.is_some() {
             return;
         }
@@ -204,14 +204,12 @@ impl<'c> ScoreCheck<'c> {
         if let Some(other) = other.filter(|other| *other != self.target.as_str()) {
             self.add(Unrecognised::Target(other.to_owned()), row);
         }
-        let conversation =
-            ConversationKey::id_of(Some(&row.conv_id), &row.id, self.target, row.stated.sample);
         if let Some(all) = self.conversations
-            && !all.0.contains(&hash_of(&conversation, &row.id))
+            && !all.0.contains(&hash_of(conversation, &row.id))
         {
             self.add(Unrecognised::Conversation, row);
         }
-        if !self.seen.insert(hash_of(&conversation, &row.metric_id)) {
+        if !self.seen.insert(hash_of(conversation, &row.metric_id)) {
             self.add(Unrecognised::Twice, row);
         }
     }

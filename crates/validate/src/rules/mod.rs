@@ -17,14 +17,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use schema::{Benchmark, Summary};
 use store::BenchmarkDir;
 
-use derived::wrong_numbers;
+use derived::wrong_values;
 
 pub(crate) use baseline::baseline;
 pub(crate) use benchmark::{check_benchmark, check_hazard_list};
 pub(crate) use conversations::ConversationRules;
 pub(crate) use gate::gate;
 pub(crate) use labels::LabelFileRules;
-pub(crate) use results::{ResultRules, grades, standards, standards_error};
+pub(crate) use results::{ResultRules, grades, safety_rates, standards, standards_error};
 pub(crate) use scenarios::ScenarioRules;
 pub(crate) use scores::ScoreRules;
 pub(crate) use statistics::statistics;
