@@ -101,8 +101,8 @@ pub use proof::WrongValue;
 pub use record::{RecordOf, write_record};
 pub use replies::ReplyTally;
 pub use rows::{
-    count_conversations, each_json_row, each_row, each_row_of, find_conversations, find_scores,
-    read_conversations,
+    any_conversation, any_verdict, count_conversations, each_json_row, each_row, each_row_of,
+    find_conversations, find_scores, read_conversations,
 };
 pub use safety_baseline::{
     add_safety_target, safety_baseline, safety_baseline_rows, safety_differences, safety_uid,
