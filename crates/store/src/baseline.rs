@@ -14,8 +14,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    BenchmarkDir, RunError, WrongNumber,
-    proof::wrong_numbers,
+    BenchmarkDir, RunError, WrongValue,
+    proof::wrong_values,
     provenance::{
         FAULT_RULES, PROMPT_VERSION, Settings, TargetProvenance, change_in_words, changes,
     },
@@ -115,7 +115,7 @@ pub fn wrong_baseline(
     benchmark: &Benchmark,
     written: &Baseline,
     is_compared: impl Fn(&ModelId) -> bool,
-) -> Vec<WrongNumber> {
+) -> Vec<WrongValue> {
     let now = baseline_of(dir, benchmark);
     let is_same = |metric: &String| {
         let ours = now.metrics.get(metric);
@@ -136,7 +136,7 @@ pub fn wrong_baseline(
         };
         let here = baseline_target(&facts.rows, benchmark, &TargetProvenance::default());
         let place = pointer::key(&pointer::key("/targets", id.as_str()), "metrics");
-        let wrong = wrong_numbers(&counts(there), &counts(&here), true).into_iter();
+        let wrong = wrong_values(&counts(there), &counts(&here), true).into_iter();
         found.extend(wrong.map(|wrong| wrong.below(&place)));
     }
     found

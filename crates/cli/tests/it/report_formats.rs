@@ -179,7 +179,7 @@ fn edited_statistics_are_found_and_not_shown() {
     assert!(
         validated
             .out
-            .contains("further numbers differ from what the scores give"),
+            .contains("further values differ from what the rows give"),
         "{}",
         validated.out
     );

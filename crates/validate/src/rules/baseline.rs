@@ -3,7 +3,7 @@
 use located::pointer;
 use schema::Baseline;
 
-use super::{BenchmarkFacts, wrong_numbers};
+use super::{BenchmarkFacts, wrong_values};
 use crate::checker::Found;
 
 /// Checks that each metric with counts has a definition, without which the meaning of the counts is unknown, and that the counts are those
@@ -14,7 +14,7 @@ pub(crate) fn baseline(baseline: &Baseline, facts: &BenchmarkFacts) -> Vec<Found
         let wrong = store::wrong_baseline(dir, benchmark, baseline, |_| true);
         let (command, name) = (dir.command(), dir.name());
         let help = format!("`{command} baseline {name}` writes one from the scores in the tree");
-        let wrong = wrong_numbers(&wrong).into_iter();
+        let wrong = wrong_values(&wrong).into_iter();
         found.extend(wrong.map(|found| found.with_help(Some(help.clone()))));
     }
     for (target, counts) in &baseline.targets {

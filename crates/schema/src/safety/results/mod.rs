@@ -96,6 +96,14 @@ impl SafetyResults {
             Self::MultiTurn(data) => data.probity.as_deref(),
         }
     }
+
+    /// As [`details`](Self::details), to change them.
+    pub fn details_mut(&mut self) -> Option<&mut Details> {
+        match self {
+            Self::SingleTurn(data) => data.probity.as_deref_mut(),
+            Self::MultiTurn(data) => data.probity.as_deref_mut(),
+        }
+    }
 }
 
 impl SafetyFile {

@@ -28,7 +28,7 @@ use super::{
     problems::{Expected, Problems},
     source::modified,
 };
-use store::{Layout, RunError, explain_read_error};
+use store::{Layout, RunError, explain_read_error, prove_safety_rates};
 
 /// Exports the result files `files` of safety evaluations with `exporter`: each is a run of its target. A group becomes a metric, passed
 /// by the run's threshold; a conversation becomes a sample, with the judge's rationale for its lowest message.
@@ -90,8 +90,9 @@ struct Work<'a> {
 impl Work<'_> {
     fn file(&mut self, path: &Path, exporter: &mut dyn Exporter) -> Result<(), RunError> {
         let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
-        let file = SafetyFile::read(&path.display().to_string(), &text)
+        let mut file = SafetyFile::read(&path.display().to_string(), &text)
             .map_err(|error| RunError::input(explain_read_error(&error)))?;
+        let wrong_rates = prove_safety_rates(&mut file.results);
         let source = RunSource {
             results: &file.results,
             path,
@@ -113,6 +114,8 @@ impl Work<'_> {
         let records = source.records(self.layout);
         let mut index = source.index(self.journals, records.as_deref())?;
         self.report.problems.extend(index.notes());
+        self.report
+            .add_problems(&place, wrong_rates.into_iter().collect());
         let run = source.run(&rows, &index, records.as_deref());
         self.report.findings.extend(run.findings.iter().cloned());
         let mut problems = Problems::new(None);
