@@ -8,8 +8,8 @@ use probity::{
     Concurrency, Journals, RunErrorKind, Session,
     safety::{
         ModelRoles as RoleNames, OutputFiles, STRATEGIES, SafetyMode, SafetyPrompts, SafetyReport,
-        SafetyRun, SafetyTarget, TEST_TYPES, default_name, multi_turn_strategies, scorer,
-        variation_strategies,
+        SafetyRun, SafetyTarget, TEST_TYPES, TargetReport, default_name, multi_turn_strategies,
+        scorer, variation_strategies,
     },
 };
 use schema::{ChatModel, Extra, TargetRef, safety::TestCaseGroup};
@@ -114,7 +114,7 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     for target in &done.report.targets {
         context.warn_of(findings::not_shown(&shown, &target.findings));
     }
-    if done.report.targets.iter().any(gate::is_unfinished) {
+    if done.report.targets.iter().any(TargetReport::is_unfinished) {
         session::report_refreshed(context, &config);
     }
     reported?;
