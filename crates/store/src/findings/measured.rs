@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Finding, FindingAdvice, FindingKind, ModelId, SettingsRecord, safety::results::RunParameters,
+    Extra, Finding, FindingAdvice, FindingKind, ModelId, RoleRecords, SettingsRecord,
+    safety::results::RunParameters,
+    setting_keys::{EVALUATOR, METRICS, SAMPLES, SCENARIOS, SEED, SIMULATOR, TURNS, USER},
     text::counted,
 };
 
@@ -11,8 +13,8 @@ use super::{Findings, joined, joined_ids};
 use crate::{
     BenchmarkDir,
     provenance::{
-        Difference, Settings, SettingsByName, TableProvenance, TargetProvenance, judge_settings,
-        setting_differences,
+        Difference, Settings, SettingsByName, TableProvenance, TargetProvenance,
+        evaluator_settings, judge_settings, setting_differences, setting_group, simulator_settings,
     },
     read_tree_reference_turns,
     safety_baseline::{safety_judge, safety_settings},
@@ -104,13 +106,12 @@ fn add_differences(found: &mut Findings, targets: &[ModelId], differences: &[Dif
 /// The kind of finding that a difference in a setting is.
 fn kind(difference: &Difference) -> FindingKind {
     let key = difference.key.as_str();
-    let group = key.split('.').next().unwrap_or_default();
-    match (difference.simulated, group) {
-        (false, "metrics") => FindingKind::DifferentMetrics,
+    match (difference.simulated, setting_group(key)) {
+        (false, METRICS) => FindingKind::DifferentMetrics,
         (false, _) => FindingKind::DifferentJudge,
-        (true, "turns") => FindingKind::DifferentTurns,
-        (true, "scenarios") => FindingKind::DifferentScenarios,
-        (true, "user" | SettingsRecord::USER_MODEL) => FindingKind::DifferentUser,
+        (true, TURNS) => FindingKind::DifferentTurns,
+        (true, SCENARIOS) => FindingKind::DifferentScenarios,
+        (true, USER | SettingsRecord::USER_MODEL) => FindingKind::DifferentUser,
         (true, _) if key.starts_with("prompts.user") => FindingKind::DifferentUser,
         (true, _) => FindingKind::DifferentSimulation,
     }
@@ -213,10 +214,37 @@ impl MeasuredSide {
         let played = record.judged().or(record.conversations.as_ref());
         let played = played.map(|file| file.settings.clone());
         side.simulated = played.unwrap_or_default();
-        // Two runs may well have other addresses, seeds, or numbers of samples.
-        let is_own = |key: &str| key == "samples" || key == "seed" || key.ends_with(".base_url");
-        side.simulated.retain(|key, _| !is_own(key));
+        side.retain_shared();
         side
+    }
+
+    /// The side of an export, by the fingerprints of its phases and its models. Where it lacks one of them, it is not known how the target
+    /// was simulated or judged.
+    #[must_use]
+    pub fn of_export(name: String, fingerprints: &Extra, models: Option<&RoleRecords>) -> Self {
+        let config = models.cloned().map(SettingsRecord::from);
+        let judged = fingerprints.get(EVALUATOR).map(|evaluator| {
+            let config = config.clone().unwrap_or_default();
+            judge_settings(&evaluator_settings(evaluator, &config))
+        });
+        let simulator = fingerprints.get(SIMULATOR).zip(config.as_ref());
+        let simulated = simulator.map(|(simulator, config)| {
+            simulator_settings(simulator, config, None, &BTreeMap::new())
+        });
+        let mut side = Self {
+            name,
+            simulated: simulated.unwrap_or_default(),
+            judged: judged.unwrap_or_default(),
+            edited: false,
+        };
+        side.retain_shared();
+        side
+    }
+
+    /// Leaves out what two runs may well have otherwise: addresses, seeds, numbers of samples.
+    fn retain_shared(&mut self) {
+        let is_own = |key: &str| [SAMPLES, SEED].contains(&key) || key.ends_with(".base_url");
+        self.simulated.retain(|key, _| !is_own(key));
     }
 }
 
@@ -249,6 +277,18 @@ pub fn against_findings(
         let text = format!(
             "there is no record of the settings and the judge with which {target} was measured in {}: the rates may not compare",
             joined(&unknown)
+        );
+        found.warn(FindingKind::UnknownSettings, about, text, None);
+    }
+    // Where neither side has a record of the simulation, as of imported conversations, it is nobody's to compare.
+    let unknown: Vec<&MeasuredSide> = sides
+        .iter()
+        .filter(|side| side.simulated.is_empty() && !side.judged.is_empty())
+        .collect();
+    if let [side] = unknown.as_slice() {
+        let text = format!(
+            "there is no record of the settings and the user with which {target} was simulated in {}: the rates may not compare",
+            side.name
         );
         found.warn(FindingKind::UnknownSettings, about, text, None);
     }
