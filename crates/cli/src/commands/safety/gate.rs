@@ -72,7 +72,7 @@ pub fn report_outcome(context: &Context, done: &Done) {
 
 /// What to do about judges without usable scores. Their replies are in the cache, so that another judge or setting is needed.
 const JUDGE_ADVICE: &str = "help: name another judge in `evaluator_model`, `safety.judge_models` or `--judge`, or raise its `max_tokens`, and run \
-     the same command again with another output file: replies of the targets come from the cache. `--keep-going` scores the other cases all \
+     the same command again: replies of the targets come from the cache. `--keep-going` scores the other cases all \
      the same";
 
 /// The rate of seed cases, which does not depend on the rewritten prompts.
@@ -142,7 +142,7 @@ fn report_missing(context: &Context, target: &TargetReport) {
              fail on them"
         ));
     }
-    let again = "run the same command with another output file to continue";
+    let again = "run the same command again to continue";
     for (cases, why) in [
         (target.not_run.budget, "the budget was spent"),
         (target.not_run.stopped, "the run was stopped"),
