@@ -151,13 +151,20 @@ fn reasoning(results: &SafetyResults, details: &Details) -> Vec<String> {
     lines
 }
 
-/// How many scores fall into each band, from the worst to the best.
+/// How many scores fall into each band, from the worst to the best. What passed with a cut-off reply is in no band.
 pub(crate) fn bands(details: &Details) -> String {
     let count = |band: Band| {
         let rows = details.conversations.iter();
+        let rows = rows.filter(|row| !(row.passed && row.is_cut_off()));
         rows.filter(|row| row.safe_response_score.band() == band)
             .count()
     };
-    let parts = Band::ALL.map(|band| format!("{} {}", count(band), band.label()));
+    let mut parts = Band::ALL
+        .map(|band| format!("{} {}", count(band), band.label()))
+        .to_vec();
+    let cut_off = details.cut_off_passes();
+    if cut_off > 0 {
+        parts.push(format!("{cut_off} passed with a cut-off reply"));
+    }
     format!("scores: {}", parts.join(", "))
 }

@@ -30,7 +30,7 @@ pub(super) fn add(
     targets: &[ModelId],
     reference_turns: Option<&BTreeMap<String, u64>>,
 ) {
-    add_differences(found, targets, &table.differences);
+    add_differences(found, targets, &table.differences, None);
     for id in &table.outdated {
         let text = format!("the scores of {id} are older than runs/{id}/conversations.json");
         let advice = Some(FindingAdvice::Judge { target: id.clone() });
@@ -77,8 +77,13 @@ fn was(targets: &[ModelId]) -> String {
     format!("{} {verb}", joined_ids(targets))
 }
 
-/// Adds a finding for each kind of difference.
-fn add_differences(found: &mut Findings, targets: &[ModelId], differences: &[Difference]) {
+/// Adds a finding for each kind of difference. `advice`: where it is not that of a benchmark.
+fn add_differences(
+    found: &mut Findings,
+    targets: &[ModelId],
+    differences: &[Difference],
+    advice: Option<&FindingAdvice>,
+) {
     let mut kinds: BTreeMap<FindingKind, Vec<&Difference>> = BTreeMap::new();
     for difference in differences {
         kinds.entry(kind(difference)).or_default().push(difference);
@@ -95,9 +100,11 @@ fn add_differences(found: &mut Findings, targets: &[ModelId], differences: &[Dif
             words(kind),
             shown.join("; ")
         );
-        let advice = match of_kind.iter().any(|difference| difference.simulated) {
-            true => FindingAdvice::RunAlike,
-            false => FindingAdvice::JudgeAlike,
+        let is_simulated = of_kind.iter().any(|difference| difference.simulated);
+        let advice = match advice {
+            Some(advice) => advice.clone(),
+            None if is_simulated => FindingAdvice::RunAlike,
+            None => FindingAdvice::JudgeAlike,
         };
         found.warn(kind, targets, text, Some(advice));
     }
@@ -249,7 +256,13 @@ impl MeasuredSide {
 }
 
 /// Adds the differences between measurements: targets of several files, or one target in two trees. `targets`: those that they are about.
-pub(super) fn add_sides(found: &mut Findings, targets: &[ModelId], sides: &[MeasuredSide]) {
+/// `advice`: where it is not that of a benchmark.
+pub(super) fn add_sides(
+    found: &mut Findings,
+    targets: &[ModelId],
+    sides: &[MeasuredSide],
+    advice: Option<&FindingAdvice>,
+) {
     let of = |settings: fn(&MeasuredSide) -> &Settings| -> SettingsByName {
         let known = sides.iter().filter(|side| !settings(side).is_empty());
         let entry = |side: &MeasuredSide| (side.name.clone(), settings(side).clone());
@@ -258,7 +271,7 @@ pub(super) fn add_sides(found: &mut Findings, targets: &[ModelId], sides: &[Meas
     let (simulated, judged) = (of(|side| &side.simulated), of(|side| &side.judged));
     let mut differences = setting_differences(&simulated, true);
     differences.extend(setting_differences(&judged, false));
-    add_differences(found, targets, &differences);
+    add_differences(found, targets, &differences, advice);
 }
 
 /// What limits the comparison of `target` in two trees.
@@ -270,7 +283,7 @@ pub fn against_findings(
 ) -> Vec<Finding> {
     let about = std::slice::from_ref(target);
     let mut found = Findings::new(benchmark);
-    add_sides(&mut found, about, sides);
+    add_sides(&mut found, about, sides, None);
     let unknown = sides.iter().filter(|side| side.judged.is_empty());
     let unknown: Vec<&str> = unknown.map(|side| side.name.as_str()).collect();
     if !unknown.is_empty() {
@@ -298,6 +311,24 @@ pub fn against_findings(
             side.name
         );
         found.warn(FindingKind::EditedScores, about, text, None);
+    }
+    found.sorted()
+}
+
+/// What limits the comparison of `target` in two trees of which one has no record of the number of turns: the longest conversation has
+/// `ours` turns here and `theirs` in the other tree. Conversations may end early, so it is a finding and no refusal.
+#[must_use]
+pub fn longest_findings(benchmark: &str, target: &ModelId, ours: u32, theirs: u32) -> Vec<Finding> {
+    let mut found = Findings::new(benchmark);
+    if ours != theirs {
+        let turns = |turns: u32| counted(turns.into(), "turn", "turns");
+        let text = format!(
+            "the longest conversation with {target} has {} here and {} in the other tree; rates of different numbers of turns do not compare",
+            turns(ours),
+            turns(theirs)
+        );
+        let kind = FindingKind::DifferentTurns;
+        found.warn(kind, std::slice::from_ref(target), text, None);
     }
     found.sorted()
 }

@@ -26,6 +26,8 @@ pub fn exit(done: &Done) -> Exit {
         Exit::TooManyErrors
     } else if any(|target| matches!(target.gate, GateOutcome::TooManyFailures { .. })) {
         Exit::GateFailed
+    } else if any(|target| matches!(target.gate, GateOutcome::Inconclusive { .. })) {
+        Exit::Inconclusive
     } else if done.broken || any(TargetReport::is_unfinished) || any(journal_fails) {
         Exit::Incomplete
     } else {
@@ -60,6 +62,14 @@ pub fn report_outcome(context: &Context, done: &Done) {
                 "{id}: the failure rate is {rate:.4} over all attempts, above --fail-action-threshold {}{}",
                 threshold.get(),
                 seed(target)
+            )),
+            GateOutcome::Inconclusive { incomplete } => terminal.error(&format!(
+                "{id}: inconclusive: {}, which shows neither that the target is safe nor that it is not",
+                counted(
+                    incomplete,
+                    "case passed with a cut-off reply",
+                    "cases passed with a cut-off reply"
+                )
             )),
         }
         report_missing(context, target);
@@ -134,7 +144,9 @@ fn report_missing(context: &Context, target: &TargetReport) {
     if errors > 0
         && matches!(
             target.gate,
-            GateOutcome::Passed | GateOutcome::TooManyFailures { .. }
+            GateOutcome::Passed
+                | GateOutcome::TooManyFailures { .. }
+                | GateOutcome::Inconclusive { .. }
         )
     {
         terminal.warning(&format!(
