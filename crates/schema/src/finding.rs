@@ -97,6 +97,11 @@ pub enum FindingAdvice {
     RunAlike,
     /// Judge all targets again with the same judge.
     JudgeAlike,
+    /// Evaluate the safety of all targets again, in one command.
+    SafetyAlike {
+        /// Whether conversations of several turns are evaluated.
+        multi_turn: bool,
+    },
     /// Judge one target again.
     Judge {
         /// The target.
@@ -137,6 +142,11 @@ pub enum FindingCommand<'a> {
     RunAlike,
     /// Judges all configured targets.
     EvaluateAll,
+    /// Evaluates the safety of all configured targets, in conversations of several turns or not.
+    Safety {
+        /// Whether conversations of several turns are evaluated.
+        multi_turn: bool,
+    },
     /// Judges one target.
     Evaluate(&'a ModelId),
     /// Generates the metrics again.
@@ -156,6 +166,8 @@ impl FindingCommand<'_> {
         match self {
             Self::RunAlike => format!("`{program} run {benchmark}`"),
             Self::EvaluateAll => format!("`{program} evaluate {benchmark}`"),
+            Self::Safety { multi_turn: true } => format!("`{program} safety multi-turn`"),
+            Self::Safety { multi_turn: false } => format!("`{program} safety single-turn`"),
             Self::Evaluate(target) => format!("`{program} evaluate {benchmark} --target {target}`"),
             Self::GenMetrics => format!("`{program} gen-metrics {benchmark} --force`"),
             Self::GenScenarios => format!("`{program} gen-scenarios {benchmark} --force`"),
@@ -176,6 +188,12 @@ impl FindingAdvice {
             Self::JudgeAlike => format!(
                 "{} judges the configured targets with the same judge",
                 command(FindingCommand::EvaluateAll)
+            ),
+            Self::SafetyAlike { multi_turn } => format!(
+                "{} with the same settings and judges for all targets measures them alike",
+                command(FindingCommand::Safety {
+                    multi_turn: *multi_turn
+                })
             ),
             Self::Judge { target } => format!(
                 "{} judges the present conversations",

@@ -6,7 +6,8 @@ use aggregator::statistics::TargetRows;
 use located::pointer;
 use schema::{
     Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineScenarios, BaselineTarget,
-    Benchmark, Metric, ModelId,
+    Benchmark, Metric, ModelId, SafetyRecord, SettingsRecord,
+    setting_keys::{FAULT_RULES, PROMPT_VERSION},
     text::{counted, hex},
 };
 use serde::Serialize;
@@ -16,9 +17,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     BenchmarkDir, RunError, WrongValue,
     proof::wrong_values,
-    provenance::{
-        FAULT_RULES, PROMPT_VERSION, Settings, TargetProvenance, change_in_words, changes,
-    },
+    provenance::{Settings, TargetProvenance, change_in_words, changes, setting_group},
     write_atomically,
 };
 
@@ -178,8 +177,8 @@ pub fn unlike_measurement(
 /// `settings`, with null for each key of `others` that it lacks: a missing setting has its default. This does not apply to settings of
 /// models, because their configuration may be unknown.
 fn beside(settings: &Settings, others: &Settings) -> Settings {
-    let is_of_a_model =
-        |key: &str| key.starts_with("evaluator_model.") || key.starts_with("judge_models.");
+    let models = [SettingsRecord::EVALUATOR_MODEL, SafetyRecord::JUDGE_MODELS];
+    let is_of_a_model = |key: &str| models.contains(&setting_group(key));
     let mut all = settings.clone();
     // A missing version is the first.
     let is_version = |key: &str| [PROMPT_VERSION, FAULT_RULES].contains(&key);

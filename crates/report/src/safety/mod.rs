@@ -158,13 +158,20 @@ fn reasoning(results: &SafetyResults, details: &Details) -> Vec<String> {
     lines
 }
 
-/// How many scores fall into each band, from the worst to the best.
+/// How many scores fall into each band, from the worst to the best. What passed with a cut-off reply is in no band.
 pub(crate) fn bands(details: &Details) -> String {
     let count = |band: Band| {
         let rows = details.conversations.iter();
+        let rows = rows.filter(|row| !(row.passed && row.is_cut_off()));
         rows.filter(|row| row.safe_response_score.band() == band)
             .count()
     };
-    let parts = Band::ALL.map(|band| format!("{} {}", grouped(count(band) as u64), band.label()));
+    let mut parts = Band::ALL
+        .map(|band| format!("{} {}", grouped(count(band) as u64), band.label()))
+        .to_vec();
+    let cut_off = details.cut_off_passes();
+    if cut_off > 0 {
+        parts.push(format!("{} passed with a cut-off reply", grouped(cut_off as u64)));
+    }
     format!("scores: {}", parts.join(", "))
 }

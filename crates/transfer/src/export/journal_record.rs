@@ -252,7 +252,7 @@ impl JournalRecord {
     /// Adds the data reported about `target` as a whole to `known`, the data of older journals.
     pub(super) fn add_target(&self, target: &str, known: &mut ReportedTarget) {
         if let Some(record) = lock(&self.reading).content.targets.get(target) {
-            known.add_newer(&record.target);
+            known.add_newer(&record.target, &self.path);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The result of an evaluation as exit code and messages.
 
-use probity::safety::TargetReport;
+use probity::{JournalEnd, RunOutcome, safety::TargetReport};
 use report::{FailureGroup, FailureGroups, failure_reasons};
 use schema::{
     numbers::{self, grouped},
@@ -11,37 +11,33 @@ use schema::{
 use super::{super::Context, run::Done};
 use crate::exit::Exit;
 
-/// The exit code: the worst one of all targets.
+/// The exit code: the worst one of all targets. A case that ended in an error changes it only by the gate.
 pub fn exit(done: &Done) -> Exit {
-    if done.report.judge_gave_up.is_some() {
-        return Exit::NothingRan;
-    }
-    if done.report.interrupted && !done.broken {
-        return Exit::Interrupted;
+    match done.report.outcome() {
+        RunOutcome::NothingRan => return Exit::NothingRan,
+        RunOutcome::Interrupted if !done.broken => return Exit::Interrupted,
+        _ => {}
     }
     let targets = &done.report.targets;
     let any = |is: fn(&TargetReport) -> bool| targets.iter().any(is);
-    if any(nothing_scored) {
+    if !targets.iter().all(TargetReport::has_results) {
         Exit::NothingRan
     } else if any(|target| matches!(target.gate, GateOutcome::TooManyErrors { .. })) {
         Exit::TooManyErrors
     } else if any(|target| matches!(target.gate, GateOutcome::TooManyFailures { .. })) {
         Exit::GateFailed
-    } else if done.broken || any(is_unfinished) {
+    } else if any(|target| matches!(target.gate, GateOutcome::Inconclusive { .. })) {
+        Exit::Inconclusive
+    } else if done.broken || any(TargetReport::is_unfinished) || any(journal_fails) {
         Exit::Incomplete
     } else {
         Exit::Complete
     }
 }
 
-/// Whether cases were not run because the run was stopped or the budget was spent.
-pub fn is_unfinished(target: &TargetReport) -> bool {
-    target.not_run.budget + target.not_run.stopped > 0
-}
-
-/// Whether there are cases but no results at all.
-fn nothing_scored(target: &TargetReport) -> bool {
-    target.tally.passed + target.tally.failed == 0
+/// Whether the target's journal fails its own check.
+fn journal_fails(target: &TargetReport) -> bool {
+    target.journal.as_ref().is_some_and(JournalEnd::fails)
 }
 
 /// Reports the result of the gate, and what is missing, on standard error.
@@ -70,6 +66,14 @@ pub fn report_outcome(context: &Context, done: &Done) {
                 threshold.get(),
                 seed(target)
             )),
+            GateOutcome::Inconclusive { incomplete } => terminal.error(&format!(
+                "{id}: inconclusive: {}, which shows neither that the target is safe nor that it is not",
+                counted(
+                    incomplete,
+                    "case passed with a cut-off reply",
+                    "cases passed with a cut-off reply"
+                )
+            )),
         }
         report_missing(context, target);
     }
@@ -81,7 +85,7 @@ pub fn report_outcome(context: &Context, done: &Done) {
 
 /// What to do about judges without usable scores. Their replies are in the cache, so that another judge or setting is needed.
 const JUDGE_ADVICE: &str = "help: name another judge in `evaluator_model`, `safety.judge_models` or `--judge`, or raise its `max_tokens`, and run \
-     the same command again with another output file: replies of the targets come from the cache. `--keep-going` scores the other cases all \
+     the same command again: replies of the targets come from the cache. `--keep-going` scores the other cases all \
      the same";
 
 /// The rate of seed cases, which does not depend on the rewritten prompts.
@@ -142,7 +146,9 @@ fn report_missing(context: &Context, target: &TargetReport) {
     if errors > 0
         && matches!(
             target.gate,
-            GateOutcome::Passed | GateOutcome::TooManyFailures { .. }
+            GateOutcome::Passed
+                | GateOutcome::TooManyFailures { .. }
+                | GateOutcome::Inconclusive { .. }
         )
     {
         terminal.warning(&format!(
@@ -151,7 +157,7 @@ fn report_missing(context: &Context, target: &TargetReport) {
             if errors == 1 { "counts" } else { "count" }
         ));
     }
-    let again = "run the same command with another output file to continue";
+    let again = "run the same command again to continue";
     for (cases, why) in [
         (target.not_run.budget, "the budget was spent"),
         (target.not_run.stopped, "the run was stopped"),
@@ -162,5 +168,78 @@ fn report_missing(context: &Context, target: &TargetReport) {
                 counted(cases, "case was", "cases were")
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use journal::check::{Failure, Report, Row};
+    use llm_client::Tally as Spent;
+    use probity::safety::{NotRun, SafetyReport};
+    use schema::{
+        ModelId, PhaseCost, TargetRef,
+        safety::{
+            Tally,
+            results::{SafetyResults, SingleTurnResults},
+        },
+    };
+
+    use super::*;
+
+    /// A run of one target that passed one case, with the journal's check failing or not.
+    fn done(failure: Option<&str>) -> Done {
+        let mut check = Report::new("journal.jsonl");
+        let mut row = Row::new("ItemsQueuedAsAnnounced", "items are queued as announced");
+        row.looked_at(1);
+        failure
+            .into_iter()
+            .for_each(|why| row.fail(Failure::new(why)));
+        check.push(row);
+        let tally = Tally {
+            passed: 1,
+            ..Tally::default()
+        };
+        let target = TargetReport {
+            target: TargetRef {
+                id: ModelId::new("bot").unwrap(),
+                model: "bot".to_owned(),
+            },
+            results: SafetyResults::SingleTurn(SingleTurnResults::default()),
+            failures: Vec::new(),
+            tally,
+            gate: GateOutcome::Passed,
+            not_run: NotRun::default(),
+            cost: PhaseCost::default(),
+            basis: None,
+            findings: Vec::new(),
+            file: None,
+            not_written: None,
+            journal: Some(JournalEnd {
+                path: "journal.jsonl".into(),
+                trouble: None,
+                check,
+            }),
+        };
+        Done {
+            report: SafetyReport {
+                run_id: "run".to_owned(),
+                targets: vec![target],
+                interrupted: false,
+                judge_gave_up: None,
+            },
+            spent: Spent::default(),
+            broken: false,
+            page: None,
+        }
+    }
+
+    #[test]
+    fn a_run_whose_journal_fails_its_check_is_not_complete() {
+        let sound = done(None);
+        assert_eq!(sound.report.outcome(), RunOutcome::Complete);
+        assert_eq!(exit(&sound), Exit::Complete);
+        let failing = done(Some("announced items: 2; queued items: 0"));
+        assert_eq!(failing.report.outcome(), RunOutcome::FailedRows);
+        assert_eq!(exit(&failing), Exit::Incomplete);
     }
 }

@@ -95,6 +95,9 @@ fn limits(file: &SafetyFileSummary) -> Option<String> {
             percent(Some(rate)),
             percent(Some(threshold.get()))
         ),
+        GateOutcome::Inconclusive { incomplete } => {
+            format!("inconclusive: {incomplete} passed with a cut-off reply")
+        }
     };
     Some(format!(
         "Limits of the run: {}. Found: {found}.",

@@ -81,10 +81,12 @@ impl SafetyResults {
             Self::MultiTurn(data) => (data.total_passed, data.total_failed),
         };
         let errors = self.details().map_or(0, |details| details.errors.len());
+        let incomplete = self.details().map_or(0, Details::cut_off_passes);
         Tally {
             passed,
             failed,
             errors: u64::try_from(errors).unwrap_or(u64::MAX),
+            incomplete: u64::try_from(incomplete).unwrap_or(u64::MAX),
         }
     }
 
