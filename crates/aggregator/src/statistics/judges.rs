@@ -187,7 +187,7 @@ fn readings(counts: &[(u64, u64)]) -> Vec<ReadingStatistics> {
 
 #[cfg(test)]
 mod tests {
-    use schema::MetricType;
+    use schema::{MetricType, Verdict};
 
     use super::*;
     use crate::row::JudgeRow;
