@@ -283,16 +283,16 @@ fn follows_conversation(body: &EventBody) -> bool {
 
 /// Whether turns may follow `body` in an item that is judged between its turns.
 fn may_precede_turns(body: &EventBody) -> bool {
-    match body {
+    matches!(
+        body,
         EventBody::FetchedAnnotatorResponse(_)
-        | EventBody::UsingCachedAnnotatorResponse(_)
-        | EventBody::AnnotatorException(_)
-        | EventBody::JudgeScored(_)
-        | EventBody::JudgeAbstained(_)
-        | EventBody::ScoreFinished(_)
-        | EventBody::CaseFailed(_) => true,
-        _ => false,
-    }
+            | EventBody::UsingCachedAnnotatorResponse(_)
+            | EventBody::AnnotatorException(_)
+            | EventBody::JudgeScored(_)
+            | EventBody::JudgeAbstained(_)
+            | EventBody::ScoreFinished(_)
+            | EventBody::CaseFailed(_)
+    )
 }
 
 /// The event under the name for one of several calls.
