@@ -77,7 +77,10 @@ pub fn export_safety_with(
         let mut sources: Vec<RunSource<'_>> =
             files.iter().map(|file| file.source(unnamed)).collect();
         sources.retain(|source| work.exports(source));
-        for file in files.iter().filter(|file| work.exports(&file.source(unnamed))) {
+        for file in &files {
+            if !work.exports(&file.source(unnamed)) {
+                continue;
+            }
             let lines = file.wrong_rates.iter().cloned().collect();
             let place = file.path.display().to_string();
             work.report.add_problems(&place, lines);
