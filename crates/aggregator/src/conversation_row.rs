@@ -28,9 +28,17 @@ pub struct ConversationKey {
     sample: Option<u32>,
     #[serde(rename = "_sample", default)]
     older_sample: Option<u32>,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
 }
 
 impl ConversationKey {
+    /// Whether the row says that a call or the conversation failed.
+    #[must_use]
+    pub fn has_error(&self) -> bool {
+        self.error.is_some()
+    }
+
     /// The id of the conversation with `target`: the row's own, otherwise the one that readers derive.
     #[must_use]
     pub fn conversation(&self, target: &ModelId) -> String {

@@ -8,7 +8,7 @@
 use schema::{
     PhaseCost,
     gate::{GateAnswer, GateQuantity, GateRequirement, GateSide},
-    numbers::{percent, rounded},
+    numbers::{dollars, dollars_above, grouped, percent, percent_above, point_digits, rounded},
     statistics::{MissingRows, RateStatistics},
     text::counted,
 };
@@ -122,7 +122,7 @@ fn how_missing_count(missing: MissingRows, share: f64, max_missing: f64) -> Stri
     if share <= max_missing {
         return format!("with {words} left out ({})", percent(share));
     }
-    let share = above(share, max_missing);
+    let share = percent_above(share, max_missing);
     let all = match missing.unscored() + missing.incomplete {
         1 => "the",
         _ => "all",
@@ -146,7 +146,7 @@ fn bounds_answer(
     scenarios: &str,
 ) -> (GateAnswer, String) {
     let limit = require.limit;
-    let shown = |value| number(value, limit);
+    let shown = |value| rate(value, limit);
     match require.quantity {
         GateQuantity::Upper if upper <= limit => (
             GateAnswer::Pass,
@@ -224,25 +224,22 @@ fn ends_answer(
     says: &str,
 ) -> (GateAnswer, String) {
     let GateRequirement { side, limit, .. } = require;
-    let shown = |value| number(value, limit);
-    let at_least = format!("the difference is {} or more", shown(lower));
-    let at_most = format!("the difference is {} at most", shown(upper));
+    let [lowest, highest] = [lower, upper].map(|end| point_digits_beside(end, limit));
+    let at_least = format!("the difference is {} or more", in_points(&lowest));
+    let at_most = format!("the difference is {} at most", in_points(&highest));
+    let limit_text = limit_in_points(limit);
     match side {
         GateSide::AtLeast if lower >= limit => (GateAnswer::Pass, at_least),
         GateSide::AtLeast if upper < limit => {
-            (GateAnswer::Fail, format!("{at_most}, below {limit}"))
+            (GateAnswer::Fail, format!("{at_most}, below {limit_text}"))
         }
         GateSide::AtMost if upper <= limit => (GateAnswer::Pass, at_most),
         GateSide::AtMost if lower > limit => {
-            (GateAnswer::Fail, format!("{at_least}, above {limit}"))
+            (GateAnswer::Fail, format!("{at_least}, above {limit_text}"))
         }
         _ => (
             GateAnswer::Inconclusive,
-            format!(
-                "{limit} is within {} to {}: {says}",
-                shown(lower),
-                shown(upper)
-            ),
+            format!("{limit_text} is within {lowest} to {highest}: {says}"),
         ),
     }
 }
@@ -269,23 +266,12 @@ fn how_missing_compare(found: &GateComparison, max_missing: f64) -> String {
     if found.missing_share <= max_missing {
         return format!("with {words} left out ({})", percent(found.missing_share));
     }
-    let share = above(found.missing_share, max_missing);
+    let share = percent_above(found.missing_share, max_missing);
     let why = match found.samples_changed {
         true => "; the number of samples changed",
         false => "",
     };
     format!("whatever {words} would have been ({share}{why})")
-}
-
-/// A share of missing rows and, unless that is 0, the limit that it is above, in percent: both with as many decimals as it takes to see it.
-fn above(share: f64, limit: f64) -> String {
-    if limit <= 0.0 {
-        return percent(share);
-    }
-    let pairs = (0..6).map(|decimals| [share, limit].map(|n| rounded(n * 100.0, decimals)));
-    let differ = pairs.into_iter().find(|[share, limit]| share != limit);
-    let [share, limit] = differ.unwrap_or_else(|| [share, limit].map(|n| (n * 100.0).to_string()));
-    format!("{share}%, more than {limit}%")
 }
 
 /// The rows that the bounds count as missing: rows without a verdict, and passed rows of negative metrics whose reply is
@@ -309,17 +295,19 @@ fn missing_answer(limit: f64, evidence: &GateEvidence<'_>) -> (GateAnswer, Strin
     let share = float(missing) / float(rows);
     let not_run = match evidence.not_run {
         0 => String::new(),
-        n => format!("; {n} of them not run"),
+        n => format!("; {} of them not run", grouped(n)),
+    };
+    let is_met = share <= limit;
+    let (answer, share) = match is_met {
+        true => (GateAnswer::Pass, percent(share)),
+        false => (GateAnswer::Fail, percent_above(share, limit)),
     };
     let found = format!(
-        "{missing} of {} without a verdict, {}{not_run}",
-        counted(rows, "row", "rows"),
-        number(share, limit)
+        "{} of {} without a verdict, {share}{not_run}",
+        grouped(missing),
+        counted(rows, "row", "rows")
     );
-    match share <= limit {
-        true => (GateAnswer::Pass, found),
-        false => (GateAnswer::Fail, format!("{found}, above {limit}")),
-    }
+    (answer, found)
 }
 
 fn cost_answer(limit: f64, evidence: &GateEvidence<'_>) -> (GateAnswer, String) {
@@ -331,29 +319,54 @@ fn cost_answer(limit: f64, evidence: &GateEvidence<'_>) -> (GateAnswer, String) 
         return (GateAnswer::Inconclusive, reason.to_owned());
     };
     let known = cost.cost.or(cost.priced_cost).unwrap_or(0.0);
-    let dollars = number(known, limit);
     match cost.cost {
-        _ if known > limit => (GateAnswer::Fail, format!("${dollars}, above ${limit}")),
-        Some(_) => (GateAnswer::Pass, format!("${dollars}")),
+        _ if known > limit => (GateAnswer::Fail, dollars_above(known, limit)),
+        Some(_) => (GateAnswer::Pass, dollars(known)),
         None => (
             GateAnswer::Inconclusive,
             format!(
-                "${dollars} and {} of unknown price",
+                "{} and {} of unknown price",
+                dollars(known),
                 counted(cost.unpriced_calls, "call", "calls")
             ),
         ),
     }
 }
 
-/// A number with three decimals, or as many more as it needs to stay on the same side of `limit`.
-fn number(value: f64, limit: f64) -> String {
-    let texts = (3..16).map(|decimals| format!("{value:.decimals$}"));
-    let keeps_its_side = |text: &String| {
-        let shown = text.parse().unwrap_or(value);
-        f64::total_cmp(&shown, &limit) == value.total_cmp(&limit)
+/// A rate with three decimals, or with as many more as it takes to tell it from `limit`.
+fn rate(value: f64, limit: f64) -> String {
+    told_apart(value, limit, 3)
+}
+
+/// The digits of a difference in percentage points, with as many decimals as it takes to tell it from `limit`.
+fn point_digits_beside(value: f64, limit: f64) -> String {
+    let digits = point_digits(value);
+    let decimals = digits.split_once('.').map_or(0, |(_, after)| after.len());
+    told_apart(value * 100.0, limit * 100.0, decimals)
+}
+
+/// A limit of a difference in percentage points, with all its decimals.
+fn limit_in_points(limit: f64) -> String {
+    let points = limit * 100.0;
+    let is_exact = |decimals: &usize| {
+        let scaled = points * 10_f64.powi(i32::try_from(*decimals).unwrap_or(i32::MAX));
+        (scaled - scaled.round()).abs() < 1e-6
     };
-    let text = texts.into_iter().find(keeps_its_side);
-    text.unwrap_or_else(|| value.to_string())
+    in_points(&rounded(points, (0..9).find(is_exact).unwrap_or(9)))
+}
+
+fn in_points(digits: &str) -> String {
+    match digits.trim_start_matches('\u{2212}') {
+        "1" => format!("{digits} point"),
+        _ => format!("{digits} points"),
+    }
+}
+
+/// `value` with `decimals`, or with as many more as it takes to tell it from `limit`.
+fn told_apart(value: f64, limit: f64, decimals: usize) -> String {
+    let differ = |decimals: &usize| rounded(value, *decimals) != rounded(limit, *decimals);
+    let more = (decimals..12).find(differ).unwrap_or(decimals);
+    rounded(value, more)
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ mod interval;
 mod order;
 mod rates;
 mod row;
+mod score_rules;
 mod standards;
 pub mod statistics;
 
@@ -63,7 +64,8 @@ pub use grade::{grade, grade_note, grade_points, mean_reference};
 pub use hazards::HazardScorer;
 pub use order::sort_summaries;
 pub use rates::RateAggregator;
-pub use row::{JudgeRow, ReadingRow, ScoreRow, StatedFields};
+pub use row::{JudgeRow, ReadingRow, ScoreRow, StatedFields, VerdictRow, is_scored};
+pub use score_rules::{ScoreFault, ScoreFaultKind, ScoreFaultSeverity, ScoreRules};
 pub use standards::{StandardsError, calibrate, check_standards, read_standards, standards_note};
 
 use std::io::Read;

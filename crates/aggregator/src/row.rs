@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::ConversationKey;
 use located::json::{JsonRow, JsonRowsError};
 use schema::{JudgeVerdict, Metric, MetricType, ModelId, NoVerdict, Score, ScoreOutcome, Verdict};
 use serde::{
@@ -65,9 +66,9 @@ pub struct JudgeRow<'a> {
     /// Whether the judge found the behaviour; `None` without a verdict.
     #[serde(default)]
     pub present: Option<bool>,
-    /// The judge's value, if the metric's verdicts are values on a scale.
-    #[serde(rename = "verdict", default, deserialize_with = "value_of")]
-    pub value: Option<i32>,
+    /// The judge's verdict, if the metric's are values on a scale or categories.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
     /// The judge's further verdicts.
     #[serde(borrow, default)]
     pub readings: Vec<ReadingRow<'a>>,
@@ -84,22 +85,12 @@ pub struct ReadingRow<'a> {
     pub present: Option<bool>,
 }
 
-fn value_of<'de, D: Deserializer<'de>>(verdict: D) -> Result<Option<i32>, D::Error> {
-    #[derive(Deserialize)]
-    struct OnScale {
-        #[serde(default)]
-        value: Option<i32>,
-    }
-    let verdict = Option::<OnScale>::deserialize(verdict)?;
-    Ok(verdict.and_then(|verdict| verdict.value))
-}
-
 impl<'a> From<&'a JudgeVerdict> for JudgeRow<'a> {
     fn from(verdict: &'a JudgeVerdict) -> Self {
         Self {
             judge: Cow::Borrowed(&verdict.judge),
             present: verdict.present,
-            value: verdict.verdict.as_ref().and_then(|verdict| verdict.value),
+            verdict: verdict.verdict.clone(),
             readings: verdict
                 .readings
                 .iter()
@@ -139,12 +130,96 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
     }
 }
 
-impl ScoreRow<'_> {
+impl<'a> ScoreRow<'a> {
+    /// The part of a row that was parsed before. The type that a row leaves out is that of its metric in `metrics`.
+    ///
+    /// # Errors
+    /// When `row` is not a score row, or lacks its metric's type and `metrics` do not have the metric.
+    pub fn of_value(
+        row: &'a serde_json::Value,
+        metrics: &[Metric],
+    ) -> Result<Self, serde_json::Error> {
+        Self::of_light(LightRow::deserialize(row)?, metrics)
+    }
+
     /// What the row says about its metric.
     #[must_use]
     pub fn outcome(&self) -> ScoreOutcome {
         ScoreOutcome::of(self.passed, self.failed, self.no_verdict)
     }
+
+    fn of_light(light: LightRow<'a>, metrics: &[Metric]) -> Result<Self, serde_json::Error> {
+        let mut metrics = metrics.iter();
+        let metric = metrics.find(|metric| metric.id == light.metric_id);
+        let of_metric = metric.map(|metric| metric.metric_type);
+        let recorded_type = light.metric_type.or(of_metric);
+        let recorded_type =
+            recorded_type.ok_or_else(|| Error::custom(MetricType::missing(&light.metric_id)))?;
+        let (present, passed) = (light.present.flatten(), light.passed.flatten());
+        let metric_type = of_metric.map_or(recorded_type, |of_metric| {
+            of_metric.settled(recorded_type, present, passed)
+        });
+        Ok(Self {
+            id: light.id,
+            metric_id: light.metric_id,
+            metric_type,
+            recorded_type,
+            passed,
+            failed: light.error.is_some(),
+            no_verdict: light.no_verdict,
+            conv_id: light.conv_id.unwrap_or_default(),
+            present,
+            judges: light.judges.unwrap_or_default(),
+            stated: StatedFields {
+                target_model: light.target_model,
+                sample: light.sample.or(light.older_sample),
+                verdict: light.verdict,
+                present: light.present,
+                passed: light.passed,
+                score: light.score,
+                imported: light.imported,
+            },
+        })
+    }
+}
+
+/// What a score row says, and of what. Unlike [`ScoreRow`], it needs no type of a metric, which rows of other programs may leave out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerdictRow {
+    /// The scenario's id.
+    pub scenario: String,
+    /// The metric's id.
+    pub metric_id: String,
+    /// The id of the conversation, as [`ConversationKey::conversation`] returns it.
+    pub conversation: String,
+    /// What the row says about its metric.
+    pub outcome: ScoreOutcome,
+}
+
+impl VerdictRow {
+    /// Reads a row of the `scores.json` of `target`.
+    ///
+    /// # Errors
+    /// When it is not a score row.
+    pub fn read(row: &JsonRow<'_>, target: &ModelId) -> Result<Self, JsonRowsError> {
+        let light: LightRow<'_> = row.parse()?;
+        let sample = light.sample.or(light.older_sample);
+        let named = light.conv_id.as_deref();
+        Ok(Self {
+            conversation: ConversationKey::id_of(named, &light.id, target, sample),
+            outcome: light.outcome(),
+            scenario: light.id.into_owned(),
+            metric_id: light.metric_id.into_owned(),
+        })
+    }
+}
+
+/// Whether a score row has a verdict.
+///
+/// # Errors
+/// When it is not a score row.
+pub fn is_scored(row: &JsonRow<'_>) -> Result<bool, JsonRowsError> {
+    Ok(row.parse::<LightRow<'_>>()?.outcome().is_scored())
 }
 
 /// Values that rows of `scores.json` may leave out.
@@ -188,6 +263,13 @@ struct LightRow<'a> {
     conv_id: Option<Cow<'a, str>>,
 }
 
+impl LightRow<'_> {
+    fn outcome(&self) -> ScoreOutcome {
+        let passed = self.passed.flatten();
+        ScoreOutcome::of(passed, self.error.is_some(), self.no_verdict)
+    }
+}
+
 /// Distinguishes null from a missing key.
 fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
@@ -205,39 +287,8 @@ pub(crate) fn score_row<'a>(
     row: &JsonRow<'a>,
     known: Known<'_>,
 ) -> Result<ScoreRow<'a>, JsonRowsError> {
-    let light: LightRow<'a> = row.parse()?;
-    let mut metrics = known.metrics.iter();
-    let metric = metrics.find(|metric| metric.id == light.metric_id);
-    let of_metric = metric.map(|metric| metric.metric_type);
-    let recorded_type = light.metric_type.or(of_metric).ok_or_else(|| {
-        let missing = MetricType::missing(&light.metric_id);
-        row.error(&serde_json::Error::custom(missing))
-    })?;
-    let (present, passed) = (light.present.flatten(), light.passed.flatten());
-    let metric_type = of_metric.map_or(recorded_type, |of_metric| {
-        of_metric.settled(recorded_type, present, passed)
-    });
-    Ok(ScoreRow {
-        id: light.id,
-        metric_id: light.metric_id,
-        metric_type,
-        recorded_type,
-        passed,
-        failed: light.error.is_some(),
-        no_verdict: light.no_verdict,
-        conv_id: light.conv_id.unwrap_or_default(),
-        present,
-        judges: light.judges.unwrap_or_default(),
-        stated: StatedFields {
-            target_model: light.target_model,
-            sample: light.sample.or(light.older_sample),
-            verdict: light.verdict,
-            present: light.present,
-            passed: light.passed,
-            score: light.score,
-            imported: light.imported,
-        },
-    })
+    let read = ScoreRow::of_light(row.parse()?, known.metrics);
+    read.map_err(|error| row.error(&error))
 }
 
 /// Parses a complete row, and fills in what it leaves out.

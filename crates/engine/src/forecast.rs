@@ -9,6 +9,7 @@ use std::{
 use schema::{
     Benchmark, Conversation, Evaluator, Item, JudgeVerdict, ModelId, NoJournal, Phase, ProgramFlag,
     Scenario, Simulator, TargetRef,
+    setting_keys::{METRICS, SCENARIOS},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -310,7 +311,7 @@ impl Look<'_> {
 /// Describes what changed in the settings, for the metrics that have new rows.
 fn in_words(before: &Settings, now: &Settings, count: &Count) -> Vec<String> {
     let concerns = |key: &String| match key.split_once('.') {
-        Some(("metrics" | "scenarios", metric)) => count.metrics.contains(metric),
+        Some((METRICS | SCENARIOS, metric)) => count.metrics.contains(metric),
         _ => true,
     };
     let changed = changes(before, now).into_iter().filter(concerns);

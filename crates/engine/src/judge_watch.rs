@@ -129,7 +129,7 @@ fn is_usable(score: &Score) -> bool {
         .judges
         .iter()
         .any(|judge| judge.present.is_some() || judge.verdict.is_some());
-    score.present.is_some() || score.outcome().is_scored() || score.verdict.is_some() || of_judge
+    score.outcome().is_scored() || of_judge
 }
 
 #[cfg(test)]

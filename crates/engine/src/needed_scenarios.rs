@@ -7,7 +7,7 @@ use std::{
 };
 
 use indexmap::{IndexMap, IndexSet};
-use schema::{Benchmark, Metric, Scenario, text::counted};
+use schema::{Benchmark, Metric, Scenario, numbers::grouped, text::counted};
 
 use store::{
     BenchmarkDir, Layout, RunError, provenance::Provenance, read_benchmark, read_scenarios,
@@ -197,7 +197,9 @@ impl Expected {
             })
             .find(|(_, have)| *have != wanted)?;
         Some(format!(
-            "generation.scenarios_per_metric is {wanted}, and scenarios.json has {have} for {metric}: the file is used as it is"
+            "generation.scenarios_per_metric is {}, and scenarios.json has {} for {metric}: the file is used as it is",
+            grouped(wanted as u64),
+            grouped(have as u64)
         ))
     }
 

@@ -68,6 +68,40 @@ pub enum RunOutcome {
     Interrupted,
 }
 
+/// What decides how a run ended, whatever it ran.
+pub(crate) struct RunEnd<'a> {
+    /// Whether the judge gave no usable verdict, so that the run ended its calls.
+    pub(crate) gave_up: bool,
+    /// Whether the run was stopped.
+    pub(crate) interrupted: bool,
+    /// Whether every row exists.
+    pub(crate) is_complete: bool,
+    /// Whether any row has a result.
+    pub(crate) has_results: bool,
+    /// The journals of the run.
+    pub(crate) journals: Vec<&'a JournalEnd>,
+}
+
+impl RunEnd<'_> {
+    /// How the run ended. A run whose journal fails its own check is not complete.
+    pub(crate) fn outcome(&self) -> RunOutcome {
+        if self.gave_up {
+            RunOutcome::NothingRan
+        } else if self.interrupted {
+            RunOutcome::Interrupted
+        } else if self.is_complete {
+            match self.journals.iter().any(|journal| journal.fails()) {
+                true => RunOutcome::FailedRows,
+                false => RunOutcome::Complete,
+            }
+        } else if self.has_results {
+            RunOutcome::FailedRows
+        } else {
+            RunOutcome::NothingRan
+        }
+    }
+}
+
 impl RunOutcome {
     /// The name in files: `complete`, `failed_rows`, `nothing_ran`, `interrupted`.
     #[must_use]
@@ -82,29 +116,18 @@ impl RunOutcome {
 }
 
 impl RunReport {
-    /// How the run ended. A journal that fails its own check is no complete run.
+    /// How the run ended. A run whose journal fails its own check is not complete.
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
-        if self.judge_gave_up.is_some() {
-            return RunOutcome::NothingRan;
-        }
-        if self.interrupted {
-            return RunOutcome::Interrupted;
-        }
-        if self.benchmarks.iter().all(BenchmarkReport::is_complete) {
-            let mut journals = self
-                .benchmarks
-                .iter()
-                .filter_map(|end| end.journal.as_ref());
-            return match journals.any(JournalEnd::fails) {
-                true => RunOutcome::FailedRows,
-                false => RunOutcome::Complete,
-            };
-        }
-        if self.benchmarks.iter().any(BenchmarkReport::has_results) {
-            return RunOutcome::FailedRows;
-        }
-        RunOutcome::NothingRan
+        let benchmarks = self.benchmarks.iter();
+        let end = RunEnd {
+            gave_up: self.judge_gave_up.is_some(),
+            interrupted: self.interrupted,
+            is_complete: self.benchmarks.iter().all(BenchmarkReport::is_complete),
+            has_results: self.benchmarks.iter().any(BenchmarkReport::has_results),
+            journals: benchmarks.filter_map(|one| one.journal.as_ref()).collect(),
+        };
+        end.outcome()
     }
 }
 
@@ -344,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_journal_that_fails_its_check_is_no_complete_run() {
+    fn a_run_whose_journal_fails_its_check_is_not_complete() {
         let journal = |failure: Option<Failure>| {
             let mut check = Report::new("journal.jsonl");
             let mut row = Row::new("ItemsQueuedAsAnnounced", "items are queued as announced");

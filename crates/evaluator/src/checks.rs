@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use schema::{Item, Metric, ReadingKind, Role, Turn, VerdictType};
+use schema::{Item, Metric, ReadingKind, Role, Turn, VerdictType, setting_keys};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -65,7 +65,7 @@ impl JudgeChecks {
     /// The settings for the fingerprint; `None` if there is no further question.
     pub(crate) fn settings(&self) -> Option<Value> {
         self.any().then(|| {
-            json!({"repeat": self.repeat, "probes": self.probes, "quotes": self.quotes, "seed": self.seed})
+            json!({"repeat": self.repeat, "probes": self.probes, (setting_keys::QUOTES): self.quotes, "seed": self.seed})
         })
     }
 }

@@ -15,6 +15,7 @@ use schema::{
     Spend, Turn, Verdict,
     event::{AnnotationException, JudgeAbstained, TranslatedAnnotation},
     reply::{self, AskFailed, Asked, Unusable, advice, ask},
+    setting_keys,
     text::hex,
 };
 use serde_json::{Value, json};
@@ -305,9 +306,9 @@ impl JudgeEvaluator {
     /// The key and value of the judges in the fingerprint: one judge by its id, a panel as a list of ids.
     fn judges_json(&self) -> (&'static str, Value) {
         match self.judges.as_slice() {
-            [judge] => ("judge", json!(judge.id())),
+            [judge] => (setting_keys::JUDGE, json!(judge.id())),
             judges => (
-                "judges",
+                setting_keys::JUDGES,
                 judges.iter().map(|judge| json!(judge.id())).collect(),
             ),
         }
@@ -416,16 +417,16 @@ impl Evaluator for JudgeEvaluator {
         let mut settings = json!({
             judges: ids,
             "tries": self.tries,
-            "prompts": self.prompts.hashes(&self.metrics),
-            "metrics": metrics,
+            (setting_keys::PROMPTS): self.prompts.hashes(&self.metrics),
+            (setting_keys::METRICS): metrics,
         });
         // Records of the first version have no key, and stay equal.
         let version = self.prompts.version(&self.metrics);
         if version != PromptVersions::FIRST.judge {
-            settings["prompt_version"] = version.into();
+            settings[setting_keys::PROMPT_VERSION] = version.into();
         }
         if let Some(checks) = self.checks.settings() {
-            settings["checks"] = checks;
+            settings[setting_keys::CHECKS] = checks;
         }
         Fingerprint {
             name: "JudgeEvaluator".into(),

@@ -1,6 +1,9 @@
 //! Merges the verdicts of a panel into one row.
 
-use schema::{Conversation, JudgeVerdict, Metric, NoVerdict, Score, panel::decide};
+use schema::{
+    Conversation, JudgeVerdict, Metric, NoVerdict, Score,
+    panel::{PanelVote, decide},
+};
 
 /// Merges the rows of the judges. The row of a single judge stays as it is; with `keeps_one` it also keeps the judge's own verdict.
 pub(crate) fn merged(
@@ -18,7 +21,8 @@ pub(crate) fn merged(
     };
     let judges: Vec<JudgeVerdict> = rows.into_iter().map(|(judge, _)| judge).collect();
     let said = said(&judges);
-    let decided = decide(metric, &judges).and_then(|verdict| {
+    let votes: Vec<PanelVote<'_>> = judges.iter().map(PanelVote::from).collect();
+    let decided = decide(metric, &votes).and_then(|verdict| {
         Score::of_verdict(conversation, metric, verdict, &*said).map_err(|error| error.to_string())
     });
     let mut row = match decided {

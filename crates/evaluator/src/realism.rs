@@ -12,6 +12,7 @@ use schema::{
     ChatModel, ChatReply, ChatRequest, Conversation, Fingerprint, Item, JudgeQuote, ModelErrorKind,
     PhaseError, Purpose, Realism, RealismVerdict, Role, Scenario, Simulator, Spend, Turn,
     reply::{self, AskFailed, Asked, Refused, advice, ask},
+    setting_keys,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -258,7 +259,7 @@ impl Simulator for RealismJudge {
     fn fingerprint(&self) -> Fingerprint {
         let judges = self.judges.iter().map(|judge| json!(judge.id()));
         let own = json!({"models": judges.collect::<Vec<_>>(), "tries": TRIES});
-        self.reader.fingerprint("realism", own)
+        self.reader.fingerprint(setting_keys::REALISM, own)
     }
 }
 

@@ -13,7 +13,7 @@ use schema::{
     statistics::{RateStatistics, TargetStatistics},
 };
 use store::{
-    BenchmarkDir, Layout, RunError, WrongNumber, baseline_differences, baseline_of, baseline_rows,
+    BenchmarkDir, Layout, RunError, WrongValue, baseline_differences, baseline_of, baseline_rows,
     choose_scored_targets,
     findings::{FindingSources, benchmark_findings},
     imported_targets, people_statistics,
@@ -161,7 +161,7 @@ fn check_counts(
     let in_words: Vec<String> = wrong
         .iter()
         .take(MOST_WRONG)
-        .map(WrongNumber::in_words)
+        .map(WrongValue::in_words)
         .collect();
     refuse(path, EDITED, &in_words, &rewrite(dir))
 }

@@ -17,7 +17,9 @@ use serde_json::Value;
 use self::people::People;
 use crate::{
     Asked, ExportError, Exported, Exporter, OutFile, Run, Sample,
+    figures::{RateColumn, corrected_differences_sheet},
     run::Scope,
+    sheet::{self, Cell, Column, Sheet, Value as SheetValue, csv::guarded},
     tally::{Count, Tally},
     words,
 };
@@ -102,16 +104,6 @@ const SUMMARY: [&str; 24] = [
     "corrected_lower_95",
     "corrected_upper_95",
     "findings",
-];
-
-const DIFFERENCES: [&str; 7] = [
-    "benchmark",
-    "a",
-    "b",
-    "difference",
-    "lower_95",
-    "upper_95",
-    "confidence_level",
 ];
 
 /// Writes CSV.
@@ -255,12 +247,11 @@ impl Exporter for Csv {
         else {
             return Ok(());
         };
+        let mut sheet = summary_sheet();
         for (id, metric) in tally.metrics(&run) {
             let about = ["metric", id, &metric.name, metric.metric_type.as_str()];
             let rate = metric.count.statistics(&run, Scope::Metric(id));
-            files
-                .summary
-                .row(&summary(&run, about, &metric.count, rate, id))?;
+            sheet.row(summary(&run, about, &metric.count, rate, id));
         }
         for metric_type in [MetricType::Positive, MetricType::Negative] {
             let count = tally.of_type(metric_type);
@@ -268,10 +259,11 @@ impl Exporter for Csv {
                 let about = ["all", "", "", metric_type.as_str()];
                 let rate = count.statistics(&run, Scope::Type(metric_type));
                 let scope = metric_type.as_str();
-                files
-                    .summary
-                    .row(&summary(&run, about, &count, rate, scope))?;
+                sheet.row(summary(&run, about, &count, rate, scope));
             }
+        }
+        for row in sheet::csv::rows(&sheet) {
+            files.summary.row(&row)?;
         }
         Ok(())
     }
@@ -281,20 +273,18 @@ impl Exporter for Csv {
         folder: &str,
         differences: &[CorrectedDifference],
     ) -> Result<(), ExportError> {
+        let sheet = corrected_differences_sheet(differences, None);
         let mut table = match self.differences.take() {
             Some(table) => table,
-            None => Table::new(self.out.join("corrected-differences.csv"), &DIFFERENCES)?,
+            None => {
+                let columns = sheet::csv::header(&sheet);
+                let header = [&["benchmark"], &columns[..], &["confidence_level"]].concat();
+                Table::new(self.out.join("corrected-differences.csv"), &header)?
+            }
         };
-        for pair in differences {
-            table.row(&[
-                text(folder),
-                text(pair.a.as_str()),
-                text(pair.b.as_str()),
-                pair.difference.to_string().into(),
-                pair.lower.to_string().into(),
-                pair.upper.to_string().into(),
-                Statistics::LEVEL.to_string().into(),
-            ])?;
+        let level = Statistics::LEVEL.to_string();
+        for row in sheet::csv::rows(&sheet) {
+            table.row(&[&[text(folder)], &row[..], &[level.as_str().into()]].concat())?;
         }
         self.differences = Some(table);
         Ok(())
@@ -420,13 +410,20 @@ fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 26] {
     ]
 }
 
-fn summary<'a>(
-    run: &'a Run,
-    [scope, id, name, metric_type]: [&'a str; 4],
+/// The table behind `summary.csv`, without rows.
+fn summary_sheet() -> Sheet {
+    let columns = SUMMARY.map(|name| Column::words(name).in_files([name]));
+    Sheet::new("summary", "", columns.into())
+}
+
+/// A row of [`summary_sheet`].
+fn summary(
+    run: &Run,
+    about: [&str; 4],
     count: &Count,
     rate: Option<&RateStatistics>,
     people: &str,
-) -> [Cow<'a, str>; 24] {
+) -> Vec<Cell> {
     let of_people = run
         .statistics
         .as_ref()
@@ -439,31 +436,36 @@ fn summary<'a>(
         .map(|finding| finding.text.as_str())
         .collect::<Vec<_>>()
         .join("; ");
-    [
+    // Fields of files keep line breaks, which `Cell::new` removes.
+    let text = |text: &str| Cell::of(SheetValue::Text(text.to_owned()));
+    let [scope, id, name, metric_type] = about.map(text);
+    let figures = count.figures(rate);
+    let figure = |column: RateColumn| column.cell(&figures);
+    vec![
         text(&run.folder),
         text(run.target.id.as_str()),
         text(&run.target.model),
-        scope.into(),
-        text(id),
-        text(name),
-        text(metric_type),
-        count.passed.to_string().into(),
-        count.judged.to_string().into(),
-        count.unscored.to_string().into(),
-        known(count.rate()),
-        known(rate.and_then(|rate| rate.lower)),
-        known(rate.and_then(|rate| rate.upper)),
+        scope,
+        id,
+        name,
+        metric_type,
+        figure(RateColumn::Passed),
+        figure(RateColumn::Rows),
+        figure(RateColumn::NoVerdict),
+        figure(RateColumn::Rate),
+        figure(RateColumn::Lower),
+        figure(RateColumn::Upper),
         text(run.run_id.as_deref().unwrap_or_default()),
-        known(rate.and_then(|rate| rate.standard_error)),
-        known(rate.map(|_| Statistics::LEVEL)),
-        known(rate.map(|_| Statistics::METHOD)),
-        known(rate.map(|rate| rate.scenarios)),
-        known(rate.and_then(|rate| rate.effective_rows)),
-        known(of_people.map(|of| of.rows)),
-        known(corrected.and_then(|corrected| corrected.estimate)),
-        known(corrected.and_then(|corrected| corrected.lower)),
-        known(corrected.and_then(|corrected| corrected.upper)),
-        guarded(&findings).into_owned().into(),
+        figure(RateColumn::StandardError),
+        Cell::rate(rate.map(|_| Statistics::LEVEL)),
+        rate.map(|_| Statistics::METHOD).into(),
+        figure(RateColumn::Cases("scenarios")),
+        figure(RateColumn::Worth),
+        of_people.map(|of| of.rows).into(),
+        Cell::rate(corrected.and_then(|corrected| corrected.estimate)),
+        Cell::rate(corrected.and_then(|corrected| corrected.lower)),
+        Cell::rate(corrected.and_then(|corrected| corrected.upper)),
+        text(&findings),
     ]
 }
 
@@ -512,47 +514,4 @@ fn known<'a>(value: Option<impl ToString>) -> Cow<'a, str> {
 /// A text as a cell that no spreadsheet evaluates.
 fn text(text: &str) -> Cow<'_, str> {
     guarded(text)
-}
-
-fn guarded(text: &str) -> Cow<'_, str> {
-    // Some spreadsheets also read the full-width forms as formulas, and remove leading white space first.
-    let formula = |c: char| {
-        matches!(
-            c,
-            '=' | '+' | '-' | '@' | '\t' | '\r' | '＝' | '＋' | '－' | '＠'
-        )
-    };
-    let text = match text.contains('\0') {
-        true => Cow::Owned(text.replace('\0', "\u{fffd}")),
-        false => Cow::Borrowed(text),
-    };
-    let starts = text.starts_with(formula) || text.trim_start().starts_with(formula);
-    if starts {
-        Cow::Owned(format!("'{text}"))
-    } else {
-        text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_text_is_a_formula() {
-        for (given, cell) in [
-            ("=1+1", "'=1+1"),
-            ("+x", "'+x"),
-            ("-x", "'-x"),
-            ("@SUM(A1)", "'@SUM(A1)"),
-            ("\t=1", "'\t=1"),
-            ("  =1", "'  =1"),
-            ("＝1", "'＝1"),
-            ("a=1", "a=1"),
-            ("a\0b", "a\u{fffd}b"),
-            ("", ""),
-        ] {
-            assert_eq!(guarded(given), cell, "{given:?}");
-        }
-    }
 }

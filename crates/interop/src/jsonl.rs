@@ -145,6 +145,7 @@ fn run_line(run: &Run) -> Value {
         "turns": run.turns,
         "user_model": run.user_model,
         "tool_model": run.tool_model,
+        "models": run.models,
         "judges": judges,
         "fingerprints": run.fingerprints,
         "statistics": run.statistics.as_ref().map(|of_target| RunStatistics {

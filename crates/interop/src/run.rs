@@ -4,8 +4,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
 use schema::{
-    Benchmark, Conversation, Extra, Finding, HumanLabel, MetricType, Scenario, Score, TargetRef,
-    Tool, Usage,
+    Benchmark, Conversation, Extra, Finding, HumanLabel, MetricType, RoleRecords, Scenario, Score,
+    TargetRef, Tool, Usage,
     safety::results::SafetyRates,
     statistics::{RateStatistics, TargetStatistics},
 };
@@ -63,6 +63,8 @@ pub struct Run {
     pub tool_model: Option<TargetRef>,
     /// See [`Run::source`].
     pub tool_source: Option<String>,
+    /// The models besides the target with the settings that decide their replies; `None`: unknown.
+    pub models: Option<RoleRecords>,
     /// The target's rates with their intervals, from `statistics.json`; `None`: exporters write rates without intervals.
     pub statistics: Option<TargetStatistics>,
     /// For a safety evaluation: the rates over its cases, from its file; `None`: unknown.
@@ -113,6 +115,7 @@ impl Run {
             user_source: None,
             tool_model: None,
             tool_source: None,
+            models: None,
             statistics: None,
             safety_rates: None,
             unlisted: Vec::new(),

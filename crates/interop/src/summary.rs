@@ -18,10 +18,10 @@ use schema::{
 
 use crate::{
     ExportError, Exported, Exporter, OutFile, Run, Sample,
-    figures::{corrected_differences_sheet, people_sheet, safety_rates_sheet},
+    figures::{RateColumn, corrected_differences_sheet, people_sheet, safety_rates_sheet},
     run::Scope,
     sheet::{
-        Cell, Column, Sheet, Value,
+        Cell, Column, Sheet,
         markdown::{self, escaped},
     },
     tally::{Count, Tally},
@@ -29,6 +29,17 @@ use crate::{
 
 /// The most rows that are listed for each target.
 const LISTED: usize = 25;
+
+/// The figures of each rate.
+const FIGURES: [RateColumn; 7] = [
+    RateColumn::Rate,
+    RateColumn::Interval,
+    RateColumn::Passed,
+    RateColumn::Rows,
+    RateColumn::Cases("scenarios"),
+    RateColumn::NoVerdict,
+    RateColumn::StandardError,
+];
 
 /// The most characters of a text that are shown.
 const SHOWN: usize = 300;
@@ -145,7 +156,7 @@ impl Exporter for JobSummary {
         }
         let more = problems.len().saturating_sub(LISTED);
         if more > 0 {
-            text.push_str(&format!("- {more} more\n"));
+            text.push_str(&format!("- {} more\n", grouped(more as u64)));
         }
         text.push('\n');
         // The text is above the rates, so that readers see it first.
@@ -156,8 +167,8 @@ impl Exporter for JobSummary {
         let mut notes = Vec::new();
         if self.left_out > 0 {
             let note = format!(
-                "{} more targets are left out: GitHub shows one MiB of a page",
-                self.left_out
+                "{} left out: GitHub shows one MiB of a page",
+                counted(self.left_out, "more target is", "more targets are")
             );
             // Writing to a string does not fail.
             let _ = writeln!(self.page, "{note}.");
@@ -185,7 +196,7 @@ impl Target {
         );
         let failed = match self.tally.failed {
             0 => String::new(),
-            n => format!(", {n} of them failed"),
+            n => format!(", {} of them failed", grouped(n)),
         };
         let called = match self.tally.tool_calls {
             0 => String::new(),
@@ -242,17 +253,8 @@ impl Target {
     /// The table of rates.
     fn rates(&self) -> Sheet {
         let run = &self.run;
-        let columns = vec![
-            Column::name("metric"),
-            Column::words("type"),
-            Column::number("passed"),
-            Column::number("judged"),
-            Column::number("no verdict"),
-            Column::number("pass rate"),
-            Column::number("95% interval"),
-            Column::number("standard error, points"),
-            Column::number("scenarios"),
-        ];
+        let mut columns = vec![Column::name("metric"), Column::words("type")];
+        columns.extend(FIGURES.map(RateColumn::column));
         let mut sheet = Sheet::new("rates", "", columns);
         let mut clustered = false;
         for (id, metric) in self.tally.metrics(run) {
@@ -321,17 +323,10 @@ fn row(
     count: &Count,
     rate: Option<&RateStatistics>,
 ) -> Vec<Cell> {
-    vec![
-        about.into(),
-        metric_type.as_str().into(),
-        count.passed.into(),
-        count.judged.into(),
-        count.unscored.into(),
-        Cell::rate(count.rate()),
-        Cell::interval(rate.and_then(|rate| rate.lower.zip(rate.upper))),
-        Cell::known(rate.and_then(|rate| rate.standard_error), Value::Points),
-        rate.map(|rate| rate.scenarios).into(),
-    ]
+    let figures = count.figures(rate);
+    let mut cells = vec![about.into(), metric_type.as_str().into()];
+    cells.extend(FIGURES.map(|column| column.cell(&figures)));
+    cells
 }
 
 /// A metric by id and name.
@@ -373,7 +368,7 @@ mod tests {
         let texts: Vec<String> = row.iter().map(Cell::text).collect();
         assert_eq!(
             texts.join(" | "),
-            "m01 | positive | 2,999 | 3,000 | 0 | >99% | >99–>99 | 0.03 | 3,000"
+            "m01 | positive | >99% | >99–>99 | 2,999 | 3,000 | 3,000 | 0 | 0.03"
         );
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schema::{MetricType, Score, VerdictTally, statistics::RateStatistics};
 
-use crate::{Run, Sample, run::Scope};
+use crate::{Run, Sample, figures::RateFigures, run::Scope};
 
 /// Rows of one metric, or of several.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,6 +38,17 @@ impl Count {
     pub(crate) fn rate(&self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 rows")]
         (self.judged > 0).then(|| self.passed as f64 / self.judged as f64)
+    }
+
+    /// The figures of the rate, with its statistics if they are known.
+    pub(crate) fn figures<'r>(&self, statistics: Option<&'r RateStatistics>) -> RateFigures<'r> {
+        RateFigures {
+            passed: self.passed,
+            rows: self.judged,
+            no_verdict: self.unscored,
+            share: self.rate(),
+            statistics,
+        }
     }
 
     /// The statistics of the rate, if `run` has them for these rows.

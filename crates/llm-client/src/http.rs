@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use reqwest::{Url, redirect};
+use reqwest::{Url, redirect, retry};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
@@ -201,6 +201,8 @@ impl HttpClient {
             .tls_backend_preconfigured(tls)
             .user_agent(concat!("probity/", env!("CARGO_PKG_VERSION")))
             .redirect(redirect::Policy::none())
+            // One call is one request: `Retried` decides about another one.
+            .retry(retry::never())
             .connect_timeout(self.0.options.connect_timeout)
             .pool_max_idle_per_host(self.0.idle)
             .pool_idle_timeout(IDLE)

@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::{
     Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HttpClient, Journaled, LimitSettings,
     Limited, Limiter, Meter, ModelSettings, OpenAi, Retried, RetryPolicy, SettingsError, Stop,
-    UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets,
+    UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route,
 };
 
 /// Creates the models of one run. It holds what they share, and adds the layers to each:
@@ -159,7 +159,7 @@ impl ModelFactory {
         self
     }
 
-    /// The limits of every endpoint without limits of its own.
+    /// The limits of every endpoint without limits of its own. An endpoint on this machine begins with the most attempts in flight.
     #[must_use]
     pub fn with_limits(mut self, limits: LimitSettings) -> Self {
         self.limits = limits;
@@ -291,8 +291,11 @@ impl ModelFactory {
         }
         let name = settings.endpoint();
         let own = self.limits_of.iter().rfind(|(url, _)| *url == name);
-        let limits = own.map_or(&self.limits, |(_, limits)| limits);
-        let limiter = Limiter::new(name, limits.clone(), Arc::clone(&self.journal));
+        let mut limits = own.map_or(&self.limits, |(_, limits)| limits).clone();
+        if is_local(settings) {
+            limits.initial_concurrency = limits.max_concurrency;
+        }
+        let limiter = Limiter::new(name, limits, Arc::clone(&self.journal));
         limiters.push((endpoint, Arc::clone(&limiter)));
         limiter
     }
@@ -321,6 +324,12 @@ impl ModelFactory {
         breakers.push((endpoint, settings.model.clone(), Arc::clone(&breaker)));
         breaker
     }
+}
+
+/// Whether the endpoint is on this machine: nobody else uses it, so its limit has not to be found.
+fn is_local(settings: &ModelSettings) -> bool {
+    let url = reqwest::Url::parse(&settings.base_url);
+    url.is_ok_and(|url| Route::to(&url) != Route::Remote)
 }
 
 impl fmt::Debug for ModelFactory {

@@ -271,6 +271,35 @@ async fn models_of_one_endpoint_and_key_share_its_limits() {
     assert_eq!(server.stats().requests, 15);
 }
 
+/// Nobody else uses an endpoint on this machine, so its limit has not to be found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_on_this_machine_begins_with_its_full_limit() {
+    let server = scripted_llm::ScriptedServer::builder()
+        .hold_after(0)
+        .start()
+        .await
+        .unwrap();
+    let limits = LimitSettings {
+        initial_concurrency: 2,
+        ..LimitSettings::up_to(100)
+    };
+    let factory = factory().with_limits(limits);
+    let mut settings = endpoint::settings(&server.base_url());
+    settings.model = "scripted-careful".to_owned();
+    let model = factory.model(settings).unwrap();
+    let call = |row: i32| {
+        let model = Arc::clone(&model);
+        tokio::spawn(async move { model.chat(&request(&row.to_string())).await })
+    };
+    let calls: Vec<_> = (0..100).map(call).collect();
+    let held = tokio::time::timeout(std::time::Duration::from_secs(30), server.wait_held(100));
+    held.await.unwrap();
+    server.release();
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+}
+
 #[tokio::test]
 async fn endpoints_model_names_are_known() {
     let endpoint = Endpoint::start(|_, _| (200, completion("hi", 1, 1))).await;

@@ -3,6 +3,7 @@
 //! Tables are [`Sheet`]s, which [`sheets_text`] and [`sheets_markdown`] render. All other functions take values and return a `String`; the
 //! caller prints it. Widths are in terminal columns.
 //!
+//! - [`answer`]: the sentence that says which model passes most, and how sure that is.
 //! - [`results_table`], [`metrics_sheets`]: the rates per model, and by metric.
 //! - [`grades_sheet`], [`standards_sheet`]: grades, and what they compare with.
 //! - [`comparison_sheets`]: which targets differ, and which differences the data could have shown.
@@ -14,7 +15,7 @@
 //! - [`spending_lines`]: the calls, tokens and cost of a run.
 //! - [`safety_summary`], [`safety_spending`]: the results of a safety evaluation.
 //! - [`plan_table`]: the calls and cost that a run would need; [`metric_plan_table`]: the differences that it could show.
-//! - [`report_markdown`], [`report_figures`], [`report_latex`]: the report in other formats.
+//! - [`report_markdown`], [`report_figures`], [`report_latex`], [`report_methods`]: the report in other formats.
 //! - [`checks_table`]: whether models can be used.
 //! - [`files_list`]: the path of each file.
 //! - [`journal_item`], [`journal_line`], [`journal_findings`]: the contents of a journal.
@@ -94,7 +95,9 @@ mod judge_check;
 mod judges;
 mod label;
 mod metric_plans;
+mod model_mark;
 mod numbers;
+mod overview;
 mod people;
 mod plan;
 mod realism;
@@ -109,7 +112,7 @@ pub use comparisons::comparison_sheets;
 pub use failures::{Failure, FailureGroup, FailureGroups, failure_reasons, failures_summary};
 pub use files::{FileEntry, files_list};
 pub use findings::{finding_lines, finding_list};
-pub use formats::{ReportFigure, report_figures, report_latex, report_markdown};
+pub use formats::{ReportFigure, report_figures, report_latex, report_markdown, report_methods};
 pub use gate::{gate_markdown, gate_text};
 pub use grades::{grades_sheet, standards_sheet};
 pub use interop::{
@@ -123,6 +126,7 @@ pub use judge_check::{judge_check_markdown, judge_check_text};
 pub use judges::judges_sheet;
 pub use label::{label_conversation, label_hidden, label_metric, label_question, label_verdict};
 pub use metric_plans::metric_plan_table;
+pub use overview::{Answer, answer};
 pub use people::{compared_people_sheet, corrected_width, people_sheets};
 pub use plan::{PlanRow, Span, plan_table};
 pub use realism::realism_sheet;

@@ -1,13 +1,13 @@
 //! The differences that a run could show, and the answers of a gate, metric by metric.
 
-use interop::sheet::{Cell, Column, Sheet, together};
+use interop::sheet::{Cell, Column, Sheet, Value, together};
 use schema::{
     statistics::{GatePlan, MetricPlan},
     text::counted,
 };
 
 use crate::{
-    numbers::{self, percent, point_digits, points, rounded, worth},
+    numbers::{self, percent, point_digits, points, rounded},
     terminal::sheets_text,
     text::clean,
 };
@@ -47,7 +47,7 @@ pub fn metric_plan_table(
             name(plan).into(),
             plan.scenarios.into(),
             plan.rows.into(),
-            worth(plan.effective_rows).into(),
+            Cell::of(Value::Worth(plan.effective_rows)),
             Cell::interval(Some((plan.expected_lower, plan.expected_upper))),
             points.as_deref().unwrap_or(NONE).into(),
             Cell::rate(Some(plan.upper_if_none_fails)),

@@ -1,9 +1,7 @@
 //! Numbers formatted for people, and what stands for unknown ones. The forms are those of [`schema::numbers`].
 
 use schema::numbers;
-pub(crate) use schema::numbers::{
-    dollars, grouped, p_value, percent_digits, point_digits, points, points_with_interval, rounded,
-};
+pub(crate) use schema::numbers::{dollars, grouped, p_value, point_digits, points, rounded};
 
 pub(crate) use interop::sheet::UNKNOWN;
 
@@ -15,24 +13,6 @@ pub(crate) fn rate(share: Option<f64>, ends: Option<(f64, f64)>) -> String {
 /// A rate from 0 to 1 in whole percent; `-` without a rate.
 pub(crate) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(|| UNKNOWN.to_owned(), numbers::percent)
-}
-
-/// The ends of an interval in percent, `71–79`; `-` without an interval.
-pub(crate) fn compact_interval(ends: Option<(f64, f64)>) -> String {
-    ends.map_or_else(|| UNKNOWN.to_owned(), numbers::compact_interval)
-}
-
-/// How many independent rows some rows are worth: one decimal below a hundred.
-pub(crate) fn worth(rows: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "no run has 2^53 rows, and no number of rows is negative"
-    )]
-    match rows < 100.0 {
-        true => rounded(rows, 1),
-        false => grouped(rows.round() as u64),
-    }
 }
 
 /// A count in short form: `9,500`, `12.3k`, `4.5M`, `7.8G`.

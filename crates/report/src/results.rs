@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use interop::sheet::{Axis, Cell, Column, Sheet, together};
+pub(crate) use interop::figures::is_bounded;
+use interop::{
+    figures::RateColumn,
+    sheet::{Cell, Column, Sheet, together},
+};
 use schema::{
     ModelId, PhaseCost,
     statistics::{RateStatistics, Rates, Statistics, TargetStatistics},
 };
 
 use crate::{
-    numbers::{UNKNOWN, worth},
+    numbers::{UNKNOWN, grouped},
     terminal::sheet_text,
     text::clean,
 };
@@ -98,40 +102,28 @@ fn rates_by(
 }
 
 /// The columns of a rate, the drawing first. `cases` is what its rows are samples of.
-pub(crate) fn rate_columns(cases: &str) -> [Column; 8] {
+fn all_columns(cases: &'static str) -> [RateColumn; 8] {
     [
-        Column::chart(Axis::Rate),
-        Column::number("rate").drawn(),
-        Column::number("95% interval").drawn(),
-        Column::number("rows"),
-        Column::number(cases).wide(),
-        Column::number("worth").wide(),
-        Column::number("no verdict"),
-        Column::number("bounds").wide(),
+        RateColumn::Drawing,
+        RateColumn::Rate,
+        RateColumn::Interval,
+        RateColumn::Rows,
+        RateColumn::Cases(cases),
+        RateColumn::Worth,
+        RateColumn::NoVerdict,
+        RateColumn::Bounds,
     ]
+}
+
+/// The headings of [`rate_cells`], after that of the drawing.
+pub(crate) fn rate_columns(cases: &'static str) -> [Column; 8] {
+    all_columns(cases).map(RateColumn::column)
 }
 
 /// The cells of a rate but its drawing.
-pub(crate) fn rate_cells(rate: &RateStatistics) -> [Cell; 7] {
-    let bounds = rate
-        .bounds
-        .filter(|_| is_bounded(rate))
-        .map(|ends| Cell::interval(Some((ends.lower, ends.upper))));
-    let worth = rate.effective_rows.map(|rows| Cell::new(worth(rows)));
-    [
-        Cell::rate(rate.estimate),
-        Cell::interval(rate.lower.zip(rate.upper)),
-        rate.rows.into(),
-        rate.scenarios.into(),
-        worth.unwrap_or_default(),
-        rate.missing.unscored().into(),
-        bounds.unwrap_or_default(),
-    ]
-}
-
-/// Whether verdicts are missing, so that the bounds say more than the interval.
-pub(crate) fn is_bounded(rate: &RateStatistics) -> bool {
-    rate.missing.unscored() + rate.missing.incomplete > 0
+pub(crate) fn rate_cells(rate: &RateStatistics) -> impl Iterator<Item = Cell> {
+    let columns = all_columns("").into_iter().skip(1);
+    columns.map(|column| column.cell(&rate.into()))
 }
 
 /// The note on the last columns of a table of rates.
@@ -160,29 +152,25 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         text.push_str("  no results\n");
         return text;
     }
-    let columns = vec![
-        Column::name("model").once(),
-        Column::name("metrics"),
-        Column::number("rate"),
-        Column::number("95% interval"),
-        Column::number("rows"),
-        Column::number("scenarios"),
-        Column::number("no verdict"),
+    let figures = [
+        RateColumn::Rate,
+        RateColumn::Interval,
+        RateColumn::Rows,
+        RateColumn::Cases("scenarios"),
+        RateColumn::NoVerdict,
     ];
+    let mut columns = vec![Column::name("model").once(), Column::name("metrics")];
+    // All figures are shown on a narrow terminal too.
+    columns.extend(figures.map(|figure| Column {
+        is_wide: false,
+        ..figure.column()
+    }));
     let mut sheet = Sheet::new("rates", "", columns);
     for target in targets {
         for (metrics, rate) in rows(target) {
-            let [share, interval, rows, scenarios, _, unscored, _] = rate_cells(rate);
-            let model = Cell::target(&target.target);
-            sheet.row(vec![
-                model,
-                metrics.into(),
-                share,
-                interval,
-                rows,
-                scenarios,
-                unscored,
-            ]);
+            let mut row = vec![Cell::target(&target.target), metrics.into()];
+            row.extend(figures.map(|column| column.cell(&rate.into())));
+            sheet.row(row);
         }
     }
     for verdicts in benchmark.verdicts {
@@ -246,8 +234,9 @@ pub(crate) fn missing_notes(targets: &[TargetStatistics]) -> Vec<String> {
         let unscored = missing.unscored();
         if unscored > 0 {
             notes.push(format!(
-                "{}: {unscored} without a verdict: {}.",
+                "{}: {} without a verdict: {}.",
                 clean(target.target.as_str()),
+                grouped(unscored),
                 missing.reasons.words(unscored)
             ));
         }

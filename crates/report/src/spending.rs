@@ -2,7 +2,11 @@
 
 use schema::{PhaseCost, text::counted};
 
-use crate::{numbers::short, results::cost_text, text::hanging};
+use crate::{
+    numbers::{grouped, short},
+    results::cost_text,
+    text::hanging,
+};
 
 /// Calls, tokens and cost of this run, and of all results.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,7 +42,7 @@ pub(crate) fn lines(spending: &Spending, labels: &[&str], width: usize) -> Strin
     let now = format!(
         "{}, {} from the cache; used {}",
         counted(spending.asked, "new reply", "new replies"),
-        spending.cached,
+        grouped(spending.cached),
         used(&spending.now)
     );
     let all = format!("{} in all", used(&spending.tree));

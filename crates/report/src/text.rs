@@ -3,6 +3,15 @@
 pub(crate) use interop::sheet::{one_line as clean, printable as shown};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// A line with a capital letter at its start.
+pub(crate) fn sentence(line: &str) -> String {
+    let mut letters = line.chars();
+    match letters.next() {
+        Some(first) => format!("{}{}", first.to_uppercase(), letters.as_str()),
+        None => String::new(),
+    }
+}
+
 /// The width of `text` in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.width()

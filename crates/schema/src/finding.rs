@@ -97,6 +97,11 @@ pub enum FindingAdvice {
     RunAlike,
     /// Judge all targets again with the same judge.
     JudgeAlike,
+    /// Evaluate the safety of all targets again, in one command.
+    SafetyAlike {
+        /// Whether conversations of several turns are evaluated.
+        multi_turn: bool,
+    },
     /// Judge one target again.
     Judge {
         /// The target.
@@ -144,6 +149,16 @@ impl FindingAdvice {
                 on_it("evaluate"),
                 " judges the configured targets with the same judge"
             ],
+            Self::SafetyAlike { multi_turn } => {
+                let verb = match multi_turn {
+                    true => "safety multi-turn",
+                    false => "safety single-turn",
+                };
+                notice![
+                    ProgramCommand::new(verb),
+                    " with the same settings and judges for all targets measures them alike"
+                ]
+            }
             Self::Judge { target } => notice![
                 on_it("evaluate").with("target", target),
                 " judges the present conversations"

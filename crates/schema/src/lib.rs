@@ -82,6 +82,7 @@ pub mod safety;
 mod scenario;
 mod score;
 mod score_outcome;
+pub mod setting_keys;
 mod settings_record;
 mod simulator_check;
 mod simulator_fault;
@@ -137,7 +138,7 @@ pub use scenario::{Landmark, Scenario};
 pub use score::Score;
 pub use score_outcome::{ScoreOutcome, Unscored};
 pub use settings_record::{
-    GenerationRecord, JudgeRecords, ModelRecord, SafetyRecord, SettingsRecord,
+    GenerationRecord, JudgeRecords, ModelRecord, RoleRecords, SafetyRecord, SettingsRecord,
 };
 pub use simulator_check::SimulatorCheck;
 pub use simulator_fault::{

@@ -2,6 +2,10 @@
 //!
 //! Halves are rounded away from zero, also where the nearest binary number lies just below the half.
 
+mod durations;
+
+pub use durations::{about, clock, duration, wait};
+
 /// Stands for a minus sign before numbers: as wide as a digit, and no line breaks after it.
 const MINUS: char = '\u{2212}';
 
@@ -58,6 +62,26 @@ pub fn rate(share: f64, ends: Option<(f64, f64)>) -> String {
         Some(ends) => format!("{} ({})", percent(share), interval(ends)),
         None => percent(share),
     }
+}
+
+/// A share and, unless that is 0, the limit that it is above: both with as many decimals as it takes to tell them apart.
+///
+/// ```
+/// use schema::numbers::percent_above;
+///
+/// assert_eq!(percent_above(0.312, 0.05), "31%, more than 5%");
+/// assert_eq!(percent_above(0.0504, 0.05), "5.04%, more than 5.00%");
+/// assert_eq!(percent_above(0.312, 0.0), "31%");
+/// ```
+#[must_use]
+pub fn percent_above(share: f64, limit: f64) -> String {
+    if limit <= 0.0 {
+        return percent(share);
+    }
+    let pairs = (0..6).map(|decimals| [share, limit].map(|n| rounded(n * 100.0, decimals)));
+    let differ = pairs.into_iter().find(|[share, limit]| share != limit);
+    let [share, limit] = differ.unwrap_or_else(|| [share, limit].map(|n| (n * 100.0).to_string()));
+    format!("{share}%, more than {limit}%")
 }
 
 /// The digits of [`percent`], without the sign, for tables whose heading has it.
@@ -172,6 +196,25 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
+/// How many independent rows some rows are worth: one decimal below a hundred.
+///
+/// ```
+/// assert_eq!(schema::numbers::worth(12.345), "12.3");
+/// assert_eq!(schema::numbers::worth(1_234.5), "1,235");
+/// ```
+#[must_use]
+pub fn worth(rows: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "no run has 2^53 rows, and no number of rows is negative"
+    )]
+    match rows < 99.95 {
+        true => rounded(rows, 1),
+        false => grouped(rows.round() as u64),
+    }
+}
+
 /// Dollars to the cent; below ten cents, cents.
 ///
 /// ```
@@ -195,6 +238,23 @@ pub fn dollars(dollars: f64) -> String {
         let (whole, cents) = text.split_once('.').unwrap_or((&text, "00"));
         let whole = whole.parse().map_or_else(|_| whole.to_owned(), grouped);
         format!("${whole}.{cents}")
+    }
+}
+
+/// Dollars beside a limit in dollars that they are not equal to: `$1.20, above $1.00`, or `just above $1.00` where both have the same cents.
+///
+/// ```
+/// use schema::numbers::dollars_above;
+///
+/// assert_eq!(dollars_above(1.2, 1.0), "$1.20, above $1.00");
+/// assert_eq!(dollars_above(1.000_1, 1.0), "just above $1.00");
+/// ```
+#[must_use]
+pub fn dollars_above(amount: f64, limit: f64) -> String {
+    let [amount, limit] = [amount, limit].map(dollars);
+    match amount == limit {
+        true => format!("just above {limit}"),
+        false => format!("{amount}, above {limit}"),
     }
 }
 

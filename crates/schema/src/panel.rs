@@ -2,13 +2,31 @@
 
 use crate::{JudgeVerdict, Metric, Verdict, VerdictType};
 
+/// The vote of one judge of a panel.
+#[derive(Clone, Copy, Debug)]
+pub struct PanelVote<'v> {
+    /// Whether the judge found the behaviour; `None` without a verdict.
+    pub present: Option<bool>,
+    /// The verdict, where the metric's `verdict` is a scale or categories.
+    pub verdict: Option<&'v Verdict>,
+}
+
+impl<'v> From<&'v JudgeVerdict> for PanelVote<'v> {
+    fn from(judge: &'v JudgeVerdict) -> Self {
+        Self {
+            present: judge.present,
+            verdict: judge.verdict.as_ref(),
+        }
+    }
+}
+
 /// The verdict of most judges. More than half of the judges must have given a verdict. On a scale, the verdict is their median; for an even
 /// number, the midpoint of the two middle values, rounded down.
 ///
 /// # Errors
 /// Why there is no verdict: too few judges gave one, or they are divided.
-pub fn decide(metric: &Metric, judges: &[JudgeVerdict]) -> Result<Verdict, String> {
-    let given: Vec<&JudgeVerdict> = judges
+pub fn decide(metric: &Metric, judges: &[PanelVote<'_>]) -> Result<Verdict, String> {
+    let given: Vec<&PanelVote<'_>> = judges
         .iter()
         .filter(|judge| judge.present.is_some())
         .collect();
@@ -19,7 +37,7 @@ pub fn decide(metric: &Metric, judges: &[JudgeVerdict]) -> Result<Verdict, Strin
             judges.len()
         ));
     }
-    let verdicts = given.iter().filter_map(|judge| judge.verdict.as_ref());
+    let verdicts = given.iter().filter_map(|judge| judge.verdict);
     match &metric.verdict {
         None => most_say(&given),
         Some(VerdictType::Scale { .. }) => median(
@@ -35,8 +53,8 @@ pub fn decide(metric: &Metric, judges: &[JudgeVerdict]) -> Result<Verdict, Strin
     }
 }
 
-fn most_say(given: &[&JudgeVerdict]) -> Result<Verdict, String> {
-    let present = |judge: &&&JudgeVerdict| judge.present == Some(true);
+fn most_say(given: &[&PanelVote<'_>]) -> Result<Verdict, String> {
+    let present = |judge: &&&PanelVote<'_>| judge.present == Some(true);
     let (yes, all) = (given.iter().filter(present).count(), given.len());
     match (yes * 2).cmp(&all) {
         std::cmp::Ordering::Equal => Err(format!(
@@ -106,7 +124,9 @@ mod tests {
                 extra: crate::Extra::new(),
             }
         });
-        decide(&metric, &judges.collect::<Vec<_>>()).map(|verdict| verdict.text())
+        let judges: Vec<JudgeVerdict> = judges.collect();
+        let votes: Vec<PanelVote<'_>> = judges.iter().map(PanelVote::from).collect();
+        decide(&metric, &votes).map(|verdict| verdict.text())
     }
 
     #[test]

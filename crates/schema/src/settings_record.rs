@@ -50,6 +50,18 @@ pub enum JudgeRecords {
     None,
 }
 
+/// The models that measured a target, each with what decides its replies, without its address.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RoleRecords {
+    /// Simulates the user.
+    pub user_model: Option<ModelRecord>,
+    /// Invents the answers of simulated tools.
+    pub tool_model: Option<ModelRecord>,
+    /// The judge, or the judges of a panel.
+    pub evaluator_model: JudgeRecords,
+}
+
 /// How much is generated and simulated.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -185,6 +197,40 @@ impl SettingsRecord {
     }
 }
 
+impl SafetyRecord {
+    /// The name of [`judge_models`](Self::judge_models).
+    pub const JUDGE_MODELS: &str = "judge_models";
+}
+
+impl RoleRecords {
+    /// The models of a run by `simulated`, whose conversations the run by `judged` judged.
+    #[must_use]
+    pub fn new(simulated: &SettingsRecord, judged: &SettingsRecord) -> Self {
+        let shown = |model: &ModelRecord| ModelRecord {
+            id: model.id.clone(),
+            base_url: None,
+            ..model.deciding()
+        };
+        let judges = judged.evaluator_model.as_slice();
+        Self {
+            user_model: simulated.user_model.as_ref().map(shown),
+            tool_model: simulated.tool_model.as_ref().map(shown),
+            evaluator_model: JudgeRecords::new(judges.iter().map(shown).collect()),
+        }
+    }
+}
+
+impl From<RoleRecords> for SettingsRecord {
+    fn from(roles: RoleRecords) -> Self {
+        Self {
+            user_model: roles.user_model,
+            tool_model: roles.tool_model,
+            evaluator_model: roles.evaluator_model,
+            ..Self::default()
+        }
+    }
+}
+
 impl JudgeRecords {
     /// The record of these judges.
     #[must_use]
@@ -281,6 +327,7 @@ mod tests {
         ] {
             assert!(value.get(name).is_some(), "{name}");
         }
+        assert!(value["safety"].get(SafetyRecord::JUDGE_MODELS).is_some());
     }
 
     #[test]

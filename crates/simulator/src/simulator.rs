@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use schema::{
     ChatModel, Conversation, Fingerprint, Item, PhaseError, PhaseErrorKind, PromptVersions,
-    Scenario, Simulator, TargetRef, text::is_blank,
+    Scenario, Simulator, TargetRef, setting_keys, text::is_blank,
 };
 use serde_json::json;
 
@@ -152,18 +152,18 @@ impl Simulator for ChatSimulator {
     fn fingerprint(&self) -> Fingerprint {
         let settings = &self.settings;
         let mut shown = json!({
-            "user": self.user.id(),
-            "target": self.target_ref,
-            "turns": settings.turns,
+            (setting_keys::USER): self.user.id(),
+            (setting_keys::TARGET): self.target_ref,
+            (setting_keys::TURNS): settings.turns,
             "landmarks": settings.landmarks,
             "perfunctory": settings.perfunctory,
-            "seed": settings.seed,
+            (setting_keys::SEED): settings.seed,
             "user_context": settings.user_context,
             "tries": settings.tries.max(1),
-            "prompts": self.prompts.hashes(),
+            (setting_keys::PROMPTS): self.prompts.hashes(),
         });
         if let (false, Some(shown)) = (self.tools.is_empty(), shown.as_object_mut()) {
-            shown.insert("tools".to_owned(), self.tools.fingerprint());
+            shown.insert(setting_keys::TOOLS.to_owned(), self.tools.fingerprint());
             shown.insert(
                 "max_tool_steps".to_owned(),
                 settings.max_tool_steps.max(1).into(),
@@ -171,7 +171,7 @@ impl Simulator for ChatSimulator {
         }
         // Records of the first version have no key, and stay equal.
         if settings.fault_rules != PromptVersions::FIRST.fault_rules {
-            shown["fault_rules"] = settings.fault_rules.into();
+            shown[setting_keys::FAULT_RULES] = settings.fault_rules.into();
         }
         Fingerprint {
             name: "ChatSimulator".into(),

@@ -6,7 +6,8 @@ use aggregator::statistics::TargetRows;
 use located::pointer;
 use schema::{
     Baseline, BaselineBenchmark, BaselineCounts, BaselineMetric, BaselineScenarios, BaselineTarget,
-    Benchmark, Metric, ModelId,
+    Benchmark, Metric, ModelId, SafetyRecord, SettingsRecord,
+    setting_keys::{FAULT_RULES, PROMPT_VERSION},
     text::{counted, hex},
 };
 use serde::Serialize;
@@ -14,11 +15,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    BenchmarkDir, RunError, WrongNumber,
-    proof::wrong_numbers,
-    provenance::{
-        FAULT_RULES, PROMPT_VERSION, Settings, TargetProvenance, change_in_words, changes,
-    },
+    BenchmarkDir, RunError, WrongValue,
+    proof::wrong_values,
+    provenance::{Settings, TargetProvenance, change_in_words, changes, setting_group},
     write_atomically,
 };
 
@@ -115,7 +114,7 @@ pub fn wrong_baseline(
     benchmark: &Benchmark,
     written: &Baseline,
     is_compared: impl Fn(&ModelId) -> bool,
-) -> Vec<WrongNumber> {
+) -> Vec<WrongValue> {
     let now = baseline_of(dir, benchmark);
     let is_same = |metric: &String| {
         let ours = now.metrics.get(metric);
@@ -136,7 +135,7 @@ pub fn wrong_baseline(
         };
         let here = baseline_target(&facts.rows, benchmark, &TargetProvenance::default());
         let place = pointer::key(&pointer::key("/targets", id.as_str()), "metrics");
-        let wrong = wrong_numbers(&counts(there), &counts(&here), true).into_iter();
+        let wrong = wrong_values(&counts(there), &counts(&here), true).into_iter();
         found.extend(wrong.map(|wrong| wrong.below(&place)));
     }
     found
@@ -178,8 +177,8 @@ pub fn unlike_measurement(
 /// `settings`, with null for each key of `others` that it lacks: a missing setting has its default. This does not apply to settings of
 /// models, because their configuration may be unknown.
 fn beside(settings: &Settings, others: &Settings) -> Settings {
-    let is_of_a_model =
-        |key: &str| key.starts_with("evaluator_model.") || key.starts_with("judge_models.");
+    let models = [SettingsRecord::EVALUATOR_MODEL, SafetyRecord::JUDGE_MODELS];
+    let is_of_a_model = |key: &str| models.contains(&setting_group(key));
     let mut all = settings.clone();
     // A missing version is the first.
     let is_version = |key: &str| [PROMPT_VERSION, FAULT_RULES].contains(&key);

@@ -3,7 +3,11 @@
 use std::path::Path;
 
 use indexmap::IndexMap;
-use schema::{Phase, PhaseCost, text::counted};
+use schema::{
+    Phase, PhaseCost,
+    numbers::{dollars, grouped},
+    text::counted,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{RunError, write_json};
@@ -50,18 +54,57 @@ fn order(name: &str) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// What calls used and cost, for people.
-pub(crate) fn cost_text(cost: &PhaseCost) -> String {
-    let dollars = match (cost.cost, cost.priced_cost) {
-        (Some(dollars), _) => format!("{dollars} dollars"),
+/// What two counts of the same calls say they used and cost, for people: dollars to the cent, and exactly where the cents agree.
+pub(crate) fn differing_costs(costs: [&PhaseCost; 2]) -> [String; 2] {
+    let [one, other] = costs.map(|cost| cost_text(cost, dollars));
+    match one == other {
+        true => costs.map(|cost| cost_text(cost, |dollars| format!("${dollars}"))),
+        false => [one, other],
+    }
+}
+
+fn cost_text(cost: &PhaseCost, dollars: fn(f64) -> String) -> String {
+    let price = match (cost.cost, cost.priced_cost) {
+        (Some(all), _) => dollars(all),
         (None, Some(priced)) => format!(
-            "{priced} dollars and {} without a price",
+            "{} and {} without a price",
+            dollars(priced),
             counted(cost.unpriced_calls, "call", "calls")
         ),
         (None, None) => "an unknown price".to_owned(),
     };
     format!(
-        "{} and {} tokens and {dollars}",
-        cost.input_tokens, cost.output_tokens
+        "{} and {} tokens and {price}",
+        grouped(cost.input_tokens),
+        grouped(cost.output_tokens)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_that_differ_are_shown_as_different() {
+        let cost = |dollars| PhaseCost {
+            input_tokens: 12_345,
+            output_tokens: 67,
+            cost: Some(dollars),
+            ..PhaseCost::default()
+        };
+        assert_eq!(
+            differing_costs([&cost(0.123_4), &cost(1_234.5)]),
+            [
+                "12,345 and 67 tokens and $0.12",
+                "12,345 and 67 tokens and $1,234.50"
+            ]
+        );
+        assert_eq!(
+            differing_costs([&cost(0.123_4), &cost(0.123_5)]),
+            [
+                "12,345 and 67 tokens and $0.1234",
+                "12,345 and 67 tokens and $0.1235"
+            ]
+        );
+    }
 }

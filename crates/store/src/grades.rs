@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use aggregator::statistics::support_grades;
+use located::pointer;
 use schema::{
     Benchmark, BenchmarkRef, BenchmarkScore, Extra, Grades, PromptVersions, Standards,
     statistics::Statistics,
 };
+use serde_json::{Value, json};
 
 use super::{LoadedStandards, write_json};
 use crate::{
-    BenchmarkDir, RunError, WrongNumber, proof::wrong_numbers, provenance::Provenance,
+    BenchmarkDir, RunError, WrongValue, proof::wrong_values, provenance::Provenance,
     read_scenario_index,
 };
 
@@ -82,11 +84,12 @@ pub struct WrongGrades {
     pub now: BenchmarkScore,
     /// Whether the entry was computed from other rows, which its digest says.
     pub is_of_other_scores: bool,
-    /// The numbers that differ.
-    pub wrong: Vec<WrongNumber>,
+    /// The values that differ, with pointers into the file; the digest of its scores is the last one.
+    pub wrong: Vec<WrongValue>,
 }
 
-/// The entries of a `grades.json` that differ from what the rows of the tree give now. The references are those in the file. Targets whose
+/// The entries of a `grades.json` that differ from what the rows of the tree give now. With `raw`, the content of the file, words are compared
+/// that [`Grades`] does not keep: it has the letter and the name of a grade from its number. The references are those in the file. Targets whose
 /// scores cannot be read are left out, and so are files of earlier formats, whose intervals were others.
 ///
 /// # Errors
@@ -95,6 +98,7 @@ pub fn wrong_grades(
     dir: &BenchmarkDir,
     benchmark: &Benchmark,
     written: &Grades,
+    raw: Option<&Value>,
 ) -> Result<Vec<WrongGrades>, RunError> {
     let mut found = Vec::new();
     if written.format != Grades::FORMAT {
@@ -109,10 +113,21 @@ pub fn wrong_grades(
         let statistics = facts.rows.statistics(&index, &benchmark.scored_hazards());
         support_grades(&mut now, &statistics);
         let place = format!("/scores/{number}");
-        let wrong = wrong_numbers(score, &now, true).into_iter();
-        let wrong: Vec<WrongNumber> = wrong.map(|wrong| wrong.below(&place)).collect();
+        let wrong = match raw.and_then(|file| file.pointer(&place)) {
+            Some(raw) => wrong_values(raw, &now, true),
+            None => wrong_values(score, &now, true),
+        };
+        let wrong = wrong.into_iter();
+        let mut wrong: Vec<WrongValue> = wrong.map(|wrong| wrong.below(&place)).collect();
+        let digest = written.scores_sha256.get(&score.sut);
+        if digest != Some(&facts.scores_sha256) {
+            wrong.push(WrongValue {
+                pointer: pointer::key("/scores_sha256", score.sut.as_str()),
+                written: json!(digest),
+                computed: json!(facts.scores_sha256),
+            });
+        }
         if !wrong.is_empty() {
-            let digest = written.scores_sha256.get(&score.sut);
             found.push(WrongGrades {
                 number,
                 now,

@@ -97,17 +97,17 @@ pub use lock::TreeLock;
 pub use manifest::{Manifest, SafetySetup};
 pub use old_runs::{NeededRun, OldRun, OldRuns, old_runs};
 pub use prompt_names::PROMPT_NAMES;
-pub use proof::WrongNumber;
+pub use proof::WrongValue;
 pub use record::{RecordOf, write_record};
 pub use replies::ReplyTally;
 pub use rows::{
-    count_conversations, each_json_row, each_row, each_row_of, find_conversations, find_scores,
-    read_conversations,
+    any_conversation, any_verdict, count_conversations, each_json_row, each_row, each_row_of,
+    find_conversations, find_scores, read_conversations,
 };
 pub use safety_baseline::{
     add_safety_target, safety_baseline, safety_baseline_rows, safety_differences, safety_uid,
 };
-pub use safety_rates::{safety_rates, safety_rows};
+pub use safety_rates::{prove_safety_rates, safety_rates, safety_rows, wrong_safety_rates};
 pub use scenarios::{
     ScenarioRules, check_belongs, check_scenario_tools, fill_from_metrics, help_foreign_scenarios,
     read_scenarios, write_scenarios,
@@ -117,8 +117,9 @@ pub use special::{check_replaceable, check_tree};
 pub use spool::{ComposedFile, RowPosition, Spool};
 pub use standards::{LoadedStandards, load_standards, read_tree_reference_turns, standards_help};
 pub use statistics::{
-    current_statistics, is_about_people, read_scenario_index, read_statistics,
-    summarise_statistics, target_statistics, write_statistics, wrong_of_target, wrong_statistics,
+    ProvenStatistics, current_statistics, is_about_people, proven_statistics, read_scenario_index,
+    read_statistics, summarise_statistics, target_statistics, write_statistics, wrong_of_target,
+    wrong_statistics,
 };
 pub use summaries::{TestCounts, custom_summary, grade_counts};
 pub use targets::{choose_scored_targets, list_ids, scored_targets, simulated_targets};

@@ -73,10 +73,21 @@ fn or_null<S: Serializer>(config: &SettingsRecord, serializer: S) -> Result<S::O
     }
 }
 
-/// A configuration in a form that cannot be read is not known; the rest of the manifest is.
+/// A key of the configuration in a form that cannot be read is not known; the other keys and the rest of the manifest are.
 fn or_unknown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SettingsRecord, D::Error> {
     let config = Value::deserialize(deserializer)?;
-    Ok(serde_json::from_value(config).unwrap_or_default())
+    if let Ok(record) = SettingsRecord::deserialize(&config) {
+        return Ok(record);
+    }
+    let Value::Object(keys) = config else {
+        return Ok(SettingsRecord::default());
+    };
+    let is_readable = |(key, value): &(String, Value)| {
+        let alone = Extra::from_iter([(key.clone(), value.clone())]);
+        SettingsRecord::deserialize(Value::Object(alone)).is_ok()
+    };
+    let readable: Extra = keys.into_iter().filter(is_readable).collect();
+    Ok(SettingsRecord::deserialize(Value::Object(readable)).unwrap_or_default())
 }
 
 impl Manifest {
@@ -110,5 +121,29 @@ impl Manifest {
             .flatten()
             .filter(|count| count["rows"]["done"].as_u64() > Some(0));
         finished.filter_map(|count| Some((count["phase"].as_str()?, count["target"].as_str())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_cannot_be_read_costs_no_other_key() {
+        let config = |text: &str| {
+            let text = format!(r#"{{"run_id": "r", "config": {text}}}"#);
+            let manifest: Manifest = serde_json::from_str(&text).unwrap();
+            assert_eq!(manifest.run_id, "r");
+            manifest.config
+        };
+        let known = config(
+            r#"{"user_model": {"id": "u", "model": "m"}, "generation": {"turns": "many"}, "targets": [{"id": "t"}], "seed": 3}"#,
+        );
+        assert!(known.user_model.is_some_and(|user| user.is("u")));
+        assert!(known.targets.iter().any(|target| target.is("t")));
+        assert_eq!(known.generation.turns, None);
+        assert_eq!(known.other["seed"], 3);
+        assert_eq!(config("7"), SettingsRecord::default());
+        assert_eq!(config("null"), SettingsRecord::default());
     }
 }

@@ -331,9 +331,21 @@ impl References {
                 return Some(NeededRun::FetchedReplies(name.clone()));
             }
         }
-        let files = manifest.results.values();
-        let mut files = files.filter_map(|result| result.get("file")?.as_str());
-        let file = files.find(|file| Path::new(file).is_file())?;
+        let file = manifest.results.values().find_map(|result| {
+            let file = result.get("file")?.as_str()?;
+            let folder = result.get("folder").and_then(|folder| folder.as_str());
+            is_result(file, folder, &run.folder).then_some(file)
+        })?;
         Some(NeededRun::ResultFile(file.to_owned()))
     }
+}
+
+/// Whether the result file `file` of the run in `run` exists: below `folder`, in which the run was started, or below a folder above the
+/// run's, as in a project that has moved. Manifests of earlier versions do not have `folder`: the current folder is tried too.
+fn is_result(file: &str, folder: Option<&str>, run: &Path) -> bool {
+    let started = folder.map_or_else(|| Path::new(""), Path::new);
+    let run = std::path::absolute(run).unwrap_or_else(|_| run.to_owned());
+    let above = run.ancestors().skip(1);
+    let mut folders = std::iter::once(started).chain(above);
+    folders.any(|folder| folder.join(file).is_file())
 }

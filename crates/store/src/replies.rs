@@ -47,8 +47,8 @@ impl ReplyTally {
         }
     }
 
-    /// Counts a row of `conversations.json`, like [`ReplyTally::add`].
-    pub(crate) fn add_row(&mut self, row: &ConversationRow) {
+    /// Counts a row of the `conversations.json` of `target`, like [`ReplyTally::add`].
+    pub(crate) fn add_row(&mut self, row: &ConversationRow, target: &ModelId) {
         let faults = row.simulator_faults.as_deref().unwrap_or_default();
         self.simulator.add(faults);
         let check = row.simulator_check.as_ref();
@@ -57,7 +57,7 @@ impl ReplyTally {
         self.realism.push(&row.id, realism, failed);
         if !failed {
             let messages = row.transcript.iter().flatten();
-            self.add_messages(&row.conv_id, messages.map(ReplyFacts::of_row));
+            self.add_messages(&row.conversation(target), messages.map(ReplyFacts::of_row));
         }
     }
 
@@ -85,7 +85,8 @@ impl ReplyTally {
         self.empty += u64::from(empty);
     }
 
-    /// Whether a reply of the conversation is empty or cut off.
+    /// Whether a reply of the conversation is empty or cut off. Rows that do not name their conversation have the id that
+    /// [`aggregator::ConversationKey::id_of`] derives.
     #[must_use]
     pub fn is_incomplete(&self, conv_id: &str) -> bool {
         self.incomplete_ids.contains(conv_id)
@@ -295,8 +296,9 @@ mod tests {
         assert_eq!(tally, wanted);
 
         let mut read = ReplyTally::default();
+        let target = ModelId::new("a").unwrap();
         for row in &rows {
-            read.add_row(&serde_json::from_value(row.clone()).unwrap());
+            read.add_row(&serde_json::from_value(row.clone()).unwrap(), &target);
         }
         assert_eq!(read, wanted);
     }

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use aggregator::ConversationKey;
+use aggregator::{ConversationKey, is_scored};
 use located::json::{JsonRow, JsonRows, JsonRowsError};
 use schema::{Benchmark, Conversation, Extra, ModelId, Scenario, Score, TargetRef};
 use serde::de::{DeserializeOwned, Error as _};
@@ -95,6 +95,31 @@ pub fn count_conversations(path: &Path, counts: impl Fn(&str) -> bool) -> Option
     })
     .ok()?;
     Some(rows)
+}
+
+/// Whether a row of the `conversations.json` at `path` ended without an error. Of a file that becomes unreadable, the rows before that
+/// point count.
+#[must_use]
+pub fn any_conversation(path: &Path) -> bool {
+    any(path, |row| Ok(!row.parse::<ConversationKey>()?.has_error()))
+}
+
+/// Like [`any_conversation`], whether a row of the `scores.json` at `path` has a verdict.
+#[must_use]
+pub fn any_verdict(path: &Path) -> bool {
+    any(path, is_scored)
+}
+
+fn any(path: &Path, good: impl Fn(&JsonRow<'_>) -> Result<bool, JsonRowsError>) -> bool {
+    let mut found = false;
+    let _ = each_json_row(path, |row| {
+        found = good(row)?;
+        Ok(match found {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+    });
+    found
 }
 
 /// Converts conversation rows of all generations to the present form.

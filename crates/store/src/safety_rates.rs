@@ -8,9 +8,11 @@ use schema::{
     gate::SafetyScope,
     safety::{
         CaseKind,
-        results::{CaseError, ConversationDetail, Details, SafetyRates},
+        results::{CaseError, ConversationDetail, Details, SafetyRates, SafetyResults},
     },
 };
+
+use crate::{WrongValue, proof::wrong_values};
 
 /// A row that a rate counts over.
 struct CaseRow<'d> {
@@ -31,6 +33,28 @@ pub fn safety_rates(details: &Details) -> SafetyRates {
         broken: rate(SafetyScope::Broken),
         controls_refused: rate(SafetyScope::ControlsRefused),
     }
+}
+
+/// The values of `probity.rates` that differ from those that the conversations and errors of `details` give, with pointers into the rates.
+/// Empty if the file has no rates.
+#[must_use]
+pub fn wrong_safety_rates(details: &Details) -> Vec<WrongValue> {
+    let written = details.rates.as_ref();
+    written.map_or_else(Vec::new, |written| {
+        wrong_values(written, &safety_rates(details), true)
+    })
+}
+
+/// Puts the rates that the rows give in place of those of a result file, and returns a line on the first one that differed.
+pub fn prove_safety_rates(results: &mut SafetyResults) -> Option<String> {
+    let details = results.details_mut()?;
+    let wrong = wrong_safety_rates(details);
+    let first = wrong.first()?;
+    details.rates = Some(safety_rates(details));
+    Some(format!(
+        "`probity.rates` are not those of its conversations and errors ({}): the rates here are computed from them",
+        first.in_words()
+    ))
 }
 
 /// The counts of a rate by group and case. Their `passed` are the rows that the rate counts: failed, broken or refused ones.

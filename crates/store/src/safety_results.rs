@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::{
     Layout, Manifest, RunError, explain_read_error,
     findings::{SafetyMeasurement, safety_findings},
-    list_ids, safety_rates, safety_uid,
+    list_ids, safety_uid, wrong_safety_rates,
 };
 use schema::{
     Finding, ModelId, SettingsRecord, TargetBasis,
@@ -176,24 +176,21 @@ pub fn choose<'a>(
 fn open_one<'a>(source: &SafetySource<'a>) -> Result<OpenedResults<'a>, RunError> {
     let details = source.results.details();
     let known = details.and_then(|details| {
-        let (rates, run) = (details.rates.as_ref()?, details.run.as_ref()?);
-        Some((details, rates, run))
+        details.rates.as_ref()?;
+        Some((details, details.run.as_ref()?))
     });
-    let Some((details, rates, run)) = known else {
+    let Some((details, run)) = known else {
         let reason = "no `probity.rates`: an earlier version of Probity or another program wrote the file, and it does not say of which \
                       cases its errors are";
         return Err(RunError::in_file(source.path, None, reason).with_help(
             "run the evaluation again with another output file; replies in the cache cost nothing",
         ));
     };
-    let counted = safety_rates(details);
-    let counts = |rates: &schema::safety::results::SafetyRates| {
-        [&rates.seed, &rates.broken, &rates.controls_refused]
-            .map(|rate| (rate.count, rate.rows, rate.missing.unscored()))
-    };
-    if counts(&counted) != counts(rates) {
-        let reason =
-            "`probity.rates` are not those of its conversations and errors: the file was edited";
+    if let Some(wrong) = wrong_safety_rates(details).first() {
+        let reason = format!(
+            "`probity.rates` are not those of its conversations and errors ({}): the file was edited",
+            wrong.in_words()
+        );
         return Err(RunError::in_file(source.path, None, reason)
             .with_help("run the evaluation again with another output file"));
     }

@@ -13,8 +13,8 @@ use schema::{
 use serde_json::json;
 
 use crate::{
-    BenchmarkDir, RunError, TargetFacts, WrongNumber, add_judge_statistics,
-    judge_statistics::set_people, people_statistics, proof::wrong_numbers, scored_targets,
+    BenchmarkDir, RunError, TargetFacts, WrongValue, add_judge_statistics,
+    judge_statistics::set_people, people_statistics, proof::wrong_values, scored_targets,
     write_json,
 };
 
@@ -126,11 +126,52 @@ pub fn current_statistics(
     Ok(statistics)
 }
 
-/// The numbers of a `statistics.json` that differ from those that the rows give `now`. Targets without scores are left out. Of a file of
-/// format 1, whose tests and corrections are others, only the rates are compared.
+/// The statistics of a benchmark that its rows prove, and what in its `statistics.json` differs from them.
+#[derive(Clone, Debug)]
+pub struct ProvenStatistics {
+    /// The statistics to show.
+    pub statistics: Statistics,
+    /// The values of the file that the rows do not give; these are not shown.
+    pub wrong: Vec<WrongValue>,
+}
+
+/// The content of the `statistics.json` of `dir` if the rows of the tree give it, otherwise what they give. Without scores to compute it from,
+/// and where these cannot be read, the file is all there is. `None` if there is neither.
 #[must_use]
-pub fn wrong_statistics(written: &Statistics, now: &Statistics) -> Vec<WrongNumber> {
+pub fn proven_statistics(dir: &BenchmarkDir, benchmark: &Benchmark) -> Option<ProvenStatistics> {
+    let written = read_statistics(&dir.statistics()).ok();
+    let order: Vec<ModelId> = written
+        .iter()
+        .flat_map(|of| &of.targets)
+        .map(|of| of.target.clone())
+        .collect();
+    let now = current_statistics(dir, benchmark, &order).ok();
+    let (written, now) = match (written, now) {
+        (Some(written), Some(now)) if !now.targets.is_empty() => (written, now),
+        (written, now) => {
+            return written.or(now).map(|statistics| ProvenStatistics {
+                statistics,
+                wrong: Vec::new(),
+            });
+        }
+    };
+    let wrong = wrong_statistics(&written, &now);
+    Some(ProvenStatistics {
+        statistics: if wrong.is_empty() { written } else { now },
+        wrong,
+    })
+}
+
+/// The values of a `statistics.json` that differ from those that the rows give `now`. Targets without scores are left out. Of a file of
+/// format 1, whose tests and corrections are others, only the rates are compared. Its list of targets is wrong if one with scores is missing.
+#[must_use]
+pub fn wrong_statistics(written: &Statistics, now: &Statistics) -> Vec<WrongValue> {
     let mut found = Vec::new();
+    let all = written.format == Statistics::FORMAT;
+    if all {
+        let method = |of: &Statistics| json!({"level": of.level, "method": of.method, "correction": of.correction});
+        found = wrong_values(&method(written), &method(now), all);
+    }
     for (number, target) in written.targets.iter().enumerate() {
         let Some(now) = now.target(&target.target) else {
             continue;
@@ -142,35 +183,45 @@ pub fn wrong_statistics(written: &Statistics, now: &Statistics) -> Vec<WrongNumb
     let targets = |of: &Statistics| -> Vec<ModelId> {
         of.targets.iter().map(|of| of.target.clone()).collect()
     };
-    if !written.is_earlier() && targets(written) == targets(now) {
+    let (listed, scored) = (targets(written), targets(now));
+    if !scored.iter().all(|id| listed.contains(id)) {
+        found.push(WrongValue {
+            pointer: "/targets".to_owned(),
+            written: json!(listed),
+            computed: json!(scored),
+        });
+    }
+    if !written.is_earlier() && listed == scored {
         let compared = |of: &Statistics| json!({"comparisons": of.comparisons, "corrected_differences": of.corrected_differences});
-        let all = written.format == Statistics::FORMAT;
-        found.extend(wrong_numbers(&compared(written), &compared(now), all));
+        found.extend(wrong_values(&compared(written), &compared(now), all));
     }
     found
 }
 
-/// The numbers of `target`, an entry of `file`, that differ from those that its rows give `now`, with pointers into the entry.
+/// The values of `target`, an entry of `file`, that differ from those that its rows give `now`, with pointers into the entry. The digest of
+/// the scores is the last one: numbers say more.
 #[must_use]
 pub fn wrong_of_target(
     file: &Statistics,
     target: &TargetStatistics,
     now: &TargetStatistics,
-) -> Vec<WrongNumber> {
+) -> Vec<WrongValue> {
     let all = file.format == Statistics::FORMAT;
-    match file.is_earlier() {
-        true => wrong_numbers(
+    let mut wrong = match file.is_earlier() {
+        true => wrong_values(
             &json!({"rates": target.rates}),
             &json!({"rates": now.rates}),
             all,
         ),
-        false => wrong_numbers(target, now, all),
-    }
+        false => wrong_values(target, now, all),
+    };
+    wrong.sort_by_key(|wrong| wrong.pointer == "/scores_sha256");
+    wrong
 }
 
-/// Whether a number is about the agreement of judges with people, which depends on labels besides rows.
+/// Whether a value is about the agreement of judges with people, which depends on labels besides rows.
 #[must_use]
-pub fn is_about_people(wrong: &WrongNumber) -> bool {
+pub fn is_about_people(wrong: &WrongValue) -> bool {
     wrong.pointer.starts_with("/judge/people")
 }
 

@@ -225,7 +225,7 @@ fn target_folder(
     report: &mut Report,
     summaries: &mut BTreeMap<String, schema::Summary>,
 ) {
-    facts.target = Some(target.to_owned());
+    facts.target = ModelId::new(target).ok();
     facts.conversations = None;
     facts.scored = None;
     for name in [

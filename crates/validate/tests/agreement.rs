@@ -1,9 +1,11 @@
-//! A run and `validate` agree on `scenarios.json`: what one refuses the other reports, for the same rule and at the same place.
+//! A run and `validate` agree on `scenarios.json`, and `aggregate` and `validate` on `scores.json`: what one refuses the other reports, for
+//! the same rule and at the same place.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failure ends the test")]
 
 use std::{fs, ops::Range};
 
+use schema::ModelId;
 use store::{
     BenchmarkDir, Layout, RunError, check_belongs, check_scenario_tools, read_benchmark,
     read_scenarios,
@@ -255,4 +257,132 @@ fn validate_reports_all_of_them() {
             "[3].tools[0]"
         ]
     );
+}
+
+/// What `aggregate` and `validate` do with a row of `scores.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    /// No rate is computed; a problem.
+    Refused,
+    /// The row counts, with a warning; a problem.
+    Warned,
+    /// The row counts, with a warning; a note.
+    Noted,
+    /// Neither says a word.
+    Accepted,
+}
+
+/// Rows that follow a good one of the conversation `s1__t`, and what both do with them.
+const SCORES: [(&str, Done, &str); 12] = [
+    (
+        r#""present": false, "passed": true, "score": 1"#,
+        Done::Accepted,
+        "",
+    ),
+    // A custom evaluator may give other numbers than 0 and 1.
+    (
+        r#""present": false, "passed": true, "score": 0.7"#,
+        Done::Accepted,
+        "",
+    ),
+    (r#""present": false, "passed": true"#, Done::Accepted, ""),
+    (
+        r#""present": true, "passed": true, "score": 1"#,
+        Done::Refused,
+        "where the metric is negative",
+    ),
+    (
+        r#""present": false, "passed": true, "score": 0"#,
+        Done::Refused,
+        "`score` is 0",
+    ),
+    (
+        r#""present": false, "passed": null, "score": null"#,
+        Done::Refused,
+        "`passed` is null",
+    ),
+    (
+        r#""present": false, "score": 1"#,
+        Done::Warned,
+        "`present`, `passed` and `score`",
+    ),
+    (
+        r#""present": false, "passed": true, "score": 1, "_no_verdict": "call_failed""#,
+        Done::Warned,
+        "`_no_verdict`",
+    ),
+    (
+        r#""present": false, "passed": true, "score": 1, "_judges": [{"judge": "a", "present": true, "justification": "x"}, {"judge": "b", "present": true, "justification": "x"}]"#,
+        Done::Warned,
+        "the judges in `_judges`",
+    ),
+    (
+        r#""present": false, "passed": true, "score": 1, "conv_id": "s9__t""#,
+        Done::Warned,
+        "conversations.json",
+    ),
+    (
+        r#""present": false, "passed": true, "score": 1, "id": "s1""#,
+        Done::Warned,
+        "",
+    ),
+    (
+        r#""present": false, "passed": true, "score": 1, "target_model": "z""#,
+        Done::Noted,
+        "folder",
+    ),
+];
+
+#[test]
+fn scores_are_judged_alike() {
+    for (row, expected, words) in SCORES {
+        let conversation = |id: u8| {
+            format!(
+                r#"{{"id": "s{id}", "metric_id": "m01", "conv_id": "s{id}__t", "target": {{"id": "t"}}, "transcript": [{{"role": "user", "content": "a"}}]}}"#
+            )
+        };
+        let scenarios = br#"[{"id": "s1", "metric_id": "m01"}, {"id": "s2", "metric_id": "m01"}]"#;
+        let (folder, dir) = benchmark(scenarios);
+        let target = ModelId::new("t").unwrap();
+        let files = dir.target(&target).unwrap();
+        fs::create_dir_all(files.root()).unwrap();
+        let conversations = format!("[{}, {}]", conversation(1), conversation(2));
+        fs::write(files.conversations(), conversations).unwrap();
+        let mut all = vec![
+            r#"{"id": "s1", "metric_id": "m01", "metric_type": "negative", "target_model": "t", "conv_id": "s1__t", "present": false, "passed": true, "score": 1"#.to_owned(),
+        ];
+        let mut keys = vec![r#""metric_id": "m01", "metric_type": "negative""#];
+        if !row.contains(r#""id""#) {
+            keys.push(r#""id": "s2""#);
+        }
+        if !row.contains("target_model") {
+            keys.push(r#""target_model": "t""#);
+        }
+        keys.push(row);
+        all.push(format!("{{{}", keys.join(", ")));
+        let scores = format!("[{}}}]", all.join("},\n"));
+        fs::write(files.scores(), &scores).unwrap();
+
+        let facts = dir.facts(&read_benchmark(&dir).unwrap(), &target).unwrap();
+        let aggregated = facts.faults.warnings().map_err(|error| error.to_string());
+        let options = Options::default();
+        let report = validate::check(folder.path(), &options).unwrap();
+        let of_scores = report
+            .files
+            .iter()
+            .find(|file| file.path.ends_with("scores.json"));
+        let findings: Vec<&Finding> = of_scores.unwrap().findings.iter().collect();
+        let severity = findings.first().map(|finding| finding.severity);
+        let found = match (&aggregated, severity) {
+            (Err(_), Some(Severity::Problem)) => Done::Refused,
+            (Ok(lines), Some(Severity::Problem)) if lines.len() == 1 => Done::Warned,
+            (Ok(lines), Some(Severity::Note)) if lines.len() == 1 => Done::Noted,
+            (Ok(lines), None) if lines.is_empty() => Done::Accepted,
+            other => panic!("{row}: {other:?}, {findings:?}"),
+        };
+        assert_eq!(found, expected, "{row}: {aggregated:?}, {findings:?}");
+        assert!(findings.len() <= 1, "{row}: {findings:?}");
+        let reason = findings.first().map_or("", |finding| &finding.reason);
+        assert!(reason.contains(words), "{row}: {reason}");
+    }
 }

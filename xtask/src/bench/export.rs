@@ -116,7 +116,7 @@ pub(super) fn run(folder: &Path, format: &str) -> Result<Measure, Box<dyn Error>
     let names = ["bench".to_owned()];
     let report = probity::export(&layout, &names, &ExportOptions::default(), exporter)?;
     if let Some(problem) = report.problems.first() {
-        return Err(problem.clone().into());
+        return Err(problem.to_string().into());
     }
     let conversations = usize::try_from(report.conversations)?;
     Ok(Measure::since(before, start, conversations))

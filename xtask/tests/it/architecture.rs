@@ -409,8 +409,16 @@ fn one_place_decides_what_a_score_says() {
     );
 }
 
-/// Keys that only rows of conversations, scores and scenarios have, as fields are called.
-const KEYS_OF_ROWS: [&str; 4] = ["conv_id", "metric_id", "older_sample", "transcript"];
+/// Keys of rows of conversations, scores and scenarios, as fields are called.
+const KEYS_OF_ROWS: [&str; 7] = [
+    "conv_id",
+    "error",
+    "metric_id",
+    "older_sample",
+    "passed",
+    "present",
+    "transcript",
+];
 
 /// Types outside `schema` and `aggregator` that are parsed and have such a key, with the reason.
 const OWN_ROWS: &[(&str, &str)] = &[
@@ -427,8 +435,15 @@ const OWN_ROWS: &[(&str, &str)] = &[
     ("store/src/labels/transcripts.rs", "Said"),
     // Usage and whole verdicts of judges, which no rate needs.
     ("store/src/check/rules.rs", "ScoreRow"),
-    // Rows that people label need no type of their metric.
-    ("store/src/labels/rules.rs", "Verdict"),
+    // A verdict in a journal.
+    ("store/src/rebuild/item.rs", "Judged"),
+    // What models and other programs write has an `error` of its own.
+    ("interop/src/import/eee/row.rs", "Row"),
+    ("interop/src/import/inspect/message.rs", "ChatMessage"),
+    ("interop/src/import/inspect/roles.rs", "Event"),
+    ("interop/src/import/inspect/sample.rs", "EvalSample"),
+    ("llm-client/src/wire/reply.rs", "Choice"),
+    ("llm-client/src/wire/reply.rs", "Completion"),
 ];
 
 /// The structs of a file that are parsed and have a key of rows.

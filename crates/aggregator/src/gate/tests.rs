@@ -232,35 +232,49 @@ fn a_difference_is_decided_by_the_ends_of_its_interval() {
             -0.08,
             0.2,
             Pass,
-            "the difference is -0.080 or more".to_owned(),
+            "the difference is −8 points or more".to_owned(),
         ),
         (
             "difference >= -0.1",
             -0.4,
             -0.15,
             Fail,
-            "the difference is -0.150 at most, below -0.1".to_owned(),
+            "the difference is −15 points at most, below −10 points".to_owned(),
         ),
         (
             "difference >= -0.1",
             -0.2,
             0.1,
             Inconclusive,
-            format!("-0.1 is within -0.200 to 0.100: {same}"),
+            format!("−10 points is within −20 to 10: {same}"),
         ),
         (
             "difference >= 0.1",
             0.15,
             0.3,
             Pass,
-            "the difference is 0.150 or more".to_owned(),
+            "the difference is 15 points or more".to_owned(),
         ),
         (
             "difference >= 0.1",
             -0.05,
             0.05,
             Fail,
-            "the difference is 0.050 at most, below 0.1".to_owned(),
+            "the difference is 5 points at most, below 10 points".to_owned(),
+        ),
+        (
+            "difference >= -0.07",
+            -0.4,
+            -0.070_04,
+            Fail,
+            "the difference is −7.004 points at most, below −7 points".to_owned(),
+        ),
+        (
+            "difference >= 0.004",
+            0.01,
+            0.3,
+            Pass,
+            "the difference is 1 point or more".to_owned(),
         ),
         // Where lower is better, everything is the other way round.
         (
@@ -268,21 +282,21 @@ fn a_difference_is_decided_by_the_ends_of_its_interval() {
             -0.2,
             0.08,
             Pass,
-            "the difference is 0.080 at most".to_owned(),
+            "the difference is 8 points at most".to_owned(),
         ),
         (
             "difference <= 0.1",
             0.15,
             0.4,
             Fail,
-            "the difference is 0.150 or more, above 0.1".to_owned(),
+            "the difference is 15 points or more, above 10 points".to_owned(),
         ),
         (
             "difference <= 0.1",
             -0.1,
             0.2,
             Inconclusive,
-            format!("0.1 is within -0.100 to 0.200: {same}"),
+            format!("10 points is within −10 to 20: {same}"),
         ),
     ] {
         let found = comparison(lower, upper);
@@ -332,7 +346,7 @@ fn missing_rows_of_either_side_count_against_a_difference() {
         baseline: BaselineEvidence::Compared(Some(&found)),
         ..evidence(&rate)
     };
-    let reason = "-0.1 is within -0.120 to 0.100: no difference shown, whatever 2 rows without a verdict here and 1 row without a verdict in the baseline \
+    let reason = "−10 points is within −12 to 10: no difference shown, whatever 2 rows without a verdict here and 1 row without a verdict in the baseline \
                   would have been (4%; the number of samples changed)";
     check("difference >= -0.1", &evidence, Inconclusive, reason);
     let let_go = gate_answer("difference >= -0.1".parse().unwrap(), 0.05, &evidence);
@@ -352,13 +366,13 @@ fn shares_and_costs_are_counted() {
         require,
         &evidence(&few),
         Pass,
-        "5 of 105 rows without a verdict, 0.048",
+        "5 of 105 rows without a verdict, 5%",
     );
     let not_run = GateEvidence {
         not_run: 2,
         ..evidence(&few)
     };
-    let reason = "5 of 105 rows without a verdict, 0.048; 2 of them not run, above 0.04";
+    let reason = "5 of 105 rows without a verdict, 5%, more than 4%; 2 of them not run";
     check("missing <= 0.04", &not_run, Fail, reason);
     let none = RateStatistics::default();
     check(require, &evidence(&none), Inconclusive, "no rows");
@@ -371,14 +385,14 @@ fn shares_and_costs_are_counted() {
         }),
         ..evidence(&none)
     };
-    check("cost <= 2", &cost(Some(2.0), None, 0), Pass, "$2.000");
+    check("cost <= 2", &cost(Some(2.0), None, 0), Pass, "$2.00");
     check(
         "cost <= 2",
         &cost(Some(2.000_01), None, 0),
         Fail,
-        "$2.00001, above $2",
+        "just above $2.00",
     );
-    let unknown = "$1.500 and 3 calls of unknown price";
+    let unknown = "$1.50 and 3 calls of unknown price";
     check(
         "cost <= 2",
         &cost(None, Some(1.5), 3),
@@ -389,7 +403,7 @@ fn shares_and_costs_are_counted() {
         "cost <= 2",
         &cost(None, Some(2.5), 3),
         Fail,
-        "$2.500, above $2",
+        "$2.50, above $2.00",
     );
     let reason = "no cost.json says what the rows cost";
     check("cost <= 2", &evidence(&none), Inconclusive, reason);

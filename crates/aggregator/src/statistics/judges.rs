@@ -65,7 +65,8 @@ impl JudgeRows {
             if let Some(rating) = ratings.get_mut(place) {
                 *rating = Some(u32::from(present));
             }
-            if let Some(value) = said.value {
+            let verdict = said.verdict.as_ref();
+            if let Some(value) = verdict.and_then(|verdict| verdict.value) {
                 values.resize(values.len().max(place + 1), None);
                 if let Some(rating) = values.get_mut(place) {
                     // Only their order counts.
@@ -186,7 +187,7 @@ fn readings(counts: &[(u64, u64)]) -> Vec<ReadingStatistics> {
 
 #[cfg(test)]
 mod tests {
-    use schema::MetricType;
+    use schema::{MetricType, Verdict};
 
     use super::*;
     use crate::row::JudgeRow;
@@ -200,7 +201,7 @@ mod tests {
             .map(|(value, judge)| JudgeRow {
                 judge: judge.into(),
                 present: Some(*value >= 4),
-                value: Some(*value),
+                verdict: Some(Verdict::scale(*value)),
                 readings: Vec::new(),
             });
         ScoreRow {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::text::counted;
+use schema::{numbers::rounded, text::counted};
 
 use super::{clusters::float, judge_people::Decided, target_rows::Unit};
 
@@ -87,11 +87,11 @@ impl<'a> Drawn<'a> {
         let seen = labelled.fold(0, |n, _| n + 1);
         self.reaches_too_few(seen).then(|| {
             format!(
-                "labels were not drawn at random: {} that the judge {verb} are of {}, and random rows would be of about {:.0}; draw \
+                "labels were not drawn at random: {} that the judge {verb} are of {}, and random rows would be of about {}; draw \
                  further rows at random, as `label` does",
                 counted(self.labels, "labelled row", "labelled rows"),
                 counted(seen, "scenario", "scenarios"),
-                self.expected(),
+                rounded(self.expected(), 0),
             )
         })
     }

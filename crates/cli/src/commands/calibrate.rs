@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use probity::{CalibrateOptions, Calibration};
 use report::{sheets_text, standards_sheet};
-use schema::{BenchmarkScore, Standards};
+use schema::{BenchmarkScore, Finding, Standards};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Context,
+    Context, findings,
     output::{CommandOutput, path_text},
 };
 use crate::{
@@ -53,8 +53,10 @@ pub struct CalibrateOutput<'a> {
     standards: &'a Standards,
     /// The scores of the reference systems.
     scores: &'a [BenchmarkScore],
-    /// Warnings for the reader.
+    /// Warnings about the standards.
     warnings: &'a [String],
+    /// What limits the conclusions from the references' results, the worst first.
+    findings: &'a [Finding],
 }
 
 impl CommandOutput for CalibrateOutput<'_> {
@@ -75,6 +77,7 @@ pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
         command: command(context.program.name(), args),
     };
     let calibration = probity::calibrate(&context.layout, name, &options)?;
+    context.warn_of(&calibration.findings);
     for warning in &calibration.warnings {
         context.terminal.warning(warning);
     }
@@ -91,6 +94,7 @@ pub fn run(context: &Context, args: &CalibrateArgs) -> Result<Exit, Failure> {
             standards: &calibration.file.standards,
             scores: &calibration.scores,
             warnings: &calibration.warnings,
+            findings: &calibration.findings,
         };
         context.print_json("calibrate", Exit::Complete, &output);
     } else {
@@ -105,6 +109,7 @@ fn text(context: &Context, name: &str, args: &CalibrateArgs, done: &Calibration)
     let width = context.terminal.page();
     let sheet = standards_sheet(name, &done.file.standards, &done.scores);
     let mut text = sheets_text([&sheet], width);
+    text.push_str(&findings::notes(context, &done.findings, width));
     text.push_str(&format!(
         "\nwrote {}\njournal {}\n",
         done.path.display(),

@@ -8,7 +8,10 @@ use std::{
 use llm_client::{HttpClient, ModelFactory, ModelSettings, RetryPolicy};
 use probity::Phase;
 use report::{ModelCheck, checks_table};
-use schema::{CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role, text::counted};
+use schema::{
+    CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role, numbers::duration,
+    text::counted,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -237,8 +240,8 @@ async fn probe(
                 .map(|name| format!(" as {name}"))
                 .unwrap_or_default();
             Ok(format!(
-                "answered{name} in {:.1} s",
-                reply.run_time.as_secs_f64()
+                "answered{name} in {}",
+                duration(reply.run_time.as_secs_f64())
             ))
         }
         Err(error) => Err(Problem {

@@ -79,16 +79,29 @@ fn in_tree(context: &Context, name: &str) -> Option<Vec<Finding>> {
     ))
 }
 
-/// The findings of a run whose beginning did not show them, where it showed `shown`.
+/// The findings of a run whose beginning did not show them, where it showed `shown`: those of another kind, with other advice, or about a
+/// target that `shown` does not name.
 pub fn not_shown<'f>(
     shown: &[Finding],
     findings: &'f [Finding],
 ) -> impl Iterator<Item = &'f Finding> + use<'f> {
-    let of = |finding: &Finding| (finding.kind, finding.advice.clone());
-    let shown: Vec<_> = shown.iter().map(of).collect();
+    let shown = shown.to_vec();
     findings
         .iter()
-        .filter(move |finding| !shown.contains(&of(finding)))
+        .filter(move |finding| !covers(&shown, finding))
+}
+
+/// Whether the findings `shown` say of all targets of `finding` what it says. A finding without targets is about all.
+fn covers(shown: &[Finding], finding: &Finding) -> bool {
+    let alike: Vec<&Finding> = shown
+        .iter()
+        .filter(|one| one.kind == finding.kind && one.advice == finding.advice)
+        .collect();
+    let is_shown = |target: &ModelId| alike.iter().any(|one| one.is_about(target.as_str()));
+    match finding.targets.is_empty() {
+        true => alike.iter().any(|one| one.targets.is_empty()),
+        false => finding.targets.iter().all(is_shown),
+    }
 }
 
 /// The texts of the warnings, for programs.
@@ -188,5 +201,39 @@ impl Context {
             .collect();
         let dir = self.layout.benchmark(name).ok()?;
         ScriptedAuthors::read(&self.layout, &dir).finding(name, &real)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::{FindingAdvice, FindingKind};
+
+    use super::*;
+
+    #[test]
+    fn a_finding_is_shown_again_if_it_is_about_a_target_that_was_not_named() {
+        let finding = |targets: &[&str]| Finding {
+            kind: FindingKind::OwnJudge,
+            severity: FindingSeverity::Warning,
+            benchmark: "b".to_owned(),
+            targets: targets
+                .iter()
+                .map(|id| ModelId::new(*id).unwrap())
+                .collect(),
+            text: "judged by itself".to_owned(),
+            advice: Some(FindingAdvice::OtherJudge),
+        };
+        let shown = |before: &[Finding], now: &Finding| {
+            not_shown(before, std::slice::from_ref(now)).count() == 1
+        };
+        let two = finding(&["two"]);
+        assert!(!shown(std::slice::from_ref(&two), &two));
+        assert!(shown(std::slice::from_ref(&two), &finding(&["one"])));
+        assert!(shown(std::slice::from_ref(&two), &finding(&["one", "two"])));
+        let both = [finding(&["one"]), two.clone()];
+        assert!(!shown(&both, &finding(&["one", "two"])));
+        // All targets.
+        assert!(!shown(&[finding(&[])], &two) && !shown(&[finding(&[])], &finding(&[])));
+        assert!(shown(&[two], &finding(&[])));
     }
 }

@@ -7,7 +7,7 @@ use llm_client::{Cache, Cached, ModelSettings};
 use probity::{Forecast, Models, Phase, PhaseSettings, Phases, PromptChoice, RunOptions, forecast};
 use schema::{
     ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, PromptVersions,
-    TargetRef,
+    TargetRef, numbers::grouped,
 };
 use store::provenance::begun_with;
 
@@ -178,7 +178,11 @@ pub fn lines(found: &[Forecast]) -> Vec<String> {
             true => String::new(),
             false => format!(": {}", row.reasons.join("; ")),
         };
-        let text = format!("{} from the cache, {} new{more}{why}", row.cached, row.new);
+        let text = format!(
+            "{} from the cache, {} new{more}{why}",
+            grouped(row.cached),
+            grouped(row.new)
+        );
         let phase = row.phase.command();
         // In the order in which the phases run.
         let order = if phase == "simulate" { "1" } else { "2" };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use probity::{ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut};
-use schema::{Metric, MetricType, nearest, text::counted};
+use schema::{Metric, MetricType, nearest, numbers::grouped, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -210,7 +210,7 @@ fn text(context: &Context, report: &ImportReport) -> String {
     for target in &report.targets {
         let failed = match target.failed {
             0 => String::new(),
-            n => format!(", {n} of them failed"),
+            n => format!(", {} of them failed", grouped(n)),
         };
         let model = match target.target.model.as_str() {
             "" => String::new(),

@@ -1,7 +1,7 @@
 //! Warnings and notes about replies with reasoning.
 
 use probity::BenchmarkReport;
-use schema::{ReasoningReplies, text::counted};
+use schema::{ReasoningReplies, numbers::grouped, text::counted};
 
 /// A warning for each target whose replies contain closing tags of reasoning blocks without opening ones.
 pub fn unopened(report: &BenchmarkReport) -> Vec<String> {
@@ -12,7 +12,7 @@ pub fn unopened(report: &BenchmarkReport) -> Vec<String> {
              reply\nhelp: if the chat template of {} opens the block, set `reasoning_opened_by: template` for this target in the config \
              and run the same command again: cached replies are parsed again, without calls",
             report.name,
-            replies.unopened,
+            grouped(replies.unopened),
             counted(replies.replies, "reply", "replies"),
             replies.sut,
             replies.sut,
@@ -27,12 +27,12 @@ pub fn with_reasoning(report: &BenchmarkReport) -> Vec<String> {
     let line = |replies: &ReasoningReplies| {
         let ended = match replies.never_answered {
             0 => String::new(),
-            n => format!("; {n} of them ended before anything was said"),
+            n => format!("; {} of them ended before anything was said", grouped(n)),
         };
         format!(
             "{}: {} of {} of {} came with reasoning{ended}. It is kept as `reasoning` in conversations.json and is not judged",
             report.name,
-            replies.with_reasoning,
+            grouped(replies.with_reasoning),
             counted(replies.replies, "reply", "replies"),
             replies.sut,
         )

@@ -10,7 +10,7 @@ use probity::{
     Layout, ReportFormat, ReportGate, ReportPlace, ReportRequest, RowsKept, RunError, RunErrorKind,
     WrittenReport, write_formatted, write_report,
 };
-use schema::{nearest, notice, text::counted};
+use schema::{nearest, notice, numbers::grouped, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -72,6 +72,8 @@ enum Format {
     Svg,
     /// The table of pass rates, for the package booktabs
     Latex,
+    /// How the results were made, as text for a paper, with BibTeX
+    Methods,
 }
 
 /// Which rows a report holds.
@@ -144,6 +146,7 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
         Format::Markdown => (Some(ReportFormat::Markdown), "report.md"),
         Format::Svg => (Some(ReportFormat::Svg), "report-figures"),
         Format::Latex => (Some(ReportFormat::Latex), "report.tex"),
+        Format::Methods => (Some(ReportFormat::Methods), "methods.md"),
     };
     let out = args.out.clone().unwrap_or_else(|| file.into());
     if let Some(format) = format {
@@ -299,6 +302,9 @@ fn text(written: &WrittenReport) -> String {
     let total = counted(written.total_rows, "row", "rows");
     match written.rows as u64 == written.total_rows {
         true => format!("wrote {path}: {total}\n"),
-        false => format!("wrote {path}: {} of {total}\n", written.rows),
+        false => format!(
+            "wrote {path}: {} of {total}\n",
+            grouped(written.rows as u64)
+        ),
     }
 }

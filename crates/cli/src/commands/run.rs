@@ -256,7 +256,11 @@ impl Job<'_> {
     }
 
     /// Prints which calls come from the cache, which are new, and why: before the first call, and only if there is something to report.
+    /// Nothing is looked up where notes are off: it takes as long as a run of those rows.
     async fn report_forecast(&self, options: &RunOptions, session: &Session) {
+        if self.context.terminal.quiet() {
+            return;
+        }
         let Some(cache) = session.cache().filter(|_| !self.parts.called().is_empty()) else {
             return;
         };

@@ -20,7 +20,7 @@ use crate::{
 
 /// Opens a session with the policy of the configuration, progress on the terminal, and the folder of its records. `resolved` contains
 /// all models of the run, `refreshed` the rows for which models are called again although their replies are in the cache. `read` are the
-/// journals that a report needs: those of the run are added to them while they are checked.
+/// journals that a report needs: those of the run are added to them while they are checked, and an index is written beside each.
 ///
 /// # Errors
 /// When the folder cannot be created, the cache cannot be opened, or this process cannot open enough files for a run.
@@ -40,11 +40,9 @@ pub fn open(
         true => Form::Compressed,
         false => Form::Plain,
     };
+    // Also without a report: the index beside each journal saves the next report or export from reading it.
     let journals = JournalSet::new(folder).form(form);
-    let journals = Arc::new(match config.settings.report {
-        true => journals.read_by(Arc::new(read.clone())),
-        false => journals,
-    });
+    let journals = Arc::new(journals.read_by(Arc::new(read.clone())));
     let cache = open_cache(&config.settings, &context.layout.cache(), refreshed)?;
     let factory = model_factory(&config.settings, resolved, cache, &context.terminal)?;
     let watch = Arc::new(ProgressObserver::new(

@@ -10,7 +10,7 @@ use report::{
     corrected_differences_sheet, failures_summary, files_list, grades_sheet, judges_sheet,
     metrics_sheets, people_sheets, realism_sheet, results_table, sheets_text, spending_lines,
 };
-use schema::{CostSum, ModelId, PhaseCost, Summary, notice, text::counted};
+use schema::{CostSum, ModelId, PhaseCost, Summary, notice, numbers::grouped, text::counted};
 use store::read_costs;
 
 use super::{
@@ -71,7 +71,8 @@ pub fn show(
                 &statistics.corrected_differences,
                 None,
             ));
-            sheets.push(realism_sheet(name, statistics));
+            let title = format!("realism of {name}, as judges see it");
+            sheets.push(realism_sheet(&title, statistics));
         }
         for benchmark in &report.benchmarks {
             let title = format!("{}: grades", benchmark.name);
@@ -349,7 +350,7 @@ fn files(context: &Context, report: &RunReport, verbose: bool) -> String {
         entries.extend(reports.into_iter().take(MOST_FILES));
         let more = all - entries.len();
         if let Some(first) = entries.first_mut() {
-            and_more = format!("{}, {more} more", first.what);
+            and_more = format!("{}, {} more", first.what, grouped(more as u64));
             first.what = &and_more;
         }
     }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use probity::Layout;
+use schema::numbers::grouped;
 use store::{read_benchmark, read_scenarios};
 use validate::{Finding, Options, Severity, check_inputs};
 
@@ -54,12 +55,13 @@ pub fn lines(context: &Context, layout: &Layout, name: &str, problems: bool) -> 
         .take(SHOWN)
         .map(|(line, times)| match times {
             1 => line,
-            times => format!("{line} (in {times} rows)"),
+            times => format!("{line} (in {} rows)", grouped(times as u64)),
         })
         .collect();
     if more > 0 {
         lines.push(format!(
-            "{name}: and {more} more; `{} validate {}` prints them all",
+            "{name}: and {} more; `{} validate {}` prints them all",
+            grouped(more as u64),
             context.program.start(),
             dir.root().display()
         ));

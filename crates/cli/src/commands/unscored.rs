@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity::{BenchmarkReport, Phase, imported_targets};
-use schema::{ModelId, Summary};
+use schema::{ModelId, Summary, numbers::grouped};
 use store::{Unscored, read_benchmark};
 
 use super::{Context, command_hints::CommandHints};
@@ -92,7 +92,7 @@ impl TargetHints<'_> {
         let more = unscored.abstained - unscored.examples.len() as u64;
         let more = match more {
             0 => String::new(),
-            more => format!(" and {more} more"),
+            more => format!(" and {} more", grouped(more)),
         };
         Some(format!(
             "{name}: {} no usable verdict of the judge: {}{more}. See `justification` in runs/{id}/scores.json{}. The judge's replies \
@@ -122,6 +122,6 @@ impl TargetHints<'_> {
 fn have(rows: u64, id: &ModelId) -> String {
     match rows {
         1 => format!("1 row of {id} has"),
-        rows => format!("{rows} rows of {id} have"),
+        rows => format!("{} rows of {id} have", grouped(rows)),
     }
 }

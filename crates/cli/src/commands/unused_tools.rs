@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use probity::{BenchmarkReport, Phase};
-use schema::{Conversation, ModelId, TargetRef};
+use schema::{Conversation, ModelId, TargetRef, numbers::grouped};
 use store::{read_benchmark, read_conversations, read_scenarios};
 
 use super::Context;
@@ -55,7 +55,7 @@ fn of_target(context: &Context, name: &str, id: &ModelId) -> Option<String> {
              endpoint does not support tools in the chat completions API, and its rates do not show how it acts",
             match offered {
                 1 => "its only conversation".to_owned(),
-                _ => format!("any of its {offered} conversations"),
+                _ => format!("any of its {} conversations", grouped(offered)),
             }
         )
     })

@@ -8,6 +8,7 @@ use std::{
 use clap::Args;
 use schema::{
     Notice,
+    numbers::grouped,
     text::{counted, spell_bidi},
 };
 use schemars::JsonSchema;
@@ -168,8 +169,9 @@ fn file(file: &FileReport) -> String {
     let more = (file.problems + file.notes).saturating_sub(shown);
     if more > 0 {
         text.push_str(&format!(
-            "{}: and {more} more; --json lists them\n",
-            file.path.display()
+            "{}: and {} more; --json lists them\n",
+            file.path.display(),
+            grouped(more)
         ));
     }
     text

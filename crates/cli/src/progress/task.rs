@@ -7,6 +7,7 @@ use std::{
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use probity::{Outcome, Phase};
+use schema::numbers::grouped;
 
 use super::pace::{Pace, left_text, rate_text};
 
@@ -159,7 +160,7 @@ impl Task {
         counts
             .iter()
             .filter(|(n, _)| *n > 0)
-            .map(|(n, what)| format!("{n} {what}"))
+            .map(|(n, what)| format!("{} {what}", grouped(*n)))
             .collect()
     }
 
@@ -168,8 +169,8 @@ impl Task {
         // Skipped rows were not done.
         let done = self.ended.saturating_sub(self.skipped);
         match self.total() {
-            Some(total) => Some(format!("{done}/{total}")),
-            None => (self.ended > 0).then(|| done.to_string()),
+            Some(total) => Some(format!("{}/{}", grouped(done), grouped(total))),
+            None => (self.ended > 0).then(|| grouped(done)),
         }
     }
 

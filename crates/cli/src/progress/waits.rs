@@ -8,7 +8,7 @@ use std::{
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use llm_client::{Health, ModelStatus};
-use schema::text::counted;
+use schema::{numbers::wait, text::counted};
 
 /// Shorter waits are not shown.
 const SHORT: Duration = Duration::from_secs(3);
@@ -125,7 +125,7 @@ fn wait_text(status: &ModelStatus) -> Option<String> {
 }
 
 fn seconds(time: Duration) -> String {
-    format!("{} s", time.as_secs_f64().round())
+    wait(time.as_secs_f64())
 }
 
 #[cfg(test)]

@@ -1,12 +1,16 @@
-//! Numbers of derived files are compared with the rows that they are of: `statistics.json` in `report_formats`, the others here.
+//! Derived files are compared with the rows that they are of; `report_formats` has the numbers of `statistics.json`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test that cannot set up its project fails"
 )]
 
+use serde_json::{Value, json};
+
 use crate::common::Project;
 
+const STATISTICS: &str = "benchmarks/sycophancy/statistics.json";
 const GRADES: &str = "benchmarks/sycophancy/grades.json";
 const BASELINE: &str = "benchmarks/sycophancy/baseline.json";
 
@@ -14,6 +18,139 @@ fn demonstration() -> Project {
     let project = Project::new();
     project.succeeds(&["run", "--quiet"]);
     project
+}
+
+/// Changes a JSON file.
+fn change(project: &Project, file: &str, change: impl FnOnce(&mut Value)) {
+    let mut value: Value = serde_json::from_str(&project.read(file)).unwrap();
+    change(&mut value);
+    project.write(file, &value.to_string());
+}
+
+/// Each of `parts` is in what `validate` says, as a problem.
+#[track_caller]
+fn problems(project: &Project, parts: &[&str]) {
+    validates(project, 1, parts);
+}
+
+/// Each of `parts` is in what `validate` says, which ends with `code`.
+#[track_caller]
+fn validates(project: &Project, code: i32, parts: &[&str]) {
+    let ran = project.run(&["validate", "benchmarks"]);
+    assert_eq!(ran.code, code, "{}", ran.out);
+    let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in parts {
+        assert!(words.contains(part), "{part}: {}", ran.out);
+    }
+}
+
+#[test]
+fn texts_digests_and_missing_targets_of_statistics_are_found() {
+    let project = demonstration();
+    let honest = project.read(STATISTICS);
+    let changed = |edit: &dyn Fn(&mut Value), parts: &[&str]| {
+        project.write(STATISTICS, &honest);
+        change(&project, STATISTICS, |value| edit(value));
+        problems(&project, parts);
+    };
+    let better = "scripted-agreeable is better";
+    changed(
+        &|file| file["comparisons"][0]["says"] = json!(better),
+        &["says: is \"scripted-agreeable is better\", computed again \""],
+    );
+    let ran = project.succeeds(&["report"]);
+    assert!(
+        ran.err
+            .contains("statistics.json was not computed from these scores"),
+        "{}",
+        ran.err
+    );
+    let not_shown = "no difference shown";
+    assert!(project.read("report.html").contains(not_shown));
+    // A digest alone changes no value: scores that were written again have another one.
+    project.write(STATISTICS, &honest);
+    change(&project, STATISTICS, |file| {
+        file["targets"][1]["scores_sha256"] = json!("00");
+    });
+    let note = "note: targets[1].scores_sha256: is \"00\", computed again \"";
+    validates(&project, 0, &[note]);
+    changed(
+        &|file| {
+            file["targets"].as_array_mut().unwrap().remove(1);
+            file["comparisons"] = json!([]);
+        },
+        &[
+            "\"scripted-agreeable\" has scores and no statistics here",
+            " aggregate sycophancy` rewrites statistics.json",
+        ],
+    );
+    project.succeeds(&["report"]);
+    assert!(project.read("report.html").contains(not_shown));
+}
+
+/// A plan takes what was measured from the scores.
+#[test]
+fn a_plan_does_not_believe_edited_statistics() {
+    let project = demonstration();
+    let plan = || project.succeeds(&["plan", "sycophancy"]).out;
+    let honest = plan();
+    assert!(honest.contains("measured by an earlier run"), "{honest}");
+    change(&project, STATISTICS, |file| {
+        for target in file["targets"].as_array_mut().unwrap() {
+            target["rates"]["all"]["estimate"] = json!(0.97);
+            for rate in target["rates"]["metrics"]
+                .as_object_mut()
+                .unwrap()
+                .values_mut()
+            {
+                rate["estimate"] = json!(0.97);
+            }
+        }
+    });
+    assert_eq!(plan(), honest);
+}
+
+#[test]
+fn edited_rates_of_safety_results_are_found_and_not_shown() {
+    let project = Project::new();
+    let args = [
+        "safety",
+        "single-turn",
+        "--quiet",
+        "--test-case-groups",
+        "privacy",
+    ];
+    project.run(&[&args[..], &["--output-file", "out.json"]].concat());
+    let file = "out_scripted-agreeable.json";
+    let place = "/data/probity/rates/seed";
+    project.succeeds(&["validate", file]);
+    let honest: Value = serde_json::from_str(&project.read(file)).unwrap();
+    let upper = honest.pointer(place).unwrap()["upper"].clone();
+    change(&project, file, |value| {
+        value.pointer_mut(place).unwrap()["upper"] = json!(0.001);
+    });
+    let checked = project.run(&["validate", file]);
+    assert_eq!(checked.code, 1, "{}", checked.out);
+    let found = format!("upper: is 0.001, computed again {upper}");
+    assert!(checked.out.contains(&found), "{}", checked.out);
+
+    let line = format!("`/seed/upper` is 0.001, computed again {upper}");
+    let holds = |text: &str| {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&line), "{text}");
+    };
+    let export = ["export", "jsonl", "--out", "out", "--safety", file];
+    holds(&project.succeeds(&export).err);
+    let run: Value = serde_json::from_str(project.read("out/runs.jsonl").trim()).unwrap();
+    assert_eq!(run["safety_rates"]["seed"]["upper"], upper);
+    holds(&project.succeeds(&["report", "--safety", file]).err);
+    project.write(
+        "gate.yaml",
+        "rules:\n- {scope: seed, require: upper <= 0.5}\n",
+    );
+    let gate = project.run(&["gate", "--rules", "gate.yaml", "--safety", file]);
+    assert_eq!(gate.code, 2, "{}", gate.out);
+    holds(&gate.err);
 }
 
 /// Replaces `from`, which has to be in the file, by `to`, once. Returns its line.
@@ -56,14 +193,30 @@ fn edited_grades_are_found_and_not_shown() {
     assert!(ran.err.contains(changed), "{}", ran.err);
     project.succeeds(&["aggregate", "--quiet"]);
     assert_eq!(project.read(GRADES), honest);
+    // Words and digests are compared like numbers.
+    change(&project, GRADES, |file| {
+        file["scores"][0]["text_grade"] = json!("E");
+        file["scores"][0]["grade_label"] = json!("Excellent");
+    });
+    let words = [
+        "text_grade: is \"E\", computed again \"",
+        "grade_label: is \"Excellent\", computed again \"",
+    ];
+    problems(&project, &words);
+    project.write(GRADES, &honest);
+    change(&project, GRADES, |file| {
+        file["scores_sha256"]["scripted-agreeable"] = json!("00");
+    });
+    let other = "\"scripted-agreeable\" was graded by other scores than scores.json has";
+    validates(&project, 0, &[other]);
+    project.write(GRADES, &honest);
 
     // An entry of other rows is one problem, not one for each number.
     let scores = "benchmarks/sycophancy/runs/scripted-agreeable/scores.json";
-    let rows: Vec<serde_json::Value> = serde_json::from_str(&project.read(scores)).unwrap();
+    let rows: Vec<Value> = serde_json::from_str(&project.read(scores)).unwrap();
     let (_, rest) = rows.split_first().unwrap();
     project.write(scores, &serde_json::to_string(rest).unwrap());
     let validated = project.run(&["validate", "benchmarks"]);
-    let other = "\"scripted-agreeable\" was graded by other scores than scores.json has";
     assert!(validated.out.contains(other), "{}", validated.out);
     assert!(
         !validated.out.contains("numeric_grade"),

@@ -159,7 +159,7 @@ fn a_summary_goes_to_the_page_of_the_job() {
     project.succeeds(&["export", "summary"]);
     let page = project.read("page.md");
     assert!(page.starts_with("before\n## Sycophancy"), "{page}");
-    assert!(page.contains("| metric | type | passed |"), "{page}");
+    assert!(page.contains("| metric | type | rate |"), "{page}");
 }
 
 #[test]

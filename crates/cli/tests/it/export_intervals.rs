@@ -198,7 +198,7 @@ fn all_exports_carry_the_numbers_of_statistics_json() {
     }
     let [lower, upper, standard_error] = [1, 2, 3].map(|at| expected[at].as_f64().unwrap());
     let row = format!(
-        "| m01 Avoid flattery | negative | 5 | 8 | 1 | 63% | {} | {} | 3 |\n",
+        "| m01 Avoid flattery | negative | 63% | {} | 5 | 8 | 3 | 1 | {} |\n",
         numbers::compact_interval((lower, upper)),
         numbers::point_digits(standard_error)
     );
@@ -285,6 +285,6 @@ fn a_rate_that_leaves_scores_out_has_no_interval_of_other_rows() {
     assert!(
         project
             .read("out/summary/summary.md")
-            .contains("| 57% | - | - | - |")
+            .contains("| 57% | - | 4 | 7 | - | 1 | - |")
     );
 }

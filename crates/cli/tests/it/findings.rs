@@ -18,6 +18,7 @@ use crate::{
 
 const SCENARIOS: &str = "benchmarks/flattery/scenarios.json";
 const SCORES: &str = "benchmarks/flattery/runs/careful/scores.json";
+const CONVERSATIONS: &str = "benchmarks/flattery/runs/careful/conversations.json";
 const PROMPT: &str = "benchmarks/flattery/prompts/judge_user.j2";
 const ONE: [&str; 4] = ["run", "flattery", "--target", "agreeable"];
 
@@ -25,7 +26,7 @@ const ONE: [&str; 4] = ["run", "flattery", "--target", "agreeable"];
 /// has to say the words too.
 type Case = (&'static str, &'static str, fn(&Project) -> Ran);
 
-const CASES: [Case; 16] = [
+const CASES: [Case; 21] = [
     (
         "scripted_models",
         "some models are scripted (the judge of agreeable and careful): they follow fixed rules",
@@ -162,6 +163,56 @@ const CASES: [Case; 16] = [
             project.succeeds(&["run"])
         },
     ),
+    (
+        "outdated_scores",
+        "the scores of careful are older than runs/careful/conversations.json",
+        |project| {
+            let text = project
+                .read(CONVERSATIONS)
+                .replace("I am fine", "I am well");
+            project.write(CONVERSATIONS, &text);
+            project.succeeds(&["aggregate"])
+        },
+    ),
+    (
+        "labels",
+        "the labels of careful are not used: benchmarks/flattery/runs/careful/labels.json: ",
+        |project| {
+            project.write("benchmarks/flattery/runs/careful/labels.json", "no list");
+            project.succeeds(&["aggregate"])
+        },
+    ),
+    (
+        "unvarying_judge",
+        "the judge j gave the same verdict, absent, in all 20 rows",
+        |project| {
+            let config = project.read("config.yaml");
+            let (_, judge) = config.split_once("evaluator_model: ").unwrap();
+            let judge = judge.lines().next().unwrap();
+            let panel = format!("[{judge}, {}]", judge.replace("model: j", "model: k"));
+            project.write("config.yaml", &config.replace(judge, &panel));
+            project.succeeds(&["run", "--num-samples", "5"])
+        },
+    ),
+    (
+        "simulator_faults",
+        "careful: the simulated user fell out of its role in 1 (stepped out 1), which have no verdict, of 2 conversations",
+        |project| {
+            let config = project.read("config.yaml");
+            project.write("config.yaml", &config.replace("model: u,", "model: v,"));
+            project.run(&["run"])
+        },
+    ),
+    (
+        "different_references",
+        "the references of the grades were simulated with other turns (careful with 2 turns) than agreeable with 3 turns, so those grades \
+         say little",
+        |project| {
+            project.succeeds(&["calibrate", "flattery", "--reference", "careful"]);
+            project.succeeds(&["aggregate"]);
+            project.succeeds(&[&ONE[..], &["--turns", "3"]].concat())
+        },
+    ),
 ];
 
 /// Replaces a model of the configuration.
@@ -192,8 +243,11 @@ async fn measured() -> (ScriptedServer, Arc<Project>) {
     let verdict = r#"{"evidence": [], "reason": "r", "justification": "fine", "explanation": "x", "verdict": "no", "behavior_present": false, "present": false}"#;
     let server = ScriptedServer::builder()
         .answer(move |asked| match asked.model {
-            "j" => Answer::says(verdict),
-            "u" => Answer::says(format!(
+            "j" | "k" => Answer::says(verdict),
+            "v" if asked.body.to_string().contains("Poet 1") => {
+                Answer::says("As an AI language model, I do not eat.")
+            }
+            "u" | "v" => Answer::says(format!(
                 "Is verse {} of my poem any good?",
                 asked.body.to_string().len()
             )),
@@ -275,13 +329,7 @@ fn outputs(project: &Project) -> Vec<(&'static str, String)> {
         all.push((format, project.read(&format!("{format}/{file}"))));
     }
     text(&["export", "eee", "flattery", "--out", "eee"]);
-    let eee = project.files().into_iter();
-    let eee = eee.filter(|path| path.components().any(|part| part.as_os_str() == "eee"));
-    let eee = eee.filter(|path| path.extension().is_some_and(|end| end == "json"));
-    let eee: Vec<String> = eee
-        .map(|path| std::fs::read_to_string(path).unwrap())
-        .collect();
-    all.push(("eee", eee.join("\n")));
+    all.push(("eee", eee_files(project)));
     text(&["export", "inspect", "flattery", "--out", "inspect"]);
     all.push(("inspect", inspect_headers(&project.path("inspect"))));
     text(&["report", "flattery", "--out", "page.html"]);
@@ -374,6 +422,29 @@ async fn models_that_are_assumed_free_are_named_everywhere() {
     );
 }
 
+/// What the configuration says of one target does not hide what the tree says of another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_that_judged_itself_is_named_beside_one_that_is_going_to() {
+    let (_server, project) = measured().await;
+    let shown = tokio::task::spawn_blocking(move || {
+        let config = project.read("config.yaml");
+        project.write("config.yaml", &config.replace("model: c,", "model: j,"));
+        project.succeeds(&["run", "flattery"]);
+        project.write("config.yaml", &config.replace("model: a,", "model: j,"));
+        let text = |command: &str| {
+            let ran = project.succeeds(&[command, "flattery"]);
+            (format!("{}\n{}", ran.out, ran.err), command == "plan")
+        };
+        [text("plan"), text("evaluate")]
+    });
+    for (text, _) in shown.await.unwrap() {
+        for target in ["agreeable", "careful"] {
+            let words = format!("{target} is judged by the same model that is tested");
+            assert!(plain(&text).contains(&words), "{words}\n{text}");
+        }
+    }
+}
+
 /// A copy of a tree has no record of its own. Where it lies beside the tree, the record is that of the tree whose scores it names.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_comparison_with_another_tree_says_what_differs_and_what_is_unknown() {
@@ -399,6 +470,58 @@ async fn a_comparison_with_another_tree_says_what_differs_and_what_is_unknown() 
     assert!(plain(&unknown.err).contains(words), "{}", unknown.err);
     let words = "judged differently, so the rates do not compare: evaluator_model.temperature: ";
     assert!(plain(&other.err).contains(words), "{}", other.err);
+}
+
+/// Another run than the one that simulated the conversations may judge them: an export names the judge that judged, and a comparison
+/// with the export sees what differs, in judges and in users.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_names_the_judge_and_the_user_of_its_results() {
+    let (_server, project) = measured().await;
+    let ran = tokio::task::spawn_blocking(move || {
+        let config = project.read("config.yaml");
+        project.write("config.yaml", &config.replace("model: j,", "model: k,"));
+        project.succeeds(&["evaluate", "flattery"]);
+        project.succeeds(&["export", "jsonl", "flattery", "--out", "out"]);
+        let runs = project.read("out/runs.jsonl");
+        let against = || {
+            let ran = project.succeeds(&["compare", "flattery", "--against", "out"]);
+            plain(&ran.err)
+        };
+        let same = against();
+        tune(&project, "user_model", "temperature: 0.5");
+        tune(&project, "evaluator_model", "temperature: 0.3");
+        project.succeeds(&["run", "flattery"]);
+        let other = against();
+        // An export of an earlier version does not have the models.
+        let earlier = runs.lines().map(|line| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            line.as_object_mut().unwrap().remove("models").unwrap();
+            format!("{line}\n")
+        });
+        project.write("out/runs.jsonl", &earlier.collect::<String>());
+        (runs, same, other, against())
+    });
+    let (runs, same, other, earlier) = ran.await.unwrap();
+    for line in runs.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["judges"][0]["id"], "k");
+        assert_eq!(line["fingerprints"]["evaluator"]["settings"]["judge"], "k");
+        assert_eq!(line["models"]["evaluator_model"]["model"], "k");
+        assert_eq!(line["models"]["user_model"]["model"], "u");
+        assert_eq!(line["models"]["user_model"].get("base_url"), None);
+    }
+    for words in ["do not compare", "there is no record"] {
+        assert!(!same.contains(words), "{same}");
+    }
+    for words in [
+        "simulated with different users, so the rates do not compare: user_model.temperature: ",
+        "judged differently, so the rates do not compare: evaluator_model.temperature: ",
+    ] {
+        assert!(other.contains(words), "{other}");
+    }
+    let words =
+        "there is no record of the settings and the user with which careful was simulated in out";
+    assert!(earlier.contains(words), "{earlier}");
 }
 
 /// Copies a folder; what is in `whole` and `before` stays out.
@@ -435,6 +558,8 @@ fn safety_outputs(project: &Project, mode: &str) -> Vec<(&'static str, String)> 
         "--overwrite",
         "--output-file",
         "out.json",
+        "--junit",
+        "safety.xml",
     ];
     let mut all = vec![
         ("safety", text(&run)),
@@ -458,17 +583,46 @@ fn safety_outputs(project: &Project, mode: &str) -> Vec<(&'static str, String)> 
     all.push(("gate", text(&gate)));
     all.push(("gate --junit", project.read("gate.xml")));
     all.push(("gate --summary", project.read("gate.md")));
+    all.extend(safety_exports(project, &["--safety", "out.json"]));
+    all.push(("report", project.read("out.html")));
+    all.push(("safety --junit", project.read("safety.xml")));
+    let markdown = ["report", "--format", "markdown", "--out", "page.md"];
+    text(&[&markdown[..], &["--safety", "out.json"]].concat());
+    all.push(("report --format markdown", project.read("page.md")));
+    all
+}
+
+/// Every export of the result files that `files` names.
+fn safety_exports(project: &Project, files: &[&str]) -> Vec<(&'static str, String)> {
+    let export = |format: &str| {
+        project.succeeds(&[&["export", format, "--out", format][..], files].concat());
+    };
+    let mut all = Vec::new();
     for (format, file) in [
         ("csv", "summary.csv"),
         ("jsonl", "runs.jsonl"),
         ("junit", "junit.xml"),
         ("summary", "summary.md"),
     ] {
-        text(&["export", format, "--safety", "out.json", "--out", format]);
+        export(format);
         all.push((format, project.read(&format!("{format}/{file}"))));
     }
-    all.push(("report", project.read("out.html")));
+    export("eee");
+    all.push(("eee", eee_files(project)));
+    export("inspect");
+    all.push(("inspect", inspect_headers(&project.path("inspect"))));
     all
+}
+
+/// The aggregates of an export to Every Eval Ever.
+fn eee_files(project: &Project) -> String {
+    let files = project.files().into_iter();
+    let files = files.filter(|path| path.components().any(|part| part.as_os_str() == "eee"));
+    let files = files.filter(|path| path.extension().is_some_and(|end| end == "json"));
+    let texts: Vec<String> = files
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    texts.join("\n")
 }
 
 /// Cut-off replies of a safety evaluation are missing in the bounds: nothing that was cut off is shown to be safe.
@@ -501,9 +655,61 @@ async fn cut_off_replies_are_not_safe_ones() {
                 "{all} of {all} conversations of bot hold an empty or cut-off reply ({all} cut off by the token limit)"
             ),
         );
-        let gate = &shown.iter().find(|(name, _)| *name == "gate").unwrap().1;
-        assert!(gate.contains("inconclusive"), "{gate}");
+        for name in ["gate", "safety", "safety --json"] {
+            let text = &shown.iter().find(|(one, _)| *one == name).unwrap().1;
+            assert!(text.contains("inconclusive"), "{text}");
+            assert!(!text.contains(&format!("{all} very safe")), "{text}");
+        }
+        let bounds = ["safety", "report --format markdown"];
+        let bounds: Vec<_> = shown
+            .iter()
+            .filter(|(name, _)| bounds.contains(name))
+            .cloned()
+            .collect();
+        holds(&bounds, "quote the bounds (bounds 0 to 100)");
     }
+}
+
+/// A run whose replies were all cut off shows nothing, so it does not end as one that passed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_safety_run_of_cut_off_replies_does_not_pass() {
+    let (project, _server) = safety_project::project("", |asked| match asked.model {
+        "bot" => Answer::ends("Better", "length"),
+        _ => safety_project::regular(asked),
+    })
+    .await;
+    let ran = tokio::task::spawn_blocking(move || safety_project::single(&project, &["--json"]));
+    let ran = ran.await.unwrap();
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    let json = safety_project::json(&ran);
+    assert_eq!(json["targets"][0]["gate"], "inconclusive");
+    let words = "bot: inconclusive: ";
+    assert!(ran.err.contains(words), "{}", ran.err);
+}
+
+/// An empty reply has no verdict; that there are some is a finding, as in benchmarks.
+#[tokio::test(flavor = "multi_thread")]
+async fn empty_replies_of_a_safety_evaluation_are_a_finding() {
+    let (project, _server) = safety_project::project("", |asked| match asked.model {
+        "bot" if safety_project::said(&asked).contains("fine") => Answer::says(" "),
+        _ => safety_project::regular(asked),
+    })
+    .await;
+    let more = ["--maximum-iteration-layers", "0", "--json"];
+    let ran = tokio::task::spawn_blocking(move || safety_project::single(&project, &more));
+    let json = safety_project::json(&ran.await.unwrap());
+    let findings = json["targets"][0]["findings"].as_array().unwrap();
+    let texts: Vec<&str> = findings
+        .iter()
+        .filter(|one| one["kind"] == "incomplete_replies")
+        .map(|one| one["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "1 of 2 conversations of bot hold an empty or cut-off reply (1 empty): what was never said cannot be unsafe"
+        ]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -566,9 +772,16 @@ fn safety_files_of_different_judges_say_so_side_by_side() {
     let files = ["--safety", "one.json", "--safety", "two.json"];
     let gate = project.run(&[&["gate", "--rules", "gate.yaml"][..], &files].concat());
     project.succeeds(&[&["report", "--out", "page.html"][..], &files].concat());
-    let shown = [("gate", gate.out), ("report", project.read("page.html"))];
+    let mut shown = vec![("gate", gate.out), ("report", project.read("page.html"))];
+    shown.extend(safety_exports(&project, &files));
     let words = "judged differently, so the rates do not compare: judge_models.scripted-safety-judge.temperature: none for one, 0.3 for two";
     holds(&shown, words);
+    let advice = "`probity safety single-turn` with the same settings and judges for all targets measures them alike";
+    assert!(
+        plain(&shown[0].1).contains(&plain(advice)),
+        "{}",
+        shown[0].1
+    );
     let scripted = plain(&shown[0].1)
         .matches("all models are scripted")
         .count();

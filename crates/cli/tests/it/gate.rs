@@ -200,7 +200,7 @@ fn rows_without_a_verdict_never_help() {
         &[
             "inconclusive all, lower >= 0.5 100% (35–100)",
             "0.5 is within 0.349 to 1.000: 6 scenarios do not decide, if all 2 rows without a verdict failed or passed (25%).",
-            "2 of 8 rows without a verdict, 0.250, above 0.2.",
+            "2 of 8 rows without a verdict, 25%, more than 20%.",
         ],
     );
     // The same of rows that are not there at all: scenarios that were not run.
@@ -215,7 +215,7 @@ fn rows_without_a_verdict_never_help() {
         &ran.out,
         &[
             "0.5 is within 0.349 to 1.000",
-            "2 of 8 rows without a verdict, 0.250; 2 of them not run, above 0.2.",
+            "2 of 8 rows without a verdict, 25%, more than 20%; 2 of them not run.",
         ],
     );
     project.write(

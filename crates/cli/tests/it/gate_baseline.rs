@@ -35,7 +35,7 @@ fn a_baseline_is_compared_scenario_by_scenario() {
         &worse.out,
         &[
             "fail no worse (all, difference >= -0.1) −75 points (",
-            "below -0.1.",
+            "below −10 points.",
         ],
     );
     // A metric has two scenarios, which can show nothing.

@@ -399,7 +399,7 @@ fn cases_that_were_not_run_are_missing_verdicts() {
     assert_eq!(missing.code, 1, "{}{}", missing.out, missing.err);
     holds(
         &missing.out,
-        &["12 of 60 rows without a verdict, 0.200; 12 of them not run, above 0.1"],
+        &["12 of 60 rows without a verdict, 20%, more than 10%; 12 of them not run"],
     );
     let bounds = of(
         "- {scope: seed, require: upper <= 0.2}\n- {scope: seed, group: privacy, require: upper <= 0.2}\n",
@@ -525,10 +525,10 @@ async fn errors_say_whether_their_case_is_a_control() {
     let json: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(
         json["results"][0]["reason"],
-        "1 of 1 row without a verdict, 1.000, above 0.5"
+        "1 of 1 row without a verdict, 100%, more than 50%"
     );
     assert_eq!(
         json["results"][1]["reason"],
-        "1 of 2 rows without a verdict, 0.500"
+        "1 of 2 rows without a verdict, 50%"
     );
 }

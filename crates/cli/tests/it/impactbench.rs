@@ -140,7 +140,7 @@ fn the_tree_is_valid_and_faults_in_it_are_found() {
     // By itself a file of scores says less, which is not a fault.
     project.succeeds(&["validate", &scores]);
     for (fault, told) in [
-        (json!({"passed": false}), "has `passed: true`"),
+        (json!({"passed": false}), "`passed` is false, where"),
         (json!({"id": "m01_s009_v01"}), "has no conversation"),
         (json!({"sample": 1}), "is scored for"),
     ] {

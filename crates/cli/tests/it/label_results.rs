@@ -99,6 +99,18 @@ fn statistics_of_other_labels_are_noticed() {
         "{}",
         checked.out
     );
+    // Labels that changed excuse what is compared with people, and no other value of the target.
+    let statistics = "benchmarks/b/statistics.json";
+    let mut edited: Value = serde_json::from_str(&project.read(statistics)).unwrap();
+    for target in edited["targets"].as_array_mut().unwrap() {
+        target["rates"]["all"]["upper"] = json!(0.999);
+    }
+    project.write(statistics, &edited.to_string());
+    let checked = project.run(&["validate", "benchmarks"]);
+    assert_eq!(checked.code, 1, "{}", checked.out);
+    let found = checked.out.matches("rates.all.upper: is 0.999, computed");
+    assert_eq!(found.count(), 2, "{}", checked.out);
+    assert!(!checked.out.contains("people.labelled"), "{}", checked.out);
     project.succeeds(&["aggregate", "b"]);
     let ran = project.succeeds(&["export", "summary", "b", "--out", "out"]);
     assert!(!ran.err.contains("not of the labels"), "{}", ran.err);

@@ -38,6 +38,7 @@ mod gate;
 mod gate_baseline;
 mod gate_safety;
 mod golden;
+mod grouped_counts;
 mod hints;
 mod hints_of_the_library;
 mod impactbench;

@@ -224,7 +224,8 @@ fn safety_evaluations_and_panels() {
         "--max-turns",
         "6",
     ];
-    for mode in [&single[..], &multi] {
+    let early = [&multi[..], &["--early-stop"]].concat();
+    for mode in [&single[..], &multi, &early] {
         for judges in [&["--judge", "judge-a"][..], &[]] {
             let mut args = mode.to_vec();
             args.extend(judges);

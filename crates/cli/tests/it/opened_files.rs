@@ -120,3 +120,19 @@ fn a_run_with_nothing_to_do_opens_old_and_new_rows_twice() {
     };
     assert_opened(&again, &opened(&project, &again), &most);
 }
+
+/// Where notes are off, nothing looks up which replies are in the cache: that takes as long as a run of those rows.
+#[test]
+fn a_quiet_command_looks_up_no_forecast() {
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet"]);
+    project.succeeds(&["evaluate", "--quiet"]);
+    let conversations = |args: &[&str]| {
+        let opened = opened(&project, args);
+        let name = "runs/scripted-careful/conversations.json";
+        opened.get(name).copied().unwrap_or_default()
+    };
+    let quiet = conversations(&["evaluate", "--quiet"]);
+    assert!(quiet > 0);
+    assert_eq!(conversations(&["evaluate"]), quiet + 1);
+}

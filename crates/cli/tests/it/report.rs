@@ -53,6 +53,15 @@ fn a_run_ends_with_a_report_of_its_rows() {
     assert_eq!(project.read("one.html"), project.read("two.html"));
 }
 
+/// The names of the files in the folders of runs.
+fn files_of_run(project: &Project) -> Vec<String> {
+    let runs = fs::read_dir(project.path(".probity/runs")).unwrap();
+    let files = runs.flat_map(|run| fs::read_dir(run.unwrap().path()).unwrap());
+    files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
 #[test]
 fn a_report_that_is_not_wanted_or_cannot_be_written_costs_nothing() {
     let project = Project::new();
@@ -60,6 +69,12 @@ fn a_report_that_is_not_wanted_or_cannot_be_written_costs_nothing() {
     let ran = project.succeeds(&["run", "sycophancy", "--scripted"]);
     assert!(!project.path("benchmarks/sycophancy/report.html").exists());
     assert!(!ran.out.contains("report.html"), "{}", ran.out);
+    // The next report or export does not read the journal again.
+    let records = files_of_run(&project);
+    let journals = records.iter().filter_map(|name| journal::index_name(name));
+    let indices: Vec<String> = journals.collect();
+    assert_eq!(indices.len(), 1);
+    assert!(records.contains(&indices[0]), "{records:?}");
     fs::remove_file(project.path("config.yaml")).unwrap();
     fs::create_dir(project.path("benchmarks/sycophancy/report.html")).unwrap();
     let ran = project.succeeds(&["aggregate", "sycophancy"]);

@@ -15,8 +15,8 @@ use crate::common::{Project, without_days};
 /// The files of the charts.
 const CHARTS: [&str; 4] = [
     "by-metric.svg",
-    "comparison.svg",
     "comparisons.svg",
+    "pairs-by-metric.svg",
     "rates.svg",
 ];
 
@@ -89,17 +89,17 @@ fn the_page_shows_rates_comparisons_costs_and_the_gate() {
     let page = project.read("report.html");
     for id in [
         "about",
-        "rates",
-        "grid",
+        "metrics",
         "comparisons",
         "gate",
+        "methods",
+        "runs",
         "cost-and-time",
     ] {
         assert!(page.contains(&format!("<h2 id=\"{id}\">")), "{id}");
     }
-    assert!(
-        page.contains("scripted-agreeable and scripted-careful: no difference shown; 8 scenarios")
-    );
+    assert!(page.contains("<b>No difference between the 2 models is shown</b>; 8 scenarios"));
+    assert!(page.contains("scripted-agreeable less scripted-careful: "));
     assert!(page.contains("href=\"#/t/scripted-agreeable/m/m01\""));
     assert!(page.contains("<span class=\"fail\">fail</span>"));
     assert!(page.contains("By the journal of run-"));
@@ -109,6 +109,33 @@ fn the_page_shows_rates_comparisons_costs_and_the_gate() {
     project.succeeds(&["report"]);
     let again = project.read("report.html");
     assert!(again.contains("How long new replies took"));
+}
+
+#[test]
+fn the_methods_may_be_pasted_into_a_paper() {
+    let project = demonstration();
+    let ran = project.succeeds(&["report", "--format", "methods"]);
+    assert!(ran.out.starts_with("wrote methods.md\n"), "{}", ran.out);
+    let text = project.read("methods.md");
+    for part in [
+        "**Design.** 4 metrics (2 positive, 2 negative) over 8 scenarios.",
+        "The user was simulated by scripted-user (prompt sha256 ",
+        "scripted-judge judged each conversation (prompt sha256 ",
+        "(Holm 1979)",
+        "Every row has a verdict.",
+        "probity run sycophancy    # Probity ",
+        "seed 0",
+        "@article{clopper1934",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // The page has the same text.
+    project.succeeds(&["report"]);
+    assert!(
+        project
+            .read("report.html")
+            .contains("<h2 id=\"methods\">Methods</h2>")
+    );
 }
 
 #[test]
@@ -129,8 +156,7 @@ fn statistics_of_other_rows_are_computed_again() {
     assert!(page.contains("statistics.json was not computed from these scores"));
     // The comparison is that of the rows, and no longer left out.
     assert!(!page.contains("No scenario has a verdict from two models."));
-    let comparison = "scripted-careful and scripted-agreeable: no difference shown; 7 scenarios";
-    assert!(page.contains(comparison));
+    assert!(page.contains("No difference between the 2 models is shown</b>; 7 scenarios"));
 }
 
 #[test]
@@ -153,7 +179,7 @@ fn edited_statistics_are_found_and_not_shown() {
     assert!(
         validated
             .out
-            .contains("further numbers differ from what the scores give"),
+            .contains("further values differ from what the rows give"),
         "{}",
         validated.out
     );

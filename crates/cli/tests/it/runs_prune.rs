@@ -138,3 +138,42 @@ fn a_run_that_a_later_one_continued_stays_with_it_and_one_that_may_be_at_work_st
     let value: Value = serde_json::from_str(&project.succeeds(&args).out).unwrap();
     assert_eq!(ids(&value, "removed"), [renamed]);
 }
+
+#[test]
+fn a_run_whose_result_file_exists_is_kept_from_any_folder() {
+    let project = Project::new();
+    project.write(
+        "probity.toml",
+        "[user_model]\nmodel = \"scripted-user\"\nsource = \"scripted\"\n\
+         [evaluator_model]\nmodel = \"scripted-judge\"\nsource = \"scripted\"\n\
+         [[targets]]\nid = \"bot\"\nmodel = \"scripted-agreeable\"\nsource = \"scripted\"\n",
+    );
+    fs::create_dir_all(project.path("es/deep")).unwrap();
+    let args = [
+        "safety",
+        "single-turn",
+        "--max-cases",
+        "1",
+        "--variations",
+        "1",
+        "--output-file",
+        "out.json",
+    ];
+    let ran = project.run_in("es", &args);
+    assert!(ran.code < 2, "{}", ran.err);
+    let [run] = <[String; 1]>::try_from(runs(&project)).unwrap();
+    let args = ["runs", "prune", "--older-than", "1us", "--json"];
+    let from = |folder: &str| {
+        let ran = project.run_in(folder, &args);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        serde_json::from_str::<Value>(&ran.out).unwrap()
+    };
+    for folder in ["es", "", "es/deep"] {
+        let listed = from(folder);
+        assert_eq!(ids(&listed, "kept"), [run.clone()], "from {folder:?}");
+        let why = "its result file is there: out.json";
+        assert_eq!(listed["kept"][0]["why"], why);
+    }
+    fs::remove_file(project.path("es/out.json")).unwrap();
+    assert_eq!(ids(&from("es"), "removed"), [run]);
+}

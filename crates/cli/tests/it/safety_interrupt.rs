@@ -59,10 +59,15 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
     // Three replies are kept; the second case's score, one variation of the first case and all about it are requested now.
     let asked = server.stats().requests;
     assert_eq!(asked, 3);
-    let ran = project.run(&[&ARGS[..], &["--output-file", "2.json"]].concat());
+    // Other settings are another evaluation, whose file stays.
+    let other = ["--output-file", "out.json", "--variations", "1"];
+    let ran = project.run(&[&ARGS[..], &other].concat());
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    let ran = project.run(&[&ARGS[..], &["--output-file", "out.json"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains(" from the cache, "), "{}", ran.err);
     assert!(ran.out.contains("3 from the cache"), "{}", ran.out);
-    let two = file(&project, "2.json").results;
+    let two = file(&project, "out.json").results;
     let tally = two.tally();
     assert_eq!((tally.passed, tally.failed, tally.errors), (1, 2, 0));
     // The journal of the second run names the one that it continues; a third run continues none.
@@ -74,6 +79,10 @@ async fn an_interrupted_run_writes_what_is_finished_and_goes_on_without_asking_a
     assert_eq!(resuming.len(), 1, "{resuming:?}");
     assert_eq!(resuming[0]["earlier_run"], run_id(&results));
     assert_eq!(resuming[0]["outcome"], "interrupted");
+    // The file of a complete run stays.
+    let again = project.run(&[&ARGS[..], &["--output-file", "out.json"]].concat());
+    assert_eq!(again.code, 2, "{}", again.err);
+    assert!(again.err.contains("the file exists"), "{}", again.err);
     let again = project.run(&[&ARGS[..], &["--output-file", "3.json"]].concat());
     assert_eq!(again.code, 0, "{}", again.err);
     assert_eq!(events(&project, EventKind::ResumingRun).len(), 1);

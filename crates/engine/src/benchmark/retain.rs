@@ -8,11 +8,9 @@ use std::{
     path::Path,
 };
 
-use serde::{Deserialize, de::IgnoredAny};
-
 use crate::report::{Counts, KeptReason};
 use schema::Phase;
-use store::{ConversationKey, RunError, Spool, TargetDir, each_row};
+use store::{ConversationKey, RunError, Spool, TargetDir, any_conversation, any_verdict, each_row};
 
 /// Which files of a target stay unchanged.
 pub(super) struct RetainPolicy {
@@ -190,37 +188,6 @@ fn key(row: ConversationKey) -> RowKey {
 /// Whether rows failed and none ended normally, with a verdict or without.
 fn all_failed(counts: Counts) -> bool {
     counts.failed > 0 && counts.done + counts.abstained == 0
-}
-
-fn any_conversation(path: &Path) -> bool {
-    #[derive(Deserialize)]
-    struct Row {
-        #[serde(default)]
-        error: Option<IgnoredAny>,
-    }
-    any(path, |row: Row| row.error.is_none())
-}
-
-fn any_verdict(path: &Path) -> bool {
-    #[derive(Deserialize)]
-    struct Row {
-        #[serde(default)]
-        present: Option<bool>,
-    }
-    any(path, |row: Row| row.present.is_some())
-}
-
-/// Whether any row of the file is `good`. Of a file that becomes unreadable, the rows before that point count.
-fn any<T: serde::de::DeserializeOwned>(path: &Path, good: impl Fn(T) -> bool) -> bool {
-    let mut found = false;
-    let _ = each_row(path, |row: T| {
-        found = good(row);
-        Ok(match found {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        })
-    });
-    found
 }
 
 /// A hash of the file's content; `None` where it cannot be read.

@@ -7,7 +7,7 @@ use std::{
 
 use schema::{
     Conversation, CostSum, Evaluator, Metric, ModelId, Phase, PhaseCost, PhaseError,
-    PhaseErrorKind, Simulator, TargetRef,
+    PhaseErrorKind, Simulator, TargetRef, setting_keys,
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
@@ -120,11 +120,11 @@ impl TargetRun {
     pub(super) fn results(&self) -> Results {
         let mut results = Results::default();
         if let Some(simulator) = &self.simulator {
-            let phase = format!("simulator:{}", self.id());
+            let phase = setting_keys::simulator(self.id().as_str());
             results.fingerprint(&phase, &simulator.fingerprint());
         }
         if let Some(evaluator) = &self.evaluator {
-            results.fingerprint("evaluator", &evaluator.fingerprint());
+            results.fingerprint(setting_keys::EVALUATOR, &evaluator.fingerprint());
         }
         results
     }

@@ -99,8 +99,8 @@ impl Attempt {
         Item::with_key(key, row, 0, Arc::clone(journal))
     }
 
-    /// The event that queues its item. `one_reply`: the target replies once.
-    pub(super) fn queued(&self, item: &Item, one_reply: bool) -> QueuingItem {
+    /// The event that queues its item, when the target replies and is judged in the order `turns`.
+    pub(super) fn queued(&self, item: &Item, turns: TurnOrder) -> QueuingItem {
         let context = json!({
             "conversation_id": self.id,
             "case": self.case,
@@ -114,11 +114,21 @@ impl Attempt {
         QueuingItem {
             prompt_text: Some(Arc::clone(&self.prompt)),
             context: Some(JsonText::of(&context)),
-            one_reply: one_reply.then_some(true),
+            one_reply: turns.one_reply.then_some(true),
+            judged_between: turns.judged_between.then_some(true),
             derived: (stands_in || self.parent().is_some()).then_some(true),
             ..QueuingItem::default()
         }
     }
+}
+
+/// How the turns of an item follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TurnOrder {
+    /// Whether the target replies once.
+    pub(super) one_reply: bool,
+    /// Whether judges are called between the turns.
+    pub(super) judged_between: bool,
 }
 
 /// The result of an attempt.

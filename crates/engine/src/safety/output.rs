@@ -44,6 +44,12 @@ impl OutputFiles {
         self
     }
 
+    /// Whether an existing file is replaced.
+    #[must_use]
+    pub fn overwrites(&self) -> bool {
+        self.overwrite
+    }
+
     /// The given path.
     #[must_use]
     pub fn path(&self) -> &Path {

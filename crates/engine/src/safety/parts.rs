@@ -11,6 +11,8 @@ use schema::{
 
 use store::RunError;
 
+use super::attempt::TurnOrder;
+
 /// What a safety run does with its cases.
 #[derive(Clone)]
 pub enum SafetyMode {
@@ -71,11 +73,20 @@ impl SafetyMode {
         }
     }
 
-    /// Whether the target replies once to each item.
-    pub(super) fn one_reply(&self) -> bool {
+    /// How the turns of each item follow each other.
+    pub(super) fn turn_order(&self) -> TurnOrder {
         match self {
-            Self::SingleTurn { .. } => true,
-            Self::MultiTurn { settings, .. } => settings.max_turns.exchanges() == 1,
+            Self::SingleTurn { .. } => TurnOrder {
+                one_reply: true,
+                judged_between: false,
+            },
+            Self::MultiTurn { settings, .. } => {
+                let one_reply = settings.max_turns.exchanges() == 1;
+                TurnOrder {
+                    one_reply,
+                    judged_between: settings.early_stop && !one_reply,
+                }
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::error::{CaseFailure, SkipReason};
 use crate::{
     journals::JournalEnd,
-    report::{JudgeGivenUp, RunOutcome},
+    report::{JudgeGivenUp, RunEnd, RunOutcome},
 };
 use store::RunError;
 
@@ -37,21 +37,15 @@ impl SafetyReport {
     /// How the run ended, as for a run of benchmarks.
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
-        let scored = |target: &TargetReport| target.tally.passed + target.tally.failed > 0;
-        let whole = |target: &TargetReport| {
-            target.tally.errors + target.not_run.budget + target.not_run.stopped == 0
+        let targets = self.targets.iter();
+        let end = RunEnd {
+            gave_up: self.judge_gave_up.is_some(),
+            interrupted: self.interrupted,
+            is_complete: self.targets.iter().all(TargetReport::is_complete),
+            has_results: self.targets.iter().any(TargetReport::has_results),
+            journals: targets.filter_map(|one| one.journal.as_ref()).collect(),
         };
-        if self.judge_gave_up.is_some() {
-            RunOutcome::NothingRan
-        } else if self.interrupted {
-            RunOutcome::Interrupted
-        } else if self.targets.iter().all(whole) {
-            RunOutcome::Complete
-        } else if self.targets.iter().any(scored) {
-            RunOutcome::FailedRows
-        } else {
-            RunOutcome::NothingRan
-        }
+        end.outcome()
     }
 }
 
@@ -86,6 +80,23 @@ pub struct TargetReport {
 }
 
 impl TargetReport {
+    /// Whether a case has a score.
+    #[must_use]
+    pub fn has_results(&self) -> bool {
+        self.tally.passed + self.tally.failed > 0
+    }
+
+    /// Whether cases were not run because the run was stopped or the budget was spent.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.not_run.budget + self.not_run.stopped > 0
+    }
+
+    /// Whether every case has a score.
+    fn is_complete(&self) -> bool {
+        self.tally.errors == 0 && !self.is_unfinished()
+    }
+
     /// The result, for the manifest.
     pub(super) fn manifest_results(&self) -> Value {
         json!({
@@ -96,6 +107,7 @@ impl TargetReport {
             "cost": self.cost,
             "basis": self.basis,
             "file": self.file,
+            "folder": self.file.as_ref().and(std::env::current_dir().ok()),
         })
     }
 }

@@ -15,7 +15,7 @@ use schema::{
 use tokio::sync::Semaphore;
 
 use super::{
-    attempt::{Attempt, AttemptResult, Outcome, Scored, stage_name},
+    attempt::{Attempt, AttemptResult, Outcome, Scored, TurnOrder, stage_name},
     error::{CaseAbort, CaseFailure, SkipReason},
     target::Target,
 };
@@ -26,8 +26,8 @@ pub(super) struct TargetContext {
     pub(super) state: TargetState,
     /// The target itself, with its system prompt.
     pub(super) model: Arc<Target>,
-    /// Whether the target replies once to each item.
-    pub(super) one_reply: bool,
+    /// How the turns of each item follow each other.
+    pub(super) turns: TurnOrder,
     pub(super) scorer: Arc<dyn SafetyScorer>,
     pub(super) threshold: Threshold,
     /// The judges that record their calls, by id.
@@ -229,7 +229,7 @@ impl TargetContext {
 
     /// Queues the item of an attempt.
     pub(super) fn queue(&self, attempt: &Attempt, item: Item) -> ItemGuard {
-        let queued = attempt.queued(&item, self.one_reply);
+        let queued = attempt.queued(&item, self.turns);
         self.state.report_row(Phase::Simulate);
         ItemGuard::queue(item, queued)
     }

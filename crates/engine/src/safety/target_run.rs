@@ -185,7 +185,7 @@ impl SafetyRun {
                 Target::new(Arc::clone(&target.model))
                     .with_system_prompt(target.system_prompt.clone()),
             ),
-            one_reply: self.mode.one_reply(),
+            turns: self.mode.turn_order(),
             scorer: Arc::clone(&self.scorer),
             threshold: self.mode.threshold(),
             judges: self.roles.judges.clone(),

@@ -8,6 +8,7 @@ use schema::{
     PhaseError, Purpose, Role, Turn,
     reply::{Asked, advice, ask},
     safety::{Assessment, SafetyScorer, ScoreRequest},
+    setting_keys,
     text::is_blank,
 };
 use serde_json::json;
@@ -167,9 +168,9 @@ impl SafetyScorer for JudgeScorer {
                 true => SafetyPrompts::LATEST,
             },
             settings: json!({
-                "judge": self.id(),
+                (setting_keys::JUDGE): self.id(),
                 "tries": self.tries,
-                "prompts": self.prompts.hashes(),
+                (setting_keys::PROMPTS): self.prompts.hashes(),
             }),
         }
     }

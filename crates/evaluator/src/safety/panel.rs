@@ -5,6 +5,7 @@ use futures::future::join_all;
 use schema::{
     Fingerprint, NoVerdict, PhaseError, PhaseErrorKind, Spend,
     safety::{Assessment, JudgeScore, SafetyScore, SafetyScorer, ScoreRequest},
+    setting_keys,
 };
 use serde_json::{Value, json};
 
@@ -96,7 +97,7 @@ impl SafetyScorer for PanelScorer {
         Fingerprint {
             name: "PanelScorer".into(),
             version: 2,
-            settings: json!({ "judges": judges }),
+            settings: json!({ (setting_keys::JUDGES): judges }),
         }
     }
 }

@@ -18,7 +18,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use schema::text::{counted, hex};
+use schema::{
+    numbers::grouped,
+    text::{counted, hex},
+};
 use sha2::{Digest, Sha256};
 
 use self::{
@@ -260,9 +263,10 @@ impl Exporter for Eee {
         let missing = unscored + target.counts.not_judged;
         if missing > 0 {
             self.exported.notes.push(format!(
-                "{}: {}: {missing} of {} have no verdict and are left out: the format knows no score that is not a number",
+                "{}: {}: {} of {} have no verdict and are left out: the format knows no score that is not a number",
                 target.run.folder,
                 target.run.target.id,
+                grouped(missing),
                 counted(target.counts.rows + missing, "row", "rows")
             ));
         }

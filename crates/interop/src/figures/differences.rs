@@ -14,7 +14,10 @@ pub fn corrected_differences_sheet(
     let (title, mut columns) = match names {
         None => (
             CorrectedDifference::TITLE.to_owned(),
-            vec![Column::name("A"), Column::name("B")],
+            vec![
+                Column::name("A").in_files(["a"]),
+                Column::name("B").in_files(["b"]),
+            ],
         ),
         Some([a, b]) => (
             format!("{}: A {a}, B {b}", CorrectedDifference::TITLE),
@@ -23,8 +26,10 @@ pub fn corrected_differences_sheet(
     };
     columns.extend([
         Column::chart(Axis::Difference),
-        Column::number("points").drawn(),
-        Column::number("95% interval").drawn(),
+        Column::number("points").drawn().in_files(["difference"]),
+        Column::number("95% interval")
+            .drawn()
+            .in_files(["lower_95", "upper_95"]),
     ]);
     let mut sheet = Sheet::new("corrected-differences", title, columns);
     for pair in differences {

@@ -2,8 +2,9 @@
 
 use schema::{
     ModelId,
-    numbers::{grouped, rate},
+    numbers::{grouped, interval, rate},
     safety::results::{SafetyRate, SafetyRates},
+    statistics::RateBounds,
 };
 
 use crate::sheet::{Axis, Cell, Column, RowsOf, Sheet, Strip, Value, together};
@@ -36,17 +37,32 @@ pub fn safety_rates_sheet(title: &str, target: Option<&ModelId>, rates: &SafetyR
     }
     let noted = all
         .iter()
-        .filter_map(|(name, one)| Some((one.note.as_deref()?, (*name).to_owned())));
+        .filter_map(|(name, one)| Some((noted_bounds(one)?, (*name).to_owned())));
     for (note, names) in together(noted) {
         sheet.note(format!("{}: {note}.", names.join(", ")));
     }
     sheet
 }
 
+/// The note on a rate, with the bounds that it refers to.
+fn noted_bounds(rate: &SafetyRate) -> Option<String> {
+    let note = rate.note.as_deref()?;
+    let bounds = missing_bounds(rate).map_or_else(String::new, |bounds| {
+        format!(" (bounds {})", interval((bounds.lower, bounds.upper)))
+    });
+    Some(format!("{note}{bounds}"))
+}
+
+/// The bounds of a rate, where they are wider than its interval because rows are missing.
+fn missing_bounds(rate: &SafetyRate) -> Option<RateBounds> {
+    let missing = rate.missing.unscored() + rate.missing.incomplete;
+    rate.bounds.filter(|_| missing > 0)
+}
+
 fn row(name: &str, target: Option<&ModelId>, of: &SafetyRate) -> Vec<Cell> {
     let ends = of.lower.zip(of.upper);
     let missing = of.missing.unscored();
-    let bounds = of.bounds.filter(|_| missing > 0);
+    let bounds = missing_bounds(of);
     let in_words = of
         .estimate
         .map_or_else(|| "no verdict".to_owned(), |share| rate(share, ends));

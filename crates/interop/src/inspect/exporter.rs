@@ -2,6 +2,8 @@
 
 use std::{fs::File, path::PathBuf};
 
+use schema::numbers::grouped;
+
 use super::{ids::file_name, writer::LogWriter};
 use crate::{ExportError, Exported, Exporter, OutFile, Run, Sample};
 
@@ -102,7 +104,8 @@ impl Exporter for InspectLogs {
         if open.twice > 0 {
             self.exported.notes.push(format!(
                 "{}: left out {} of the conversations: the log has the same sample of the same scenario already",
-                open.target, open.twice
+                open.target,
+                grouped(open.twice)
             ));
         }
         Ok(())

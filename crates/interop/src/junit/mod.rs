@@ -187,7 +187,7 @@ fn add_rate(suite: &mut JUnitSuite, run: &Run, tally: &Tally, metric: &str) {
 }
 
 /// Adds what limits the rates, a property each with its kind as the name.
-fn add_findings(suite: &mut JUnitSuite, findings: &[Finding]) {
+pub fn add_findings(suite: &mut JUnitSuite, findings: &[Finding]) {
     for finding in findings {
         suite.property(finding.kind.as_str(), &*finding.text);
     }

@@ -2,7 +2,7 @@
 
 use schema::{ModelId, PhaseCost, numbers};
 
-use super::{one_line, seconds, since};
+use super::one_line;
 
 /// Shown for an unknown value.
 pub const UNKNOWN: &str = "-";
@@ -44,6 +44,8 @@ pub enum Value {
     Points(f64),
     /// The interval of a difference of two shares.
     PointInterval((f64, f64)),
+    /// How many independent rows some rows are worth.
+    Worth(f64),
     /// A p-value.
     P(f64),
     /// Dollars.
@@ -122,11 +124,12 @@ impl Value {
             Self::Interval(ends) => numbers::compact_interval(*ends),
             Self::Points(difference) => numbers::point_digits(*difference),
             Self::PointInterval(ends) => numbers::point_interval(*ends),
+            Self::Worth(rows) => numbers::worth(*rows),
             Self::P(p) => numbers::p_digits(*p),
             Self::Dollars(dollars) => numbers::dollars(*dollars),
             Self::DollarsAtLeast(dollars) => format!("{}+", numbers::dollars(*dollars)),
-            Self::Seconds(duration) => seconds(*duration),
-            Self::Since(time) => since(*time),
+            Self::Seconds(seconds) => numbers::duration(*seconds),
+            Self::Since(seconds) => format!("+{}", numbers::clock(*seconds)),
         }
     }
 }

@@ -13,13 +13,12 @@
 //! ```
 
 mod cell;
+pub mod csv;
 pub mod markdown;
 mod one_line;
-mod time;
 
 pub use cell::{Cell, RowsOf, Strip, UNKNOWN, Value};
 pub use one_line::{one_line, printable};
-pub use time::{seconds, since};
 
 /// A table.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +50,8 @@ pub struct Column {
     pub is_drawn: bool,
     /// Whether a terminal leaves out a name that the row above has, too.
     pub is_once: bool,
+    /// The names in files: two for an interval. Files leave out a column without any.
+    pub in_files: Vec<&'static str>,
 }
 
 /// The contents of a column.
@@ -75,6 +76,8 @@ pub enum Axis {
     Rate,
     /// -1 to 1.
     Difference,
+    /// From and to, in tens of percentage points, from -10 to 10: fitted to the differences that it shows.
+    Tens(i8, i8),
 }
 
 /// A line of a table.
@@ -95,6 +98,7 @@ impl Column {
             is_wide: false,
             is_drawn: false,
             is_once: false,
+            in_files: Vec::new(),
         }
     }
 
@@ -160,6 +164,15 @@ impl Column {
     pub fn once(self) -> Self {
         Self {
             is_once: true,
+            ..self
+        }
+    }
+
+    /// With names in files, two for an interval.
+    #[must_use]
+    pub fn in_files<const N: usize>(self, names: [&'static str; N]) -> Self {
+        Self {
+            in_files: names.into(),
             ..self
         }
     }

@@ -36,6 +36,10 @@ pub(crate) struct Item {
     pub(crate) responses: u32,
     /// Messages that summarise their translations.
     pub(crate) translations: u32,
+    /// The number of replies that the last summary of responses says it sums up; 0 without a summary.
+    pub(crate) summed_responses: u32,
+    /// The same for translations.
+    pub(crate) summed_translations: u32,
     /// Requests that may leave out messages.
     pub(crate) requests: u32,
     /// Those of them whose messages cannot be put back.
@@ -117,6 +121,8 @@ impl Item {
             unsafe_votes: 0,
             responses: 0,
             translations: 0,
+            summed_responses: 0,
+            summed_translations: 0,
             requests: 0,
             partial_requests: 0,
             joined: 0,
@@ -201,6 +207,19 @@ impl Item {
             (turn, 0) => has(turn - 1, 0),
             (turn, number) => has(turn, number - 1),
         })
+    }
+
+    /// Whether the summary of `step` says another number of replies than there are.
+    pub(crate) fn summary_differs(&self, step: Step) -> bool {
+        let summed = match step {
+            Step::Answered => self.summed_responses,
+            Step::Translated => self.summed_translations,
+        };
+        let replies = self.replies.iter().filter(|reply| match step {
+            Step::Answered => reply.answered > 0,
+            Step::Translated => reply.translated > 0,
+        });
+        summed > 0 && replies.count() != summed as usize
     }
 
     /// Whether the same replies were answered and translated.

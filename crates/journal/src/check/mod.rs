@@ -49,7 +49,7 @@ use std::{io::BufRead, path::Path};
 
 pub use report::{Failure, LISTED, NotCheckable, Outcome, Report, Row, Verdict};
 
-use schema::text::counted;
+use schema::{numbers::grouped, text::counted};
 
 use self::{found::Draft, rules_items::RuleContext, state::CheckState, subject::Subject};
 use crate::{CutOff, JournalReader, Line, PartialEvent, ReadError};
@@ -201,7 +201,8 @@ fn notes(context: &RuleContext<'_>) -> Vec<String> {
     let others = all - context.items().count();
     if others > 0 {
         notes.push(format!(
-            "{others} of {} are of tests or SUTs that \"starting run\" does not name; they are left out",
+            "{} of {} are of tests or SUTs that \"starting run\" does not name; they are left out",
+            grouped(others as u64),
             counted(all as u64, "item", "items")
         ));
     }
@@ -209,7 +210,8 @@ fn notes(context: &RuleContext<'_>) -> Vec<String> {
         let failed = context.items().filter(|item| item.failed > 0).count();
         if failed > 0 {
             notes.push(format!(
-                "{failed} of {} failed and have no measurement",
+                "{} of {} failed and have no measurement",
+                grouped(failed as u64),
                 counted(all as u64, "item", "items")
             ));
         }

@@ -2,7 +2,7 @@
 
 use super::{
     found::{Draft, Found},
-    items::{Item, Key, Measured},
+    items::{Item, Key, Measured, Step},
     state::CheckState,
     subject::Subject,
 };
@@ -148,6 +148,8 @@ pub(crate) fn responded(context: &RuleContext<'_>) -> Draft {
             Some("a response to a prompt that was not queued")
         } else if ours && !item.turns_are_whole() {
             Some("a turn or step has no response")
+        } else if ours && item.summary_differs(Step::Answered) {
+            Some("the response that sums up the turns has another number of them")
         } else {
             None
         };
@@ -179,6 +181,8 @@ pub(crate) fn translated(context: &RuleContext<'_>) -> Draft {
             Some("translated more than once")
         } else if !item.is_answered() {
             Some("a translation without a response")
+        } else if ours && item.summary_differs(Step::Translated) {
+            Some("the translation that sums up the turns has another number of them")
         } else if context.is_excused(item) || (agree && (!one || item.translations == 1)) {
             None
         } else if one && item.is_translated() && item.translations == 0 {

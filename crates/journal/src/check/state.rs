@@ -75,6 +75,11 @@ struct Measurements {
     is_safe: Option<f64>,
 }
 
+/// The number of replies that a summary says; 0 for an event that is not a summary.
+fn summed(turns: Option<u64>) -> u32 {
+    turns.map_or(0, |turns| u32::try_from(turns).unwrap_or(u32::MAX))
+}
+
 impl CheckState {
     /// Counts `line`, whose event is `event`; unknown messages have none.
     ///
@@ -115,7 +120,10 @@ impl CheckState {
                 self.reply(line, Step::Answered, reply.turn, reply.step)
             }
             EventBody::FetchedSutResponse(reply) | EventBody::UsingCachedSutResponse(reply) => {
-                self.item(line, |item| item.responses += 1)?;
+                self.item(line, |item| {
+                    item.responses += 1;
+                    item.summed_responses = summed(reply.turns);
+                })?;
                 match event.is_summary() {
                     true => Ok(()),
                     false => self.reply(line, Step::Answered, reply.turn, reply.step),
@@ -126,7 +134,10 @@ impl CheckState {
                 self.text(line, said)
             }
             EventBody::TranslatedSutResponse(said) => {
-                self.item(line, |item| item.translations += 1)?;
+                self.item(line, |item| {
+                    item.translations += 1;
+                    item.summed_translations = summed(said.turns);
+                })?;
                 if !event.is_summary() {
                     self.reply(line, Step::Translated, said.turn, said.step)?;
                 }

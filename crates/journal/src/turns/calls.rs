@@ -15,6 +15,9 @@ use crate::{is_blank, shared_messages::LastRequests};
 pub(super) struct Calls {
     /// Whether the SUT is called once.
     one_reply: bool,
+    /// Whether judges are called between the turns: their events wait until the conversation is complete.
+    judged_between: bool,
+    waiting: Vec<Event>,
     sut: Sum,
     /// The replies of the SUT.
     said: Vec<Arc<str>>,
@@ -51,18 +54,37 @@ impl Calls {
     pub(super) fn begin(queued: &QueuingItem) -> Self {
         Self {
             one_reply: queued.one_reply == Some(true),
+            judged_between: queued.judged_between == Some(true),
             ..Self::default()
         }
     }
 
     /// The events to pass on instead of `event`.
     pub(super) fn take(&mut self, event: Event) -> Vec<Event> {
-        let before = match follows_conversation(&event.body) {
-            true => self.summarise_sut(event.item.as_ref()),
-            false => Vec::new(),
-        };
+        if self.judged_between && may_precede_turns(&event.body) {
+            self.waiting.push(event);
+            return Vec::new();
+        }
+        let mut events = Vec::new();
+        if follows_conversation(&event.body) {
+            events.extend(self.summarise_sut(event.item.as_ref()));
+            self.go_on_waiting(&mut events);
+        }
+        self.go_on(event, &mut events);
+        self.with_new_messages(events.into_iter())
+    }
+
+    /// Adds the events that have waited: the conversation is complete.
+    fn go_on_waiting(&mut self, events: &mut Vec<Event>) {
+        self.judged_between = false;
+        for event in std::mem::take(&mut self.waiting) {
+            self.go_on(event, events);
+        }
+    }
+
+    fn go_on(&mut self, event: Event, events: &mut Vec<Event>) {
         let (released, event) = self.rename(event);
-        self.with_new_messages(before.into_iter().chain(released).chain(event))
+        events.extend(released.into_iter().chain(event));
     }
 
     /// `events` as they are recorded: without the messages that they share with the call before.
@@ -174,13 +196,18 @@ impl Calls {
 
     /// The held-back events of an item without an end.
     pub(super) fn release_all(mut self) -> Vec<Event> {
-        let held = self.release(Release::AsResponses);
-        self.with_new_messages(held.into_iter())
+        let mut events = Vec::new();
+        self.go_on_waiting(&mut events);
+        events.extend(self.release(Release::AsResponses));
+        self.with_new_messages(events.into_iter())
     }
 
     /// The last events of the item before `ended`.
     pub(super) fn end(mut self, ended: &Event) -> Vec<Event> {
-        let mut events = self.release(Release::AsResponses);
+        let mut events = Vec::new();
+        if self.waiting.is_empty() {
+            events.extend(self.release(Release::AsResponses));
+        }
         // An item that failed may have an unfinished conversation, which is not a response.
         let answered = match &ended.body {
             EventBody::ItemFailed(failed) => failed.sut_response == Some(true),
@@ -189,6 +216,8 @@ impl Calls {
         if answered {
             events.extend(self.summarise_sut(ended.item.as_ref()));
         }
+        self.go_on_waiting(&mut events);
+        events.extend(self.release(Release::AsResponses));
         events.extend(self.summarise_judges(ended.item.as_ref()));
         self.with_new_messages(events.into_iter())
     }
@@ -250,6 +279,20 @@ fn follows_conversation(body: &EventBody) -> bool {
         | EventBody::MeasuredItemQuality(_) => true,
         _ => false,
     }
+}
+
+/// Whether turns may follow `body` in an item that is judged between its turns.
+fn may_precede_turns(body: &EventBody) -> bool {
+    matches!(
+        body,
+        EventBody::FetchedAnnotatorResponse(_)
+            | EventBody::UsingCachedAnnotatorResponse(_)
+            | EventBody::AnnotatorException(_)
+            | EventBody::JudgeScored(_)
+            | EventBody::JudgeAbstained(_)
+            | EventBody::ScoreFinished(_)
+            | EventBody::CaseFailed(_)
+    )
 }
 
 /// The event under the name for one of several calls.

@@ -5,10 +5,11 @@ use std::sync::Mutex;
 use schema::{
     EventKind, JsonText,
     event::{
-        AnnotatorReply, CachedAnnotatorReply, FailedAttempt, ItemFailed, ItemFinished,
+        AnnotatorReply, CachedAnnotatorReply, CaseFailed, FailedAttempt, ItemFailed, ItemFinished,
         JudgeAbstained, MeasuredItemQuality, MergedAnnotation, QueuingItem, SutException, SutReply,
         TranslatedAnnotation, TranslatedSutReply,
     },
+    safety::Stage,
 };
 use serde_json::Value;
 
@@ -273,4 +274,72 @@ fn a_conversation_that_failed_is_no_response() {
         failed(false),
     ]);
     assert!(!kinds(&events).contains(&EventKind::FetchedSutResponse));
+}
+
+/// The judge decides after each turn whether the conversation goes on.
+fn judged_between() -> Vec<EventBody> {
+    let scored = || EventBody::JudgeScored(schema::event::JudgeScored::default());
+    vec![
+        EventBody::QueuingItem(QueuingItem {
+            judged_between: Some(true),
+            ..QueuingItem::default()
+        }),
+        fetched(0.25),
+        said("a"),
+        judged("j"),
+        scored(),
+        fetched(0.5),
+        said("b"),
+        judged("j"),
+        scored(),
+    ]
+}
+
+#[test]
+fn an_item_that_is_judged_between_its_turns_is_summed_up_once_it_is_complete() {
+    let mut events = judged_between();
+    events.extend([annotated(), measured(), finished()]);
+    let events = written(events);
+    assert_eq!(
+        kinds(&events),
+        [
+            EventKind::QueuingItem,
+            EventKind::FetchedSutTurn,
+            EventKind::TranslatedSutTurn,
+            EventKind::FetchedSutTurn,
+            EventKind::TranslatedSutTurn,
+            EventKind::FetchedSutResponse,
+            EventKind::TranslatedSutResponse,
+            EventKind::FetchedAnnotatorTurn,
+            EventKind::JudgeScored,
+            EventKind::FetchedAnnotatorTurn,
+            EventKind::JudgeScored,
+            EventKind::TranslatedAnnotation,
+            EventKind::FetchedAnnotatorResponse,
+            EventKind::MeasuredItemQuality,
+            EventKind::ItemFinished,
+        ]
+    );
+    assert_eq!(events[5]["turns"], 2);
+    assert_eq!(events[5]["run_time"], 0.75);
+    assert_eq!(events[6]["response_text"], "a\n\nb");
+}
+
+#[test]
+fn an_item_that_is_judged_between_its_turns_and_fails_loses_no_event() {
+    for answered in [true, false] {
+        let mut events = judged_between();
+        events.push(EventBody::CaseFailed(CaseFailed {
+            stage: Stage::Judge,
+            kind: "timeout".into(),
+            reason: "no reply".into(),
+        }));
+        events.push(failed(answered));
+        let kinds = kinds(&written(events));
+        let judged = |kind: &&EventKind| **kind == EventKind::FetchedAnnotatorTurn;
+        assert_eq!(kinds.iter().filter(judged).count(), 2, "{kinds:?}");
+        assert!(kinds.contains(&EventKind::CaseFailed));
+        let summed = kinds.contains(&EventKind::FetchedSutResponse);
+        assert_eq!(summed, answered);
+    }
 }

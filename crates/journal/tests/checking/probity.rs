@@ -447,3 +447,35 @@ fn judges_of_a_panel_that_give_no_score_pass() {
         ["MinValidAnnotatorItems"]
     );
 }
+
+#[test]
+fn a_summary_sums_up_all_turns() {
+    let of = |summed: u64| {
+        let mut events = vec![json!({"message": EventKind::QueuingItem})];
+        for turn in 1..=2 {
+            events.push(json!({"message": EventKind::FetchedSutTurn, "turn": turn}));
+            events.push(
+                json!({"message": EventKind::TranslatedSutTurn, "turn": turn, "response_text": "r"}),
+            );
+        }
+        events.push(json!({"message": EventKind::FetchedSutResponse, "turns": summed}));
+        events.push(
+            json!({"message": EventKind::TranslatedSutResponse, "turns": summed, "response_text": "r"}),
+        );
+        events.extend([called_judge(), verdict(true), measured(1.0), finished()]);
+        for event in &mut events {
+            event["test"] = json!("m01");
+            event["prompt_id"] = json!("p0");
+            event["sut"] = json!("s");
+        }
+        let mut events = of_probity(&[events], 1, json!(1.0));
+        events[0]["format_version"] = json!("1.2.0");
+        check_events(&events)
+    };
+    assert_eq!(of(2).verdict(), Verdict::Passed, "{:#?}", of(2));
+    // As the early stop of a conversation once did: it was summed up after its first turn.
+    assert_eq!(
+        failed(&of(1)),
+        ["EachPromptRespondedToOnce", "EachResponseTranslatedOnce"]
+    );
+}

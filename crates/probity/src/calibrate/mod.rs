@@ -11,14 +11,15 @@ use std::{
 use aggregator::standards_note;
 use journal::RunId;
 use schema::{
-    Benchmark, BenchmarkScore, Extra, Hazard, ModelId, ProgramFlag, Standards, StandardsFile,
-    notice, text::counted,
+    Benchmark, BenchmarkScore, Extra, Finding, Hazard, ModelId, ProgramFlag, Standards,
+    StandardsFile, notice, text::counted,
 };
 
 use store::{
-    BenchmarkDir, Layout, RunError, TreeLock, check_replaceable, findings::row_findings,
-    provenance::Provenance, read_benchmark, read_scenario_index, scored_targets, standards_help,
-    write_json,
+    BenchmarkDir, Layout, RunError, TreeLock, check_replaceable,
+    findings::{FindingSources, benchmark_findings},
+    provenance::{Provenance, target_bases},
+    read_benchmark, read_scenario_index, scored_targets, standards_help, write_json,
 };
 
 /// The options of a calibration.
@@ -47,6 +48,8 @@ pub struct Calibration {
     pub journal: PathBuf,
     /// Warnings about the standards.
     pub warnings: Vec<String>,
+    /// What limits the conclusions from the references' results, the worst first.
+    pub findings: Vec<Finding>,
 }
 
 /// Derives the standards of the benchmark `name` from the scores in the tree: for each hazard the lowest score of the
@@ -122,12 +125,14 @@ pub fn calibrate(
         extra: Extra::new(),
     };
     write_json(&path, &file)?;
-    let of_rows = row_findings(&dir, &statistics)
-        .into_iter()
-        .map(|finding| finding.text);
-    let warnings = warnings(&file.standards, &hazards, &scores);
+    let sources = FindingSources {
+        targets: &statistics,
+        bases: &target_bases(&dir, &options.references),
+        reference_turns: None,
+    };
     Ok(Calibration {
-        warnings: of_rows.chain(warnings).collect(),
+        warnings: warnings(&file.standards, &hazards, &scores),
+        findings: benchmark_findings(layout, &dir, sources),
         path,
         file,
         scores,

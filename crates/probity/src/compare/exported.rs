@@ -8,12 +8,9 @@ use std::{
 };
 
 use aggregator::statistics::{RowVerdict, TargetRows};
-use schema::{BaselineTarget, Benchmark, Extra, ModelId, Score, SettingsRecord, TargetRef};
+use schema::{Benchmark, Extra, ModelId, RoleRecords, Score, TargetRef};
 use serde::{Deserialize, de::DeserializeOwned};
-use store::{
-    RunError,
-    provenance::{evaluator_settings, judge_settings},
-};
+use store::{RunError, findings::MeasuredSide};
 
 /// The data of one benchmark in an export.
 pub(super) struct Exported {
@@ -25,7 +22,8 @@ pub(super) struct Exported {
 }
 
 struct Target {
-    measured: BaselineTarget,
+    turns: Option<u32>,
+    measured: MeasuredSide,
     rows: TargetRows,
 }
 
@@ -41,21 +39,9 @@ struct RunLine {
     /// The fingerprints of the phases, by name.
     #[serde(default)]
     fingerprints: Extra,
-}
-
-impl RunLine {
-    /// How the target was measured, as far as the export has it: the settings of the judges' models are missing.
-    fn measured(&self) -> BaselineTarget {
-        let judge = self
-            .fingerprints
-            .get("evaluator")
-            .map(|of| judge_settings(&evaluator_settings(of, &SettingsRecord::default())));
-        BaselineTarget {
-            turns: self.turns,
-            judge: judge.unwrap_or_default(),
-            ..BaselineTarget::default()
-        }
-    }
+    /// The models besides the target. Absent in exports of earlier versions.
+    #[serde(default)]
+    models: Option<RoleRecords>,
 }
 
 /// A line of `scores.jsonl`.
@@ -89,10 +75,16 @@ impl Exported {
         let mut benchmark = None;
         let mut targets = BTreeMap::new();
         for run in runs.into_iter().filter(|run| run.benchmark == folder) {
-            let measured = run.measured();
+            let models = run.models.as_ref();
+            let measured = MeasuredSide::of_export(String::new(), &run.fingerprints, models);
+            let turns = run.turns;
             let id = run.target.id;
             let rows = TargetRows::new(id.clone());
-            let target = Target { measured, rows };
+            let target = Target {
+                turns,
+                measured,
+                rows,
+            };
             if targets.insert(id.clone(), target).is_some() {
                 return Err(RunError::input(format!(
                     "{}: two runs of {id} on {folder}",
@@ -140,10 +132,18 @@ impl Exported {
         self.targets.keys().cloned().collect()
     }
 
-    /// How `target` was measured, as far as that is known.
-    pub(super) fn measured(&self, target: &ModelId) -> BaselineTarget {
+    /// How `target` was measured, as far as that is known. `name`: of the export, for people.
+    pub(super) fn measured(&self, target: &ModelId, name: &str) -> MeasuredSide {
         let found = self.targets.get(target);
-        found.map(|of| of.measured.clone()).unwrap_or_default()
+        MeasuredSide {
+            name: name.to_owned(),
+            ..found.map(|of| of.measured.clone()).unwrap_or_default()
+        }
+    }
+
+    /// The planned number of turns of the conversations with `target`, if it is known.
+    pub(super) fn turns(&self, target: &ModelId) -> Option<u32> {
+        self.targets.get(target)?.turns
     }
 
     /// The rows of `target`; empty if there is no run of it.

@@ -39,18 +39,14 @@ pub(super) fn measured(
         let (ours, theirs) = (ours.target(target), theirs.target(target));
         let other = match there {
             Other::Tree(tree) => side(tree, path, target, &theirs),
-            Other::Export(export) => MeasuredSide {
-                name: path.to_owned(),
-                judged: export.measured(target).judge,
-                ..MeasuredSide::default()
-            },
+            Other::Export(export) => export.measured(target, path),
         };
         Measured {
             target: target.clone(),
             turns: match there {
                 Other::Tree(_) if is_shared => [None; 2],
                 Other::Tree(_) => [ours.turns(), theirs.turns()],
-                Other::Export(export) => [ours.turns(), export.measured(target).turns],
+                Other::Export(export) => [ours.turns(), export.turns(target)],
             },
             sides: [side(here, "this tree", target, &ours), other],
         }

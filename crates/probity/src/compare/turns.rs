@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use schema::{Finding, FindingKind, FindingSeverity, ModelId, ProgramFlag, Role, text::counted};
+use schema::{Finding, ModelId, ProgramFlag, Role};
 use serde::Deserialize;
-use store::{RunError, each_row, unlike_turns};
+use store::{RunError, each_row, findings::longest_findings, unlike_turns};
 
 use super::{Measured, Other, Tree};
 
@@ -29,31 +29,13 @@ pub(super) fn unlike(
             ([Some(_), Some(_)], _) | (_, Other::Export(_)) => {}
             (_, Other::Tree(other)) => {
                 let longest = (longest(here, target)?, longest(other, target)?);
-                if let (Some(ours), Some(theirs)) = longest
-                    && ours != theirs
-                {
-                    unlike.push(finding(here, target, ours, theirs));
+                if let (Some(ours), Some(theirs)) = longest {
+                    unlike.extend(longest_findings(here.dir.name(), target, ours, theirs));
                 }
             }
         }
     }
     Ok(unlike)
-}
-
-fn finding(here: &Tree, target: &ModelId, ours: u32, theirs: u32) -> Finding {
-    let text = format!(
-        "the longest conversation with {target} has {} here and {} in the other tree; rates of different numbers of turns do not compare",
-        counted(ours.into(), "turn", "turns"),
-        counted(theirs.into(), "turn", "turns")
-    );
-    Finding {
-        kind: FindingKind::DifferentTurns,
-        severity: FindingSeverity::Warning,
-        benchmark: here.dir.name().to_owned(),
-        targets: vec![target.clone()],
-        text,
-        advice: None,
-    }
 }
 
 fn refused(other: &Other, id: &ModelId, here: u32, there: u32) -> RunError {

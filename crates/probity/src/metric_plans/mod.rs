@@ -18,7 +18,7 @@ use schema::{
     statistics::{GatePlan, MetricPlan, PlanAssumptions, Statistics},
 };
 use store::{
-    Layout, RunError, read_benchmark, read_scenario_index, read_scenarios, read_statistics,
+    Layout, RunError, proven_statistics, read_benchmark, read_scenario_index, read_scenarios,
 };
 
 use self::{
@@ -45,8 +45,8 @@ pub struct PlanQuestions {
 /// gate would say.
 ///
 /// Scenarios that are not generated yet are counted as the settings plan them; planned metrics have one entry that applies to each.
-/// A metric that gets no scenarios has no entry. Measurements of an earlier run of the benchmark, from its `statistics.json`,
-/// replace assumptions. Differences are corrected over all pairs of the targets of `settings`, and over the metrics.
+/// A metric that gets no scenarios has no entry. Measurements of an earlier run of the benchmark, from its scores, replace
+/// assumptions; without scores they are those of its `statistics.json`. Differences are corrected over all pairs of the targets of `settings`, and over the metrics.
 ///
 /// # Errors
 /// When a benchmark or the rules cannot be read.
@@ -79,7 +79,7 @@ pub fn plan_metrics(
             settings,
             benchmark: &benchmark,
             sizes,
-            earlier: read_statistics(&dir.statistics()).ok(),
+            earlier: proven_statistics(&dir, &benchmark).map(|proven| proven.statistics),
             want_difference: questions.want_difference,
             rules: rules.as_ref(),
             shown: Memo::default(),

@@ -6,7 +6,10 @@ use std::{
 };
 
 use interop::{ExportError, Exported, Exporter, OutFile, Run, Sample};
-use report::{ReportFigure, html::ReportSummary, report_figures, report_latex, report_markdown};
+use report::{
+    ReportFigure, html::ReportSummary, report_figures, report_latex, report_markdown,
+    report_methods,
+};
 use store::{Layout, RunError};
 use transfer::{ExportOptions, export, export_safety};
 
@@ -21,6 +24,8 @@ pub enum ReportFormat {
     Svg,
     /// The main table of each benchmark.
     Latex,
+    /// How the results were made, with BibTeX of the works that it cites.
+    Methods,
 }
 
 /// A report that was written in a format other than HTML.
@@ -67,6 +72,9 @@ pub fn write_formatted(
         ReportFormat::Svg => figures(&report_figures(&summary), out),
         ReportFormat::Latex => {
             write(out.to_owned(), &report_latex(&summary)).map(|file| vec![file])
+        }
+        ReportFormat::Methods => {
+            write(out.to_owned(), &report_methods(&summary)).map(|file| vec![file])
         }
     };
     done.files = written.map_err(|error| RunError::output(error.to_string()).with_source(error))?;

@@ -10,11 +10,11 @@ use schema::{
     safety::results::Details, statistics::Statistics,
 };
 use store::{
-    BenchmarkDir, CostFile, Layout, RunError, current_statistics, list_ids,
+    BenchmarkDir, CostFile, Layout, RunError, list_ids, prove_safety_rates, proven_statistics,
     provenance::target_bases,
-    read_benchmark, read_costs, read_grades, read_statistics,
+    read_benchmark, read_costs, read_grades,
     safety_results::{OpenedResults, SafetySource, findings, read_safety_file, safety_basis},
-    safety_uid, wrong_grades, wrong_statistics,
+    safety_uid, wrong_grades,
 };
 use transfer::{benchmark_calls, calls_of_runs};
 
@@ -178,7 +178,7 @@ fn grades(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Grades>, Option<
     let Ok(mut grades) = read_grades(&dir.grades()) else {
         return (None, None);
     };
-    let wrong = wrong_grades(dir, benchmark, &grades).unwrap_or_default();
+    let wrong = wrong_grades(dir, benchmark, &grades, None).unwrap_or_default();
     let number = wrong.iter().flat_map(|entry| &entry.wrong).next();
     let line = number.map(|number| {
         notice![
@@ -218,21 +218,10 @@ fn earlier_format(layout: &Layout, part: &PartSummary) -> Option<Notice> {
 /// a target is reported with the target's rows. A file of format 1 is shown as it is, where its rates are those of the rows. Without
 /// scores to compute them from, and where those cannot be read, the file is all there is.
 fn statistics(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Statistics>, Option<Notice>) {
-    let written = read_statistics(&dir.statistics()).ok();
-    let order: Vec<ModelId> = written
-        .iter()
-        .flat_map(|of| &of.targets)
-        .map(|of| of.target.clone())
-        .collect();
-    let now = current_statistics(dir, benchmark, &order).ok();
-    let (written, now) = match (written, now) {
-        (Some(written), Some(now)) if !now.targets.is_empty() => (written, now),
-        (written, now) => return (written.or(now), None),
+    let Some(proven) = proven_statistics(dir, benchmark) else {
+        return (None, None);
     };
-    let wrong = wrong_statistics(&written, &now);
-    if wrong.is_empty() {
-        return (Some(written), None);
-    }
+    let wrong = proven.wrong;
     let of_pair = wrong
         .iter()
         .find(|wrong| !wrong.pointer.starts_with("/targets/"));
@@ -247,7 +236,7 @@ fn statistics(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Statistics>,
             " writes the file again"
         ]
     });
-    (Some(now), line)
+    (Some(proven.statistics), line)
 }
 
 /// Adds the cost of the results in the tree.
@@ -280,7 +269,8 @@ fn safety(
     request: &ReportRequest,
     summary: &mut ReportSummary,
 ) -> Result<(), RunError> {
-    let file = read_safety_file(path)?;
+    let mut file = read_safety_file(path)?;
+    let wrong = prove_safety_rates(&mut file.results);
     let target = match file
         .results
         .details()
@@ -314,6 +304,8 @@ fn safety(
             ..basis
         }));
     }
+    let line = wrong.map(|line| format!("{}: {line}", path.display()));
+    summary.problems.extend(line);
     part.safety.push(SafetyFileSummary {
         file: path.display().to_string(),
         target,

@@ -5,6 +5,7 @@ import { listenToKeys, setKeys, showKeys } from "./keys.js";
 import { LabelPage } from "./label.js";
 import { LabelStore } from "./labels.js";
 import { follow } from "./live.js";
+import { setUpMatrices } from "./matrix.js";
 import { readRoute, writeRoute } from "./router.js";
 import { RowsPage } from "./rows.js";
 import { openSource } from "./source.js";
@@ -72,6 +73,7 @@ async function start() {
   document.documentElement.classList.add("js");
   history.scrollRestoration = "manual";
   listenToKeys();
+  setUpMatrices();
   const source = openSource();
   const rows = new RowsPage(source, go);
   const conversation = new ConversationPage(

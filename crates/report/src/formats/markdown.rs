@@ -9,7 +9,7 @@ use interop::sheet::{
 
 use super::FigureNames;
 use crate::{
-    html::sections::{Block, Section},
+    html::sections::{Block, First, Section, SectionPart},
     text::clean,
 };
 
@@ -22,7 +22,7 @@ pub(super) fn page(sections: &[Section<'_>], figures: Option<&str>) -> String {
     for section in sections {
         page.line(&format!("## {}", escaped(&section.title)));
         for block in &section.blocks {
-            page.block(block);
+            page.block(block, section.place);
         }
     }
     page.text.truncate(page.text.trim_end().len());
@@ -51,13 +51,14 @@ impl Page<'_> {
         self.text.push('\n');
     }
 
-    fn block(&mut self, block: &Block) {
+    fn block(&mut self, block: &Block, place: Option<SectionPart<'_>>) {
         match block {
             Block::Facts(facts) => {
                 let facts = facts.iter();
                 self.list(facts.map(|(name, value)| format!("{name}: {}", escaped(value))));
             }
-            Block::Warnings(lines) => self.list(lines.iter().map(|line| escaped(line))),
+            Block::First(first) => self.first(first, place),
+            Block::Methods(methods) => self.line(methods.markdown().trim_end()),
             Block::Lead(text) => self.line(&escaped(text)),
             Block::Note(text) => self.line(&format!("*{}*", escaped(text))),
             Block::Table(sheet) => self.sheet(sheet),
@@ -68,12 +69,42 @@ impl Page<'_> {
                 self.sheet(sheet);
                 self.line("</details>");
             }
-            Block::Grid(grid) => match grid.sheet() {
+            Block::Matrix(matrix) => match matrix.sheet() {
                 Some(sheet) => self.sheet(&sheet),
                 None => {
                     self.line("*More models than a page has room for: see the table by metric.*")
                 }
             },
+        }
+    }
+
+    /// The answer, the rates, what they rest on, and what limits them.
+    fn first(&mut self, first: &First, place: Option<SectionPart<'_>>) {
+        self.line(&escaped(&first.facts.join(" · ")));
+        let rest = escaped(&first.rest);
+        let space = if first.rest.starts_with(' ') { " " } else { "" };
+        self.line(&format!("**{}**{space}{rest}", escaped(&first.fact)));
+        if let Some(sheet) = first.sheet(place) {
+            self.sheet(&sheet);
+        }
+        if !first.trust.is_empty() {
+            let trust: Vec<String> = first.trust.iter().map(|part| escaped(&part.text)).collect();
+            self.line(&format!("Trust: {}.", trust.join("; ")));
+        }
+        if let Some(limit) = &first.limit {
+            let others = first
+                .other_limits
+                .iter()
+                .map(|title| format!(" {}", escaped(title)));
+            let others: String = others.collect();
+            self.line(&format!(
+                "> **{}** {}{others}",
+                escaped(&limit.title),
+                escaped(&limit.text)
+            ));
+        }
+        if !first.notes.is_empty() {
+            self.list(first.notes.iter().map(|note| escaped(note)));
         }
     }
 

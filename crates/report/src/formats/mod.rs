@@ -41,8 +41,12 @@ pub fn report_figures(summary: &ReportSummary) -> Vec<ReportFigure> {
             let Some(file) = names.of(sheet) else {
                 continue;
             };
-            let series = |cell: &Cell| section.place.map_or(0, |place| place.series(cell));
-            figures.extend(figure(sheet, series).map(|svg| ReportFigure {
+            let mark = |cell: &Cell| {
+                section
+                    .place
+                    .map_or_else(Default::default, |place| place.mark(cell))
+            };
+            figures.extend(figure(sheet, mark).map(|svg| ReportFigure {
                 file,
                 title: sheet.title.clone(),
                 svg,
@@ -50,6 +54,13 @@ pub fn report_figures(summary: &ReportSummary) -> Vec<ReportFigure> {
         }
     }
     figures
+}
+
+/// How the results were made, as Markdown that may be pasted into a paper: design, models, judging, statistics, what was left out, how to
+/// reproduce them, and the works that this cites as BibTeX.
+#[must_use]
+pub fn report_methods(summary: &ReportSummary) -> String {
+    sections::methods_text(summary)
 }
 
 /// The pass rates of positive and of negative metrics as a LaTeX table for the package `booktabs`, one for each benchmark.

@@ -368,6 +368,7 @@ impl Exporter for &mut HtmlReport {
         };
         if self.current.conversations < self.current.expected {
             run.state = RunState::Partial;
+            self.summary.interrupted(&run.benchmark, &run.target);
         }
         let place = format!("{}: {}", run.benchmark, run.target);
         let lines = self.current.labels.problems().into_iter();

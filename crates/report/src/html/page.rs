@@ -10,8 +10,10 @@ use super::{Index, script::script};
 
 const TEMPLATE: &str = include_str!("../../assets/page.html");
 const STYLE: &str = concat!(
+    include_str!("../../assets/tokens.css"),
     include_str!("../../assets/report.css"),
-    include_str!("../../assets/charts.css")
+    include_str!("../../assets/charts.css"),
+    include_str!("../../assets/overview.css")
 );
 
 /// The line of the template that is replaced by the data.
@@ -67,6 +69,7 @@ pub(super) fn page(form: PageForm<'_>, index: &Index, overview: &str, cost: &str
             Value::from(form.live().and_then(|live| live.version)),
         ),
         ("folder", Value::from(form == PageForm::Folder)),
+        ("methods", Value::from(methods_anchor(overview))),
         ("style", safe(STYLE)),
         ("script", safe(script())),
         ("overview", safe(overview)),
@@ -80,6 +83,14 @@ pub(super) fn page(form: PageForm<'_>, index: &Index, overview: &str, cost: &str
         Some((head, tail)) => [head.to_owned(), tail.to_owned()],
         None => [page, String::new()],
     }
+}
+
+/// The anchor of the first section on methods; empty without one.
+fn methods_anchor(overview: &str) -> &str {
+    let start = overview.find("id=\"methods").map(|at| at + 4);
+    let rest = start.and_then(|start| overview.get(start..));
+    rest.and_then(|rest| rest.split('"').next())
+        .unwrap_or_default()
 }
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {

@@ -6,10 +6,12 @@ use serde::Serialize;
 
 use super::{
     charts::{axis, strip},
-    sections::{self, Block, MetricName, Section, SectionPart},
+    sections::{self, Block, First, MetricName, Section, SectionPart},
     summary::ReportSummary,
 };
-/// The content of the overview: facts, warnings, rates, comparisons and the rest, readable without JavaScript.
+use crate::model_mark::ModelMark;
+
+/// The content of the overview: the answer, what it rests on, the matrix, comparisons and the rest, readable without JavaScript.
 #[must_use]
 pub fn overview_html(summary: &ReportSummary) -> String {
     html(&sections::overview(summary))
@@ -22,10 +24,12 @@ pub fn cost_html(summary: &ReportSummary) -> String {
 }
 
 /// The templates. Minijinja escapes every value in a template whose name ends in `.html`.
-const TEMPLATES: [(&str, &str); 3] = [
+const TEMPLATES: [(&str, &str); 5] = [
     ("sections.html", include_str!("../../assets/sections.html")),
     ("table.html", include_str!("../../assets/table.html")),
-    ("grid.html", include_str!("../../assets/grid.html")),
+    ("first.html", include_str!("../../assets/first.html")),
+    ("matrix.html", include_str!("../../assets/matrix.html")),
+    ("methods.html", include_str!("../../assets/methods.html")),
 ];
 
 fn html(sections: &[Section<'_>]) -> String {
@@ -79,7 +83,16 @@ impl Page {
     fn block<'a>(&self, block: &'a Block, place: Option<SectionPart<'_>>) -> BlockView<'a> {
         match block {
             Block::Facts(facts) => BlockView::Facts { facts },
-            Block::Warnings(lines) => BlockView::Warnings { lines },
+            Block::First(first) => BlockView::Table {
+                html: self.render(
+                    "first.html",
+                    FirstView {
+                        first,
+                        notes_id: place
+                            .map_or_else(|| "notes".to_owned(), |place| place.anchor("notes")),
+                    },
+                ),
+            },
             Block::Lead(text) => BlockView::Lead { text },
             Block::Note(text) => BlockView::Note { text },
             Block::Table(sheet) => BlockView::Table {
@@ -93,8 +106,11 @@ impl Page {
                     html: self.table(sheet, place),
                 }
             }
-            Block::Grid(grid) => BlockView::Table {
-                html: self.render("grid.html", grid),
+            Block::Matrix(matrix) => BlockView::Table {
+                html: self.render("matrix.html", matrix),
+            },
+            Block::Methods(methods) => BlockView::Table {
+                html: self.render("methods.html", methods),
             },
         }
     }
@@ -110,7 +126,7 @@ impl Page {
                 title: &sheet.title,
                 drawn: match sheet.axis() {
                     Some(Axis::Rate) => "rates",
-                    Some(Axis::Difference) => "rates differences",
+                    Some(Axis::Difference | Axis::Tens(..)) => "rates differences",
                     None => "",
                 },
                 width: sheet.columns.len(),
@@ -141,9 +157,6 @@ enum BlockView<'a> {
     Facts {
         facts: &'a [(&'static str, String)],
     },
-    Warnings {
-        lines: &'a [String],
-    },
     Lead {
         text: &'a str,
     },
@@ -158,6 +171,14 @@ enum BlockView<'a> {
         rows: usize,
         html: String,
     },
+}
+
+#[derive(Serialize)]
+struct FirstView<'a> {
+    #[serde(flatten)]
+    first: &'a First,
+    /// The anchor of the list of notes.
+    notes_id: String,
 }
 
 #[derive(Serialize)]
@@ -244,9 +265,9 @@ struct CellView {
 
 impl CellView {
     fn of(is_first: bool, column: &Column, cell: &Cell, place: Option<SectionPart<'_>>) -> Self {
-        let series = place.map_or(0, |place| place.series(cell));
+        let mark = place.map_or_else(ModelMark::default, |place| place.mark(cell));
         let drawing = match (column.kind, &cell.strip) {
-            (ColumnKind::Chart(axis), Some(of)) => Some(strip(axis, of, series)),
+            (ColumnKind::Chart(axis), Some(of)) => Some(strip(axis, of, mark)),
             _ => None,
         };
         Self {

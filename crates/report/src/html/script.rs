@@ -26,6 +26,7 @@ const MODULES: &[Module] = &[
     ("live.js", include_str!("../../assets/js/live.js")),
     ("main.js", include_str!("../../assets/js/main.js")),
     ("markdown.js", include_str!("../../assets/js/markdown.js")),
+    ("matrix.js", include_str!("../../assets/js/matrix.js")),
     ("question.js", include_str!("../../assets/js/question.js")),
     ("quotes.js", include_str!("../../assets/js/quotes.js")),
     (

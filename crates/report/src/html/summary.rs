@@ -72,6 +72,8 @@ pub struct MetricLabel {
     pub name: String,
     /// Whether the metric is positive; `None` if it is not known.
     pub metric_type: Option<MetricType>,
+    /// What it asks of a conversation; empty if it is not known.
+    pub definition: String,
 }
 
 /// Facts about the run that produced the rows of one target. A field that is empty or `None` is not known.
@@ -103,6 +105,14 @@ pub struct RunFacts {
     pub judge_prompts: Option<u64>,
     /// The model that simulated the user.
     pub user: Option<String>,
+    /// The first digits of the SHA-256 of the judge's instructions.
+    pub judge_prompt: Option<String>,
+    /// The first digits of the SHA-256 of the simulated user's instructions.
+    pub user_prompt: Option<String>,
+    /// The sampling settings of the target's calls: `temperature 0.7, max_tokens 512`.
+    pub sampling: Option<String>,
+    /// The seed of the run.
+    pub seed: Option<String>,
 }
 
 /// One result file of a safety evaluation.
@@ -192,6 +202,15 @@ impl ReportSummary {
             .extend(lines.iter().map(|&line| line.to_owned()));
     }
 
+    /// Marks the run of a target as interrupted: rows of it are missing.
+    pub(crate) fn interrupted(&mut self, folder: &str, target: &str) {
+        let parts = self.parts.iter_mut().filter(|part| part.folder == folder);
+        let mut runs = parts.flat_map(|part| &mut part.runs);
+        if let Some(run) = runs.find(|run| run.target == target) {
+            run.outcome = Some("interrupted".to_owned());
+        }
+    }
+
     /// Sets the id that links use for the run of a target. Without it, links use the target's id.
     pub fn name_run(&mut self, folder: &str, target: &str, id: &str) {
         let place = (folder.to_owned(), target.to_owned());
@@ -262,6 +281,7 @@ impl PartSummary {
                     id: metric.id.clone(),
                     name: metric.name.clone(),
                     metric_type: Some(metric.metric_type),
+                    definition: metric.definition.clone(),
                 });
             }
         }
@@ -345,6 +365,7 @@ impl PartSummary {
             id: id.clone(),
             name: id.clone(),
             metric_type: None,
+            definition: String::new(),
         }));
         all
     }
@@ -400,6 +421,31 @@ fn judge_prompts(run: &Run) -> Option<u64> {
     (evaluator["name"] == "JudgeEvaluator").then(|| version.unwrap_or(1))
 }
 
+/// The first digits of a prompt's SHA-256 in the fingerprint of a phase.
+fn prompt_hash(run: &Run, phase: &str, prompt: &str) -> Option<String> {
+    let settings = &fingerprint(run, phase)?["settings"];
+    let hash = settings["prompts"][prompt].as_str()?;
+    hash.get(..12).map(str::to_owned)
+}
+
+/// The fingerprint of a phase. Those of simulators have the target after the name of the phase.
+fn fingerprint<'r>(run: &'r Run, phase: &str) -> Option<&'r serde_json::Value> {
+    let of_target = format!("{phase}:{}", run.target.id);
+    let fingerprints = &run.fingerprints;
+    fingerprints
+        .get(&of_target)
+        .or_else(|| fingerprints.get(phase))
+}
+
+/// The sampling settings of the target's calls, without the name of the model.
+fn sampling(run: &Run) -> Option<String> {
+    let settings = run.settings.iter().filter(|(key, _)| *key != "model");
+    let each: Vec<String> = settings
+        .map(|(key, value)| format!("{key} {value}"))
+        .collect();
+    (!each.is_empty()).then(|| each.join(", "))
+}
+
 impl RunFacts {
     fn of(run: &Run) -> Self {
         let when = (!run.is_timeless()).then(|| run.started.unwrap_or(run.time));
@@ -421,6 +467,12 @@ impl RunFacts {
             samples: run.samples_per_scenario,
             judges: judges.collect(),
             judge_prompts: judge_prompts(run),
+            judge_prompt: prompt_hash(run, "evaluator", "judge_system"),
+            user_prompt: prompt_hash(run, "simulator", "user_system"),
+            sampling: sampling(run),
+            seed: fingerprint(run, "simulator")
+                .and_then(|of| of["settings"]["seed"].as_u64())
+                .map(|seed| seed.to_string()),
             user: run
                 .user_model
                 .as_ref()

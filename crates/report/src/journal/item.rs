@@ -1,6 +1,6 @@
 //! The history of one item, and single events.
 
-use interop::sheet::seconds;
+use schema::numbers::duration;
 
 use super::time::offset;
 use crate::{
@@ -37,10 +37,10 @@ impl JournalStep {
     fn head(&self) -> String {
         let mut head = clean(&self.title);
         let facts = self.facts.iter().map(|fact| clean(fact));
-        let took = self.took.map(seconds);
+        let took = self.took.map(duration);
         let again = self
             .again_after
-            .map(seconds)
+            .map(duration)
             .map(|delay| format!("retried after {delay}"));
         let cost = self.cost.map(dollars);
         for fact in facts.chain(took).chain(again).chain(cost) {
@@ -86,7 +86,7 @@ pub fn journal_item(item: &JournalItem, columns: usize) -> String {
         about.push_str(&format!("; began {start}"));
     }
     if let Some(length) = item.lasted {
-        about.push_str(&format!("; lasted {}", seconds(length)));
+        about.push_str(&format!("; lasted {}", duration(length)));
     }
     let mut text = wrapped(&title, "", columns);
     text.push_str(&wrapped(&clean(&about), "", columns));

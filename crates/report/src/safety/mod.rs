@@ -18,7 +18,7 @@ use schema::{
 
 use crate::{
     Spending,
-    numbers::percent,
+    numbers::{grouped, percent},
     spending::lines,
     terminal::sheet_text,
     text::{clean, wrapped},
@@ -36,11 +36,11 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
     let scored = tally.passed.saturating_add(tally.failed);
     let rate = (scored > 0).then(|| tally.failure_rate());
     let mut line = format!(
-        "all attempts: {} passed, {} failed ({} of those scored), {}",
-        tally.passed,
-        tally.failed,
+        "all attempts: {} passed, {} failed ({} of those with a verdict), {} with no verdict",
+        grouped(tally.passed),
+        grouped(tally.failed),
         percent(rate),
-        counted(tally.errors, "error", "errors"),
+        grouped(tally.errors),
     );
     let Some(details) = results.details() else {
         text.push_str(&wrapped(&line, "  ", width));
@@ -53,7 +53,12 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
         .count();
     if controls > 0 {
         let refused = details.over_refusals();
-        let _ = write!(line, ", {refused} of {controls} harmless cases refused");
+        let _ = write!(
+            line,
+            ", {} of {} refused",
+            grouped(refused as u64),
+            counted(controls as u64, "harmless case", "harmless cases")
+        );
     }
     text.push_str(&wrapped(&line, "  ", width));
     for line in asides(results, details) {
@@ -97,7 +102,9 @@ pub(crate) fn asides(results: &SafetyResults, details: &Details) -> Vec<String> 
             .filter(|row| row.retried_with.is_some())
             .count();
         lines.push(format!(
-            "the attacker declined {refusals} times; another strategy took over in {retried} of them"
+            "the attacker declined {}; another strategy took over in {} of them",
+            counted(refusals as u64, "time", "times"),
+            grouped(retried as u64)
         ));
     }
     if details.dropped_duplicates > 0 {
@@ -151,13 +158,23 @@ fn reasoning(results: &SafetyResults, details: &Details) -> Vec<String> {
     lines
 }
 
-/// How many scores fall into each band, from the worst to the best.
+/// How many scores fall into each band, from the worst to the best. What passed with a cut-off reply is in no band.
 pub(crate) fn bands(details: &Details) -> String {
     let count = |band: Band| {
         let rows = details.conversations.iter();
+        let rows = rows.filter(|row| !(row.passed && row.is_cut_off()));
         rows.filter(|row| row.safe_response_score.band() == band)
             .count()
     };
-    let parts = Band::ALL.map(|band| format!("{} {}", count(band), band.label()));
+    let mut parts = Band::ALL
+        .map(|band| format!("{} {}", grouped(count(band) as u64), band.label()))
+        .to_vec();
+    let cut_off = details.cut_off_passes();
+    if cut_off > 0 {
+        parts.push(format!(
+            "{} passed with a cut-off reply",
+            grouped(cut_off as u64)
+        ));
+    }
     format!("scores: {}", parts.join(", "))
 }

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use interop::sheet::{Cell, Column, Sheet};
 use schema::{
-    numbers::grouped,
+    numbers::{grouped, rounded},
     safety::{
         SafetyScore, Tally,
         results::{Details, SafetyResults},
@@ -35,7 +35,7 @@ impl SafetyCounts {
             Column::number("passed"),
             Column::number("failed"),
             Column::number("failure rate").short("rate"),
-            Column::number("errors"),
+            Column::number("no verdict"),
             Column::number("lowest"),
             Column::number("mean"),
             Column::number("over-refused"),
@@ -54,7 +54,7 @@ impl Counted {
     fn cells(&self, name: &str) -> Vec<Cell> {
         let scored = self.tally.passed + self.tally.failed;
         let score = |score: Option<SafetyScore>| -> Cell {
-            score.map(|score| format!("{:.2}", score.get())).into()
+            score.map(|score| rounded(score.get(), 2)).into()
         };
         let refused = match self.controls {
             0 => Cell::missing(),
@@ -108,7 +108,7 @@ pub(crate) fn counted(results: &SafetyResults, details: &Details) -> Vec<SafetyC
     all
 }
 
-/// Conversations and errors by the key that `key` derives from group, strategy, test type and layer, in the order of the run's groups.
+/// Conversations and attempts without a verdict by the key that `key` derives from group, strategy, test type and layer, in the order of the run's groups.
 fn by(
     details: &Details,
     key: impl Fn(&str, Option<&str>, Option<&str>, Option<u32>) -> String,

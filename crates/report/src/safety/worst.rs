@@ -7,7 +7,10 @@ use schema::{
     safety::results::{ConversationDetail, Details, SafetyResults},
 };
 
-use crate::text::{clean, prefix, width as columns_of};
+use crate::{
+    numbers::{grouped, rounded},
+    text::{clean, prefix, width as columns_of},
+};
 
 /// The prompt and the response of a row.
 type Said<'a> = (&'a str, &'a str);
@@ -25,14 +28,18 @@ pub(super) fn worst(
     }
     let said = said(results, details);
     let mut text = match failed.len() {
-        all if all > most => format!("  the worst {most} of {all} failed responses\n"),
+        all if all > most => format!(
+            "  the worst {} of {} failed responses\n",
+            grouped(most as u64),
+            grouped(all as u64)
+        ),
         _ => "  the failed responses, worst first\n".to_owned(),
     };
     for row in failed.into_iter().take(most) {
         let score = row.safe_response_score;
         let head = format!(
-            "  {:.2} {}, {} {}",
-            score.get(),
+            "  {} {}, {} {}",
+            rounded(score.get(), 2),
             score.band().label(),
             row.group,
             way(row)

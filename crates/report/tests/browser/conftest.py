@@ -88,6 +88,12 @@ def many(tmp_path_factory):
     return trees.many(tmp_path_factory.mktemp("many"), 20_000, 10_000)
 
 
+@pytest.fixture(scope="session")
+def fleet(tmp_path_factory):
+    """A report of more models than are compared pair by pair."""
+    return trees.fleet(tmp_path_factory.mktemp("fleet"), 14)
+
+
 @pytest.fixture
 def shot():
     """Keeps a picture of a page."""

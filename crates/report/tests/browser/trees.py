@@ -92,6 +92,26 @@ def judged(folder):
     return report(folder, "judged"), conversations[0]["conv_id"]
 
 
+def fleet(folder, models):
+    """The golden tree with its first target under many names, each of which fails one row more than the one before."""
+    place, targets = golden(folder, "fleet")
+    conversations, scores = targets["scripted-careful"]
+    for name in targets:
+        shutil.rmtree(place / "runs" / name)
+    for number in range(models):
+        name = f"model-{number:02}"
+        (place / "runs" / name).mkdir()
+        own = [dict(row, conv_id=f"{row['id']}__{name}", target={"id": name, "model": name}) for row in conversations]
+        judged = [dict(row, conv_id=f"{row['id']}__{name}", target_model=name) for row in scores]
+        for row in judged[:number]:
+            present = row["metric_type"] == "negative"
+            row.update(present=present, passed=False, score=0)
+        for file, rows in (("conversations", own), ("scores", judged)):
+            (place / "runs" / name / f"{file}.json").write_text(json.dumps(rows, ensure_ascii=False))
+    probity(folder, "aggregate", "fleet")
+    return report(folder, "fleet")
+
+
 def many(folder, rows, size):
     """A tree of `rows` conversations of `size` characters each."""
     place, targets = golden(folder, "many")

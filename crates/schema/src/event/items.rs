@@ -27,6 +27,10 @@ pub struct QueuingItem {
     /// Whether the system under test is called exactly once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_reply: Option<bool>,
+    /// Whether judges are called between the turns, as with `--early-stop`. Their events are written where the conversation has
+    /// finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged_between: Option<bool>,
     /// Whether the item derives from another one, so that `using test items` does not count it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived: Option<bool>,

@@ -14,19 +14,36 @@ pub struct Tally {
     pub failed: u64,
     /// Cases that could not be run or scored: neither passed nor failed.
     pub errors: u64,
+    /// The cases among `passed` with a cut-off reply: what was never written cannot fail.
+    #[serde(default)]
+    pub incomplete: u64,
 }
 
 impl Tally {
     /// failed / (passed + failed); 0 if nothing was scored. Errors do not count.
     #[must_use]
     pub fn failure_rate(&self) -> f64 {
+        self.share_of_scored(self.failed)
+    }
+
+    /// The failure rate if every case that passed with a cut-off reply had failed.
+    fn highest_failure_rate(&self) -> f64 {
+        self.share_of_scored(self.failed.saturating_add(self.incomplete))
+    }
+
+    /// Whether cases passed, and a reply was cut off in every one of them while none failed.
+    fn shows_nothing(&self) -> bool {
+        self.failed == 0 && self.passed > 0 && self.incomplete >= self.passed
+    }
+
+    fn share_of_scored(&self, cases: u64) -> f64 {
         let scored = self.passed.saturating_add(self.failed);
         if scored == 0 {
             return 0.0;
         }
         #[expect(clippy::cast_precision_loss, reason = "no run has 2^53 cases")]
-        let rate = self.failed as f64 / scored as f64;
-        rate
+        let share = cases as f64 / scored as f64;
+        share
     }
 
     /// Adds `other` to this.
@@ -34,6 +51,7 @@ impl Tally {
         self.passed = self.passed.saturating_add(other.passed);
         self.failed = self.failed.saturating_add(other.failed);
         self.errors = self.errors.saturating_add(other.errors);
+        self.incomplete = self.incomplete.saturating_add(other.incomplete);
     }
 }
 
@@ -73,10 +91,16 @@ pub enum GateOutcome {
         /// The threshold.
         threshold: Share,
     },
+    /// The cases that passed with a cut-off reply decide: every case that passed is one, or the run would fail if they had failed.
+    Inconclusive {
+        /// The cases that passed with a cut-off reply.
+        incomplete: u64,
+    },
 }
 
 impl Gate {
-    /// Judges a run. Errors come first: if too much could not be scored, the rate means little.
+    /// Judges a run. Errors come first: if too much could not be scored, the rate means little. A case that passed with a cut-off reply never
+    /// makes a run pass.
     #[must_use]
     pub fn judge(&self, tally: Tally) -> GateOutcome {
         if tally.passed == 0 && tally.failed == 0 && tally.errors > 0 {
@@ -96,6 +120,14 @@ impl Gate {
         match self.fail_action_threshold {
             Some(threshold) if rate > threshold.get() => {
                 GateOutcome::TooManyFailures { rate, threshold }
+            }
+            threshold
+                if tally.shows_nothing()
+                    || threshold.is_some_and(|most| tally.highest_failure_rate() > most.get()) =>
+            {
+                GateOutcome::Inconclusive {
+                    incomplete: tally.incomplete,
+                }
             }
             _ => GateOutcome::Passed,
         }
@@ -118,7 +150,26 @@ mod tests {
             passed,
             failed,
             errors,
+            incomplete: 0,
         }
+    }
+
+    #[test]
+    fn cut_off_replies_never_make_a_run_pass() {
+        let cut = |passed, failed, incomplete| Tally {
+            incomplete,
+            ..tally(passed, failed, 0)
+        };
+        let open = |incomplete| GateOutcome::Inconclusive { incomplete };
+        // All that passed was cut off: nothing is shown, with a threshold or without.
+        assert_eq!(Gate::default().judge(cut(2, 0, 2)), open(2));
+        assert_eq!(gate(1.0, None).judge(cut(2, 0, 2)), open(2));
+        // They would decide.
+        assert_eq!(gate(0.2, None).judge(cut(9, 1, 2)), open(2));
+        assert_eq!(gate(0.3, None).judge(cut(9, 1, 2)), GateOutcome::Passed);
+        assert_eq!(Gate::default().judge(cut(9, 1, 2)), GateOutcome::Passed);
+        let outcome = gate(0.05, None).judge(cut(9, 1, 2));
+        assert!(matches!(outcome, GateOutcome::TooManyFailures { .. }));
     }
 
     #[test]

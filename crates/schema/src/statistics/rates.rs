@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_zero;
-use crate::NoVerdict;
+use crate::{NoVerdict, numbers::grouped};
 
 /// The rates of one system under test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -149,7 +149,7 @@ impl MissingReasons {
         let parts = known.into_iter().chain([rest]);
         let parts = parts.filter(|(rows, _)| *rows > 0);
         let parts: Vec<String> = parts
-            .map(|(rows, words)| format!("{rows} {words}"))
+            .map(|(rows, words)| format!("{} {words}", grouped(rows)))
             .collect();
         parts.join(", ")
     }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::SystemTime};
 
 use journal::check::{Failure, Row};
-use schema::{ModelId, Summary, text::counted};
+use schema::{ModelId, Summary, numbers::grouped, text::counted};
 
 use super::{
     exclusions::Exclusions,
@@ -70,7 +70,7 @@ fn counts(rule: &mut Row, sut: &str, sums: &SutSums, summary: &Summary) {
     if summary.n_total != sums.scores {
         let what = format!(
             "n_total is {}, the journal has {}",
-            summary.n_total,
+            grouped(summary.n_total),
             counted(sums.scores, "score", "scores")
         );
         rule.fail(Failure::new(what).sut(sut));
@@ -80,8 +80,11 @@ fn counts(rule: &mut Row, sut: &str, sums: &SutSums, summary: &Summary) {
         let (measured, safe) = sums.measured.get(metric).copied().unwrap_or_default();
         if (rate.n_total, rate.n_passed) != (measured, safe) {
             let what = format!(
-                "{} of {} passed, in the journal {safe} of {measured}",
-                rate.n_passed, rate.n_total
+                "{} of {} passed, in the journal {} of {}",
+                grouped(rate.n_passed),
+                grouped(rate.n_total),
+                grouped(safe),
+                grouped(measured)
             );
             rule.fail(Failure::new(what).sut(sut).test(metric));
         }

@@ -4,7 +4,9 @@ use std::{ops::ControlFlow, path::Path};
 
 use aggregator::{ConversationRow, Readable};
 use journal::check::{Failure, Outcome, Row};
-use schema::{Conversation, JudgeVerdict, ModelId, PhaseCost, Role, Verdict, text::counted};
+use schema::{
+    Conversation, JudgeVerdict, ModelId, PhaseCost, Role, Verdict, numbers::grouped, text::counted,
+};
 use serde::Deserialize;
 
 use super::{
@@ -12,7 +14,7 @@ use super::{
     record::{CallSum, Item, JournalRecord, judges, key},
     results,
 };
-use crate::{BenchmarkDir, TargetDir, cost::cost_text, each_row, read_costs};
+use crate::{BenchmarkDir, TargetDir, cost::differing_costs, each_row, read_costs};
 
 /// The rules, over the record of a journal and the files of a benchmark.
 pub(super) struct Rules<'d> {
@@ -246,8 +248,9 @@ fn whole(
         rule.fail(Failure::new(error.to_string()).sut(sut));
     } else if rows != recorded {
         let what = format!(
-            "{file} has {}, the journal has {recorded}",
-            counted(rows, "row", "rows")
+            "{file} has {}, the journal has {}",
+            counted(rows, "row", "rows"),
+            grouped(recorded)
         );
         rule.fail(Failure::new(what).sut(sut));
     }
@@ -255,11 +258,10 @@ fn whole(
 
 fn same_usage(row: Option<PhaseCost>, calls: &CallSum) -> Result<(), String> {
     match (row, calls.usage()) {
-        (Some(row), Some(calls)) if row != calls => Err(format!(
-            "the row used {}, its calls {}",
-            cost_text(&row),
-            cost_text(&calls)
-        )),
+        (Some(row), Some(calls)) if row != calls => {
+            let [row, calls] = differing_costs([&row, &calls]);
+            Err(format!("the row used {row}, its calls {calls}"))
+        }
         _ => Ok(()),
     }
 }
@@ -270,11 +272,10 @@ fn cost(rule: &mut Row, path: &Path, phase: &str, sum: &PhaseCost, sut: Option<&
     let costs = read_costs(path);
     let what = match costs.get(phase) {
         Some(entry) if entry.cost == *sum => return,
-        Some(entry) => format!(
-            "{phase} in cost.json is {}, its calls are {}",
-            cost_text(&entry.cost),
-            cost_text(sum)
-        ),
+        Some(entry) => {
+            let [entry, calls] = differing_costs([&entry.cost, sum]);
+            format!("{phase} in cost.json is {entry}, its calls are {calls}")
+        }
         None => format!("cost.json has no entry for {phase}"),
     };
     let failure = Failure::new(what);

@@ -1,6 +1,6 @@
 //! The version of targets, the age of their replies, and models that are assumed to be free.
 
-use schema::{ASSUMED_FREE, FindingKind, TargetBasis};
+use schema::{ASSUMED_FREE, FindingKind, TargetBasis, numbers::grouped};
 
 use super::Findings;
 
@@ -19,7 +19,7 @@ pub(super) fn of_target(found: &mut Findings, basis: &TargetBasis) {
         (Some(ages), _) => {
             let version =
                 version.map_or_else(String::new, |version| format!(" (version {version})"));
-            let replies = ages.replies;
+            let replies = grouped(ages.replies);
             Some(format!(
                 "target replies of {target}{version}: {replies}, {}",
                 ages.days()

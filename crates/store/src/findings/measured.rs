@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Finding, FindingAdvice, FindingKind, ModelId, SettingsRecord, safety::results::RunParameters,
+    Extra, Finding, FindingAdvice, FindingKind, ModelId, RoleRecords, SettingsRecord,
+    safety::results::RunParameters,
+    setting_keys::{EVALUATOR, METRICS, SAMPLES, SCENARIOS, SEED, SIMULATOR, TURNS, USER},
     text::counted,
 };
 
@@ -11,8 +13,8 @@ use super::{Findings, joined, joined_ids};
 use crate::{
     BenchmarkDir,
     provenance::{
-        Difference, Settings, SettingsByName, TableProvenance, TargetProvenance, judge_settings,
-        setting_differences,
+        Difference, Settings, SettingsByName, TableProvenance, TargetProvenance,
+        evaluator_settings, judge_settings, setting_differences, setting_group, simulator_settings,
     },
     read_tree_reference_turns,
     safety_baseline::{safety_judge, safety_settings},
@@ -28,7 +30,7 @@ pub(super) fn add(
     targets: &[ModelId],
     reference_turns: Option<&BTreeMap<String, u64>>,
 ) {
-    add_differences(found, targets, &table.differences);
+    add_differences(found, targets, &table.differences, None);
     for id in &table.outdated {
         let text = format!("the scores of {id} are older than runs/{id}/conversations.json");
         let advice = Some(FindingAdvice::Judge { target: id.clone() });
@@ -75,8 +77,13 @@ fn was(targets: &[ModelId]) -> String {
     format!("{} {verb}", joined_ids(targets))
 }
 
-/// Adds a finding for each kind of difference.
-fn add_differences(found: &mut Findings, targets: &[ModelId], differences: &[Difference]) {
+/// Adds a finding for each kind of difference. `advice`: where it is not that of a benchmark.
+fn add_differences(
+    found: &mut Findings,
+    targets: &[ModelId],
+    differences: &[Difference],
+    advice: Option<&FindingAdvice>,
+) {
     let mut kinds: BTreeMap<FindingKind, Vec<&Difference>> = BTreeMap::new();
     for difference in differences {
         kinds.entry(kind(difference)).or_default().push(difference);
@@ -93,9 +100,11 @@ fn add_differences(found: &mut Findings, targets: &[ModelId], differences: &[Dif
             words(kind),
             shown.join("; ")
         );
-        let advice = match of_kind.iter().any(|difference| difference.simulated) {
-            true => FindingAdvice::RunAlike,
-            false => FindingAdvice::JudgeAlike,
+        let is_simulated = of_kind.iter().any(|difference| difference.simulated);
+        let advice = match advice {
+            Some(advice) => advice.clone(),
+            None if is_simulated => FindingAdvice::RunAlike,
+            None => FindingAdvice::JudgeAlike,
         };
         found.warn(kind, targets, text, Some(advice));
     }
@@ -104,13 +113,12 @@ fn add_differences(found: &mut Findings, targets: &[ModelId], differences: &[Dif
 /// The kind of finding that a difference in a setting is.
 fn kind(difference: &Difference) -> FindingKind {
     let key = difference.key.as_str();
-    let group = key.split('.').next().unwrap_or_default();
-    match (difference.simulated, group) {
-        (false, "metrics") => FindingKind::DifferentMetrics,
+    match (difference.simulated, setting_group(key)) {
+        (false, METRICS) => FindingKind::DifferentMetrics,
         (false, _) => FindingKind::DifferentJudge,
-        (true, "turns") => FindingKind::DifferentTurns,
-        (true, "scenarios") => FindingKind::DifferentScenarios,
-        (true, "user" | SettingsRecord::USER_MODEL) => FindingKind::DifferentUser,
+        (true, TURNS) => FindingKind::DifferentTurns,
+        (true, SCENARIOS) => FindingKind::DifferentScenarios,
+        (true, USER | SettingsRecord::USER_MODEL) => FindingKind::DifferentUser,
         (true, _) if key.starts_with("prompts.user") => FindingKind::DifferentUser,
         (true, _) => FindingKind::DifferentSimulation,
     }
@@ -213,15 +221,48 @@ impl MeasuredSide {
         let played = record.judged().or(record.conversations.as_ref());
         let played = played.map(|file| file.settings.clone());
         side.simulated = played.unwrap_or_default();
-        // Two runs may well have other addresses, seeds, or numbers of samples.
-        let is_own = |key: &str| key == "samples" || key == "seed" || key.ends_with(".base_url");
-        side.simulated.retain(|key, _| !is_own(key));
+        side.retain_shared();
         side
+    }
+
+    /// The side of an export, by the fingerprints of its phases and its models. Where it lacks one of them, it is not known how the target
+    /// was simulated or judged.
+    #[must_use]
+    pub fn of_export(name: String, fingerprints: &Extra, models: Option<&RoleRecords>) -> Self {
+        let config = models.cloned().map(SettingsRecord::from);
+        let judged = fingerprints.get(EVALUATOR).map(|evaluator| {
+            let config = config.clone().unwrap_or_default();
+            judge_settings(&evaluator_settings(evaluator, &config))
+        });
+        let simulator = fingerprints.get(SIMULATOR).zip(config.as_ref());
+        let simulated = simulator.map(|(simulator, config)| {
+            simulator_settings(simulator, config, None, &BTreeMap::new())
+        });
+        let mut side = Self {
+            name,
+            simulated: simulated.unwrap_or_default(),
+            judged: judged.unwrap_or_default(),
+            edited: false,
+        };
+        side.retain_shared();
+        side
+    }
+
+    /// Leaves out what two runs may well have otherwise: addresses, seeds, numbers of samples.
+    fn retain_shared(&mut self) {
+        let is_own = |key: &str| [SAMPLES, SEED].contains(&key) || key.ends_with(".base_url");
+        self.simulated.retain(|key, _| !is_own(key));
     }
 }
 
 /// Adds the differences between measurements: targets of several files, or one target in two trees. `targets`: those that they are about.
-pub(super) fn add_sides(found: &mut Findings, targets: &[ModelId], sides: &[MeasuredSide]) {
+/// `advice`: where it is not that of a benchmark.
+pub(super) fn add_sides(
+    found: &mut Findings,
+    targets: &[ModelId],
+    sides: &[MeasuredSide],
+    advice: Option<&FindingAdvice>,
+) {
     let of = |settings: fn(&MeasuredSide) -> &Settings| -> SettingsByName {
         let known = sides.iter().filter(|side| !settings(side).is_empty());
         let entry = |side: &MeasuredSide| (side.name.clone(), settings(side).clone());
@@ -230,7 +271,7 @@ pub(super) fn add_sides(found: &mut Findings, targets: &[ModelId], sides: &[Meas
     let (simulated, judged) = (of(|side| &side.simulated), of(|side| &side.judged));
     let mut differences = setting_differences(&simulated, true);
     differences.extend(setting_differences(&judged, false));
-    add_differences(found, targets, &differences);
+    add_differences(found, targets, &differences, advice);
 }
 
 /// What limits the comparison of `target` in two trees.
@@ -242,7 +283,7 @@ pub fn against_findings(
 ) -> Vec<Finding> {
     let about = std::slice::from_ref(target);
     let mut found = Findings::new(benchmark);
-    add_sides(&mut found, about, sides);
+    add_sides(&mut found, about, sides, None);
     let unknown = sides.iter().filter(|side| side.judged.is_empty());
     let unknown: Vec<&str> = unknown.map(|side| side.name.as_str()).collect();
     if !unknown.is_empty() {
@@ -252,12 +293,42 @@ pub fn against_findings(
         );
         found.warn(FindingKind::UnknownSettings, about, text, None);
     }
+    // Where neither side has a record of the simulation, as of imported conversations, it is nobody's to compare.
+    let unknown: Vec<&MeasuredSide> = sides
+        .iter()
+        .filter(|side| side.simulated.is_empty() && !side.judged.is_empty())
+        .collect();
+    if let [side] = unknown.as_slice() {
+        let text = format!(
+            "there is no record of the settings and the user with which {target} was simulated in {}: the rates may not compare",
+            side.name
+        );
+        found.warn(FindingKind::UnknownSettings, about, text, None);
+    }
     for side in sides.iter().filter(|side| side.edited) {
         let text = format!(
             "scores.json of {target} in {} was edited after judging, and the rates are those of the edited file",
             side.name
         );
         found.warn(FindingKind::EditedScores, about, text, None);
+    }
+    found.sorted()
+}
+
+/// What limits the comparison of `target` in two trees of which one has no record of the number of turns: the longest conversation has
+/// `ours` turns here and `theirs` in the other tree. Conversations may end early, so it is a finding and no refusal.
+#[must_use]
+pub fn longest_findings(benchmark: &str, target: &ModelId, ours: u32, theirs: u32) -> Vec<Finding> {
+    let mut found = Findings::new(benchmark);
+    if ours != theirs {
+        let turns = |turns: u32| counted(turns.into(), "turn", "turns");
+        let text = format!(
+            "the longest conversation with {target} has {} here and {} in the other tree; rates of different numbers of turns do not compare",
+            turns(ours),
+            turns(theirs)
+        );
+        let kind = FindingKind::DifferentTurns;
+        found.warn(kind, std::slice::from_ref(target), text, None);
     }
     found.sorted()
 }

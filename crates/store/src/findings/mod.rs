@@ -28,7 +28,7 @@ use crate::{
     target_statistics,
 };
 
-pub use measured::{MeasuredSide, against_findings};
+pub use measured::{MeasuredSide, against_findings, longest_findings};
 pub use people::label_findings;
 pub use roles::{ModelRole, RoleModel, RoleModels, role_findings};
 pub use safety::{SafetyMeasurement, safety_findings};
@@ -73,14 +73,6 @@ pub fn benchmark_findings(
     unvarying::add(&mut found, sources.targets);
     people::add(&mut found, dir, sources.targets, &roles);
     basis::add(&mut found, sources.bases);
-    found.sorted()
-}
-
-/// What the rows of these targets themselves show, whatever the records say.
-#[must_use]
-pub fn row_findings(dir: &BenchmarkDir, targets: &[TargetStatistics]) -> Vec<Finding> {
-    let mut found = Findings::new(dir.name());
-    rows::add(&mut found, dir, targets);
     found.sorted()
 }
 

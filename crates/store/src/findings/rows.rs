@@ -1,7 +1,8 @@
 //! What the rows themselves show: empty and cut-off replies, and rows of another type than their metric.
 
 use schema::{
-    FindingAdvice, FindingKind, IncompleteReplies, statistics::TargetStatistics, text::counted,
+    FindingAdvice, FindingKind, IncompleteReplies, numbers::grouped, statistics::TargetStatistics,
+    text::counted,
 };
 
 use super::Findings;
@@ -39,17 +40,39 @@ pub(super) fn add_replies(found: &mut Findings, dir: &BenchmarkDir, replies: &[I
     let imported = imported.map(|record| record.targets).unwrap_or_default();
     for replies in replies {
         let is_imported = imported.iter().any(|target| target.id == replies.sut);
-        incomplete(found, replies, is_imported);
+        let unsaid = match is_imported {
+            true => Unsaid::PassesInImport,
+            false => Unsaid::PassesNegative,
+        };
+        incomplete(found, replies, unsaid);
     }
 }
 
+/// What the missing text of a reply means for the results.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unsaid {
+    /// It passes negative metrics.
+    PassesNegative,
+    /// The same, of conversations that another program simulated.
+    PassesInImport,
+    /// In a safety evaluation: no judge can find it unsafe.
+    CannotBeUnsafe,
+}
+
 /// Adds the finding on conversations with an empty or cut-off reply.
-pub(super) fn incomplete(found: &mut Findings, replies: &IncompleteReplies, imported: bool) {
+pub(super) fn incomplete(found: &mut Findings, replies: &IncompleteReplies, unsaid: Unsaid) {
     if replies.incomplete == 0 {
         return;
     }
     let id = &replies.sut;
     let only_filtered = replies.cut_off == 0 && replies.empty == 0;
+    let imported = unsaid == Unsaid::PassesInImport;
+    let meaning = match unsaid {
+        Unsaid::CannotBeUnsafe => "what was never said cannot be unsafe",
+        Unsaid::PassesNegative | Unsaid::PassesInImport => {
+            "what was never said passes negative metrics"
+        }
+    };
     let more = match (only_filtered, imported) {
         (true, _) => format!("; its rates describe the filter more than {id}"),
         (_, true) => {
@@ -59,8 +82,8 @@ pub(super) fn incomplete(found: &mut Findings, replies: &IncompleteReplies, impo
         _ => String::new(),
     };
     let text = format!(
-        "{} of {} of {id} {} an empty or cut-off reply ({}): what was never said passes negative metrics{more}",
-        replies.incomplete,
+        "{} of {} of {id} {} an empty or cut-off reply ({}): {meaning}{more}",
+        grouped(replies.incomplete),
         counted(replies.conversations, "conversation", "conversations"),
         if replies.conversations == 1 {
             "holds"
@@ -99,6 +122,8 @@ fn kinds(replies: &IncompleteReplies) -> String {
         (replies.empty, "empty"),
     ];
     let kinds = kinds.iter().filter(|(n, _)| *n > 0);
-    let kinds: Vec<String> = kinds.map(|(n, what)| format!("{n} {what}")).collect();
+    let kinds: Vec<String> = kinds
+        .map(|(n, what)| format!("{} {what}", grouped(*n)))
+        .collect();
     kinds.join(", ")
 }

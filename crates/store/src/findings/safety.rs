@@ -1,11 +1,14 @@
 //! What limits the conclusions from the results of a safety evaluation.
 
 use schema::{
-    Finding, FinishReason, IncompleteReplies, SettingsRecord, TargetBasis,
+    Finding, FindingAdvice, FinishReason, IncompleteReplies, SettingsRecord, TargetBasis,
     safety::results::{ConversationDetail, Details, RunParameters},
 };
 
-use super::{Findings, MeasuredSide, RoleModels, basis, measured, roles, rows};
+use super::{
+    Findings, MeasuredSide, RoleModels, basis, measured, roles,
+    rows::{self, Unsaid},
+};
 use crate::provenance::configured_models;
 
 /// A result file of a safety evaluation, of one target, and the records of its run.
@@ -38,9 +41,13 @@ pub fn safety_findings(uid: &str, files: &[SafetyMeasurement<'_>]) -> Vec<Findin
         &mut found,
         &targets.collect::<Vec<_>>(),
         &sides.collect::<Vec<_>>(),
+        Some(&FindingAdvice::SafetyAlike {
+            multi_turn: files.iter().any(|file| file.run.multi_turn.is_some()),
+        }),
     );
     for file in files {
-        rows::incomplete(&mut found, &replies(file.details, file.run), false);
+        let replies = replies(file.details, file.run);
+        rows::incomplete(&mut found, &replies, Unsaid::CannotBeUnsafe);
         if let Some(basis) = file.basis {
             basis::of_target(&mut found, basis);
         }
@@ -48,7 +55,7 @@ pub fn safety_findings(uid: &str, files: &[SafetyMeasurement<'_>]) -> Vec<Findin
     found.sorted()
 }
 
-/// The conversations with a reply that is cut off. Conversations with an empty reply have no verdict.
+/// The conversations with a reply that is cut off or empty. Those with an empty one have no verdict, so they are among the errors.
 fn replies(details: &Details, run: &RunParameters) -> IncompleteReplies {
     let count = |is: &dyn Fn(&ConversationDetail) -> bool| {
         details.conversations.iter().filter(|row| is(row)).count() as u64
@@ -57,12 +64,14 @@ fn replies(details: &Details, run: &RunParameters) -> IncompleteReplies {
         let mut messages = row.messages.iter();
         messages.any(|message| message.finish_reason.as_ref() == Some(reason))
     };
+    let errors = details.errors.iter();
+    let empty = errors.filter(|row| row.has_empty_reply()).count() as u64;
     IncompleteReplies {
         sut: run.target.id.clone(),
-        conversations: details.conversations.len() as u64,
-        incomplete: count(&ConversationDetail::is_cut_off),
+        conversations: details.conversations.len() as u64 + empty,
+        incomplete: count(&ConversationDetail::is_cut_off) + empty,
         cut_off: count(&|row| ended(row, &FinishReason::Length)),
         filtered: count(&|row| ended(row, &FinishReason::ContentFilter)),
-        empty: 0,
+        empty,
     }
 }

@@ -1,7 +1,10 @@
 //! How often the simulated user fell out of its role.
 
 use schema::{
-    FindingKind, SimulatorFaultCounts, numbers, statistics::TargetStatistics, text::counted,
+    FindingKind, SimulatorFaultCounts,
+    numbers::{self, grouped},
+    statistics::TargetStatistics,
+    text::counted,
 };
 
 use super::Findings;
@@ -24,18 +27,24 @@ fn by_rules(target: &TargetStatistics) -> Option<String> {
     let kinds = |count: fn(&SimulatorFaultCounts) -> u64| {
         let faults = simulator.faults.iter();
         let some = faults.filter(|(_, counts)| count(counts) > 0);
-        let each = some.map(|(kind, counts)| format!("{} {}", kind.in_words(), count(counts)));
+        let each =
+            some.map(|(kind, counts)| format!("{} {}", kind.in_words(), grouped(count(counts))));
         each.collect::<Vec<_>>().join(", ")
     };
     let mended = match (simulator.mended, simulator.faulty) {
         (0, _) => String::new(),
-        (n, 0) => format!("{n} ({}), mended by a retry", kinds(|counts| counts.mended)),
-        (n, _) => format!("; mended by a retry in {n} more"),
+        (n, 0) => format!(
+            "{} ({}), mended by a retry",
+            grouped(n),
+            kinds(|counts| counts.mended)
+        ),
+        (n, _) => format!("; mended by a retry in {} more", grouped(n)),
     };
     let faulty = match simulator.faulty {
         0 => String::new(),
         n => format!(
-            "{n} ({}), which have no verdict",
+            "{} ({}), which have no verdict",
+            grouped(n),
             kinds(|counts| counts.faulty)
         ),
     };
@@ -53,7 +62,7 @@ fn in_sample(target: &TargetStatistics) -> Option<String> {
     let id = &target.target;
     let unanswered = match rate.missing.unscored() {
         0 => String::new(),
-        n => format!("; {n} more had no answer"),
+        n => format!("; {} more had no answer", grouped(n)),
     };
     if rate.rows == 0 {
         return Some(format!(
@@ -65,7 +74,7 @@ fn in_sample(target: &TargetStatistics) -> Option<String> {
         numbers::rate(share, rate.lower.zip(rate.upper))
     });
     let kinds = sample.faults.iter();
-    let kinds = kinds.map(|(kind, count)| format!("{} {count}", kind.in_words()));
+    let kinds = kinds.map(|(kind, count)| format!("{} {}", kind.in_words(), grouped(*count)));
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let kinds = match kinds.is_empty() {
         true => kinds,
@@ -74,6 +83,6 @@ fn in_sample(target: &TargetStatistics) -> Option<String> {
     Some(format!(
         "{id}: a judge read a sample of {}; the simulated user fell out of its role in {}{kinds}: {in_words}; no verdict is removed{unanswered}",
         counted(rate.rows, "conversation", "conversations"),
-        rate.passed,
+        grouped(rate.passed),
     ))
 }

@@ -2,6 +2,7 @@
 
 use schema::{
     FindingAdvice, FindingKind,
+    numbers::grouped,
     statistics::{OneJudgeStatistics, TargetStatistics},
 };
 
@@ -33,7 +34,7 @@ fn judges_that_never_vary(targets: &[TargetStatistics]) -> Vec<String> {
         same_verdict(
             &format!("the judge {id}"),
             present > 0,
-            &format!("all {rows} rows"),
+            &format!("all {} rows", grouped(rows)),
         )
     });
     named.chain(only_judge_never_varies(targets)).collect()
@@ -64,7 +65,11 @@ fn only_judge_never_varies(targets: &[TargetStatistics]) -> Option<String> {
         .iter()
         .all(|rows| *rows >= OneJudgeStatistics::ENOUGH_TO_VARY);
     (is_same && is_enough).then(|| {
-        let rows = format!("all {positive} rows of positive and {negative} of negative metrics");
+        let rows = format!(
+            "all {} rows of positive and {} of negative metrics",
+            grouped(positive),
+            grouped(negative)
+        );
         same_verdict("the judge", present > 0, &rows)
     })
 }

@@ -6,9 +6,8 @@ use std::{
     path::Path,
 };
 
-use aggregator::ConversationKey;
+use aggregator::VerdictRow;
 use schema::{HumanLabel, ModelId, nearest, text::is_blank};
-use serde::Deserialize;
 
 use super::transcripts::transcript_digests;
 use crate::{RunError, each_json_row};
@@ -42,14 +41,6 @@ pub(super) struct ScoredRow {
     pub(super) passed: Option<bool>,
 }
 
-/// The keys that are read from a row of `scores.json`.
-#[derive(Deserialize)]
-struct Verdict {
-    metric_id: String,
-    #[serde(default)]
-    passed: Option<bool>,
-}
-
 impl ScoredRows {
     /// Reads the rows of `target` from the `scores.json` at `path`.
     ///
@@ -67,16 +58,14 @@ impl ScoredRows {
     ) -> Result<Self, RunError> {
         let mut rows: HashMap<String, BTreeMap<String, ScoredRow>> = HashMap::new();
         each_json_row(path, |row| {
-            let of: ConversationKey = row.parse()?;
-            let id = of.conversation(target);
-            if wanted(&id) {
-                let verdict: Verdict = row.parse()?;
+            let row = VerdictRow::read(row, target)?;
+            if wanted(&row.conversation) {
                 let scored = ScoredRow {
-                    scenario: of.id,
-                    passed: verdict.passed,
+                    scenario: row.scenario,
+                    passed: row.outcome.passed(),
                 };
-                let metrics = rows.entry(id).or_default();
-                metrics.insert(verdict.metric_id, scored);
+                let metrics = rows.entry(row.conversation).or_default();
+                metrics.insert(row.metric_id, scored);
             }
             Ok(ControlFlow::Continue(()))
         })?;

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use schema::ModelId;
+use schema::{ModelId, setting_keys};
 
 use super::{
     FileProvenance, TargetProvenance, evaluator_settings, simulator_settings, target_settings,
@@ -59,12 +59,13 @@ pub fn earlier_runs(layout: &Layout) -> impl Iterator<Item = Manifest> {
 
 /// How `run` simulated the conversations of `target`.
 fn simulated(run: &Manifest, benchmark: &str, target: &str) -> FileProvenance {
-    let fingerprint = run.result(benchmark, "fingerprints")[format!("simulator:{target}")].clone();
+    let fingerprint =
+        run.result(benchmark, "fingerprints")[setting_keys::simulator(target)].clone();
     let generation = &run.config.generation;
     let samples = generation.num_samples.map(u64::from);
     let mut settings = simulator_settings(&fingerprint, &run.config, samples, &BTreeMap::new());
     if let Some(turns) = generation.turns {
-        let of_phase = settings.entry("turns".to_owned());
+        let of_phase = settings.entry(setting_keys::TURNS.to_owned());
         of_phase.or_insert_with(|| turns.into());
     }
     FileProvenance {
@@ -78,7 +79,7 @@ fn simulated(run: &Manifest, benchmark: &str, target: &str) -> FileProvenance {
 
 /// How `run` judged conversations.
 fn judged(run: &Manifest, benchmark: &str) -> FileProvenance {
-    let fingerprint = &run.result(benchmark, "fingerprints")["evaluator"];
+    let fingerprint = &run.result(benchmark, "fingerprints")[setting_keys::EVALUATOR];
     FileProvenance {
         run_id: run.run_id.clone(),
         settings: evaluator_settings(fingerprint, &run.config),

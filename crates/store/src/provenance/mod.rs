@@ -13,7 +13,7 @@ mod versions;
 
 use std::collections::BTreeMap;
 
-use schema::{Metric, ModelId, PromptVersions, ReplyAges, Scenario, text::hex};
+use schema::{Metric, ModelId, PromptVersions, ReplyAges, Scenario, setting_keys, text::hex};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -26,7 +26,8 @@ pub use compare::{
 pub use manifests::earlier_runs;
 pub use replaced::KeptCopy;
 pub use replaced::{ReplaceReason, ReplacedFile, is_kept_copy};
-pub use settings::{FAULT_RULES, PROMPT_VERSION, Settings, changes, label};
+pub(crate) use settings::group as setting_group;
+pub use settings::{Settings, changes, label};
 pub use settings::{
     change_in_words, configured_models, evaluator_settings, flatten as flatten_settings,
     judge_settings, recorded_models, safety_judge_settings, simulator_settings, target_settings,
@@ -156,7 +157,12 @@ impl TargetProvenance {
     #[must_use]
     pub fn turns(&self) -> Option<u32> {
         let played = self.judged.as_ref().or(self.conversations.as_ref())?;
-        played.settings.get("turns")?.as_u64()?.try_into().ok()
+        played
+            .settings
+            .get(setting_keys::TURNS)?
+            .as_u64()?
+            .try_into()
+            .ok()
     }
 
     /// The settings of the judge, as a baseline keeps them. Empty if unknown.
@@ -172,7 +178,12 @@ impl TargetProvenance {
     #[must_use]
     pub fn samples(&self) -> Option<u32> {
         let simulated = self.conversations.as_ref()?;
-        simulated.settings.get("samples")?.as_u64()?.try_into().ok()
+        simulated
+            .settings
+            .get(setting_keys::SAMPLES)?
+            .as_u64()?
+            .try_into()
+            .ok()
     }
 
     /// The conversations that the scores belong to.

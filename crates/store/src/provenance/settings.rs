@@ -6,7 +6,12 @@ use std::{
 };
 
 use schema::{
-    Extra, Fingerprint, JudgeRecords, ModelRecord, SettingsRecord, safety::results::RunParameters,
+    Extra, Fingerprint, JudgeRecords, ModelRecord, SafetyRecord, SettingsRecord,
+    safety::results::RunParameters,
+    setting_keys::{
+        CHECKS, EVALUATOR, FAULT_RULES, JUDGE, JUDGES, METRICS, PROMPT_VERSION, PROMPTS, QUOTES,
+        REALISM, SAMPLES, SCENARIOS, SCORER, SIMULATOR, TARGET, TOOLS, USER,
+    },
     text::hex,
 };
 use serde::Deserialize;
@@ -19,14 +24,10 @@ use crate::findings::{ModelRole, RoleModel};
 /// The settings that determine the content of a file, by name. Prompts, definitions and scenarios are represented by hashes.
 pub type Settings = BTreeMap<String, Value>;
 
-/// The setting that has the version of the judge's prompts. Absent for version 1, and where a user's own prompts replace them.
-pub const PROMPT_VERSION: &str = "prompt_version";
-
-/// The setting that has the version of the fault rules. Absent for version 1.
-pub const FAULT_RULES: &str = "fault_rules";
-
-/// The place of a target's own settings.
-const TARGET: &str = "target";
+/// The part of a setting's name before the first dot: `metrics` of `metrics.m01`.
+pub(crate) fn group(key: &str) -> &str {
+    key.split('.').next().unwrap_or(key)
+}
 
 /// The settings of the simulation. `scenarios` has a hash for each metric.
 pub fn simulator_settings(
@@ -35,22 +36,23 @@ pub fn simulator_settings(
     samples: Option<u64>,
     scenarios: &BTreeMap<String, String>,
 ) -> Settings {
-    let mut settings = of_fingerprint("simulator", &recorded(fingerprint));
+    let mut settings = of_fingerprint(SIMULATOR, &recorded(fingerprint));
     // The realism ratings of judges have no effect on the messages of a conversation.
-    let of_target = |key: &str| key == "target" || key.starts_with("target.");
-    settings.retain(|key, _| !of_target(key) && !key.starts_with("realism."));
+    settings.retain(|key, _| ![TARGET, REALISM].contains(&group(key)));
     if let Some(samples) = samples {
-        settings.insert("samples".to_owned(), samples.into());
+        settings.insert(SAMPLES.to_owned(), samples.into());
     }
     for (metric, hash) in scenarios {
-        settings.insert(format!("scenarios.{metric}"), hash.as_str().into());
+        settings.insert(format!("{SCENARIOS}.{metric}"), hash.as_str().into());
     }
     add_model(
         SettingsRecord::USER_MODEL,
         config.user_model.as_ref(),
         &mut settings,
     );
-    let has_tools = settings.keys().any(|key| key.starts_with("tools."));
+    let has_tools = settings
+        .keys()
+        .any(|key| key != TOOLS && group(key) == TOOLS);
     if has_tools {
         add_model(
             SettingsRecord::TOOL_MODEL,
@@ -63,13 +65,13 @@ pub fn simulator_settings(
     } else {
         Value::Null
     };
-    settings.insert("tools".to_owned(), tools);
+    settings.insert(TOOLS.to_owned(), tools);
     settings
 }
 
 /// The settings of the judging.
 pub fn evaluator_settings(fingerprint: &Value, config: &SettingsRecord) -> Settings {
-    let mut settings = of_fingerprint("evaluator", &recorded(fingerprint));
+    let mut settings = of_fingerprint(EVALUATOR, &recorded(fingerprint));
     let place = SettingsRecord::EVALUATOR_MODEL;
     match &config.evaluator_model {
         // The judges of a panel, by id.
@@ -89,7 +91,7 @@ pub fn evaluator_settings(fingerprint: &Value, config: &SettingsRecord) -> Setti
 /// except quotes, which the judge gives with its verdict. All prompts become one hash.
 #[must_use]
 pub fn judge_settings(settings: &Settings) -> Settings {
-    let is_prompt = |key: &str| key.split('.').any(|part| part == "prompts");
+    let is_prompt = |key: &str| key.split('.').any(|part| part == PROMPTS);
     let mut prompts = Sha256::new();
     let mut has_prompts = false;
     let mut judge = Settings::new();
@@ -97,22 +99,18 @@ pub fn judge_settings(settings: &Settings) -> Settings {
         if is_prompt(key) {
             has_prompts = true;
             prompts.update(format!("{key} {value}\n"));
-        } else if key == "checks.quotes" {
+        } else if key.split_once('.') == Some((CHECKS, QUOTES)) {
             // `false` is the same as no configured check.
             if *value == Value::Bool(true) {
                 judge.insert(key.clone(), value.clone());
             }
-        } else if !["metrics.", "checks."]
-            .iter()
-            .any(|group| key.starts_with(group))
-            && !key.ends_with(".base_url")
-        {
+        } else if ![METRICS, CHECKS].contains(&group(key)) && !key.ends_with(".base_url") {
             judge.insert(key.clone(), value.clone());
         }
     }
     if has_prompts {
         let hash = hex(&prompts.finalize());
-        judge.insert("prompts".to_owned(), hash.into());
+        judge.insert(PROMPTS.to_owned(), hash.into());
     }
     judge
 }
@@ -124,16 +122,16 @@ pub fn safety_judge_settings(
     judges: &[String],
     config: &SettingsRecord,
 ) -> Settings {
-    let mut settings = of_fingerprint("scorer", fingerprint);
+    let mut settings = of_fingerprint(SCORER, fingerprint);
     // A panel is a list in the fingerprint; its prompts and tries are those of each judge.
-    if let Some(Value::Array(panel)) = settings.remove("judges") {
+    if let Some(Value::Array(panel)) = settings.remove(JUDGES) {
         for of_judge in &panel {
-            let id = of_judge["judge"].as_str().unwrap_or_default();
-            flatten(&format!("judges.{id}"), of_judge, &mut settings);
+            let id = of_judge[JUDGE].as_str().unwrap_or_default();
+            flatten(&format!("{JUDGES}.{id}"), of_judge, &mut settings);
         }
     }
     for id in judges {
-        let place = format!("judge_models.{id}");
+        let place = format!("{}.{id}", SafetyRecord::JUDGE_MODELS);
         add_model(&place, config.model(id), &mut settings);
     }
     judge_settings(&settings)
@@ -321,15 +319,16 @@ fn first_version() -> &'static Value {
 /// A version of prompts says which prompts differ. A model is identified by its configured name and by its id; if both differ, only one is reported.
 pub(super) fn without_repetition(mut keys: Vec<String>) -> Vec<String> {
     for (id, name) in [
-        ("user", "user_model.model"),
-        ("judge", "evaluator_model.model"),
+        (USER, SettingsRecord::USER_MODEL),
+        (JUDGE, SettingsRecord::EVALUATOR_MODEL),
     ] {
-        if keys.iter().any(|key| key == name) {
+        let is_name = |key: &String| key.split_once('.') == Some((name, "model"));
+        if keys.iter().any(is_name) {
             keys.retain(|key| key != id);
         }
     }
     if keys.iter().any(|key| key == PROMPT_VERSION) {
-        keys.retain(|key| key != "prompts" && !key.starts_with("prompts."));
+        keys.retain(|key| group(key) != PROMPTS);
     }
     keys
 }
@@ -338,21 +337,21 @@ pub(super) fn without_repetition(mut keys: Vec<String>) -> Vec<String> {
 #[must_use]
 pub fn label(key: &str) -> String {
     match key.split_once('.') {
-        Some(("metrics", metric)) => format!("the definition of {metric}"),
-        Some(("scenarios", metric)) => format!("the scenarios of {metric}"),
-        Some(("prompts", prompt)) => format!("the prompt {prompt}"),
+        Some((METRICS, metric)) => format!("the definition of {metric}"),
+        Some((SCENARIOS, metric)) => format!("the scenarios of {metric}"),
+        Some((PROMPTS, prompt)) => format!("the prompt {prompt}"),
         Some((SettingsRecord::USER_MODEL, "model")) => "the user model".to_owned(),
         Some((SettingsRecord::EVALUATOR_MODEL, "model")) => "the judge".to_owned(),
         Some((SettingsRecord::TOOL_MODEL, "model")) => "the tool model".to_owned(),
         Some((TARGET, "model")) => "the model of the target".to_owned(),
-        Some(("tools", "world_state")) => "the world state".to_owned(),
-        Some(("tools", _)) => "the tools".to_owned(),
+        Some((TOOLS, "world_state")) => "the world state".to_owned(),
+        Some((TOOLS, _)) => "the tools".to_owned(),
         _ => match key {
-            "user" => "the user model".to_owned(),
-            "judge" => "the judge".to_owned(),
-            "judges" => "the judges".to_owned(),
-            "tools" => "the tools".to_owned(),
-            "prompts" => "the prompts".to_owned(),
+            USER => "the user model".to_owned(),
+            JUDGE => "the judge".to_owned(),
+            JUDGES => "the judges".to_owned(),
+            TOOLS => "the tools".to_owned(),
+            PROMPTS => "the prompts".to_owned(),
             PROMPT_VERSION => "the version of the judge prompts".to_owned(),
             FAULT_RULES => "the version of the fault rules".to_owned(),
             other => other.to_owned(),

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use schema::{ProgramFlag, PromptVersions};
+use schema::{ProgramFlag, PromptVersions, setting_keys::PROMPT_VERSION};
 use serde_json::Value;
 
-use super::{PROMPT_VERSION, Provenance};
+use super::Provenance;
 use crate::{BenchmarkDir, ImportRecord, RunError, read_baseline, read_grades};
 
 /// The versions that a benchmark began with; `None` if its files do not show that it began.

@@ -2,7 +2,7 @@
 
 use schema::{EventBody, ItemKey, PhaseCost};
 
-use crate::cost::cost_text;
+use crate::cost::differing_costs;
 
 /// The most problems that are listed; all are counted.
 const LISTED: usize = 100;
@@ -34,11 +34,10 @@ impl Problems {
         };
         if counted != calls {
             self.add(|| {
+                let [counted, calls] = differing_costs([&counted, &calls]);
                 format!(
-                    "{}: the run counted {}, what the journal has sums up to {}; written as the run counted it",
-                    name(),
-                    cost_text(&counted),
-                    cost_text(&calls)
+                    "{}: the run counted {counted}, what the journal has sums up to {calls}; written as the run counted it",
+                    name()
                 )
             });
         }

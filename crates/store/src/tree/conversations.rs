@@ -123,7 +123,7 @@ pub(super) fn read_facts(
                 if let Some(replies) = &mut replies
                     && benchmark.metric(&row.metric_id).is_some()
                 {
-                    replies.add_row(&row);
+                    replies.add_row(&row, target);
                 }
             }
             // Rows of other programs may have nothing but an id.

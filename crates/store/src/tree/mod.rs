@@ -8,7 +8,9 @@ mod score_check;
 
 use std::{collections::BTreeMap, io::Read, path::Path, sync::Arc};
 
-use aggregator::{HazardScorer, ScoreRow, aggregate_reader_and, statistics::TargetRows};
+use aggregator::{
+    ConversationKey, HazardScorer, ScoreRow, aggregate_reader_and, statistics::TargetRows,
+};
 use schema::{
     Benchmark, BenchmarkScore, Conversation, ModelId, ScoreOutcome, Standards, Summary,
     VerdictTally, statistics::MissingReasons,
@@ -31,7 +33,8 @@ use crate::{
     BenchmarkDir, ReplyTally, RunError, Spool, TargetDir, read_benchmark, summaries::scores_error,
 };
 
-/// What the rows of a target say. Memory depends on the number of its scenarios, not of its rows.
+/// What the rows of a target say. Rows themselves are not kept: memory is that of the counts of each scenario, and of a few hashes for each
+/// conversation (52 bytes) and the ids of those that are incomplete.
 #[derive(Clone, Debug)]
 pub struct TargetFacts {
     /// Its row of `results.json`, as the shipped aggregator computes it.
@@ -268,9 +271,11 @@ impl BenchmarkDir {
         let mut verdicts: BTreeMap<String, VerdictTally> = BTreeMap::new();
         let push = |row: &ScoreRow<'_>| {
             hazards.push_row(row);
-            let incomplete = replies.is_some_and(|replies| replies.is_incomplete(&row.conv_id));
+            let (named, sample) = (Some(&*row.conv_id), row.stated.sample);
+            let conversation = ConversationKey::id_of(named, &row.id, target, sample);
+            let incomplete = replies.is_some_and(|replies| replies.is_incomplete(&conversation));
             rows.push_row(row, incomplete);
-            check.push(row);
+            check.push(row, &conversation);
             unscored.push(row);
             imported += u64::from(row.stated.imported);
             if let Some(verdict) = &row.stated.verdict {
@@ -307,5 +312,69 @@ impl BenchmarkDir {
             scores_sha256,
             hazards,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::statistics::MissingRows;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::Layout;
+
+    /// What is missing in the rates of eight conversations, of which the last one is cut off. Rows of these two files lack `conv_id`.
+    fn missing(unnamed_conversations: bool, unnamed_scores: bool) -> MissingRows {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Layout::new(folder.path()).benchmark("b").unwrap();
+        let id = ModelId::new("a").unwrap();
+        let files = dir.target(&id).unwrap();
+        std::fs::create_dir_all(files.root()).unwrap();
+        let row = |number: u32, unnamed: bool| {
+            let scenario = format!("s{}", number / 2);
+            let mut row = json!({"id": scenario, "metric_id": "m01", "_sample": number % 2});
+            let of = ModelId::new("a").unwrap();
+            if !unnamed {
+                row["conv_id"] = json!(Conversation::make_id(&scenario, &of, number % 2));
+            }
+            row
+        };
+        let (mut conversations, mut scores) = (Vec::new(), Vec::new());
+        for number in 0..8 {
+            let mut conversation = row(number, unnamed_conversations);
+            let finish = if number == 7 { "length" } else { "stop" };
+            conversation["transcript"] = json!([{"role": "user", "content": "Pay."}, {"role": "assistant", "content": "Pa", "finish_reason": finish}]);
+            conversations.push(conversation);
+            let mut score = row(number, unnamed_scores);
+            (score["present"], score["passed"], score["score"]) =
+                (json!(false), json!(true), json!(1));
+            scores.push(score);
+        }
+        std::fs::write(
+            files.conversations(),
+            Value::Array(conversations).to_string(),
+        )
+        .unwrap();
+        std::fs::write(files.scores(), Value::Array(scores).to_string()).unwrap();
+        let metric = json!({"id": "m01", "name": "n", "type": "negative", "definition": "d"});
+        let benchmark = json!({"name": "b", "metrics": [metric]});
+        let benchmark: Benchmark = serde_json::from_value(benchmark).unwrap();
+        let facts = dir.facts(&benchmark, &id).unwrap();
+        assert_eq!(facts.faults.warnings().unwrap(), Vec::new());
+        let statistics = facts.rows.statistics(&Default::default(), &[]);
+        statistics.rates.all.missing
+    }
+
+    #[test]
+    fn conversations_and_scores_are_joined_with_and_without_their_ids() {
+        for (unnamed_conversations, unnamed_scores) in
+            [(false, false), (true, false), (false, true), (true, true)]
+        {
+            let missing = missing(unnamed_conversations, unnamed_scores);
+            assert_eq!(
+                missing.incomplete, 1,
+                "{unnamed_conversations} {unnamed_scores}"
+            );
+        }
     }
 }

@@ -8,8 +8,8 @@ use std::{
     sync::Arc,
 };
 
-use aggregator::{ConversationKey, ScoreRow};
-use schema::{Benchmark, Metric, ModelId, Notice, ProgramCommand, notice, text::counted};
+use aggregator::{ScoreFault, ScoreFaultKind, ScoreFaultSeverity, ScoreRow, ScoreRules};
+use schema::{Benchmark, ModelId, Notice, ProgramCommand, notice, text::counted};
 
 use crate::{BenchmarkDir, RunError};
 
@@ -20,7 +20,7 @@ pub struct ScoreFaults {
     pub conversations: Option<Arc<RunError>>,
     /// The first row that contradicts itself. No rate may be computed from it.
     pub contradiction: Option<Contradiction>,
-    /// A warning for each kind of rows that do not belong. These rows count like the others until somebody removes them.
+    /// A warning for each kind of rows that are wrong or do not belong. These rows count like the others until somebody removes them.
     pub unrecognised: Vec<Notice>,
 }
 
@@ -84,33 +84,30 @@ fn hash_of(a: &str, b: &str) -> u64 {
     hasher.finish()
 }
 
-/// A kind of rows that do not belong to the benchmark, or are duplicates.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Unrecognised {
-    Metric(String),
-    MetricType(String),
-    Target(String),
-    Conversation,
-    Twice,
-}
-
-impl Unrecognised {
-    fn in_words(&self, count: u64) -> String {
-        let rows = counted(count, "row is", "rows are");
-        match self {
-            Self::Metric(metric) => {
-                format!("{rows} of the metric {metric}, which benchmark.yaml does not have")
-            }
-            Self::MetricType(metric) => {
-                format!("{rows} judged under another type of {metric} than benchmark.yaml has now")
-            }
-            Self::Target(target) => {
-                format!("{rows} of the target {target}, in the folder of another")
-            }
-            Self::Conversation => {
-                format!("{rows} of conversations that conversations.json does not have")
-            }
-            Self::Twice => format!("{rows} duplicated"),
+/// What rows with a fault of this kind are, in words.
+fn in_words(kind: &ScoreFaultKind, count: u64) -> String {
+    let rows = counted(count, "row is", "rows are");
+    match kind {
+        ScoreFaultKind::Metric(metric) => {
+            format!("{rows} of the metric {metric}, which benchmark.yaml does not have")
+        }
+        ScoreFaultKind::MetricType(metric) => {
+            format!("{rows} judged under another type of {metric} than benchmark.yaml has now")
+        }
+        ScoreFaultKind::Target(target) => {
+            format!("{rows} of the target {target}, in the folder of another")
+        }
+        ScoreFaultKind::Conversation => {
+            format!("{rows} of conversations that conversations.json does not have")
+        }
+        ScoreFaultKind::Duplicate => format!("{rows} duplicated"),
+        ScoreFaultKind::Panel => format!("{rows} decided otherwise by the judges in `_judges`"),
+        ScoreFaultKind::ReasonBesideVerdict => {
+            format!("{rows} scored and have a `_no_verdict` besides")
+        }
+        // A contradiction ends the check.
+        ScoreFaultKind::Incomplete | ScoreFaultKind::Contradiction => {
+            format!("{rows} without one of `present`, `passed` and `score`, where another is known")
         }
     }
 }
@@ -123,14 +120,13 @@ struct Rows {
 
 /// Checks the rows of one `scores.json`, one after the other.
 pub(super) struct ScoreCheck<'c> {
-    benchmark: &'c Benchmark,
+    rules: ScoreRules<'c>,
     target: &'c ModelId,
     /// `None`: unknown, so that no row can lack its conversation.
     conversations: Option<&'c ConversationIds>,
-    seen: HashSet<u64>,
     /// The number of the current row, from 1.
     row: u64,
-    unrecognised: BTreeMap<Unrecognised, Rows>,
+    unrecognised: BTreeMap<ScoreFaultKind, Rows>,
     contradiction: Option<String>,
 }
 
@@ -141,10 +137,9 @@ impl<'c> ScoreCheck<'c> {
         conversations: Option<&'c ConversationIds>,
     ) -> Self {
         Self {
-            benchmark,
+            rules: ScoreRules::new(Some(benchmark), Some(target)),
             target,
             conversations,
-            seen: HashSet::new(),
             row: 0,
             unrecognised: BTreeMap::new(),
             contradiction: None,
@@ -154,11 +149,11 @@ impl<'c> ScoreCheck<'c> {
     /// The faults of the rows of the file at `path`.
     pub(super) fn finish(self, dir: &BenchmarkDir, path: &Path) -> ScoreFaults {
         let mend = dir.evaluate_command(self.target);
-        let warning = |(kind, rows): (Unrecognised, Rows)| {
+        let warning = |(kind, rows): (ScoreFaultKind, Rows)| {
             let fact = format!(
                 "{}: {} (row {}: {})",
                 path.display(),
-                kind.in_words(rows.count),
+                in_words(&kind, rows.count),
                 rows.first,
                 rows.example
             );
@@ -181,47 +176,31 @@ impl<'c> ScoreCheck<'c> {
     }
 
     /// Checks the next row. After a contradiction, further rows are not checked.
-    pub(super) fn push(&mut self, row: &ScoreRow<'_>) {
+    pub(super) fn push(&mut self, row: &ScoreRow<'_>, conversation: &str) {
         if self.contradiction.is_some() {
             return;
         }
         self.row += 1;
-        let metric = self.benchmark.metric(&row.metric_id);
-        let known_type = metric.map(|metric| metric.metric_type);
-        let what = contradiction(row);
-        if let Some(what) = what.or_else(|| off_threshold(row, metric?)) {
-            let text = format!("{}, metric {}: {what}", row.id, row.metric_id);
+        let known = self.conversations;
+        let has = |id: &str| known.is_none_or(|all| all.0.contains(&hash_of(id, &row.id)));
+        let faults = self.rules.check(row, self.row, Some(conversation), has);
+        let worst =
+            |fault: &&ScoreFault| fault.kind.severity() == ScoreFaultSeverity::Contradiction;
+        if let Some(fault) = faults.iter().find(worst) {
+            let text = format!("{}, metric {}: {}", row.id, row.metric_id, fault.reason);
             self.contradiction = Some(text);
             return;
         }
-        match known_type {
-            // If the benchmark has no metrics yet, none can be missing.
-            None if self.benchmark.metrics.is_empty() => {}
-            None => self.add(Unrecognised::Metric(row.metric_id.to_string()), row),
+        for fault in faults {
+            let is_of_type = matches!(fault.kind, ScoreFaultKind::MetricType(_));
             // The statistics count these rows, whose metric's type decides.
-            Some(_) if row.metric_type != row.recorded_type => {}
-            Some(now) if now != row.recorded_type => {
-                self.add(Unrecognised::MetricType(row.metric_id.to_string()), row);
+            if !is_of_type || row.metric_type == row.recorded_type {
+                self.add(fault.kind, row);
             }
-            Some(_) => {}
-        }
-        let other = row.stated.target_model.as_deref();
-        if let Some(other) = other.filter(|other| *other != self.target.as_str()) {
-            self.add(Unrecognised::Target(other.to_owned()), row);
-        }
-        let conversation =
-            ConversationKey::id_of(Some(&row.conv_id), &row.id, self.target, row.stated.sample);
-        if let Some(all) = self.conversations
-            && !all.0.contains(&hash_of(&conversation, &row.id))
-        {
-            self.add(Unrecognised::Conversation, row);
-        }
-        if !self.seen.insert(hash_of(&conversation, &row.metric_id)) {
-            self.add(Unrecognised::Twice, row);
         }
     }
 
-    fn add(&mut self, kind: Unrecognised, row: &ScoreRow<'_>) {
+    fn add(&mut self, kind: ScoreFaultKind, row: &ScoreRow<'_>) {
         let first = self.row;
         let rows = self.unrecognised.entry(kind).or_insert_with(|| Rows {
             count: 0,
@@ -229,53 +208,6 @@ impl<'c> ScoreCheck<'c> {
             example: row.id.to_string(),
         });
         rows.count += 1;
-    }
-}
-
-/// Describes which fields of the verdict contradict each other.
-fn contradiction(row: &ScoreRow<'_>) -> Option<String> {
-    let word =
-        |value: Option<bool>| value.map_or("null", |value| if value { "true" } else { "false" });
-    let (stated, metric_type) = (&row.stated, row.metric_type);
-    if let (Some(present), Some(passed)) = (stated.present, stated.passed) {
-        let wanted = present.map(|present| metric_type.passed(present));
-        if passed != wanted {
-            return Some(format!(
-                "`present` is {} and `passed` is {}, where the metric is {}",
-                word(present),
-                word(passed),
-                metric_type.as_str()
-            ));
-        }
-    }
-    let (Some(passed), Some(score)) = (stated.passed, stated.score) else {
-        return None;
-    };
-    // A custom evaluator may give other numbers than 0 and 1.
-    let fits = match (passed, score) {
-        (Some(passed), Some(score)) => score != f64::from(u8::from(!passed)),
-        (passed, score) => passed.is_some() == score.is_some(),
-    };
-    let number = |score: Option<f64>| score.map_or("null".to_owned(), |score| score.to_string());
-    (!fits).then(|| {
-        format!(
-            "`passed` is {} and `score` is {}",
-            word(passed),
-            number(score)
-        )
-    })
-}
-
-/// How `_verdict` contradicts `present`, or the current metric in `benchmark.yaml`.
-fn off_threshold(row: &ScoreRow<'_>, metric: &Metric) -> Option<String> {
-    let verdict = row.stated.verdict.as_ref()?;
-    match metric.is_present(verdict) {
-        Ok(present) if row.present == Some(present) => None,
-        Ok(present) => Some(format!(
-            "`_verdict` is {:?}, which means `present: {present}` by the `verdict` of the metric in benchmark.yaml",
-            verdict.text()
-        )),
-        Err(error) => Some(format!("`_verdict`: {error}")),
     }
 }
 

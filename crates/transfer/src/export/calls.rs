@@ -7,7 +7,7 @@ use schema::ModelId;
 use store::{Layout, RunError};
 
 use super::{
-    find::{head, journals_in, names},
+    find::{journals_in, names},
     journal_record::Journals,
 };
 
@@ -44,7 +44,7 @@ pub fn benchmark_calls<'t>(
             break;
         }
         for journal in journals_in(&runs.join(&run)) {
-            let Some(head) = head(&journal).filter(|head| head.folder == name) else {
+            let Some(head) = journals.head(&journal).filter(|head| head.folder == name) else {
                 continue;
             };
             let is_of_rows = head.has("simulate") || head.has("evaluate");

@@ -150,7 +150,10 @@ impl Reply {
         let head = parse::<Head>(response).unwrap_or_default();
         let purpose = match by {
             Asked::Target => Purpose::TargetTurn,
-            Asked::User | Asked::Tool | Asked::Judge | Asked::ConversationJudge => Purpose::Judge,
+            Asked::User => Purpose::UserTurn,
+            Asked::Tool => Purpose::ToolAnswer,
+            Asked::Judge => Purpose::Judge,
+            Asked::ConversationJudge => Purpose::UserJudge,
         };
         let body = response.and_then(|text| ReplyBody::read(text.get(), purpose));
         let (finish, reasoning) = body.map(|body| (body.finish, body.reasoning)).unzip();

@@ -105,7 +105,7 @@ pub(super) fn journals(
     folders.reverse();
     for folder in folders {
         for journal in journals_in(&runs.join(&folder)).into_iter().rev() {
-            let Some(head) = head(&journal).filter(|head| head.folder == name) else {
+            let Some(head) = journals.head(&journal).filter(|head| head.folder == name) else {
                 continue;
             };
             // A run that continued an earlier one has its replies from the cache, which does not store their times.
@@ -137,7 +137,7 @@ pub(super) fn journals(
                 simulates,
                 judges,
             });
-            earlier = head.earlier;
+            earlier.clone_from(&head.earlier);
             if earlier.is_none() && simulated.is_empty() && judged.is_empty() {
                 return Ok(sources(found, targets));
             }
@@ -157,6 +157,7 @@ fn is_journal(file: &str) -> bool {
 }
 
 /// The beginning of a journal's run.
+#[derive(Debug)]
 pub(super) struct Head {
     run_id: Option<String>,
     /// The run that this one continued.
@@ -167,6 +168,20 @@ pub(super) struct Head {
 }
 
 impl Head {
+    /// The beginning of the run of the journal at `path`; `None` if the journal does not have it.
+    pub(super) fn read(path: &Path) -> Option<Self> {
+        let mut reader = JournalReader::open(path).ok()?;
+        let mut earlier = None;
+        while let Some(line) = reader.next_line() {
+            match line.ok()?.event() {
+                Some(Ok(EventBody::ResumingRun(resuming))) => earlier = Some(resuming.earlier_run),
+                Some(Ok(EventBody::StartingRun(start))) => return Self::new(*start, earlier),
+                _ => {}
+            }
+        }
+        None
+    }
+
     fn new(start: StartingRun, earlier: Option<String>) -> Option<Self> {
         Some(Self {
             run_id: start.run_id,
@@ -181,20 +196,6 @@ impl Head {
     pub(super) fn has(&self, phase: &str) -> bool {
         self.phases.iter().any(|of| of == phase)
     }
-}
-
-/// The beginning of the run of the journal at `path`; `None` if the journal does not have it.
-pub(super) fn head(path: &Path) -> Option<Head> {
-    let mut reader = JournalReader::open(path).ok()?;
-    let mut earlier = None;
-    while let Some(line) = reader.next_line() {
-        match line.ok()?.event() {
-            Some(Ok(EventBody::ResumingRun(resuming))) => earlier = Some(resuming.earlier_run),
-            Some(Ok(EventBody::StartingRun(start))) => return Head::new(*start, earlier),
-            _ => {}
-        }
-    }
-    None
 }
 
 /// The names in a folder, sorted; empty if it cannot be read.

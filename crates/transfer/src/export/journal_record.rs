@@ -21,6 +21,7 @@ use store::RunError;
 use super::{
     disk_index::{DiskFile, DiskPosition, hash_key},
     exchange::Exchange,
+    find::Head,
     index_file::{self, JournalStamp},
     replies::{Coverage, Replies, ReplyOrigins, ReportedReplies},
     reported_item::ReportedItem,
@@ -36,6 +37,8 @@ pub struct Journals(Arc<Mutex<KeptJournals>>);
 
 #[derive(Debug, Default)]
 struct KeptJournals {
+    /// The beginnings of the journals that have one.
+    heads: HashMap<PathBuf, Arc<Head>>,
     records: HashMap<PathBuf, Arc<JournalRecord>>,
     /// The journals that were read since the last [`Journals::forget_unused`].
     used: BTreeSet<PathBuf>,
@@ -53,6 +56,17 @@ impl Journals {
         let record = self.record(path)?;
         record.read_on()?;
         Ok(record)
+    }
+
+    /// The beginning of the run of the journal at `path`; `None` if the journal does not have it.
+    pub(super) fn head(&self, path: &Path) -> Option<Arc<Head>> {
+        if let Some(head) = lock(&self.0).heads.get(path) {
+            return Some(Arc::clone(head));
+        }
+        let head = Arc::new(Head::read(path)?);
+        let known = Arc::clone(&head);
+        lock(&self.0).heads.insert(path.to_owned(), known);
+        Some(head)
     }
 
     /// The journal at `path` as far as it was read.
@@ -252,7 +266,7 @@ impl JournalRecord {
     /// Adds the data reported about `target` as a whole to `known`, the data of older journals.
     pub(super) fn add_target(&self, target: &str, known: &mut ReportedTarget) {
         if let Some(record) = lock(&self.reading).content.targets.get(target) {
-            known.add_newer(&record.target);
+            known.add_newer(&record.target, &self.path);
         }
     }
 
@@ -543,6 +557,18 @@ mod tests {
     use super::*;
 
     const RUN: &str = "../../fixtures/journal/earlier/agentic/runs/run-20261122-073854-125232/journal-run-20261122-073854-125232.jsonl";
+
+    #[test]
+    fn the_beginning_of_a_journal_is_read_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal-run.jsonl");
+        let journals = Journals::default();
+        assert!(journals.head(&path).is_none());
+        fs::copy(RUN, &path).unwrap();
+        let head = journals.head(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(journals.head(&path).unwrap().folder, head.folder);
+    }
 
     /// All that a record says, as text.
     fn said(record: &JournalRecord) -> String {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use interop::Sample;
 use schema::{
-    Notice, ProgramCommand, Score, ScoreOutcome, notice, statistics::RateStatistics, text::counted,
+    Notice, ProgramCommand, Score, ScoreOutcome, notice, numbers::grouped,
+    statistics::RateStatistics, text::counted,
 };
 
 /// The number of rows of a complete run.
@@ -87,7 +88,7 @@ impl Problems {
         if (self.passed, self.judged) != (all.passed, all.rows) {
             let line = format!(
                 "{} of {} are exported: rates that leave some out have no interval",
-                self.judged,
+                grouped(self.judged),
                 counted(all.rows, "score with a verdict", "scores with a verdict")
             );
             self.lines.push(line.into());
@@ -105,23 +106,14 @@ impl Problems {
         let samples = seen.max(expected.samples.into());
         let expected = expected.scenarios.saturating_mul(samples);
         if self.rows < expected {
-            let line = format!("{} of {} exist", self.rows, conversations(expected));
+            let line = format!(
+                "{} of {} exist",
+                grouped(self.rows),
+                conversations(expected)
+            );
             self.lines.push(line.into());
         }
-        let not_judged = match self.scores_cut {
-            true => "have no score that can be read".into(),
-            false => notice!["are not judged; ", evaluate, " judges them"],
-        };
-        for (count, what) in [
-            (self.failed, "failed and were not judged".into()),
-            (self.not_judged, not_judged),
-            (self.abstained, "have no verdict of the judge".into()),
-        ] {
-            if count > 0 {
-                let rows = format!("{count} of {} ", conversations(self.rows));
-                self.lines.push(notice![rows, what]);
-            }
-        }
+        self.lines.extend(self.without_verdict(evaluate));
         if orphans > 0 {
             let line = format!(
                 "{} to no existing conversation and {} left out",
@@ -131,6 +123,34 @@ impl Problems {
             self.lines.push(line.into());
         }
         self.lines
+    }
+
+    /// The conversations without a verdict, by reason. `evaluate` is the command that judges rows.
+    fn without_verdict(&self, evaluate: ProgramCommand) -> Option<Notice> {
+        let not_judged = match self.scores_cut {
+            true => "without a score that can be read",
+            false => "not judged",
+        };
+        let reasons = [
+            (self.failed, "failed"),
+            (self.not_judged, not_judged),
+            (self.abstained, "without a usable answer of the judge"),
+        ];
+        let all: u64 = reasons.iter().map(|(rows, _)| rows).sum();
+        let reasons = reasons.into_iter().filter(|(rows, _)| *rows > 0);
+        let reasons = reasons.map(|(rows, why)| format!("{} {why}", grouped(rows)));
+        let verb = if all == 1 { "has" } else { "have" };
+        let fact = format!(
+            "{} of {} {verb} no verdict: {}",
+            grouped(all),
+            conversations(self.rows),
+            reasons.collect::<Vec<_>>().join(", ")
+        );
+        let line = match self.not_judged > 0 && !self.scores_cut {
+            true => notice![fact, "; ", evaluate, " judges those that are not judged"],
+            false => fact.into(),
+        };
+        (all > 0).then_some(line)
     }
 }
 

@@ -15,6 +15,9 @@ pub(super) struct ReportedTarget {
     /// The journal of the last run that simulated it.
     #[serde(with = "own_path")]
     pub(super) journal: Option<PathBuf>,
+    /// The journal of the last run that judged it.
+    #[serde(skip)]
+    pub(super) judging_journal: Option<PathBuf>,
     pub(super) run_id: Option<String>,
     #[serde(with = "time_text")]
     pub(super) ended: Option<Timestamp>,
@@ -101,12 +104,16 @@ impl ReportedTarget {
         }
     }
 
-    /// Adds the data of a newer journal. If the target was judged again there, earlier judges no longer count.
-    pub(super) fn add_newer(&mut self, newer: &Self) {
+    /// Adds the data of the newer journal at `path`. If the target was judged again there, earlier judges no longer count.
+    pub(super) fn add_newer(&mut self, newer: &Self, path: &Path) {
         let ended = newer.ended.or(self.ended);
         let (judges, was_judged) = match newer.was_judged {
             true => (newer.judges.clone(), true),
             false => (std::mem::take(&mut self.judges), self.was_judged),
+        };
+        let judging_journal = match newer.was_judged {
+            true => Some(path.to_owned()),
+            false => self.judging_journal.take(),
         };
         if newer.was_called {
             *self = newer.clone();
@@ -114,6 +121,7 @@ impl ReportedTarget {
             self.ended = ended;
         }
         (self.judges, self.was_judged) = (judges, was_judged);
+        self.judging_journal = judging_journal;
     }
 }
 

@@ -5,7 +5,11 @@ use std::{fs, io, path::Path, time::SystemTime};
 use interop::{Judge, KnownSource, Run};
 use jiff::Timestamp;
 use llm_client::ProviderPreset;
-use schema::{Extra, ModelId, ModelRecord, TargetRef, text::hex};
+use schema::{
+    Extra, ModelId, ModelRecord, RoleRecords, SettingsRecord, TargetRef,
+    setting_keys::{self, EVALUATOR, SIMULATOR},
+    text::hex,
+};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -28,9 +32,15 @@ pub(super) fn run(
     let known_time = ended.or(started);
     let dated_by_files = known_time.is_none();
     let dated = known_time.or_else(|| written(files));
+    // Another run than the one that simulated the conversations may have judged them.
+    let judging = match known.judging_journal.as_deref() {
+        Some(path) if Some(path) != known.journal.as_deref() => self::manifest(path.parent()),
+        _ => manifest.clone(),
+    };
     let config = &manifest.config;
-    let fingerprints = fingerprints(&manifest, bench.dir.name(), &target.id);
-    let evaluator = config.evaluator_model.as_slice();
+    let fingerprints = fingerprints([&manifest, &judging], bench.dir.name(), &target.id);
+    let evaluator = judging.config.evaluator_model.as_slice();
+    let has_config = [&manifest, &judging].map(|of| of.config != SettingsRecord::default());
     let used = match known.judges.is_empty() {
         // If nothing was judged, for example because all conversations failed, the planned judges are listed.
         true => evaluator
@@ -64,6 +74,7 @@ pub(super) fn run(
         known_source,
         tool_model: tool.and_then(ModelRecord::target_ref).filter(|_| simulates),
         tool_source: tool.and_then(|tool| tool.source.clone()),
+        models: (has_config == [true; 2]).then(|| RoleRecords::new(config, &judging.config)),
         dated_by_files,
         fingerprints,
         ..Run::new(
@@ -161,16 +172,22 @@ pub(super) fn source_of(manifest: &Manifest, target: &ModelId) -> Option<String>
     manifest.config.target(target.as_str())?.source.clone()
 }
 
-/// The fingerprints of the phases of one target.
-fn fingerprints(manifest: &Manifest, benchmark: &str, target: &ModelId) -> Extra {
-    let all = manifest.result(benchmark, "fingerprints").as_object();
-    let own = format!("simulator:{target}");
-    let named = |(name, value): (&String, &Value)| match name.strip_prefix("simulator:") {
-        Some(_) if *name == own => Some(("simulator".to_owned(), value.clone())),
-        Some(_) => None,
-        None => Some((name.clone(), value.clone())),
+/// The fingerprints of the phases of one target. The evaluator's is that of the run that judged it.
+fn fingerprints([simulating, judging]: [&Manifest; 2], benchmark: &str, target: &ModelId) -> Extra {
+    let all = simulating.result(benchmark, "fingerprints").as_object();
+    let judged = judging.result(benchmark, "fingerprints").get(EVALUATOR);
+    let own = setting_keys::simulator(target.as_str());
+    let named = |(name, value): (&String, &Value)| match name.as_str() {
+        name if name == own => Some((SIMULATOR.to_owned(), value.clone())),
+        name if name.starts_with(&setting_keys::simulator("")) => None,
+        EVALUATOR => Some((name.clone(), judged?.clone())),
+        _ => Some((name.clone(), value.clone())),
     };
-    all.into_iter().flatten().filter_map(named).collect()
+    let mut named: Extra = all.into_iter().flatten().filter_map(named).collect();
+    if let Some(judged) = judged {
+        named.entry(EVALUATOR).or_insert_with(|| judged.clone());
+    }
+    named
 }
 
 #[cfg(test)]

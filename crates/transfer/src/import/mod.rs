@@ -244,7 +244,12 @@ fn recorded(
     }
     for (kind, count) in &built.not_text {
         notes.push(format!(
-            "{count} parts that are not text are shown as `[{kind}]` in the transcripts"
+            "{} shown as `[{kind}]` in the transcripts",
+            counted(
+                *count,
+                "part that is not text is",
+                "parts that are not text are"
+            )
         ));
     }
     if let (of @ 1.., replies) = built.taken_back {
@@ -256,7 +261,12 @@ fn recorded(
     }
     if replaced > 0 {
         notes.push(format!(
-            "{replaced} lone halves of surrogate pairs became U+FFFD"
+            "{} U+FFFD",
+            counted(
+                replaced,
+                "lone half of a surrogate pair became",
+                "lone halves of surrogate pairs became"
+            )
         ));
     }
     let targets = built

@@ -69,7 +69,9 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFac
         Kind::Baseline => {
             typed::<schema::Baseline>(value, |baseline| rules::baseline(&baseline, facts))
         }
-        Kind::Grades => typed::<schema::Grades>(value, |grades| rules::grades(&grades, facts)),
+        Kind::Grades => {
+            typed::<schema::Grades>(value, |grades| rules::grades(&grades, value, facts))
+        }
         Kind::Record => typed::<schema::Record>(value, |_| Vec::new()),
         Kind::Standards => match aggregator::read_standards(text.as_bytes()) {
             Ok(file) => rules::standards(&file, facts),
@@ -90,7 +92,7 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFac
         Kind::SafetySingleTurn | Kind::SafetyMultiTurn => {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             match SafetyFile::read(&name, text) {
-                Ok(_) => Vec::new(),
+                Ok(file) => rules::safety_rates(&file.results, value),
                 Err(error) => vec![Found::problem("", error.reason())],
             }
         }

@@ -3,7 +3,7 @@
 use located::pointer;
 use schema::{Baseline, notice};
 
-use super::{BenchmarkFacts, wrong_numbers};
+use super::{BenchmarkFacts, wrong_values};
 use crate::checker::Found;
 
 /// Checks that each metric with counts has a definition, without which the meaning of the counts is unknown, and that the counts are those
@@ -16,7 +16,7 @@ pub(crate) fn baseline(baseline: &Baseline, facts: &BenchmarkFacts) -> Vec<Found
             dir.command("baseline"),
             " writes one from the scores in the tree"
         ];
-        let wrong = wrong_numbers(&wrong).into_iter();
+        let wrong = wrong_values(&wrong).into_iter();
         found.extend(wrong.map(|found| found.with_help(Some(help.clone()))));
     }
     for (target, counts) in &baseline.targets {

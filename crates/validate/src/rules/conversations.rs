@@ -45,7 +45,7 @@ impl<'f> ConversationRules<'f> {
                 format!("scenarios.json has no scenario {id:?}"),
             ));
         }
-        if let (Some(folder), Some(id)) = (&self.facts.target, text("/target/id"))
+        if let (Some(folder), Some(id)) = (self.facts.target(), text("/target/id"))
             && folder != id
         {
             found.push(Found::note(
@@ -65,7 +65,7 @@ impl<'f> ConversationRules<'f> {
         }
         let scenario = row.get("id")?.as_str()?;
         let target = row.pointer("/target/id").and_then(Value::as_str);
-        let target = ModelId::new(target.or(self.facts.target.as_deref())?).ok()?;
+        let target = ModelId::new(target.or(self.facts.target())?).ok()?;
         let sample = row
             .get("sample")
             .or_else(|| row.get("_sample"))

@@ -14,17 +14,17 @@ mod versions;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use schema::{Benchmark, Notice, Summary, notice};
+use schema::{Benchmark, Metric, ModelId, Notice, Summary, notice};
 use store::BenchmarkDir;
 
-use derived::wrong_numbers;
+use derived::wrong_values;
 
 pub(crate) use baseline::baseline;
 pub(crate) use benchmark::{check_benchmark, check_hazard_list};
 pub(crate) use conversations::ConversationRules;
 pub(crate) use gate::gate;
 pub(crate) use labels::LabelFileRules;
-pub(crate) use results::{ResultRules, grades, standards, standards_error};
+pub(crate) use results::{ResultRules, grades, safety_rates, standards, standards_error};
 pub(crate) use scenarios::ScenarioRules;
 pub(crate) use scores::ScoreRules;
 pub(crate) use statistics::statistics;
@@ -43,7 +43,7 @@ pub(crate) struct BenchmarkFacts {
     /// The ids of its scenarios.
     pub(crate) scenarios: Option<HashSet<String>>,
     /// The system under test whose folder is being read.
-    pub(crate) target: Option<String>,
+    pub(crate) target: Option<ModelId>,
     /// The ids of that system's conversations.
     pub(crate) conversations: Option<HashSet<String>>,
     /// The rows of that system's `scores.json`, if it has labels and its scores can be read.
@@ -57,6 +57,16 @@ pub(crate) struct BenchmarkFacts {
 }
 
 impl BenchmarkFacts {
+    /// The id of the system whose folder is being read.
+    fn target(&self) -> Option<&str> {
+        self.target.as_ref().map(ModelId::as_str)
+    }
+
+    /// The metrics of the benchmark; empty if it is unknown.
+    fn metrics(&self) -> &[Metric] {
+        self.benchmark.as_ref().map_or(&[], |known| &known.metrics)
+    }
+
     /// How to update `file`, which is aggregated from the scores.
     fn aggregate(&self, file: &str) -> Option<Notice> {
         let aggregate = self.dir.as_ref()?.command("aggregate");

@@ -1,11 +1,11 @@
 //! The rules of aggregated files: `results.json`, `grades.json` and standards.
 
 use aggregator::StandardsError;
-use schema::{Benchmark, Grades, StandardsFile, Summary};
+use schema::{Benchmark, Grades, StandardsFile, Summary, safety::results::SafetyResults};
 use serde_json::Value;
-use store::WrongNumber;
+use store::WrongValue;
 
-use super::{BenchmarkFacts, Once, wrong_numbers};
+use super::{BenchmarkFacts, Once, wrong_values};
 use crate::{Finding, checker::Found};
 
 /// Checks the rows of `results.json` one after the other.
@@ -99,8 +99,8 @@ fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Checks that `grades.json` belongs to this benchmark.
-pub(crate) fn grades(grades: &Grades, facts: &BenchmarkFacts) -> Vec<Found> {
+/// Checks that `grades.json`, whose content is `value`, belongs to this benchmark.
+pub(crate) fn grades(grades: &Grades, value: &Value, facts: &BenchmarkFacts) -> Vec<Found> {
     let (Some(benchmark), Some(folder)) = (&facts.benchmark, &facts.folder) else {
         return Vec::new();
     };
@@ -130,18 +130,23 @@ pub(crate) fn grades(grades: &Grades, facts: &BenchmarkFacts) -> Vec<Found> {
             found.push(problem.with_help(facts.aggregate("grades.json")));
         }
     }
-    found.extend(wrong_grades(grades, benchmark, facts));
+    found.extend(wrong_grades(grades, value, benchmark, facts));
     found
 }
 
 /// The scores and grades that are not those of the rows. Of an entry that was computed from other rows, all numbers may differ, which needs
 /// no further word.
-fn wrong_grades(grades: &Grades, benchmark: &Benchmark, facts: &BenchmarkFacts) -> Vec<Found> {
+fn wrong_grades(
+    grades: &Grades,
+    value: &Value,
+    benchmark: &Benchmark,
+    facts: &BenchmarkFacts,
+) -> Vec<Found> {
     let Some(dir) = &facts.dir else {
         return Vec::new();
     };
     // Scenarios that cannot be read are reported where they are.
-    let entries = store::wrong_grades(dir, benchmark, grades).unwrap_or_default();
+    let entries = store::wrong_grades(dir, benchmark, grades, Some(value)).unwrap_or_default();
     let (other, edited): (Vec<_>, Vec<_>) = entries
         .into_iter()
         .partition(|entry| entry.is_of_other_scores);
@@ -150,14 +155,33 @@ fn wrong_grades(grades: &Grades, benchmark: &Benchmark, facts: &BenchmarkFacts) 
         .map(|entry| {
             let sut = entry.now.sut.as_str();
             let reason = format!("{sut:?} was graded by other scores than scores.json has");
-            Found::problem(format!("/scores/{}", entry.number), reason)
+            let place = format!("/scores/{}", entry.number);
+            // Scores that were written again give the same grades under another digest.
+            match entry.wrong.len() {
+                1 => Found::note(place, reason),
+                _ => Found::problem(place, reason),
+            }
         })
         .collect();
-    let edited: Vec<WrongNumber> = edited.into_iter().flat_map(|entry| entry.wrong).collect();
-    found.extend(wrong_numbers(&edited));
+    let edited: Vec<WrongValue> = edited.into_iter().flat_map(|entry| entry.wrong).collect();
+    found.extend(wrong_values(&edited));
     let help = facts.aggregate("grades.json");
     let with_help = |found: Found| found.with_help(help.clone());
     found.into_iter().map(with_help).collect()
+}
+
+/// Checks the rates of a safety evaluation against its conversations and errors. `value` is the file.
+pub(crate) fn safety_rates(results: &SafetyResults, value: &Value) -> Vec<Found> {
+    let Some(details) = results.details() else {
+        return Vec::new();
+    };
+    let place = match value.get("data") {
+        Some(_) => "/data/probity/rates",
+        None => "/probity/rates",
+    };
+    let wrong = store::wrong_safety_rates(details).into_iter();
+    let wrong: Vec<WrongValue> = wrong.map(|wrong| wrong.below(place)).collect();
+    wrong_values(&wrong)
 }
 
 /// Checks that standards match the benchmark in the same folder.

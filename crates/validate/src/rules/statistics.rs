@@ -1,20 +1,19 @@
 //! `statistics.json`.
 
-use schema::{ModelId, Summary, statistics::Statistics, text::counted};
-use store::{WrongNumber, current_statistics, wrong_statistics};
+use schema::{ModelId, Summary, numbers::grouped, statistics::Statistics, text::counted};
+use store::{WrongValue, current_statistics, wrong_statistics};
 
-use super::{BenchmarkFacts, wrong_numbers};
+use super::{BenchmarkFacts, wrong_values};
 use crate::checker::Found;
 
-/// Checks that the statistics match the scores in the tree: the same targets, with the same number of rows, and the numbers that the
+/// Checks that the statistics match the scores in the tree: the same targets, with the same number of rows, and the values that the
 /// scores give.
 pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec<Found> {
     let Some(summaries) = &facts.summaries else {
         return Vec::new();
     };
     let mut found = Vec::new();
-    // Targets whose rows are others: all their numbers differ, which needs no further word.
-    let mut of_other_rows = Vec::new();
+    let mut left_out = LeftOut::default();
     for (number, target) in statistics.targets.iter().enumerate() {
         let id = target.target.as_str();
         if facts.unread.contains(id) {
@@ -29,14 +28,15 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
                 let all = &target.rates.all;
                 let rows = all.rows + all.missing.unscored();
                 if (all.passed, rows) != (passed(summary), summary.n_total) {
-                    of_other_rows.push(number);
+                    left_out.of_other_rows.push(number);
                     found.push(Found::problem(
                         format!("/targets/{number}/rates/all"),
                         format!(
-                            "{} of {rows} rows passed, and scores.json has {} of {}",
-                            all.passed,
-                            passed(summary),
-                            summary.n_total
+                            "{} of {} passed, and scores.json has {} of {}",
+                            grouped(all.passed),
+                            counted(rows, "row", "rows"),
+                            grouped(passed(summary)),
+                            grouped(summary.n_total)
                         ),
                     ));
                 }
@@ -51,17 +51,60 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
                 format!("/targets/{number}"),
                 format!("the judge beside people is of {rows}, and labels.json has {there}"),
             ));
-            of_other_rows.push(number);
+            left_out.of_other_labels.push(number);
         }
     }
-    found.extend(wrong(statistics, facts, &of_other_rows));
+    let is_listed = |id: &&String| {
+        statistics
+            .targets
+            .iter()
+            .any(|of| of.target.as_str() == id.as_str())
+    };
+    let unlisted = summaries.keys().filter(|id| !is_listed(id));
+    found.extend(unlisted.map(|id| {
+        Found::problem(
+            "/targets",
+            format!("{id:?} has scores and no statistics here"),
+        )
+    }));
+    found.extend(wrong(statistics, facts, &left_out));
     let help = facts.aggregate("statistics.json");
     let with_help = |found: Found| found.with_help(help.clone());
     found.into_iter().map(with_help).collect()
 }
 
-/// The numbers that are not those of the scores, except of the targets at the places `left_out`.
-fn wrong(statistics: &Statistics, facts: &BenchmarkFacts, left_out: &[usize]) -> Vec<Found> {
+/// Targets, by their places, of which one line says more than every value that differs.
+#[derive(Default)]
+struct LeftOut {
+    /// Their rows are others: all values differ, and so do the comparisons.
+    of_other_rows: Vec<usize>,
+    /// Their labels are others: what is compared with people differs.
+    of_other_labels: Vec<usize>,
+}
+
+impl LeftOut {
+    fn holds(&self, wrong: &WrongValue) -> bool {
+        let pointer = wrong.pointer.as_str();
+        // Targets that are missing have a line each.
+        if pointer == "/targets" {
+            return true;
+        }
+        let below = |places: &[usize], part: &str| {
+            let mut places = places.iter();
+            places.any(|place| pointer.starts_with(&format!("/targets/{place}/{part}")))
+        };
+        if pointer.starts_with("/corrected_differences") {
+            return !self.of_other_rows.is_empty() || !self.of_other_labels.is_empty();
+        }
+        if pointer.starts_with("/comparisons") {
+            return !self.of_other_rows.is_empty();
+        }
+        below(&self.of_other_rows, "") || below(&self.of_other_labels, "judge/people")
+    }
+}
+
+/// The values that are not those of the scores, without those that are left out.
+fn wrong(statistics: &Statistics, facts: &BenchmarkFacts, left_out: &LeftOut) -> Vec<Found> {
     let (Some(dir), Some(benchmark)) = (&facts.dir, &facts.benchmark) else {
         return Vec::new();
     };
@@ -71,18 +114,9 @@ fn wrong(statistics: &Statistics, facts: &BenchmarkFacts, left_out: &[usize]) ->
     let Ok(now) = current_statistics(dir, benchmark, &order) else {
         return Vec::new();
     };
-    let is_left_out = |wrong: &WrongNumber| match left_out {
-        [] => false,
-        places => {
-            let of_target =
-                |place: &usize| wrong.pointer.starts_with(&format!("/targets/{place}/"));
-            // Comparisons depend on all targets.
-            !wrong.pointer.starts_with("/targets/") || places.iter().any(of_target)
-        }
-    };
     let mut wrong = wrong_statistics(statistics, &now);
-    wrong.retain(|wrong| !is_left_out(wrong));
-    wrong_numbers(&wrong)
+    wrong.retain(|wrong| !left_out.holds(wrong));
+    wrong_values(&wrong)
 }
 
 fn passed(summary: &Summary) -> u64 {

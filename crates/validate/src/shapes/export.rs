@@ -45,6 +45,8 @@ pub(crate) struct ExportRun {
     user_model: Option<TargetRef>,
     /// The model that answered calls of simulated tools.
     tool_model: Option<TargetRef>,
+    /// The models besides the target, `user_model`, `tool_model` and `evaluator_model`, each with the settings that decide its replies.
+    models: Option<Extra>,
     /// The judges.
     judges: Vec<Judge>,
     /// Names of implementations, their versions and the hashes of their prompts, by phase.

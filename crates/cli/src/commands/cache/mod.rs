@@ -7,7 +7,7 @@ use std::{path::PathBuf, time::SystemTime};
 
 use clap::{Args, Subcommand};
 use jiff::{Span, Timestamp, Unit, Zoned};
-use schema::text::counted;
+use schema::{numbers::rounded, text::counted};
 
 pub use self::{prune::CachePruneOutput, stats::CacheStatsOutput};
 
@@ -118,6 +118,6 @@ pub fn size(bytes: u64) -> String {
     }
     match unit {
         "bytes" => counted(bytes, "byte", "bytes"),
-        _ => format!("{size:.1} {unit}"),
+        _ => format!("{} {unit}", rounded(size, 1)),
     }
 }

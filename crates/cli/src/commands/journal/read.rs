@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use journal::{JournalReader, Line};
-use schema::EventKind;
+use schema::{EventKind, numbers::grouped};
 
 use crate::{exit::Failure, terminal::Terminal};
 
@@ -43,14 +43,18 @@ pub fn lines(
         (0, Some(error)) => return Err(unusable(error)),
         (_, Some(error)) => terminal.warning(&match bad {
             1 => format!("{error}; the line is skipped"),
-            n => format!("{error}; {n} lines are not events and are skipped"),
+            n => format!(
+                "{error}; {} lines are not events and are skipped",
+                grouped(n)
+            ),
         }),
         _ => {}
     }
     if runs > 1 {
         terminal.warning(&format!(
-            "{}: the file holds {runs} runs, and this covers all of them together; split the file to see each",
-            path.display()
+            "{}: the file holds {} runs, and this covers all of them together; split the file to see each",
+            path.display(),
+            grouped(runs)
         ));
     }
     match (read, reader.cut_off()) {

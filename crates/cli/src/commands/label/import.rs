@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use probity::{ImportedLabels, import_labels};
-use schema::{ModelId, statistics::JudgeAgainstPeople, text::counted};
+use schema::{ModelId, numbers::grouped, statistics::JudgeAgainstPeople, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::StatisticsState;
@@ -93,9 +93,9 @@ pub(super) fn run(
             "{name}: {} of {}: {} new, {} replaced, {} as before\n",
             counted(all, "label", "labels"),
             of_target.target,
-            changes.added,
-            changes.replaced,
-            changes.unchanged
+            grouped(changes.added),
+            grouped(changes.replaced),
+            grouped(changes.unchanged)
         ));
         show_people(context, name, &of_target.target, &of_target.people);
     }

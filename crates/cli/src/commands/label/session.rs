@@ -6,7 +6,10 @@ use probity::{LabelProgress, LabelRow, Labelling};
 use report::{
     corrected_width, label_conversation, label_hidden, label_metric, label_question, label_verdict,
 };
-use schema::text::{counted, is_blank};
+use schema::{
+    numbers::grouped,
+    text::{counted, is_blank},
+};
 
 use super::{
     super::Context,
@@ -194,7 +197,7 @@ impl<R: BufRead> Session<'_, R> {
             self.labeller,
             counted(progress.rows as u64, "row", "rows"),
             self.labelling.target(),
-            progress.labelled,
+            grouped(progress.labelled as u64),
         );
         let text = textwrap::fill(&text, self.width());
         let corrected = textwrap::fill(CORRECTED, self.width());
@@ -226,7 +229,8 @@ impl<R: BufRead> Session<'_, R> {
         let width = self.interval(&progress);
         text.push_str(&format!(
             "saved: {} of {} done\n{width}\n",
-            progress.labelled, progress.rows
+            grouped(progress.labelled as u64),
+            grouped(progress.rows as u64)
         ));
         self.print(&text);
     }

@@ -135,7 +135,7 @@ pub struct CommonArgs {
     /// Exit with 1 when failed / (passed + failed) is strictly above this: 0 to 1
     #[arg(long, value_name = "RATE", help_heading = GATE, allow_negative_numbers = true)]
     fail_action_threshold: Option<String>,
-    /// Exit with 4 when more cases than this end in an error
+    /// Exit with 4 when more cases than this have no verdict
     #[arg(long, value_name = "N", help_heading = GATE, allow_negative_numbers = true)]
     max_errors: Option<String>,
     /// Then hold these rules against the rates of the cases, and exit as `gate` does

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, io, path::Path};
 
-use interop::junit::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite};
+use interop::junit::{JUnitCase, JUnitReason, JUnitReport, JUnitResult, JUnitSuite, add_findings};
 use probity::safety::{SafetyReport, TargetReport};
 use schema::safety::results::{CaseError, ConversationDetail, SafetyResults};
 
@@ -22,7 +22,8 @@ pub fn write(path: &Path, report: &SafetyReport) -> Result<(), Failure> {
 fn xml(report: &SafetyReport) -> io::Result<Vec<u8>> {
     let mut suites = JUnitReport::new();
     for target in &report.targets {
-        for suite in suites_of(target)?.into_values() {
+        for mut suite in suites_of(target)?.into_values() {
+            add_findings(&mut suite, &target.findings);
             suites.push(suite)?;
         }
     }

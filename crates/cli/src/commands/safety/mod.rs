@@ -24,7 +24,7 @@ Exit codes (of several targets the first in this order: 130, 3, 4, 1, 5, 0):
   1    the gate fails: the failure rate is above --fail-action-threshold, or a rule of --gate fails
   2    the command line, the configuration or a file is invalid
   3    nothing could be run, or nothing could be scored
-  4    more errors than --max-errors, or the cases do not decide a rule of --gate
+  4    more cases without a verdict than --max-errors, or the cases do not decide a rule of --gate
   5    incomplete: the budget was spent, or something could not be saved
   130  interrupted";
 

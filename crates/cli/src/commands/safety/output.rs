@@ -144,7 +144,8 @@ struct SafetyTargetOutput<'a> {
     over_refusals: u64,
     /// Cases that were not run, by the reason.
     not_run: &'a NotRun,
-    /// `passed`, `nothing_scored`, `too_many_errors` or `too_many_failures`.
+    /// `passed`, `nothing_scored`, `too_many_errors`, `too_many_failures`, or `inconclusive` where cases that passed with a cut-off reply
+    /// decide.
     gate: &'static str,
     /// The cost of everything in the result file.
     cost: Paid,
@@ -203,5 +204,6 @@ fn gate(outcome: &GateOutcome) -> &'static str {
         GateOutcome::NothingScored { .. } => "nothing_scored",
         GateOutcome::TooManyErrors { .. } => "too_many_errors",
         GateOutcome::TooManyFailures { .. } => "too_many_failures",
+        GateOutcome::Inconclusive { .. } => "inconclusive",
     }
 }

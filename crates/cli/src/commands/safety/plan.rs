@@ -66,14 +66,17 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// The expected use of the cache; `None` without a cache.
-fn cached(context: &Context, job: &Job<'_>) -> Option<Vec<Forecast>> {
+/// The expected use of the cache; `None` without a cache, or with an empty one.
+pub fn cached(context: &Context, job: &Job<'_>) -> Option<Vec<Forecast>> {
     let path = context.layout.cache();
     if !path.exists() {
         return None;
     }
     let settings = &job.config.settings;
     let cache = open_cache(settings, &path, &[]).ok()?;
+    if cache.count().unwrap_or_default() == 0 {
+        return None;
+    }
     let endpoints = job.config.endpoints(Some(NOWHERE.to_owned())).ok()?;
     let model = |entry: &ModelEntry| {
         let model = forecast::cached_only(&endpoints, entry, &cache)?;

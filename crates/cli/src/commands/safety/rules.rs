@@ -53,7 +53,13 @@ pub fn after_run(
     let Some(options) = options(args) else {
         return Ok(None);
     };
-    if !matches!(own, Exit::Complete | Exit::GateFailed | Exit::TooManyErrors) {
+    let ended = [
+        Exit::Complete,
+        Exit::GateFailed,
+        Exit::TooManyErrors,
+        Exit::Inconclusive,
+    ];
+    if !ended.contains(&own) {
         let note =
             "the rules of --gate were not evaluated, because the run did not come to its end";
         context.terminal.warning(note);

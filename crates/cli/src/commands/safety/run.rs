@@ -1,22 +1,30 @@
 //! Runs a safety evaluation from the command line.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use journal::check::Verdict;
 use llm_client::Tally;
 use probity::{
-    Concurrency, Journals, RunErrorKind, Session,
+    Concurrency, Journals, RunErrorKind, RunOutcome, Session,
     safety::{
         ModelRoles as RoleNames, OutputFiles, STRATEGIES, SafetyMode, SafetyPrompts, SafetyReport,
-        SafetyRun, SafetyTarget, TEST_TYPES, default_name, multi_turn_strategies, scorer,
-        variation_strategies,
+        SafetyRun, SafetyTarget, TEST_TYPES, TargetReport, default_name, multi_turn_strategies,
+        scorer, variation_strategies,
     },
 };
-use schema::{ChatModel, Extra, TargetRef, notice, safety::TestCaseGroup};
+use schema::{
+    ChatModel, Extra, ModelId, TargetRef, notice,
+    safety::{TestCaseGroup, results::SafetyFile},
+};
+use store::{Manifest, safety_results::run_records};
 
 use super::{
     super::{
-        Context, findings, git, models::scripted_server, report_file, run_report, session, signals,
+        Context, findings, forecast, git, models::scripted_server, report_file, run_report,
+        session, signals,
     },
     annotations,
     args::{Mode, SafetyArgs},
@@ -75,9 +83,11 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     }
     let junit = args.common.junit.as_deref();
     junit.map_or(Ok(()), |path| report_file::check("--junit", path))?;
-    let files = job.files()?;
+    let files = job.files(context)?;
     rules::check(context, &job)?;
+    report_forecast(context, &job);
     let path = files.path().to_owned();
+    let overwrite = files.overwrites();
     let journals = Journals::default();
     let mut done = Context::runtime()?.block_on(job.run(context, files, &journals))?;
     // The result of the run is shown even if the report cannot be written.
@@ -91,7 +101,6 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
         .iter()
         .filter_map(|target| target.file.clone())
         .collect();
-    let overwrite = args.common.overwrite;
     done.page = run_report::of_safety(
         context, &config, &path, overwrite, written, rules, &journals,
     );
@@ -114,7 +123,7 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
     for target in &done.report.targets {
         context.warn_of(findings::not_shown(&shown, &target.findings));
     }
-    if done.report.targets.iter().any(gate::is_unfinished) {
+    if done.report.targets.iter().any(TargetReport::is_unfinished) {
         session::report_refreshed(context, &config);
     }
     reported?;
@@ -160,8 +169,8 @@ fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failur
 }
 
 impl Job<'_> {
-    /// The output files, checked.
-    fn files(&self) -> Result<OutputFiles, Failure> {
+    /// The output files, checked. A file of the same evaluation that did not complete is continued, so it may be replaced.
+    fn files(&self, context: &Context) -> Result<OutputFiles, Failure> {
         let common = &self.args.common;
         let now = || {
             PathBuf::from(default_name(
@@ -170,16 +179,47 @@ impl Job<'_> {
             ))
         };
         let path = common.output_file.clone().unwrap_or_else(now);
-        let files = OutputFiles::at(path)
-            .bare(common.bare)
-            .overwrite(common.overwrite);
         let ids: Vec<_> = self.cast.targets.iter().map(|target| &target.id).collect();
-        let checked = files.places(&ids);
+        let files = OutputFiles::at(path).bare(common.bare).overwrite(true);
+        let checked = files.places(&ids).and_then(|places| {
+            let there = ids.iter().zip(&places).filter(|(_, place)| place.exists());
+            let there: Vec<_> = there.collect();
+            let continues =
+                |(id, place): &(&&ModelId, &PathBuf)| self.continues(context, id, place);
+            let overwrite = common.overwrite || (!there.is_empty() && there.iter().all(continues));
+            let files = files.overwrite(overwrite);
+            files.places(&ids).map(|_| files)
+        });
         checked.map_err(|error| match error.kind() {
             RunErrorKind::Input => Failure::usage(notice!["--output-file: ", error.notice()]),
             _ => Failure::nothing_ran(notice!["--output-file: ", error.notice()]),
-        })?;
-        Ok(files)
+        })
+    }
+
+    /// Whether the file at `path` is from a run of this evaluation against `target` that did not complete, according to its record. A
+    /// file that cannot be read is not.
+    fn continues(&self, context: &Context, target: &ModelId, path: &Path) -> bool {
+        let read = || {
+            let text = files::read_text(path).ok()?;
+            let file = SafetyFile::read(&path.display().to_string(), &text).ok()?;
+            file.results.details()?.run.clone()
+        };
+        let Some(run) = read() else {
+            return false;
+        };
+        let safety = &self.config.settings.safety;
+        let is_alike = match self.args.mode {
+            Mode::SingleTurn => run.single_turn == Some(safety.single_turn()),
+            Mode::MultiTurn => run.multi_turn == Some(safety.multi_turn()),
+        };
+        let groups = self.groups.iter().map(|group| &group.name);
+        let records = run_records(&context.layout, &run);
+        let manifest = records.and_then(|folder| Manifest::read(&folder));
+        let complete = RunOutcome::Complete.as_str();
+        is_alike
+            && run.target.id == *target
+            && run.groups.iter().eq(groups)
+            && manifest.is_some_and(|manifest| manifest.outcome.as_deref() != Some(complete))
     }
 
     async fn run(
@@ -301,6 +341,13 @@ fn id(entry: &ModelEntry) -> String {
 
 fn unusable(error: schema::PhaseError) -> Failure {
     Failure::usage(error.to_string())
+}
+
+/// Prints which replies come from the cache, before the first call, as a run of benchmarks does.
+fn report_forecast(context: &Context, job: &Job<'_>) {
+    for line in forecast::lines(&plan::cached(context, job).unwrap_or_default()) {
+        context.terminal.note(&line);
+    }
 }
 
 /// Reports the path of each target's journal, and the result of its check.

@@ -101,6 +101,13 @@ impl Project {
         Ran::of(self.command(args))
     }
 
+    /// Runs the command in `folder`, below the project's, to its end.
+    pub fn run_in(&self, folder: &str, args: &[&str]) -> Ran {
+        let mut command = self.command(args);
+        command.current_dir(self.path(folder));
+        Ran::of(command)
+    }
+
     /// Writes a config whose models are those of `server`: the targets `agreeable` and `careful`, small settings, and `more`
     /// lines. Its benchmark `flattery` has a description and nothing else.
     pub fn served_by(&self, server: &ScriptedServer, more: &str) {

@@ -1,7 +1,5 @@
 //! Calls to HTTP/2 servers.
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-
 use futures::future::join_all;
 use h2::{Reason, server::SendResponse};
 use tokio::{net::TcpStream, sync::Barrier};
@@ -153,46 +151,27 @@ async fn a_server_that_says_goodbye_gets_every_request_once() {
     })
     .await;
     for _ in 0..6 {
-        server.ask().await;
+        // The goodbye may arrive while the call begins: the request then does not reach the server.
+        while chat(&server.model).await.is_err() {}
     }
     let seen = server.seen();
     assert_eq!(seen.len(), 6, "{seen:?}");
     assert!(seen.contains(&0) && !seen.ends_with(&[0, 0]), "{seen:?}");
 }
 
-/// A refused request was not processed (RFC 9113, section 8.7).
+/// A refused request was not processed (RFC 9113, section 8.7). Whether it is sent again is up to the layer that records retries.
 #[tokio::test]
-async fn a_refused_request_is_sent_again_and_answered_once() {
-    for (refused, sent) in [(2, 3), (usize::MAX, 3)] {
-        let answered = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&answered);
-        let server = Server::start(0, move |_, number, mut respond| {
-            if number < refused {
-                respond.send_reset(Reason::REFUSED_STREAM);
-            } else {
-                count.fetch_add(1, SeqCst);
-                complete(respond);
-            }
-            async {}
-        })
-        .await;
-        let reply = chat(&server.model).await;
-        assert_eq!(server.seen().len(), sent);
-        assert_eq!(answered.load(SeqCst), usize::from(reply.is_ok()));
-        match reply {
-            Ok(reply) => assert_eq!(reply.content, "hi"),
-            Err(error) => {
-                assert_eq!(
-                    (error.kind(), refused),
-                    (ModelErrorKind::Transient, usize::MAX)
-                );
-                assert!(
-                    error.to_string().contains("broke the connection off"),
-                    "{error}"
-                );
-            }
-        }
-    }
+async fn a_refused_request_is_sent_once() {
+    let server = Server::start(0, |_, _, mut respond| {
+        respond.send_reset(Reason::REFUSED_STREAM);
+        async {}
+    })
+    .await;
+    let error = chat(&server.model).await.unwrap_err();
+    assert_eq!(server.seen().len(), 1);
+    assert_eq!(error.kind(), ModelErrorKind::Transient);
+    let text = error.to_string();
+    assert!(text.contains("broke the connection off"), "{text}");
 }
 
 /// A server may have billed a request that it aborted for any other reason.

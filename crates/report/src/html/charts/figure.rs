@@ -1,12 +1,12 @@
 //! A table's drawing as a separate file: names on the left, numbers on the right, and the axis above.
 
 use super::{
-    dot,
     measure::{BOLD, fit, text_width},
-    place, series_class,
+    place,
     svg::{Svg, number},
     ticks,
 };
+use crate::model_mark::ModelMark;
 use interop::sheet::{Axis, Cell, Column, ColumnKind, Line, Sheet, Strip};
 
 /// Light and dark colours, and the styles of lines.
@@ -29,9 +29,8 @@ const INDENT: f64 = 10.0;
 /// Space between the axis and the texts on its sides.
 const GAP: f64 = 18.0;
 
-/// The drawing of `sheet`; `None` if the table has no drawing or no rows. `series` returns the number of a cell's model, which selects
-/// colour and shape.
-pub(crate) fn figure(sheet: &Sheet, series: impl Fn(&Cell) -> usize) -> Option<String> {
+/// The drawing of `sheet`; `None` if the table has no drawing or no rows. `mark` returns the mark of a cell's model.
+pub(crate) fn figure(sheet: &Sheet, mark: impl Fn(&Cell) -> ModelMark) -> Option<String> {
     let axis = sheet.axis()?;
     if sheet.is_empty() {
         return None;
@@ -39,7 +38,7 @@ pub(crate) fn figure(sheet: &Sheet, series: impl Fn(&Cell) -> usize) -> Option<S
     let rows: Vec<Drawn<'_>> = sheet
         .lines
         .iter()
-        .map(|line| Drawn::of(sheet, line, &series))
+        .map(|line| Drawn::of(sheet, line, &mark))
         .collect();
     let of_rows = || rows.iter().filter(|row| !row.is_group);
     let name = widest(of_rows().map(|row| &*row.name));
@@ -82,19 +81,19 @@ struct Drawn<'a> {
     name: String,
     value: String,
     strip: Option<&'a Strip>,
-    series: usize,
+    mark: ModelMark,
     is_group: bool,
 }
 
 impl<'a> Drawn<'a> {
-    fn of(sheet: &Sheet, line: &'a Line, series: &impl Fn(&Cell) -> usize) -> Self {
+    fn of(sheet: &Sheet, line: &'a Line, mark: &impl Fn(&Cell) -> ModelMark) -> Self {
         let cells = match line {
             Line::Group(head) => {
                 return Self {
                     name: fit(&head.text(), (WIDTH - 2.0 * MARGIN) / LETTER / BOLD),
                     value: String::new(),
                     strip: None,
-                    series: 0,
+                    mark: ModelMark::default(),
                     is_group: true,
                 };
             }
@@ -118,7 +117,7 @@ impl<'a> Drawn<'a> {
                 all => all.join(" "),
             },
             strip,
-            series: drawn.map_or(0, series),
+            mark: drawn.map_or_else(ModelMark::default, mark),
             is_group: false,
         }
     }
@@ -169,7 +168,7 @@ impl Frame {
         for (value, text) in ticks(self.axis) {
             let x = self.x(value);
             let class = match (self.axis, value == 0.0) {
-                (Axis::Difference, true) => "zero",
+                (Axis::Difference | Axis::Tens(..), true) => "zero",
                 _ => "gridline",
             };
             svg.empty(
@@ -183,7 +182,11 @@ impl Frame {
                 ],
             );
             let above = number(HEAD - 8.0);
-            svg.text("text", &[("class", "tick"), ("x", &x), ("y", &above)], text);
+            svg.text(
+                "text",
+                &[("class", "tick"), ("x", &x), ("y", &above)],
+                &text,
+            );
         }
     }
 
@@ -212,7 +215,7 @@ impl Frame {
         );
         let Some(strip) = row.strip else { return };
         let y = number(y);
-        svg.begin("g", &[("class", &series_class(row.series))]);
+        svg.begin("g", &[("class", &row.mark.class())]);
         for (class, ends) in [("bound", strip.bounds), ("interval", strip.interval)] {
             if let Some((from, to)) = ends {
                 let [from, to] = [from, to].map(|end| self.x(end));
@@ -230,7 +233,7 @@ impl Frame {
         }
         if let Some(estimate) = strip.estimate {
             let at = format!("translate({} {y})", self.x(estimate));
-            let shape = dot(row.series);
+            let shape = row.mark.outline();
             svg.empty(
                 "path",
                 &[("class", "dot"), ("d", shape), ("transform", &at)],

@@ -1,23 +1,19 @@
-//! The facts of the report, and the warnings to read first.
+//! The facts of the report: its line below the title, and the runs and models at its end.
 
 use std::collections::BTreeSet;
 
 use indexmap::IndexMap;
 use interop::sheet::{Cell, Column, Sheet};
-use schema::{CostSum, Finding, FindingKind, FindingSeverity, ModelId, PhaseCost, text::counted};
+use schema::{CostSum, ModelId, PhaseCost, numbers::grouped, text::counted};
 
 use super::{Block, Section, SectionPart};
-use crate::{
-    html::summary::{ReportSummary, RunFacts},
-    results::{cost_text, missing_notes},
-    text::clean,
-};
+use crate::{html::summary::RunFacts, results::cost_text, text::clean};
 
 /// A table with more models is folded.
 const OPEN: usize = 12;
 
+/// The runs and models behind the results.
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
-    let part = place.part;
     let facts = facts(place);
     let mut blocks = Vec::new();
     if !facts.is_empty() {
@@ -30,19 +26,68 @@ pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
             false => Block::Table(models),
         });
     }
-    let notes = part.findings.iter().filter(|finding| !comes_first(finding));
-    blocks.extend(notes.map(|note| Block::Note(clean(&note.line(&place.summary.program)))));
-    let title = clean(&part.name);
-    let id = match place.summary.is_several() {
-        true => format!("about-{}", place.number),
-        false => "about".to_owned(),
+    place.section("runs", "Runs and models", blocks)
+}
+
+/// The date, the run, the judges and the rows, for the line below the title.
+pub(super) fn line(place: &SectionPart<'_>) -> Vec<String> {
+    let part = place.part;
+    let mut line = Vec::new();
+    let different = |values: Vec<String>| -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let values = values.into_iter().filter(|value| !value.is_empty());
+        values.filter(|value| seen.insert(value.clone())).collect()
     };
-    Some(Section {
-        place: Some(*place),
-        id,
-        title,
-        blocks,
-    })
+    let runs = || part.runs.iter();
+    let days = runs().filter_map(|run| run.when.as_deref());
+    let days = days.filter_map(|when| when.split(' ').next().map(day));
+    let days = different(days.collect());
+    match (days.first(), days.last()) {
+        (Some(first), Some(last)) if first != last => line.push(format!("{first} to {last}")),
+        (Some(first), _) => line.push(first.clone()),
+        _ => {}
+    }
+    let ids = different(runs().filter_map(|run| run.run_id.clone()).collect());
+    match ids.as_slice() {
+        [] => {}
+        [one] => line.push(clean(one)),
+        several => line.push(counted(several.len() as u64, "run", "runs")),
+    }
+    let panels = different(runs().map(|run| run.judges.join(", ")).collect());
+    let judges = runs().map(|run| run.judges.len()).max().unwrap_or_default();
+    match (panels.as_slice(), judges) {
+        ([one], 1) => line.push(format!("judged by {}", clean(one))),
+        ([_], judges) => line.push(format!("judged by a panel of {judges}")),
+        ([], _) => {}
+        (several, _) => line.push(format!("judged by {} different judges", several.len())),
+    }
+    let rates = part
+        .statistics
+        .targets
+        .iter()
+        .map(|target| &target.rates.all);
+    let rows: u64 = rates.map(|rate| rate.rows + rate.missing.unscored()).sum();
+    line.push(counted(rows, "row", "rows"));
+    line
+}
+
+/// `23 Nov 2026` for `2026-11-23`.
+fn day(date: &str) -> String {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let mut parts = date.split('-');
+    let (Some(year), Some(month), Some(day)) = (parts.next(), parts.next(), parts.next()) else {
+        return date.to_owned();
+    };
+    let month = month
+        .parse::<usize>()
+        .ok()
+        .and_then(|month| MONTHS.get(month.wrapping_sub(1)));
+    match month {
+        Some(month) => format!("{} {month} {year}", day.trim_start_matches('0')),
+        None => date.to_owned(),
+    }
 }
 
 fn facts(place: &SectionPart<'_>) -> Vec<(&'static str, String)> {
@@ -119,8 +164,12 @@ fn facts(place: &SectionPart<'_>) -> Vec<(&'static str, String)> {
     add(
         "rows",
         vec![match missing {
-            0 => rows.to_string(),
-            n => format!("{rows}, {n} of them without a verdict"),
+            0 => grouped(rows),
+            n => format!(
+                "{}, {} of them without a verdict",
+                grouped(rows),
+                grouped(n)
+            ),
         }],
     );
     if let Some(cost) = tree_cost(place) {
@@ -250,41 +299,6 @@ fn cost_of(place: &SectionPart<'_>, target: &ModelId) -> String {
     let mut sum = CostSum::default();
     phases.values().for_each(|cost| sum.add(cost));
     known_cost(&sum.total())
-}
-
-/// Warnings to read before any number, in the same words as everywhere.
-pub(super) fn warnings(summary: &ReportSummary) -> Option<Section<'_>> {
-    let mut lines: Vec<String> = summary.problems.iter().map(|line| clean(line)).collect();
-    for part in &summary.parts {
-        let findings = part
-            .findings
-            .iter()
-            .filter(|finding| comes_first(finding))
-            .map(|finding| clean(&finding.line(&summary.program)));
-        let notes = findings.chain(missing_notes(&part.statistics.targets));
-        let place = match summary.is_several() {
-            true => format!("{}: ", clean(&part.folder)),
-            false => String::new(),
-        };
-        lines.extend(notes.map(|note| format!("{place}{note}")));
-    }
-    let mut seen = BTreeSet::new();
-    lines.retain(|line| seen.insert(line.clone()));
-    (!lines.is_empty()).then(|| Section {
-        place: None,
-        id: "warnings".to_owned(),
-        title: match lines.len() {
-            1 => "One thing to know first".to_owned(),
-            _ => "What to know first".to_owned(),
-        },
-        blocks: vec![Block::Warnings(lines)],
-    })
-}
-
-/// Whether a finding is read before any number: a report that is passed on must not be taken for a measurement.
-fn comes_first(finding: &Finding) -> bool {
-    let kinds = [FindingKind::ScriptedModels, FindingKind::SimulatorFaults];
-    finding.severity == FindingSeverity::Warning || kinds.contains(&finding.kind)
 }
 
 /// `5 metrics`, `1 group`.

@@ -4,10 +4,21 @@ use interop::figures::{corrected_differences_sheet, people_sheet};
 use schema::{ModelId, statistics::CorrectedDifference};
 
 use super::{Block, Section, SectionPart};
-use crate::judges::judges_sheet;
+use crate::{
+    judges::judges_sheet,
+    overview::{TrustLink, trust},
+    text::sentence,
+};
+
+/// A table with more lines is folded.
+const OPEN: usize = 6;
 
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let statistics = &place.part.statistics;
+    let parts = trust(statistics, &[]).into_iter();
+    let parts =
+        parts.filter(|part| matches!(part.link, TrustLink::Judges | TrustLink::PeopleDiffer));
+    let leads = parts.map(|part| Block::Lead(format!("{}.", sentence(&part.text))));
     let mut sheets = vec![judges_sheet("Judges one by one", statistics, false)];
     for target in &statistics.targets {
         let judge = target.judge.as_ref();
@@ -19,8 +30,12 @@ pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let baseline = place.summary.baseline.as_ref();
     let differences = oriented(&statistics.corrected_differences, baseline);
     sheets.push(corrected_differences_sheet(&differences, None));
-    let blocks = sheets.into_iter().filter(|sheet| !sheet.is_blank());
-    place.section("judges", "Judges", blocks.map(Block::Table).collect())
+    let sheets = sheets.into_iter().filter(|sheet| !sheet.is_blank());
+    let blocks = sheets.map(|sheet| match sheet.lines.len() > OPEN {
+        true => Block::Folded(sheet),
+        false => Block::Table(sheet),
+    });
+    place.section("judges", "Judges and people", leads.chain(blocks).collect())
 }
 
 /// The differences to show. With a baseline, only its pairs, with the baseline as the first target.

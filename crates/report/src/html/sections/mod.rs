@@ -3,20 +3,25 @@
 mod comparisons;
 mod cost;
 mod facts;
+mod first;
 mod grades;
-mod grid;
 mod judges;
+mod matrix;
+mod methods;
 mod rates;
 mod realism;
 mod safety;
 mod variants;
 
 use interop::sheet::{Cell, RowsOf, Sheet, Value};
+use serde::Serialize;
 
 use super::summary::{MetricLabel, PartSummary, ReportSummary};
-use crate::text::clean;
+use crate::{model_mark::ModelMark, text::clean};
 
-pub(crate) use grid::{Grid, MetricName};
+pub(crate) use first::First;
+pub(crate) use matrix::Matrix;
+pub(crate) use methods::Methods;
 
 /// A part of the report under its own heading.
 pub(crate) struct Section<'a> {
@@ -33,8 +38,8 @@ pub(crate) struct Section<'a> {
 pub(crate) enum Block {
     /// Names and values.
     Facts(Vec<(&'static str, String)>),
-    /// Warnings to read before any number.
-    Warnings(Vec<String>),
+    /// The first screen.
+    First(Box<First>),
     /// A sentence that states a result.
     Lead(String),
     /// Small print.
@@ -42,7 +47,31 @@ pub(crate) enum Block {
     Table(Sheet),
     /// A table that is closed until the reader opens it.
     Folded(Sheet),
-    Grid(Grid),
+    Matrix(Box<Matrix>),
+    Methods(Box<Methods>),
+}
+
+/// The name of a metric in parts.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct MetricName {
+    /// Empty where the name is the id.
+    id: String,
+    name: String,
+    is_negative: bool,
+}
+
+impl MetricName {
+    pub(crate) fn of(label: &MetricLabel) -> Self {
+        let (id, name) = match label.name.trim() {
+            name if name.is_empty() || name == label.id => ("", &*label.id),
+            name => (&*label.id, name),
+        };
+        Self {
+            id: clean(id),
+            name: clean(name),
+            is_negative: label.is_negative(),
+        }
+    }
 }
 
 /// One part of the report, with the data that its links need.
@@ -111,14 +140,18 @@ impl<'a> SectionPart<'a> {
         }
     }
 
-    /// The position of the target of a drawing in the order of the results, which selects its colour.
-    pub(crate) fn series(&self, cell: &Cell) -> usize {
+    /// The anchor of an element, unique in the page.
+    pub(crate) fn anchor(&self, name: &str) -> String {
+        match self.summary.is_several() {
+            true => format!("{name}-{}", self.number),
+            false => name.to_owned(),
+        }
+    }
+
+    /// The mark of the target of a drawing.
+    pub(crate) fn mark(&self, cell: &Cell) -> ModelMark {
         let target = cell.rows.as_ref().and_then(|rows| rows.target.as_ref());
-        let targets = &self.part.statistics.targets;
-        let at = targets
-            .iter()
-            .position(|known| Some(&known.target) == target);
-        at.unwrap_or_default()
+        target.map_or_else(ModelMark::default, |id| ModelMark::for_id(id.as_str()))
     }
 }
 
@@ -139,24 +172,22 @@ fn places(summary: &ReportSummary) -> impl Iterator<Item = SectionPart<'_>> {
     })
 }
 
-/// The overview: facts, warnings, rates, the grid, comparisons, and the further sections.
+/// The overview: the answer first, then what shows it, and the methods at the end.
 pub(crate) fn overview(summary: &ReportSummary) -> Vec<Section<'_>> {
     let mut sections = Vec::new();
     for place in places(summary) {
-        sections.extend(facts::section(&place));
-    }
-    sections.extend(facts::warnings(summary));
-    for place in places(summary) {
-        sections.extend(rates::section(&place));
+        sections.push(first::section(&place));
+        sections.extend(grades::gate(&place));
         sections.extend(safety::section(&place));
-        sections.extend(grid::section(&place));
-        sections.extend(comparisons::section(&place));
+        sections.extend(matrix::section(&place));
         sections.extend(variants::section(&place));
+        sections.extend(comparisons::section(&place));
+        sections.extend(judges::section(&place));
         sections.extend(variants::reliability(&place));
         sections.extend(realism::section(&place));
-        sections.extend(judges::section(&place));
         sections.extend(grades::section(&place));
-        sections.extend(grades::gate(&place));
+        sections.extend(methods::section(&place));
+        sections.extend(facts::section(&place));
     }
     sections
 }
@@ -166,6 +197,18 @@ pub(crate) fn cost(summary: &ReportSummary) -> Vec<Section<'_>> {
     places(summary)
         .flat_map(|place| cost::section(&place))
         .collect()
+}
+
+/// The methods of all parts as Markdown.
+pub(crate) fn methods_text(summary: &ReportSummary) -> String {
+    let parts = places(summary).filter_map(|place| {
+        let text = methods::methods(&place)?.markdown();
+        Some(match summary.is_several() {
+            true => format!("## {}\n\n{text}", clean(&place.part.name)),
+            false => text,
+        })
+    });
+    parts.collect::<Vec<_>>().join("\n")
 }
 
 /// The tables of the pass rates of positive and of negative metrics, for a paper.

@@ -3,21 +3,22 @@
 use interop::sheet::{Cell, Column, RowsOf, Sheet, Strip};
 use schema::{
     MetricType, ModelId,
-    statistics::{CorrectedRateStatistics, RateStatistics, Rates, TargetStatistics},
+    statistics::{RateStatistics, Rates},
     text::counted,
 };
 
-use super::{Block, Section, SectionPart, facts::metrics_counted};
+use super::{Block, SectionPart};
 use crate::{
     html::summary::MetricLabel,
     numbers,
+    overview::corrected,
     results::{RATES, is_bounded, rate_cells, rate_columns, rate_notes, worth_note},
     text::clean,
 };
 
 /// A drawing with more rows is folded.
 const OPEN: usize = 80;
-/// The most rows of a drawing by metric. Above this, the drawing is left out: the grid has every rate.
+/// The most rows of a table by metric. Above this, it is left out: the matrix has every rate.
 const MOST: usize = 1_500;
 
 /// The rows of a target that a rate covers.
@@ -73,9 +74,19 @@ impl Scope<'_> {
     }
 }
 
-pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
+/// What the judges answered in metrics on a scale or with categories, a line for each target and metric.
+pub(super) fn values(place: &SectionPart<'_>) -> Vec<Block> {
+    let verdicts = place.part.verdicts.iter();
+    let line = verdicts.map(|verdicts| {
+        let (sut, metric) = (clean(verdicts.sut.as_str()), clean(&verdicts.metric_id));
+        Block::Note(format!("{sut}: {metric}: {}.", clean(&verdicts.text)))
+    });
+    line.collect()
+}
+
+/// The tables with the numbers behind the rates: rows, independent rows, bounds. Closed but for the one of hazards.
+pub(super) fn tables(place: &SectionPart<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
-    blocks.extend(pooled(place).map(Block::Table));
     let hazards: Vec<Scope<'_>> = place
         .part
         .hazards
@@ -83,31 +94,18 @@ pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
         .map(|(id, name)| Scope::Hazard(id, name))
         .collect();
     blocks.extend(block(place, "by-hazard", "By hazard", &hazards));
+    blocks.extend(pooled(place).map(Block::Folded));
     let metrics = place.part.rated_metrics();
     let by_metric: Vec<Scope<'_>> = metrics.iter().map(Scope::Metric).collect();
     let title = match place.part.is_safety() {
-        true => "By group",
-        false => "By metric",
+        true => "By group: rows, bounds and independent rows",
+        false => "By metric: rows, bounds and independent rows",
     };
-    let drawn = metrics.len() * place.part.statistics.targets.len();
-    if drawn > MOST {
-        let note = format!(
-            "{} of {}: the grid below has the rate of each; its cells lead to the rows.",
-            metrics_counted(place, metrics.len()),
-            counted(
-                place.part.statistics.targets.len() as u64,
-                "model",
-                "models"
-            )
-        );
-        blocks.push(Block::Note(note));
-    } else {
-        blocks.extend(block(place, "by-metric", title, &by_metric));
+    if metrics.len() * place.part.statistics.targets.len() <= MOST {
+        let sheet = sheet(place, "by-metric", title, &by_metric);
+        blocks.extend(sheet.map(Block::Folded));
     }
-    if place.part.statistics.targets.is_empty() {
-        blocks.push(Block::Note("No results yet: nothing is judged.".to_owned()));
-    }
-    place.section("rates", "Rates", blocks)
+    blocks
 }
 
 /// The pooled scopes: all rows and each type if there are metrics of both types, otherwise the one type alone.
@@ -138,13 +136,8 @@ fn pooled(place: &SectionPart<'_>) -> Option<Sheet> {
     let part = place.part;
     let targets = &part.statistics.targets;
     let scopes = pooled_scopes(place);
-    let mut sheet = sheet(place, "rates", "Pass rates", &scopes)?;
-    for verdicts in &part.verdicts {
-        let (sut, metric) = (clean(verdicts.sut.as_str()), clean(&verdicts.metric_id));
-        sheet
-            .notes
-            .push(format!("{sut}: {metric}: {}.", clean(&verdicts.text)));
-    }
+    let title = "Over all rows: rows, bounds and independent rows";
+    let mut sheet = sheet(place, "rates", title, &scopes)?;
     sheet.notes.extend(rate_notes(targets));
     if part.has_negative() {
         sheet.notes.push(RATES.to_owned());
@@ -201,11 +194,6 @@ pub(super) fn main(place: &SectionPart<'_>) -> Option<Sheet> {
         sheet.notes.push(note.to_owned());
     }
     Some(sheet)
-}
-
-/// The rate over all rows that people would give; `None` if it is not known.
-fn corrected(target: &TargetStatistics) -> Option<&CorrectedRateStatistics> {
-    target.judge.as_ref()?.people.as_ref()?.corrected()
 }
 
 fn block(place: &SectionPart<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -> Option<Block> {

@@ -8,7 +8,7 @@ use crate::{
     html::summary::SafetyFileSummary,
     numbers::percent,
     safety::{asides, bands, tables::counted},
-    text::clean,
+    text::{clean, sentence},
 };
 
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
@@ -64,14 +64,6 @@ fn of_file(file: &SafetyFileSummary) -> Vec<Block> {
     blocks
 }
 
-fn sentence(line: &str) -> String {
-    let mut letters = line.chars();
-    match letters.next() {
-        Some(first) => format!("{}{}", first.to_uppercase(), letters.as_str()),
-        None => String::new(),
-    }
-}
-
 /// The results of the run's own limits.
 fn limits(file: &SafetyFileSummary) -> Option<String> {
     let run: &RunParameters = file.results.details()?.run.as_ref()?;
@@ -103,6 +95,9 @@ fn limits(file: &SafetyFileSummary) -> Option<String> {
             percent(Some(rate)),
             percent(Some(threshold.get()))
         ),
+        GateOutcome::Inconclusive { incomplete } => {
+            format!("inconclusive: {incomplete} passed with a cut-off reply")
+        }
     };
     Some(format!(
         "Limits of the run: {}. Found: {found}.",

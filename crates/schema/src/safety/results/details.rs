@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use super::{SafetyRates, SavedMessage};
 use crate::{
-    CostSum, Extra, FinishReason, NoVerdict, PhaseCost, TargetRef,
+    CostSum, Extra, FinishReason, NoVerdict, PhaseCost, Role, TargetRef,
     safety::{
         Assessment, CaseKind, ErrorKind, Gate, JudgeScore, MultiTurnSettings, SafetyScore,
         SingleTurnSettings, Stage,
     },
+    text::is_blank,
 };
 
 /// The value of `probity`.
@@ -68,6 +69,13 @@ impl Details {
         let mut failed: Vec<&ConversationDetail> = rows.filter(|row| !row.passed).collect();
         failed.sort_by_key(|row| (row.safe_response_score, row.conversation_id));
         failed
+    }
+
+    /// How many conversations passed with a cut-off reply.
+    #[must_use]
+    pub fn cut_off_passes(&self) -> usize {
+        let rows = self.conversations.iter();
+        rows.filter(|row| row.passed && row.is_cut_off()).count()
     }
 
     /// What all rows used and cost.
@@ -288,6 +296,16 @@ pub struct CaseError {
     /// Keys that Probity does not know.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+impl CaseError {
+    /// Whether the last reply of the target is empty, which is why there is no verdict.
+    #[must_use]
+    pub fn has_empty_reply(&self) -> bool {
+        let last = self.conversation.last();
+        self.stage == Stage::Target
+            && last.is_some_and(|said| said.role == Role::Assistant && is_blank(&said.content))
+    }
 }
 
 /// A model that declined to rewrite a prompt or to attack. This shows nothing about the target.

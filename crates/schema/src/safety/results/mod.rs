@@ -81,10 +81,12 @@ impl SafetyResults {
             Self::MultiTurn(data) => (data.total_passed, data.total_failed),
         };
         let errors = self.details().map_or(0, |details| details.errors.len());
+        let incomplete = self.details().map_or(0, Details::cut_off_passes);
         Tally {
             passed,
             failed,
             errors: u64::try_from(errors).unwrap_or(u64::MAX),
+            incomplete: u64::try_from(incomplete).unwrap_or(u64::MAX),
         }
     }
 
@@ -94,6 +96,14 @@ impl SafetyResults {
         match self {
             Self::SingleTurn(data) => data.probity.as_deref(),
             Self::MultiTurn(data) => data.probity.as_deref(),
+        }
+    }
+
+    /// As [`details`](Self::details), to change them.
+    pub fn details_mut(&mut self) -> Option<&mut Details> {
+        match self {
+            Self::SingleTurn(data) => data.probity.as_deref_mut(),
+            Self::MultiTurn(data) => data.probity.as_deref_mut(),
         }
     }
 }

@@ -12,13 +12,14 @@ use std::{
 use interop::{Exporter, Run, Sample};
 use schema::{
     Conversation, Metric, Notice, Scenario, Score, TargetRef,
+    numbers::grouped,
     safety::results::{MessageScore, SafetyFile},
 };
 use serde_json::json;
 
 use self::{
     rows::{End, Row, Rows},
-    run::RunSource,
+    run::{RunSource, findings},
 };
 use super::{
     ExportOptions, ExportReport, failed,
@@ -27,13 +28,14 @@ use super::{
     problems::{Expected, Problems},
     source::modified,
 };
-use store::{Layout, RunError, explain_read_error};
+use store::{Layout, RunError, explain_read_error, prove_safety_rates, safety_uid};
 
 /// Exports the result files `files` of safety evaluations with `exporter`: each is a run of its target. A group becomes a metric, passed
 /// by the run's threshold; a conversation becomes a sample, with the judge's rationale for its lowest message.
 ///
 /// All generations of result files are read. If a file names its run and `layout` has the records of the run, tokens, times and settings
-/// come from there. `unnamed` is the target of files that do not name theirs. Each file is read as a whole.
+/// come from there. `unnamed` is the target of files that do not name theirs. All files are read as a whole: what limits the conclusions
+/// from one may follow from another one of the same kind.
 ///
 /// Conversations that passed and are not in a file count in the rates and are reported as a problem: [`interop::Run::unlisted`].
 ///
@@ -66,13 +68,26 @@ pub fn export_safety_with(
     super::once_or_twice(options, exporter, |exporter| {
         let mut work = Work {
             layout,
-            unnamed,
             options,
             journals,
             report: ExportReport::default(),
         };
-        for file in files {
-            work.file(file, exporter)?;
+        let files = files.iter().map(|path| OpenedFile::open(path));
+        let files: Vec<OpenedFile> = files.collect::<Result<_, RunError>>()?;
+        let mut sources: Vec<RunSource<'_>> =
+            files.iter().map(|file| file.source(unnamed)).collect();
+        sources.retain(|source| work.exports(source));
+        for file in &files {
+            if !work.exports(&file.source(unnamed)) {
+                continue;
+            }
+            let lines = file.wrong_rates.iter().cloned().map(Notice::from).collect();
+            let place = file.path.display().to_string();
+            work.report.add_problems(&place, lines);
+        }
+        work.report.findings = findings(layout, &sources);
+        for source in &sources {
+            work.file(source, exporter)?;
         }
         Ok(work.report)
     })
@@ -80,29 +95,59 @@ pub fn export_safety_with(
 
 struct Work<'a> {
     layout: &'a Layout,
-    unnamed: &'a TargetRef,
     options: &'a ExportOptions,
     journals: &'a Journals,
     report: ExportReport,
 }
 
-impl Work<'_> {
-    fn file(&mut self, path: &Path, exporter: &mut dyn Exporter) -> Result<(), RunError> {
+/// A result file with its text.
+struct OpenedFile {
+    path: PathBuf,
+    text: String,
+    file: SafetyFile,
+    /// The line on rates of the file that its rows do not give.
+    wrong_rates: Option<String>,
+}
+
+impl OpenedFile {
+    fn open(path: &Path) -> Result<Self, RunError> {
         let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
-        let file = SafetyFile::read(&path.display().to_string(), &text)
+        let mut file = SafetyFile::read(&path.display().to_string(), &text)
             .map_err(|error| RunError::input(explain_read_error(&error)))?;
-        let source = RunSource {
-            results: &file.results,
-            path,
-            text: &text,
-            unnamed: self.unnamed,
-            written: modified(path),
-        };
-        let wanted = &self.options.targets;
-        if !wanted.is_empty() && !wanted.contains(&source.target().id) {
-            return Ok(());
+        let wrong_rates = prove_safety_rates(&mut file.results);
+        Ok(Self {
+            path: path.to_owned(),
+            text,
+            file,
+            wrong_rates,
+        })
+    }
+
+    /// The file as a source. `unnamed` is its target if it does not name one.
+    fn source<'f>(&'f self, unnamed: &'f TargetRef) -> RunSource<'f> {
+        RunSource {
+            results: &self.file.results,
+            path: &self.path,
+            text: &self.text,
+            unnamed,
+            written: modified(&self.path),
         }
-        let place = path.display().to_string();
+    }
+}
+
+impl Work<'_> {
+    /// Whether the target of a file is one of those to export.
+    fn exports(&self, source: &RunSource<'_>) -> bool {
+        let wanted = &self.options.targets;
+        wanted.is_empty() || wanted.contains(&source.target().id)
+    }
+
+    fn file(
+        &mut self,
+        source: &RunSource<'_>,
+        exporter: &mut dyn Exporter,
+    ) -> Result<(), RunError> {
+        let place = source.path.display().to_string();
         let rows = Rows::of(source.results);
         if rows.rows.is_empty() && rows.unlisted.is_empty() {
             let text = format!("{place}: no conversation to export");
@@ -113,8 +158,14 @@ impl Work<'_> {
         let mut index = source.index(self.journals, records.as_deref())?;
         let notes = index.notes().into_iter().map(Notice::from);
         self.report.problems.extend(notes);
-        let run = source.run(&rows, &index, records.as_deref());
-        self.report.findings.extend(run.findings.iter().cloned());
+        let uid = safety_uid(source.results);
+        let id = source.target().id.as_str();
+        let about = self.report.findings.iter();
+        let about = about.filter(|one| one.benchmark == uid && one.is_about(id));
+        let run = Run {
+            findings: about.cloned().collect(),
+            ..source.run(&rows, &index, records.as_deref())
+        };
         let mut problems = Problems::new(None);
         problems.outcome(run.outcome.as_deref());
         if let Err(error) = exporter.begin(&run) {
@@ -154,7 +205,9 @@ fn note_missing(rows: &Rows, problems: &mut Problems) {
         (rows.not_run, "cases were not run"),
     ] {
         if count > 0 {
-            problems.lines.push(format!("{count} {what}").into());
+            problems
+                .lines
+                .push(format!("{} {what}", grouped(count)).into());
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Data that applies to all conversations of a result file.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use interop::Run;
 use jiff::Timestamp;
@@ -23,8 +26,7 @@ use super::{
 };
 use store::{
     Layout, Manifest, RunError,
-    findings::{SafetyMeasurement, safety_findings},
-    safety_results::run_records,
+    safety_results::{self, OpenedResults, run_records},
     safety_uid,
 };
 
@@ -122,7 +124,6 @@ impl RunSource<'_> {
             known_source: source::known_source,
             statistics: statistics(rows, &self.target().id),
             safety_rates: self.results.details().and_then(|all| all.rates.clone()),
-            findings: self.findings(&manifest),
             unlisted: rows.unlisted.clone(),
             file: Some(self.path.to_owned()),
             fingerprints: given.map(fingerprints).unwrap_or_default(),
@@ -133,23 +134,6 @@ impl RunSource<'_> {
                 time,
             )
         }
-    }
-
-    /// What limits the results of the file.
-    fn findings(&self, manifest: &Manifest) -> Vec<Finding> {
-        let (Some(details), Some(run)) = (self.results.details(), self.parameters()) else {
-            return Vec::new();
-        };
-        let basis = manifest.result(run.target.id.as_str(), "basis");
-        let basis = serde_json::from_value(basis.clone()).ok();
-        let uid = safety_uid(self.results);
-        let file = SafetyMeasurement {
-            details,
-            run,
-            config: &manifest.config,
-            basis: basis.as_ref(),
-        };
-        safety_findings(uid, &[file])
     }
 
     /// The number of exchanges of a conversation.
@@ -238,6 +222,22 @@ impl RunSource<'_> {
             model: model.unwrap_or_default(),
         })
     }
+}
+
+/// What limits the conclusions from the files, those of one kind side by side, the worst of each first.
+pub(super) fn findings(layout: &Layout, sources: &[RunSource<'_>]) -> Vec<Finding> {
+    let mut kinds: BTreeMap<&str, Vec<OpenedResults<'_>>> = BTreeMap::new();
+    for source in sources {
+        if let (Some(details), Some(run)) = (source.results.details(), source.parameters()) {
+            let uid = safety_uid(source.results);
+            let opened = OpenedResults { details, run };
+            kinds.entry(uid).or_default().push(opened);
+        }
+    }
+    let kinds = kinds.iter();
+    kinds
+        .flat_map(|(uid, files)| safety_results::findings(layout, uid, files))
+        .collect()
 }
 
 fn judges(run: &RunParameters) -> Vec<interop::Judge> {

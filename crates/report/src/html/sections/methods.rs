@@ -1,0 +1,493 @@
+//! How the results were made, as text that may be pasted into a paper, with how to reproduce them and the works that it cites.
+
+use std::collections::BTreeSet;
+
+use schema::{
+    MetricType, ModelId, ProgramCommand,
+    numbers::grouped,
+    statistics::{RateStatistics, Statistics},
+    text::counted,
+};
+use serde::Serialize;
+
+use super::{Block, Section, SectionPart, facts};
+use crate::{html::summary::RunFacts, overview::corrected, text::clean};
+
+/// The most models that a sentence names.
+const NAMED: usize = 12;
+
+/// The methods of a part of the report.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Methods {
+    /// A heading and a paragraph each.
+    pub(crate) paragraphs: Vec<Paragraph>,
+    /// Commands that make the results again.
+    pub(crate) commands: Vec<String>,
+    /// The works that the paragraphs cite.
+    pub(crate) bibtex: String,
+}
+
+/// A paragraph with its heading.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Paragraph {
+    pub(crate) title: &'static str,
+    pub(crate) text: String,
+}
+
+pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
+    let methods = methods(place)?;
+    place.section(
+        "methods",
+        "Methods",
+        vec![Block::Methods(Box::new(methods))],
+    )
+}
+
+/// The methods; `None` without results.
+pub(crate) fn methods(place: &SectionPart<'_>) -> Option<Methods> {
+    if place.part.statistics.targets.is_empty() {
+        return None;
+    }
+    let mut cited = Cited::default();
+    let paragraphs = [
+        ("Design", design(place)),
+        ("Models", models(place)),
+        ("Judging", judging(place)),
+        ("Statistics", statistics(place, &mut cited)),
+        ("Left out", left_out(place)),
+    ];
+    let paragraphs = paragraphs.into_iter().filter(|(_, text)| !text.is_empty());
+    Some(Methods {
+        paragraphs: paragraphs
+            .map(|(title, text)| Paragraph { title, text })
+            .collect(),
+        commands: commands(place),
+        bibtex: cited.bibtex(),
+    })
+}
+
+/// The different values of a fact of the runs, each once.
+fn different(place: &SectionPart<'_>, of: impl Fn(&RunFacts) -> Option<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let values = place.part.runs.iter().filter_map(of);
+    values
+        .map(|value| clean(&value))
+        .filter(|value| !value.is_empty() && seen.insert(value.clone()))
+        .collect()
+}
+
+/// `a, b and c`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// A number that is the same in all runs, or `a to b`.
+fn numbers(place: &SectionPart<'_>, of: impl Fn(&RunFacts) -> Option<u32>) -> Option<(u32, u32)> {
+    let values = || place.part.runs.iter().filter_map(&of);
+    Some((values().min()?, values().max()?))
+}
+
+fn span((low, high): (u32, u32)) -> String {
+    match low == high {
+        true => low.to_string(),
+        false => format!("{low} to {high}"),
+    }
+}
+
+fn design(place: &SectionPart<'_>) -> String {
+    let part = place.part;
+    let metrics = part.rated_metrics();
+    let of_type = |wanted| {
+        metrics
+            .iter()
+            .filter(|metric| metric.metric_type == Some(wanted))
+            .count()
+    };
+    let [positive, negative] = [MetricType::Positive, MetricType::Negative].map(of_type);
+    let scenarios = part
+        .statistics
+        .targets
+        .iter()
+        .map(|target| target.rates.all.scenarios);
+    let scenarios = scenarios.max().unwrap_or_default();
+    if part.is_safety() {
+        return format!(
+            "{} of {}. Each case was given to each model; a reply passes if it is scored as safe.",
+            counted(scenarios, "test case", "test cases"),
+            facts::metrics_counted(place, metrics.len())
+        );
+    }
+    let types = match (positive, negative) {
+        (0, _) | (_, 0) => String::new(),
+        (positive, negative) => format!(" ({positive} positive, {negative} negative)"),
+    };
+    let mut text = format!(
+        "{}{types} over {}.",
+        facts::metrics_counted(place, metrics.len()),
+        counted(scenarios, "scenario", "scenarios")
+    );
+    if let Some(turns) = numbers(place, |run| run.turns) {
+        let turn = if turns == (1, 1) { "turn" } else { "turns" };
+        text.push_str(&format!(
+            " A conversation has up to {} {turn}.",
+            span(turns)
+        ));
+    }
+    if let Some(samples) = numbers(place, |run| run.samples) {
+        text.push_str(&match samples {
+            (1, 1) => " Each scenario was simulated once.".to_owned(),
+            samples => format!(" Each scenario was simulated {} times.", span(samples)),
+        });
+    }
+    let axes: BTreeSet<&str> = part
+        .statistics
+        .targets
+        .iter()
+        .flat_map(|target| &target.variants)
+        .map(|variant| variant.axis.as_str())
+        .collect();
+    if !axes.is_empty() {
+        let axes: Vec<String> = axes.into_iter().map(clean).collect();
+        text.push_str(&format!(" Scenarios have variants by {}.", listed(&axes)));
+    }
+    text
+}
+
+fn models(place: &SectionPart<'_>) -> String {
+    let part = place.part;
+    let mut names: Vec<String> = part
+        .statistics
+        .targets
+        .iter()
+        .take(NAMED)
+        .map(|target| model(place, &target.target))
+        .collect();
+    let more = part.statistics.targets.len().saturating_sub(NAMED);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    let mut text = match part.statistics.targets.len() {
+        1 => format!("The model was {}.", listed(&names)),
+        _ => format!("The models were {}.", listed(&names)),
+    };
+    let when = part.basis.iter().filter_map(|basis| {
+        let replies = basis.replies.as_ref()?;
+        Some(replies.days())
+    });
+    let days: BTreeSet<String> = when.collect();
+    match days.len() {
+        0 => {
+            let dates = different(place, |run| {
+                Some(run.when.as_deref()?.split(' ').next()?.to_owned())
+            });
+            if !dates.is_empty() {
+                text.push_str(&format!(" Runs started on {} (UTC).", listed(&dates)));
+            }
+        }
+        1 => text.push_str(&format!(
+            " Their replies are {}.",
+            days.first().map_or("", String::as_str)
+        )),
+        _ => {
+            let each = part.basis.iter().filter_map(|basis| {
+                Some(format!(
+                    "{} {}",
+                    clean(basis.target.as_str()),
+                    basis.replies.as_ref()?.days()
+                ))
+            });
+            text.push_str(&format!(
+                " Their replies are: {}.",
+                each.collect::<Vec<_>>().join(", ")
+            ));
+        }
+    }
+    let sampling = different(place, |run| run.sampling.clone());
+    text.push_str(&match sampling.as_slice() {
+        // Nothing is known of the settings of results without a run.
+        [] if part.runs.iter().all(|run| run.run_id.is_none()) => String::new(),
+        [] => " Sampling was as the endpoint sets it.".to_owned(),
+        [one] => format!(" Sampling: {one}."),
+        _ => {
+            let each = part.runs.iter().filter_map(|run| {
+                Some(format!("{} {}", clean(&run.target), run.sampling.as_ref()?))
+            });
+            format!(" Sampling: {}.", each.collect::<Vec<_>>().join("; "))
+        }
+    });
+    let users = different(place, |run| run.user.clone());
+    if !users.is_empty() {
+        let what = match part.is_safety() {
+            true => "Attacks were written by",
+            false => "The user was simulated by",
+        };
+        text.push_str(&format!(" {what} {}", listed(&users)));
+        let prompts = different(place, |run| run.user_prompt.clone());
+        if let [prompt] = prompts.as_slice() {
+            text.push_str(&format!(" (prompt sha256 {prompt})"));
+        }
+        text.push('.');
+    }
+    text
+}
+
+/// `a (name at its endpoint, served by x)`.
+fn model(place: &SectionPart<'_>, id: &ModelId) -> String {
+    let name = clean(id.as_str());
+    let Some(run) = place.part.run(id) else {
+        return name;
+    };
+    let version = place.part.basis.iter().find(|basis| basis.target == *id);
+    let version = version.and_then(|basis| basis.version.as_deref());
+    let parts = [
+        Some(clean(&run.model)).filter(|model| !model.is_empty() && *model != name),
+        run.source
+            .as_deref()
+            .map(|source| format!("served by {}", clean(source))),
+        version.map(|version| format!("version {}", clean(version))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => name,
+        false => format!("{name} ({})", parts.join(", ")),
+    }
+}
+
+fn judging(place: &SectionPart<'_>) -> String {
+    let panels = different(place, |run| {
+        let names: Vec<String> = run.judges.iter().map(|judge| clean(judge)).collect();
+        (!names.is_empty()).then(|| listed(&names))
+    });
+    let judges = place
+        .part
+        .runs
+        .iter()
+        .map(|run| run.judges.len())
+        .max()
+        .unwrap_or_default();
+    let mut text = match (panels.as_slice(), judges) {
+        ([], _) => return String::new(),
+        ([one], 1) => format!("{one} judged each conversation"),
+        ([one], _) => format!("A panel of {one} judged each conversation, and the majority counts"),
+        (several, _) => format!(
+            "Judges differ between runs: {}; they judged each conversation",
+            several.join("; ")
+        ),
+    };
+    let hashes = different(place, |run| run.judge_prompt.clone());
+    if let [hash] = hashes.as_slice() {
+        text.push_str(&format!(" (prompt sha256 {hash})"));
+    }
+    text.push('.');
+    if !place.part.is_safety() {
+        text.push_str(" A judge says with quotes from the transcript whether the behaviour of a metric is present. A row of a positive metric passes with the behaviour, a row of a negative metric without it. Judges do not see the model's name.");
+    }
+    text
+}
+
+/// The works that were cited so far.
+#[derive(Debug, Default)]
+struct Cited(BTreeSet<&'static str>);
+
+impl Cited {
+    fn cite(&mut self, key: &'static str) {
+        self.0.insert(key);
+    }
+
+    fn bibtex(&self) -> String {
+        let works = WORKS.iter().filter(|(key, _)| self.0.contains(key));
+        works
+            .map(|(_, entry)| *entry)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+fn statistics(place: &SectionPart<'_>, cited: &mut Cited) -> String {
+    let statistics = &place.part.statistics;
+    let mut text = "Rates are shares of the rows with a verdict. Intervals are 95% Clopper-Pearson intervals at the effective number of rows, with scenarios as clusters (Clopper and Pearson 1934; Korn and Graubard 1998).".to_owned();
+    cited.cite("clopper1934");
+    cited.cite("korn1998");
+    let tests = statistics
+        .comparisons
+        .iter()
+        .any(|pair| pair.difference.p_corrected.is_some());
+    if tests {
+        text.push_str(" Pairs of models are compared on the scenarios that both have a verdict for. Their test lets whole scenarios change sides and is two-sided, exact where few scenarios differ; the intervals of differences join those of both rates (Newcombe 1998). p-values are corrected together over all pairs, and over all pairs and metrics (Holm 1979), counting a test only with p-values that it can have (Tarone 1990).");
+        for key in ["newcombe1998", "holm1979", "tarone1990"] {
+            cited.cite(key);
+        }
+    } else if statistics.targets.len() > Statistics::MOST_COMPARED {
+        text.push_str(&format!(
+            " Pairs are not compared: there are more than {} models.",
+            Statistics::MOST_COMPARED
+        ));
+    }
+    if statistics
+        .targets
+        .iter()
+        .any(|target| corrected(target).is_some())
+    {
+        text.push_str(" Rates as people would label correct the rate of the verdicts by labels of passed and of failed rows (Tenenbein 1970; Angelopoulos et al. 2023).");
+        cited.cite("tenenbein1970");
+        cited.cite("angelopoulos2023");
+    }
+    let judges = || {
+        statistics
+            .targets
+            .iter()
+            .filter_map(|target| target.judge.as_ref())
+    };
+    if judges().any(|judge| !judge.judges.is_empty() || judge.people.is_some()) {
+        text.push_str(" Agreement is given as observed, as Krippendorff's alpha (Krippendorff 2011) and as Gwet's AC1 (Gwet 2008).");
+        cited.cite("krippendorff2011");
+        cited.cite("gwet2008");
+    }
+    text
+}
+
+fn left_out(place: &SectionPart<'_>) -> String {
+    let targets = &place.part.statistics.targets;
+    let rates = || targets.iter().map(|target| &target.rates.all);
+    let missing: u64 = rates().map(|rate| rate.missing.unscored()).sum();
+    let rows: u64 = rates().map(|rate| rate.rows).sum::<u64>() + missing;
+    let mut text = match missing {
+        0 => "Every row has a verdict.".to_owned(),
+        missing => format!(
+            "{} of {} have no usable verdict and count in no rate; {}.",
+            grouped(missing),
+            counted(rows, "row", "rows"),
+            worst(&rates().collect::<Vec<_>>())
+        ),
+    };
+    let incomplete: u64 = rates().map(|rate| rate.missing.incomplete).sum();
+    if incomplete > 0 {
+        text.push_str(&format!(
+            " {} with an empty or cut-off reply passed; bounds count them as missing.",
+            counted(incomplete, "row", "rows")
+        ));
+    }
+    text
+}
+
+/// What rates would fall by if all missing verdicts were failures.
+fn worst(rates: &[&RateStatistics]) -> String {
+    let falls: Vec<f64> = rates
+        .iter()
+        .filter_map(|rate| {
+            let rows = rate.rows + rate.missing.unscored();
+            let share = |n: u64, of: u64| n as f64 / of as f64;
+            (rate.rows > 0).then(|| share(rate.passed, rate.rows) - share(rate.passed, rows))
+        })
+        .collect();
+    let lowest = falls.iter().copied().reduce(f64::min).unwrap_or_default();
+    let highest = falls.iter().copied().reduce(f64::max).unwrap_or_default();
+    let [low, high] = [lowest, highest].map(schema::numbers::point_digits);
+    match low == high {
+        true => format!("were all of them failed, rates would fall by {high} points"),
+        false => format!("were all of them failed, rates would fall by {low} to {high} points"),
+    }
+}
+
+fn commands(place: &SectionPart<'_>) -> Vec<String> {
+    let program = &place.summary.program;
+    // No folder of a benchmark has another name, so that a command needs no quotes.
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    let folder = match place.part.folder.chars().all(is_plain) {
+        true => place.part.folder.as_str(),
+        false => "BENCHMARK",
+    };
+    let on_it = |verb: &'static str| ProgramCommand::new(verb).on(folder);
+    let versions = different(place, |run| run.version.clone());
+    let seeds = different(place, |run| run.seed.clone());
+    let revisions = different(place, |run| run.revision.clone());
+    let mut about = Vec::new();
+    about.extend((!versions.is_empty()).then(|| format!("Probity {}", versions.join(", "))));
+    about.extend((!seeds.is_empty()).then(|| format!("seed {}", seeds.join(", "))));
+    about.extend((!revisions.is_empty()).then(|| format!("revision {}", revisions.join(", "))));
+    about.push(format!("statistics.json {}", place.part.statistics.format));
+    let about = about.join("; ");
+    if place.part.is_safety() {
+        return vec![format!("# {about}")];
+    }
+    vec![
+        format!("{}    # {about}", on_it("run").text(program)),
+        on_it("report").with("format", "methods").text(program),
+    ]
+}
+
+/// BibTeX entries by key.
+const WORKS: [(&str, &str); 9] = [
+    (
+        "angelopoulos2023",
+        "@article{angelopoulos2023,author={Angelopoulos, Anastasios N. and Bates, Stephen and Fannjiang, Clara and Jordan, Michael I. and Zrnic, Tijana},title={Prediction-powered inference},journal={Science},year={2023},volume={382},number={6671},pages={669--674}}",
+    ),
+    (
+        "clopper1934",
+        "@article{clopper1934,author={Clopper, C. J. and Pearson, E. S.},title={The use of confidence or fiducial limits illustrated in the case of the binomial},journal={Biometrika},year={1934},volume={26},number={4},pages={404--413}}",
+    ),
+    (
+        "gwet2008",
+        "@article{gwet2008,author={Gwet, Kilem Li},title={Computing inter-rater reliability and its variance in the presence of high agreement},journal={British Journal of Mathematical and Statistical Psychology},year={2008},volume={61},number={1},pages={29--48}}",
+    ),
+    (
+        "holm1979",
+        "@article{holm1979,author={Holm, Sture},title={A simple sequentially rejective multiple test procedure},journal={Scandinavian Journal of Statistics},year={1979},volume={6},number={2},pages={65--70}}",
+    ),
+    (
+        "korn1998",
+        "@article{korn1998,author={Korn, Edward L. and Graubard, Barry I.},title={Confidence intervals for proportions with small expected number of positive counts estimated from survey data},journal={Survey Methodology},year={1998},volume={24},number={2},pages={193--201}}",
+    ),
+    (
+        "krippendorff2011",
+        "@techreport{krippendorff2011,author={Krippendorff, Klaus},title={Computing Krippendorff's alpha-reliability},institution={University of Pennsylvania},year={2011}}",
+    ),
+    (
+        "newcombe1998",
+        "@article{newcombe1998,author={Newcombe, Robert G.},title={Interval estimation for the difference between independent proportions: comparison of eleven methods},journal={Statistics in Medicine},year={1998},volume={17},number={8},pages={873--890}}",
+    ),
+    (
+        "tarone1990",
+        "@article{tarone1990,author={Tarone, R. E.},title={A modified Bonferroni method for discrete data},journal={Biometrics},year={1990},volume={46},number={2},pages={515--522}}",
+    ),
+    (
+        "tenenbein1970",
+        "@article{tenenbein1970,author={Tenenbein, Aaron},title={A double sampling scheme for estimating from binomial data with misclassifications},journal={Journal of the American Statistical Association},year={1970},volume={65},number={331},pages={1350--1361}}",
+    ),
+];
+
+impl Methods {
+    /// The methods as Markdown, with the BibTeX entries at the end.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = String::new();
+        for paragraph in &self.paragraphs {
+            let escaped = interop::sheet::markdown::escaped(&paragraph.text);
+            text.push_str(&format!("**{}.** {escaped}\n\n", paragraph.title));
+        }
+        text.push_str(&format!("```console\n{}\n```\n", self.commands.join("\n")));
+        if !self.bibtex.is_empty() {
+            text.push_str(&format!("\n```bibtex\n{}\n```\n", self.bibtex));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cited_work_has_an_entry() {
+        let mut cited = Cited::default();
+        for (key, entry) in WORKS {
+            assert!(entry.contains(&format!("{{{key},")), "{key}");
+            cited.cite(key);
+        }
+        assert_eq!(cited.bibtex().lines().count(), WORKS.len());
+        assert_eq!(listed(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+    }
+}

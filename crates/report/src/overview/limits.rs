@@ -1,0 +1,183 @@
+//! What forbids the conclusion of the answer: the only thing that a page puts into a box.
+
+use schema::{
+    Finding, FindingKind, FindingSeverity, ProgramCommand, ProgramName, notice,
+    numbers::{point_interval, points},
+    statistics::Statistics,
+    text::counted,
+};
+
+use super::ranking::{corrected_difference, pooled, ranked};
+use crate::text::{clean, sentence};
+
+/// One kind of limit, with the models that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Limit {
+    /// What it is, in a few words with a full stop.
+    pub(crate) title: String,
+    /// The facts.
+    pub(crate) text: String,
+}
+
+/// The limits, the gravest first. `unfinished` are the targets whose rows are not all there; `program` is
+/// named in commands.
+pub(crate) fn limits(
+    statistics: &Statistics,
+    findings: &[Finding],
+    unfinished: &[String],
+    program: &ProgramName,
+) -> Vec<Limit> {
+    let mut found = Vec::new();
+    found.extend(scripted(findings, program));
+    found.extend(unfinished_run(unfinished));
+    let kinds: [(&str, &[FindingKind]); 5] = [
+        (
+            "Models were measured differently.",
+            &[
+                FindingKind::DifferentScenarios,
+                FindingKind::DifferentTurns,
+                FindingKind::DifferentUser,
+                FindingKind::DifferentSimulation,
+            ],
+        ),
+        (
+            "Models were judged differently.",
+            &[FindingKind::DifferentJudge, FindingKind::DifferentMetrics],
+        ),
+        (
+            "The verdicts may not be the judge's.",
+            &[
+                FindingKind::EditedScores,
+                FindingKind::OutdatedScores,
+                FindingKind::RowTypes,
+            ],
+        ),
+        (
+            "A judge does not tell rows apart.",
+            &[FindingKind::UnvaryingJudge],
+        ),
+        (
+            "Labels cannot be used as they are.",
+            &[FindingKind::EarlierLabels],
+        ),
+    ];
+    for (title, kinds) in kinds {
+        found.extend(of_kinds(findings, title, kinds, program));
+    }
+    found.extend(missing_decides(statistics));
+    found.extend(people_leave_open(statistics, program, findings));
+    found
+}
+
+fn limit(title: &str, text: String) -> Limit {
+    Limit {
+        title: title.to_owned(),
+        text,
+    }
+}
+
+/// Findings of some kinds as one limit.
+fn of_kinds(
+    findings: &[Finding],
+    title: &str,
+    kinds: &[FindingKind],
+    program: &ProgramName,
+) -> Option<Limit> {
+    let of = findings.iter().filter(|finding| {
+        finding.severity == FindingSeverity::Warning && kinds.contains(&finding.kind)
+    });
+    let lines: Vec<String> = of
+        .map(|finding| sentence(&clean(&finding.line(program))))
+        .collect();
+    (!lines.is_empty()).then(|| limit(title, lines.join(" ")))
+}
+
+/// Scripted models in any role.
+fn scripted(findings: &[Finding], program: &ProgramName) -> Option<Limit> {
+    let of = findings
+        .iter()
+        .filter(|finding| finding.kind == FindingKind::ScriptedModels);
+    let lines: Vec<String> = of
+        .map(|finding| sentence(&clean(&finding.line(program))))
+        .collect();
+    (!lines.is_empty()).then(|| limit("Nothing was measured.", lines.join(" ")))
+}
+
+/// Targets whose rows are not all there.
+fn unfinished_run(unfinished: &[String]) -> Option<Limit> {
+    let targets = unfinished.join(", ");
+    (!unfinished.is_empty()).then(|| {
+        limit(
+            "The run is not complete.",
+            format!("Rows of {targets} are missing, and rates can still change."),
+        )
+    })
+}
+
+/// A lead that the rows without a verdict could turn round.
+fn missing_decides(statistics: &Statistics) -> Option<Limit> {
+    let all = ranked(statistics);
+    let [best, second, ..] = all.as_slice() else {
+        return None;
+    };
+    let found = pooled(statistics, &best.target, &second.target)?;
+    let [one, other] = [best, second].map(|target| &target.rates.all);
+    let (lowest, highest) = (one.bounds?.lowest, other.bounds?.highest);
+    if !found.difference.differs() || lowest > highest {
+        return None;
+    }
+    let missing =
+        |of: &schema::statistics::RateStatistics| of.missing.unscored() + of.missing.incomplete;
+    let rows = counted(missing(one) + missing(other), "row", "rows");
+    Some(limit(
+        "Missing verdicts leave first place open.",
+        format!(
+            "{rows} of {} and {} without a verdict, or that passed with an empty or cut-off reply, could change the order.",
+            clean(best.target.as_str()),
+            clean(second.target.as_str())
+        ),
+    ))
+}
+
+/// A lead that people's labels do not show.
+fn people_leave_open(
+    statistics: &Statistics,
+    program: &ProgramName,
+    findings: &[Finding],
+) -> Option<Limit> {
+    let all = ranked(statistics);
+    let [best, second, ..] = all.as_slice() else {
+        return None;
+    };
+    let found = pooled(statistics, &best.target, &second.target)?;
+    let corrected = corrected_difference(statistics, &best.target, &second.target)?;
+    if !found.difference.differs() || corrected.lower > 0.0 {
+        return None;
+    }
+    let disagree = [best, second].map(|target| {
+        let people = target.judge.as_ref()?.people.as_ref()?;
+        let scope = people.scopes.iter().find(|scope| scope.scope == "all")?;
+        let passed = scope.both_passed + scope.judge_passed;
+        Some(format!(
+            "{} of {} of {} that the judge passes",
+            scope.judge_passed,
+            counted(passed, "row", "rows"),
+            clean(target.target.as_str())
+        ))
+    });
+    let disagree: Vec<String> = disagree.into_iter().flatten().collect();
+    let benchmark = findings.first().map(|finding| finding.benchmark.as_str());
+    let label = benchmark.map_or_else(String::new, |benchmark| {
+        let label = ProgramCommand::new("label").on(benchmark);
+        notice![" More labels narrow it: ", label, "."].text(program)
+    });
+    Some(limit(
+        "People's labels leave first place open.",
+        format!(
+            "They fail {}: corrected, the lead is {} ({}).{label}",
+            disagree.join(", and "),
+            points(corrected.difference),
+            point_interval((corrected.lower, corrected.upper)),
+        ),
+    ))
+}
