@@ -112,7 +112,7 @@ fn runs_of_several_benchmarks_have_ids_of_their_own() {
     );
     assert_eq!(
         index["runs"][0]["rerun"],
-        " run 'my honesty; x' --target careful"
+        "probity run 'my honesty; x' --target careful"
     );
     assert_eq!(index["runs"][1].get("rerun"), None);
 }
@@ -131,8 +131,8 @@ fn imported_conversations_are_judged_again_and_not_simulated() {
     assert_eq!(
         reruns,
         [
-            " evaluate honesty --target careful",
-            " run honesty --target other"
+            "probity evaluate honesty --target careful",
+            "probity run honesty --target other"
         ]
     );
     let of_one_row = [0, 1].map(|run| index["runs"][run]["rerun_row"].as_bool());
