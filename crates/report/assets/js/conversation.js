@@ -2,14 +2,16 @@
 import { comparison } from "./compare.js";
 import { button, byId, copy, el, waysOut } from "./dom.js";
 import { isMetric } from "./filter.js";
+import { Hits } from "./hits.js";
 import { setKeys } from "./keys.js";
 import { asMarkdown } from "./markdown.js";
+import { modelMark } from "./model_mark.js";
 import { markQuotes } from "./quotes.js";
 import { rowAddress, writeRoute } from "./router.js";
 import { rowName, siblings } from "./siblings.js";
 import { conversationOf } from "./source.js";
 import { count, counted, dollars, textBlock, visible } from "./text.js";
-import { setting, transcript } from "./transcript.js";
+import { callsPart, setting, transcript } from "./transcript.js";
 import { verdicts } from "./verdict.js";
 import { reasonWords, shellWord, turnWords, variantWords, verdictMark } from "./words.js";
 
@@ -46,8 +48,12 @@ export class ConversationPage {
     /** @type {Index | null} */
     this.index = null;
     this.shown = 0;
+    /** The searched text of the address. */
+    this.find = "";
     /** The address of the drawn conversation, without the message; empty if nothing is drawn, or not all of it. */
     this.drawn = "";
+    this.hits = new Hits();
+    this.found = el("span", { class: "hits", role: "status" });
   }
 
   /** @param {Index} index */
@@ -64,7 +70,9 @@ export class ConversationPage {
     const place = byId("conversation");
     const index = this.index;
     if (!index) return;
+    this.find = route.find;
     const address = writeRoute({ ...route, message: "" });
+    if (!route.find) this.hits.find([], "");
     if (route.message && address === this.drawn) {
       this.showMessage(route.message);
       return;
@@ -98,6 +106,7 @@ export class ConversationPage {
       }
       this.drawn = address;
       place.querySelector("h2")?.focus({ preventScroll: true });
+      if (route.find) this.mark(route.find);
       if (route.message) this.showMessage(route.message);
     } catch (error) {
       if (shown !== this.shown) return;
@@ -124,6 +133,24 @@ export class ConversationPage {
     }
     parts.push(waysOut());
     return parts;
+  }
+
+  /**
+   * Marks the places of a searched text.
+   * @param {string} text
+   */
+  mark(text) {
+    this.hits.find([...byId("conversation").querySelectorAll(".message .text, .tool-call, .scores .text")], text);
+    this.walk(0);
+  }
+
+  /**
+   * Goes to the next place of the searched text, or to the one before.
+   * @param {number} by
+   */
+  walk(by) {
+    if (by !== 0) this.hits.step(by);
+    this.found.textContent = this.hits.words();
   }
 
   /**
@@ -168,22 +195,24 @@ export class ConversationPage {
     const run = index.runs[row.run];
     const order = this.orderWith(number);
     const place = order.indexOf(number);
-    const actions = el("div", { class: "actions" });
+    const actions = el("div", { class: "actions" }, button("Copy link", () => void copy(location.href, "Link")));
     if (conv) actions.append(button("Copy as Markdown", () => void copy(asMarkdown(index, conv), "Conversation")));
     if (run?.rerun) {
       const command = run.rerun_row ? `${run.rerun} --force-row ${shellWord(row.conv_id)}` : run.rerun;
       actions.append(button("Copy command to re-run", () => void copy(command, "Command"), { title: command }));
     }
-    const title = conv?.scenario.title ?? row.scenario;
+    const title = conv?.scenario.title ?? row.title ?? row.scenario;
     const { turns, planned, why } = turnWords(index, row);
     const facts = [
-      run?.id,
       variantWords(row.variant),
       index.rows.some((one) => one.sample > 0) ? `sample ${row.sample}` : "",
       planned ? `${turns}${planned} turns${why && `: ${why}`}` : counted(row.turns, "turn"),
       conv?.cost === undefined ? "" : dollars(conv.cost),
       row.incomplete ? "incomplete" : "",
+      route.id,
     ];
+    this.found = el("span", { class: "hits", role: "status" });
+    const walk = route.find && conv ? [this.found, button("Next hit", () => this.walk(1), { title: "n" })] : [];
     return [
       el(
         "nav",
@@ -192,12 +221,14 @@ export class ConversationPage {
         button("Previous", () => this.step(number, -1), { disabled: place <= 0 }),
         el("span", {}, `${count(place + 1)} of ${count(order.length)}`),
         button("Next", () => this.step(number, 1), { disabled: place >= order.length - 1 }),
+        walk,
+        actions,
       ),
       el(
         "div",
         { class: "conversation-head" },
-        el("div", {}, el("h2", { tabindex: "-1", dir: "auto" }, visible(title)), el("p", { class: "muted" }, facts.filter(Boolean).map((fact) => visible(fact ?? "")).join(" · ")), el("p", { class: "muted id" }, el("code", {}, visible(route.id)))),
-        actions,
+        el("h2", { tabindex: "-1", dir: "auto" }, visible(title)),
+        el("p", {}, run && [modelMark(run.target), el("span", { class: "name", dir: "auto" }, visible(run.id))], el("span", { class: "muted" }, facts.filter(Boolean).map((fact) => ` · ${visible(fact ?? "")}`).join(""))),
       ),
     ];
   }
@@ -225,8 +256,8 @@ export class ConversationPage {
     const score = conv.scores.find((one) => one.metric === row.metric);
     const { quotes, marks } = markQuotes(score, conv.messages);
     /** @param {number} message */
-    const address = (message) => rowAddress(index, row, String(message));
-    const said = el("section", { class: "said", "aria-label": "Transcript" }, setting(conv));
+    const address = (message) => rowAddress(index, row, String(message), route.find);
+    const said = el("section", { class: "said", "aria-label": "Transcript" });
     if (other) {
       const back = writeRoute({ ...route, with: "", withRun: "", message: "" });
       said.append(
@@ -236,6 +267,7 @@ export class ConversationPage {
     } else {
       said.append(transcript(conv, marks, { address }));
     }
+    said.append(el("section", { class: "setup", "aria-label": "Setup" }, setting(conv), callsPart(conv)));
     const beside = el("div", { class: "beside" }, verdicts({ index, conv, address }, row, score, quotes), siblings(index, route, row));
     parts.push(el("div", { class: other ? "conversation compared" : "conversation" }, beside, said));
     return parts;
@@ -259,7 +291,7 @@ export class ConversationPage {
     const order = this.orderWith(number);
     const row = this.index?.rows[order[order.indexOf(number) + by] ?? -1];
     // All steps together make one entry in the history, so that "back" leads to the table.
-    if (row && this.index) location.replace(rowAddress(this.index, row));
+    if (row && this.index) location.replace(rowAddress(this.index, row, "", this.find));
   }
 
   /**
@@ -271,6 +303,8 @@ export class ConversationPage {
     return [
       { key: "j", does: "next row", run: () => this.step(number, 1) },
       { key: "k", does: "previous row", run: () => this.step(number, -1) },
+      { key: "n", does: "next hit of the search", run: () => this.walk(1) },
+      { key: "N", does: "previous hit of the search", run: () => this.walk(-1) },
       {
         key: "c",
         does: "compare with the next of the same scenario",

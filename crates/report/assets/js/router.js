@@ -65,6 +65,7 @@ export function readRoute(hash) {
         with: values.get("with") ?? "",
         withRun: values.get("withrun") ?? "",
         message: values.get("message") ?? "",
+        find: values.get("find") ?? "",
       };
     case "label":
       return parts === 0 ? { page: "label", model: values.get("model") ?? "" } : missing;
@@ -103,6 +104,7 @@ export function writeRoute(route) {
         with: route.with,
         withrun: route.withRun,
         message: route.message,
+        find: route.find,
       });
     case "label":
       return address("#/label", { model: route.model });
@@ -120,9 +122,10 @@ export function writeRoute(route) {
  * @param {Index} index
  * @param {Row} row
  * @param {string} [message] The number of a message in it.
+ * @param {string} [find] The text whose places are marked.
  * @returns {string}
  */
-export function rowAddress(index, row, message = "") {
+export function rowAddress(index, row, message = "", find = "") {
   return writeRoute({
     page: "conversation",
     id: row.conv_id,
@@ -131,5 +134,6 @@ export function rowAddress(index, row, message = "") {
     with: "",
     withRun: "",
     message,
+    find,
   });
 }

@@ -48,14 +48,23 @@ export interface Row {
   metric: number;
   scenario: string;
   base: string;
+  title?: string;
   sample: number;
   variant?: Record<string, string>;
   verdict: Verdict;
   reason?: string;
   shown?: string;
+  /** The score, if it is a number other than of a yes or no. */
+  score?: number;
+  /** The start of the reason of a judge that decided as the row says. */
+  said?: string;
+  /** Of a panel: how many judges say pass, how many say fail. */
+  votes?: [number, number];
   error?: string;
   faults?: string[];
   incomplete?: boolean;
+  /** Whether a reply was cut off. */
+  cut?: boolean;
   split?: boolean;
   labels?: RowLabel[];
   turns: number;
@@ -223,6 +232,8 @@ export interface ConversationRoute {
   withRun: string;
   /** The number of the message to show, as judges count: from 1. Empty: none. */
   message: string;
+  /** The text whose places are marked. Empty: none. */
+  find: string;
 }
 
 export type Route =

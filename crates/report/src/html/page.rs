@@ -11,7 +11,9 @@ use super::{Index, script::script};
 const TEMPLATE: &str = include_str!("../../assets/page.html");
 const STYLE: &str = concat!(
     include_str!("../../assets/report.css"),
-    include_str!("../../assets/charts.css")
+    include_str!("../../assets/charts.css"),
+    include_str!("../../assets/tokens.css"),
+    include_str!("../../assets/reading.css")
 );
 
 /// The line of the template that is replaced by the data.

@@ -123,7 +123,7 @@ def test_messages_are_numbered_as_judges_name_them(open_page, judged):
     page = open_page(file, f"#/c/{conv}", permissions=["clipboard-read", "clipboard-write"])
     page.wait_for_selector(".transcript")
     numbers = page.locator(".transcript .message .number").all_inner_texts()
-    assert numbers == [f"[{place + 1}]" for place in range(len(numbers))]
+    assert numbers == [str(place + 1) for place in range(len(numbers))]
     # An answer of a tool counts too.
     assert "Tool get_balance" in page.locator("#message-3").inner_text()
     page.click("text=Copy as Markdown")
@@ -137,9 +137,9 @@ def test_a_number_in_a_judges_words_leads_to_its_message(open_page, judged):
     file, conv = judged
     page = open_page(file, f"#/c/{conv}", height=500)
     page.wait_for_selector(".transcript")
-    links = page.locator(".scores > .text a")
+    links = page.locator(".scores .reason .text a")
     assert links.all_inner_texts() == ["Message [4]", "message 2", "2", "4"]
-    assert page.locator(".scores .judge .text a").all_inner_texts() == ["2", "4", "2"]
+    assert page.locator(".scores .judge:not(.reason) .text a").all_inner_texts() == ["2", "4", "2"]
     links.first.click()
     until(page, "document.activeElement.id === 'message-4'")
     assert marked(page) == ["message-4"]
