@@ -1,14 +1,13 @@
 // The page of one conversation: the transcript, the verdicts, and other conversations of the same scenario.
-import { comparison } from "./compare.js";
 import { button, byId, copy, el, waysOut } from "./dom.js";
 import { isMetric } from "./filter.js";
 import { Hits } from "./hits.js";
 import { setKeys } from "./keys.js";
 import { asMarkdown } from "./markdown.js";
 import { modelMark } from "./model_mark.js";
+import { sameScenario, scenarioAddress } from "./matrix.js";
 import { markQuotes } from "./quotes.js";
 import { rowAddress, writeRoute } from "./router.js";
-import { rowName, siblings } from "./siblings.js";
 import { conversationOf } from "./source.js";
 import { count, counted, dollars, textBlock, visible } from "./text.js";
 import { callsPart, setting, transcript } from "./transcript.js";
@@ -89,18 +88,17 @@ export class ConversationPage {
     const row = number === undefined ? undefined : index.rows[number];
     if (number === undefined || !row) {
       place.replaceChildren(...this.missing(index, route));
-      setKeys(this.keys(route, -1));
+      setKeys(this.keys(-1));
       place.querySelector("h2")?.focus({ preventScroll: true });
       return;
     }
     this.looked(number);
-    setKeys(this.keys(route, number));
+    setKeys(this.keys(number));
     try {
       const conv = await conversationOf(this.source, row);
-      const other = route.with ? await this.other(index, route) : undefined;
       // Meanwhile, another conversation was requested.
       if (shown !== this.shown) return;
-      place.replaceChildren(...this.content(index, route, number, conv, other));
+      place.replaceChildren(...this.content(index, route, number, conv));
       if (route.metric && asked === undefined) {
         place.querySelector(".conversation-head")?.after(el("p", { class: "note" }, "The conversation has no verdict on the metric ", el("code", {}, visible(route.metric)), "."));
       }
@@ -172,17 +170,6 @@ export class ConversationPage {
   }
 
   /**
-   * The conversation to compare with.
-   * @param {Index} index
-   * @param {ConversationRoute} route
-   */
-  async other(index, route) {
-    const row = index.rows[rowsOf(index, route.with, route.withRun)[0] ?? -1];
-    const conv = row && (await conversationOf(this.source, row));
-    return row && conv ? { row, conv } : undefined;
-  }
-
-  /**
    * The title, with links to the previous and next rows.
    * @param {Index} index
    * @param {ConversationRoute} route
@@ -228,9 +215,22 @@ export class ConversationPage {
         "div",
         { class: "conversation-head" },
         el("h2", { tabindex: "-1", dir: "auto" }, visible(title)),
-        el("p", {}, run && [modelMark(run.target), el("span", { class: "name", dir: "auto" }, visible(run.id))], el("span", { class: "muted" }, facts.filter(Boolean).map((fact) => ` · ${visible(fact ?? "")}`).join(""))),
+        el("p", {}, run && [modelMark(run.target), el("span", { class: "name", dir: "auto" }, visible(run.id))], el("span", { class: "muted" }, facts.filter(Boolean).map((fact) => ` · ${visible(fact ?? "")}`).join("")), this.elsewhere(index, row)),
       ),
     ];
+  }
+
+  /**
+   * The link to the same scenario in other conversations.
+   * @param {Index} index
+   * @param {Row} row
+   * @returns {(Node | string)[]}
+   */
+  elsewhere(index, row) {
+    const others = sameScenario(index, row);
+    if (others.length < 2) return [];
+    const words = others.some((other) => other.run !== row.run) ? "same scenario in all models" : "same scenario in all variants";
+    return [" · ", el("a", { href: scenarioAddress(index, row), class: "same-scenario" }, words)];
   }
 
   /**
@@ -238,10 +238,9 @@ export class ConversationPage {
    * @param {ConversationRoute} route
    * @param {number} number
    * @param {Conv | undefined} conv
-   * @param {{row: Row, conv: Conv} | undefined} other
    * @returns {HTMLElement[]}
    */
-  content(index, route, number, conv, other) {
+  content(index, route, number, conv) {
     const row = /** @type {Row} */ (index.rows[number]);
     const parts = this.head(index, route, number, conv);
     if (!conv) {
@@ -250,7 +249,6 @@ export class ConversationPage {
         el("blockquote", {}, textBlock(row.preview)),
       );
       if (row.error) parts.push(el("div", { class: "note error" }, textBlock(row.error)));
-      parts.push(siblings(index, route, row));
       return parts;
     }
     const score = conv.scores.find((one) => one.metric === row.metric);
@@ -258,18 +256,10 @@ export class ConversationPage {
     /** @param {number} message */
     const address = (message) => rowAddress(index, row, String(message), route.find);
     const said = el("section", { class: "said", "aria-label": "Transcript" });
-    if (other) {
-      const back = writeRoute({ ...route, with: "", withRun: "", message: "" });
-      said.append(
-        el("p", {}, el("a", { href: back }, "End the comparison")),
-        el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Comparison" }, comparison(conv, other.conv, rowName(index, row), rowName(index, other.row))),
-      );
-    } else {
-      said.append(transcript(conv, marks, { address }));
-    }
+    said.append(transcript(conv, marks, { address }));
     said.append(el("section", { class: "setup", "aria-label": "Setup" }, setting(conv), callsPart(conv)));
-    const beside = el("div", { class: "beside" }, verdicts({ index, conv, address }, row, score, quotes), siblings(index, route, row));
-    parts.push(el("div", { class: other ? "conversation compared" : "conversation" }, beside, said));
+    const beside = el("div", { class: "beside" }, verdicts({ index, conv, address }, row, score, quotes));
+    parts.push(el("div", { class: "conversation" }, beside, said));
     return parts;
   }
 
@@ -295,33 +285,20 @@ export class ConversationPage {
   }
 
   /**
-   * @param {ConversationRoute} route
    * @param {number} number
    * @returns {import("./types.js").Key[]}
    */
-  keys(route, number) {
+  keys(number) {
     return [
       { key: "j", does: "next row", run: () => this.step(number, 1) },
       { key: "k", does: "previous row", run: () => this.step(number, -1) },
       { key: "n", does: "next hit of the search", run: () => this.walk(1) },
       { key: "N", does: "previous hit of the search", run: () => this.walk(-1) },
-      {
-        key: "c",
-        does: "compare with the next of the same scenario",
-        run: () => {
-          const links = byId("conversation").querySelectorAll(".siblings a[aria-label]");
-          const next = [...links].find((link) => link.closest("tr")?.previousElementSibling?.lastElementChild?.textContent === "compared") ?? links[0];
-          if (next instanceof HTMLAnchorElement) location.replace(next.href);
-        },
-      },
-      {
-        key: "Escape",
-        does: "end the comparison, or back to the rows",
-        run: () => {
-          if (route.with) location.replace(writeRoute({ ...route, with: "", withRun: "", message: "" }));
-          else location.hash = this.back();
-        },
-      },
+      { key: "c", does: "the same scenario in all models", run: () => {
+        const link = byId("conversation").querySelector("a.same-scenario");
+        if (link instanceof HTMLAnchorElement) location.hash = link.hash;
+      } },
+      { key: "Escape", does: "back to the rows", run: () => (location.hash = this.back()) },
     ];
   }
 }

@@ -4,6 +4,7 @@ import { ConversationPage } from "./conversation.js";
 import { listenToKeys, setKeys, showKeys } from "./keys.js";
 import { LabelPage } from "./label.js";
 import { LabelStore } from "./labels.js";
+import { MatrixPage } from "./matrix.js";
 import { follow } from "./live.js";
 import { readRoute, writeRoute } from "./router.js";
 import { RowsPage } from "./rows.js";
@@ -12,7 +13,7 @@ import { visible } from "./text.js";
 
 /** @import {Route} from "./types.js" */
 
-const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "label", "missing"]);
+const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "scenario", "label", "missing"]);
 /** The scroll position of each address in the history. @type {Map<string, number>} */
 const places = new Map();
 
@@ -23,7 +24,7 @@ const places = new Map();
 function showSection(page) {
   for (const name of SECTIONS) byId(name).hidden = name !== page;
   document.documentElement.dataset["page"] = page;
-  const at = page === "overview" ? "#/" : page === "conversation" ? "#/rows" : `#/${page}`;
+  const at = page === "overview" ? "#/" : page === "conversation" || page === "scenario" ? "#/rows" : `#/${page}`;
   for (const link of byId("top").querySelectorAll("nav a")) {
     if (link.getAttribute("href") === at) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -70,6 +71,7 @@ function plainKeys() {
 /** Starts the page. */
 async function start() {
   document.documentElement.classList.add("js");
+  if (!document.getElementById("scenario")) byId("conversation").after(el("section", { id: "scenario", "aria-label": "Scenario", hidden: true }));
   history.scrollRestoration = "manual";
   listenToKeys();
   const source = openSource();
@@ -80,6 +82,7 @@ async function start() {
     (number) => (rows.current = number),
     () => writeRoute({ page: "rows", filter: rows.filter }),
   );
+  const matrix = new MatrixPage(source);
   const store = new LabelStore(source);
   const label = new LabelPage(source, store, go);
   let shown = "";
@@ -115,6 +118,7 @@ async function start() {
     if (route.page === "missing") showMissing(route.address);
     if (route.page === "rows") rows.show(route.filter);
     else if (route.page === "conversation") void conversation.show(route).then(scroll);
+    else if (route.page === "scenario") matrix.show(route);
     else if (route.page === "label") void label.show(route.model).then(scroll);
     if (route.page !== "conversation") scroll();
     history.replaceState({ seen: true }, "");
@@ -125,6 +129,7 @@ async function start() {
     const index = await source.index();
     rows.setIndex(index);
     conversation.setIndex(index);
+    matrix.setIndex(index);
     label.setIndex(index);
     byId("top").classList.toggle("no-labels", !label.offered());
   }

@@ -210,14 +210,14 @@ export interface Source {
   forget(version: string): void;
 }
 
-/** Which rows are shown. An empty text: all. */
+/** Which rows are shown. An empty list or text: all. */
 export interface Filter {
-  model: string;
-  metric: string;
-  verdict: string;
-  variant: string;
-  error: string;
-  label: string;
+  model: string[];
+  metric: string[];
+  verdict: string[];
+  variant: string[];
+  error: string[];
+  label: string[];
   text: string;
   sort: string;
 }
@@ -227,13 +227,22 @@ export interface ConversationRoute {
   id: string;
   run: string;
   metric: string;
-  /** The conversation to compare with, and its run. */
-  with: string;
-  withRun: string;
   /** The number of the message to show, as judges count: from 1. Empty: none. */
   message: string;
   /** The text whose places are marked. Empty: none. */
   find: string;
+}
+
+/** A scenario in all models. */
+export interface ScenarioRoute {
+  page: "scenario";
+  /** The scenario without its variant. */
+  id: string;
+  benchmark: string;
+  metric: string;
+  /** The run and the conversation of the cell to start at. */
+  run: string;
+  row: string;
 }
 
 export type Route =
@@ -241,6 +250,7 @@ export type Route =
   | { page: "cost" }
   | { page: "rows"; filter: Filter }
   | ConversationRoute
+  | ScenarioRoute
   | { page: "label"; model: string }
   /** An address that nothing has. */
   | { page: "missing"; address: string };

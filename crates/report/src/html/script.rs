@@ -12,7 +12,6 @@ type Module = (&'static str, &'static str);
 /// All modules.
 const MODULES: &[Module] = &[
     ("columns.js", include_str!("../../assets/js/columns.js")),
-    ("compare.js", include_str!("../../assets/js/compare.js")),
     (
         "conversation.js",
         include_str!("../../assets/js/conversation.js"),
@@ -28,10 +27,12 @@ const MODULES: &[Module] = &[
     ("live.js", include_str!("../../assets/js/live.js")),
     ("main.js", include_str!("../../assets/js/main.js")),
     ("markdown.js", include_str!("../../assets/js/markdown.js")),
+    ("matrix.js", include_str!("../../assets/js/matrix.js")),
     (
         "model_mark.js",
         include_str!("../../assets/js/model_mark.js"),
     ),
+    ("pick.js", include_str!("../../assets/js/pick.js")),
     ("prose.js", include_str!("../../assets/js/prose.js")),
     ("question.js", include_str!("../../assets/js/question.js")),
     ("quotes.js", include_str!("../../assets/js/quotes.js")),
@@ -43,7 +44,6 @@ const MODULES: &[Module] = &[
     ("router.js", include_str!("../../assets/js/router.js")),
     ("rows.js", include_str!("../../assets/js/rows.js")),
     ("search.js", include_str!("../../assets/js/search.js")),
-    ("siblings.js", include_str!("../../assets/js/siblings.js")),
     ("source.js", include_str!("../../assets/js/source.js")),
     ("table.js", include_str!("../../assets/js/table.js")),
     ("text.js", include_str!("../../assets/js/text.js")),

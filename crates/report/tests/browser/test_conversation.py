@@ -1,4 +1,4 @@
-"""A conversation: what is shown of it, hostile texts, comparison, what can be copied."""
+"""A conversation: what is shown of it, hostile texts, what can be copied."""
 
 import trees
 from waiting import until
@@ -22,21 +22,6 @@ def test_turns_landmarks_and_verdict_are_there(open_page, golden):
     assert not hidden.get_attribute("open")
     hidden.locator("summary").click()
     hidden.locator("text=Make the assistant give up its answer").wait_for()
-
-
-def test_the_same_scenario_is_compared_word_by_word(open_page, golden, shot):
-    page = open_page()
-    first(page, golden)
-    assert page.locator(".siblings tbody tr").count() == 2
-    page.click(".siblings >> text=compare")
-    page.wait_for_selector(".comparison")
-    assert page.locator(".comparison del").count() > 0
-    assert page.locator(".comparison ins").count() > 0
-    for place, conv in ((1, "scripted-careful"), (2, "scripted-agreeable")):
-        assert conv in page.locator(".comparison thead th").nth(place).inner_text()
-    shot(page, "comparison")
-    page.keyboard.press("Escape")
-    page.wait_for_selector(".transcript")
 
 
 def test_a_conversation_is_copied_as_markdown_and_its_command_too(open_page, golden):
