@@ -70,6 +70,8 @@ export function readRoute(hash) {
     case "s":
       if (parts !== 1) return missing;
       return { page: "scenario", id: first, benchmark: values.get("benchmark") ?? "", metric: values.get("metric") ?? "", run: values.get("run") ?? "", row: values.get("row") ?? "" };
+    case "themes":
+      return parts === 0 ? { page: "themes", metric: values.get("metric") ?? "" } : missing;
     case "label":
       return parts === 0 ? { page: "label", model: values.get("model") ?? "" } : missing;
     default:
@@ -110,6 +112,8 @@ export function writeRoute(route) {
       });
     case "scenario":
       return address(`#/s/${encodeURIComponent(route.id)}`, { benchmark: route.benchmark, metric: route.metric, run: route.run, row: route.row });
+    case "themes":
+      return address("#/themes", { metric: route.metric });
     case "label":
       return address("#/label", { model: route.model });
     case "cost":

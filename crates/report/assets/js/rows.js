@@ -4,7 +4,7 @@ import { button, byId, el, waysOut } from "./dom.js";
 import { choices, isMetric, matching, ORDERS, sorted } from "./filter.js";
 import { setKeys } from "./keys.js";
 import { Pick } from "./pick.js";
-import { emptyFilter, rowAddress } from "./router.js";
+import { emptyFilter, rowAddress, writeRoute } from "./router.js";
 import { searchRows } from "./search.js";
 import { RowTable } from "./table.js";
 import { count, counted, visible } from "./text.js";
@@ -52,6 +52,7 @@ export class RowsPage {
     this.progress = el("progress", { "aria-label": "Transcripts searched" });
     this.cancel = button("Stop", () => this.stopSearch());
     this.working = el("span", { class: "working", hidden: true }, this.progress, " ", this.cancel);
+    this.themes = el("a", { hidden: true }, "Themes of the failures");
     this.note = el("p", { class: "muted kept", hidden: true });
     this.unknown = el("div", { class: "note unknown", role: "status", hidden: true });
     /** @type {ReturnType<typeof choices> | null} */
@@ -93,7 +94,7 @@ export class RowsPage {
     byId("rows").replaceChildren(
       el("h2", {}, "Rows"),
       filters,
-      el("div", { class: "status" }, this.counter, this.working),
+      el("div", { class: "status" }, this.counter, this.themes, this.working),
       this.note,
       this.unknown,
       this.table.scroller,
@@ -157,6 +158,9 @@ export class RowsPage {
     this.table.setColumns(rowColumns(index, numbers, { hits: found, find: this.filter.text }), this.filter.sort);
     this.table.setRows(sorted(index, numbers, this.filter.sort), this.current);
     this.counter.textContent = this.countWords(index, numbers);
+    const [metric, ...others] = this.filter.metric;
+    this.themes.hidden = metric === undefined || others.length > 0 || numbers.length === 0;
+    if (metric !== undefined) this.themes.href = writeRoute({ page: "themes", metric });
   }
 
   /** Sets the field of the order. The order of a column is a choice while it is set. */

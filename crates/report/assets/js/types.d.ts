@@ -251,6 +251,7 @@ export type Route =
   | { page: "rows"; filter: Filter }
   | ConversationRoute
   | ScenarioRoute
+  | { page: "themes"; metric: string }
   | { page: "label"; model: string }
   /** An address that nothing has. */
   | { page: "missing"; address: string };

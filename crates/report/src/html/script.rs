@@ -47,6 +47,7 @@ const MODULES: &[Module] = &[
     ("source.js", include_str!("../../assets/js/source.js")),
     ("table.js", include_str!("../../assets/js/table.js")),
     ("text.js", include_str!("../../assets/js/text.js")),
+    ("themes.js", include_str!("../../assets/js/themes.js")),
     (
         "transcript.js",
         include_str!("../../assets/js/transcript.js"),
