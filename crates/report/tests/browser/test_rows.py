@@ -138,6 +138,11 @@ def test_rows_need_no_sideways_scrolling(open_page, reading, shot):
         page = ready(open_page(reading, "#/rows", width=width, scheme="dark" if width == 800 else "light"))
         for place in ("document.documentElement", "document.querySelector('.rows-scroll')"):
             assert page.evaluate(f"{place}.scrollWidth - {place}.clientWidth") <= 0, (width, place)
+        # An open list of a filter stays inside the window.
+        page.evaluate("for (const details of document.querySelectorAll('.filter-box, #filter-error')) details.open = true")
+        box = page.locator("#filter-error .pick-list").bounding_box()
+        assert 0 <= box["x"] and box["x"] + box["width"] <= width
+        assert page.locator("#filter-error input").first.bounding_box()["width"] < 20
         shot(page, f"rows-{width}")
 
 
