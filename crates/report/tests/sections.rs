@@ -387,7 +387,7 @@ fn the_answer_claims_no_lead_that_was_not_tested() {
         "m0 has the highest rate: 90% (86 to 94) among 13 models. Pairs are compared up to 12 models, so no lead is shown here."
     );
     let found = answer(&ranked(&[("a", 0.5), ("b", 0.25)], Vec::new())).text();
-    assert!(found.contains("not compared"), "{found}");
+    assert!(found.contains("not compared in pairs"), "{found}");
     let found = answer(&ranked(&[("a", 0.5)], Vec::new())).text();
     assert_eq!(found, "a passes 50% (46 to 54) of 8 rows.");
     assert_eq!(

@@ -1,15 +1,16 @@
 // The page of one conversation: the transcript, the verdicts, and other conversations of the same scenario.
-import { comparison } from "./compare.js";
 import { button, byId, copy, el, waysOut } from "./dom.js";
 import { isMetric } from "./filter.js";
+import { Hits } from "./hits.js";
 import { setKeys } from "./keys.js";
 import { asMarkdown } from "./markdown.js";
+import { modelMark } from "./model_mark.js";
+import { sameScenario, scenarioAddress } from "./matrix.js";
 import { markQuotes } from "./quotes.js";
 import { rowAddress, writeRoute } from "./router.js";
-import { rowName, siblings } from "./siblings.js";
 import { conversationOf } from "./source.js";
 import { count, counted, dollars, textBlock, visible } from "./text.js";
-import { setting, transcript } from "./transcript.js";
+import { callsPart, setting, transcript } from "./transcript.js";
 import { verdicts } from "./verdict.js";
 import { reasonWords, shellWord, turnWords, variantWords, verdictMark } from "./words.js";
 
@@ -46,8 +47,12 @@ export class ConversationPage {
     /** @type {Index | null} */
     this.index = null;
     this.shown = 0;
+    /** The searched text of the address. */
+    this.find = "";
     /** The address of the drawn conversation, without the message; empty if nothing is drawn, or not all of it. */
     this.drawn = "";
+    this.hits = new Hits();
+    this.found = el("span", { class: "hits", role: "status" });
   }
 
   /** @param {Index} index */
@@ -64,7 +69,9 @@ export class ConversationPage {
     const place = byId("conversation");
     const index = this.index;
     if (!index) return;
+    this.find = route.find;
     const address = writeRoute({ ...route, message: "" });
+    if (!route.find) this.hits.find([], "");
     if (route.message && address === this.drawn) {
       this.showMessage(route.message);
       return;
@@ -81,23 +88,23 @@ export class ConversationPage {
     const row = number === undefined ? undefined : index.rows[number];
     if (number === undefined || !row) {
       place.replaceChildren(...this.missing(index, route));
-      setKeys(this.keys(route, -1));
+      setKeys(this.keys(-1));
       place.querySelector("h2")?.focus({ preventScroll: true });
       return;
     }
     this.looked(number);
-    setKeys(this.keys(route, number));
+    setKeys(this.keys(number));
     try {
       const conv = await conversationOf(this.source, row);
-      const other = route.with ? await this.other(index, route) : undefined;
       // Meanwhile, another conversation was requested.
       if (shown !== this.shown) return;
-      place.replaceChildren(...this.content(index, route, number, conv, other));
+      place.replaceChildren(...this.content(index, route, number, conv));
       if (route.metric && asked === undefined) {
         place.querySelector(".conversation-head")?.after(el("p", { class: "note" }, "The conversation has no verdict on the metric ", el("code", {}, visible(route.metric)), "."));
       }
       this.drawn = address;
       place.querySelector("h2")?.focus({ preventScroll: true });
+      if (route.find) this.mark(route.find);
       if (route.message) this.showMessage(route.message);
     } catch (error) {
       if (shown !== this.shown) return;
@@ -127,6 +134,24 @@ export class ConversationPage {
   }
 
   /**
+   * Marks the places of a searched text.
+   * @param {string} text
+   */
+  mark(text) {
+    this.hits.find([...byId("conversation").querySelectorAll(".message .text, .tool-call, .scores .text")], text);
+    this.walk(0);
+  }
+
+  /**
+   * Goes to the next place of the searched text, or to the one before.
+   * @param {number} by
+   */
+  walk(by) {
+    if (by !== 0) this.hits.step(by);
+    this.found.textContent = this.hits.words();
+  }
+
+  /**
    * Marks a message, scrolls it into view and focuses it.
    * @param {string} number
    */
@@ -145,17 +170,6 @@ export class ConversationPage {
   }
 
   /**
-   * The conversation to compare with.
-   * @param {Index} index
-   * @param {ConversationRoute} route
-   */
-  async other(index, route) {
-    const row = index.rows[rowsOf(index, route.with, route.withRun)[0] ?? -1];
-    const conv = row && (await conversationOf(this.source, row));
-    return row && conv ? { row, conv } : undefined;
-  }
-
-  /**
    * The title, with links to the previous and next rows.
    * @param {Index} index
    * @param {ConversationRoute} route
@@ -168,22 +182,24 @@ export class ConversationPage {
     const run = index.runs[row.run];
     const order = this.orderWith(number);
     const place = order.indexOf(number);
-    const actions = el("div", { class: "actions" });
+    const actions = el("div", { class: "actions" }, button("Copy link", () => void copy(location.href, "Link")));
     if (conv) actions.append(button("Copy as Markdown", () => void copy(asMarkdown(index, conv), "Conversation")));
     if (run?.rerun) {
       const command = run.rerun_row ? `${run.rerun} --force-row ${shellWord(row.conv_id)}` : run.rerun;
       actions.append(button("Copy command to re-run", () => void copy(command, "Command"), { title: command }));
     }
-    const title = conv?.scenario.title ?? row.scenario;
+    const title = conv?.scenario.title ?? row.title ?? row.scenario;
     const { turns, planned, why } = turnWords(index, row);
     const facts = [
-      run?.id,
       variantWords(row.variant),
       index.rows.some((one) => one.sample > 0) ? `sample ${row.sample}` : "",
       planned ? `${turns}${planned} turns${why && `: ${why}`}` : counted(row.turns, "turn"),
       conv?.cost === undefined ? "" : dollars(conv.cost),
       row.incomplete ? "incomplete" : "",
+      route.id,
     ];
+    this.found = el("span", { class: "hits", role: "status" });
+    const walk = route.find && conv ? [this.found, button("Next hit", () => this.walk(1), { title: "n" })] : [];
     return [
       el(
         "nav",
@@ -192,14 +208,29 @@ export class ConversationPage {
         button("Previous", () => this.step(number, -1), { disabled: place <= 0 }),
         el("span", {}, `${count(place + 1)} of ${count(order.length)}`),
         button("Next", () => this.step(number, 1), { disabled: place >= order.length - 1 }),
+        walk,
+        actions,
       ),
       el(
         "div",
         { class: "conversation-head" },
-        el("div", {}, el("h2", { tabindex: "-1", dir: "auto" }, visible(title)), el("p", { class: "muted" }, facts.filter(Boolean).map((fact) => visible(fact ?? "")).join(" · ")), el("p", { class: "muted id" }, el("code", {}, visible(route.id)))),
-        actions,
+        el("h2", { tabindex: "-1", dir: "auto" }, visible(title)),
+        el("p", {}, run && [modelMark(run.target), el("span", { class: "name", dir: "auto" }, visible(run.id))], el("span", { class: "muted" }, facts.filter(Boolean).map((fact) => ` · ${visible(fact ?? "")}`).join("")), this.elsewhere(index, row)),
       ),
     ];
+  }
+
+  /**
+   * The link to the same scenario in other conversations.
+   * @param {Index} index
+   * @param {Row} row
+   * @returns {(Node | string)[]}
+   */
+  elsewhere(index, row) {
+    const others = sameScenario(index, row);
+    if (others.length < 2) return [];
+    const words = others.some((other) => other.run !== row.run) ? "same scenario in all models" : "same scenario in all variants";
+    return [" · ", el("a", { href: scenarioAddress(index, row), class: "same-scenario" }, words)];
   }
 
   /**
@@ -207,10 +238,9 @@ export class ConversationPage {
    * @param {ConversationRoute} route
    * @param {number} number
    * @param {Conv | undefined} conv
-   * @param {{row: Row, conv: Conv} | undefined} other
    * @returns {HTMLElement[]}
    */
-  content(index, route, number, conv, other) {
+  content(index, route, number, conv) {
     const row = /** @type {Row} */ (index.rows[number]);
     const parts = this.head(index, route, number, conv);
     if (!conv) {
@@ -219,25 +249,17 @@ export class ConversationPage {
         el("blockquote", {}, textBlock(row.preview)),
       );
       if (row.error) parts.push(el("div", { class: "note error" }, textBlock(row.error)));
-      parts.push(siblings(index, route, row));
       return parts;
     }
     const score = conv.scores.find((one) => one.metric === row.metric);
     const { quotes, marks } = markQuotes(score, conv.messages);
     /** @param {number} message */
-    const address = (message) => rowAddress(index, row, String(message));
-    const said = el("section", { class: "said", "aria-label": "Transcript" }, setting(conv));
-    if (other) {
-      const back = writeRoute({ ...route, with: "", withRun: "", message: "" });
-      said.append(
-        el("p", {}, el("a", { href: back }, "End the comparison")),
-        el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Comparison" }, comparison(conv, other.conv, rowName(index, row), rowName(index, other.row))),
-      );
-    } else {
-      said.append(transcript(conv, marks, { address }));
-    }
-    const beside = el("div", { class: "beside" }, verdicts({ index, conv, address }, row, score, quotes), siblings(index, route, row));
-    parts.push(el("div", { class: other ? "conversation compared" : "conversation" }, beside, said));
+    const address = (message) => rowAddress(index, row, String(message), route.find);
+    const said = el("section", { class: "said", "aria-label": "Transcript" });
+    said.append(transcript(conv, marks, { address }));
+    said.append(el("section", { class: "setup", "aria-label": "Setup" }, setting(conv), callsPart(conv)));
+    const beside = el("div", { class: "beside" }, verdicts({ index, conv, address }, row, score, quotes));
+    parts.push(el("div", { class: "conversation" }, beside, said));
     return parts;
   }
 
@@ -259,35 +281,24 @@ export class ConversationPage {
     const order = this.orderWith(number);
     const row = this.index?.rows[order[order.indexOf(number) + by] ?? -1];
     // All steps together make one entry in the history, so that "back" leads to the table.
-    if (row && this.index) location.replace(rowAddress(this.index, row));
+    if (row && this.index) location.replace(rowAddress(this.index, row, "", this.find));
   }
 
   /**
-   * @param {ConversationRoute} route
    * @param {number} number
    * @returns {import("./types.js").Key[]}
    */
-  keys(route, number) {
+  keys(number) {
     return [
       { key: "j", does: "next row", run: () => this.step(number, 1) },
       { key: "k", does: "previous row", run: () => this.step(number, -1) },
-      {
-        key: "c",
-        does: "compare with the next of the same scenario",
-        run: () => {
-          const links = byId("conversation").querySelectorAll(".siblings a[aria-label]");
-          const next = [...links].find((link) => link.closest("tr")?.previousElementSibling?.lastElementChild?.textContent === "compared") ?? links[0];
-          if (next instanceof HTMLAnchorElement) location.replace(next.href);
-        },
-      },
-      {
-        key: "Escape",
-        does: "end the comparison, or back to the rows",
-        run: () => {
-          if (route.with) location.replace(writeRoute({ ...route, with: "", withRun: "", message: "" }));
-          else location.hash = this.back();
-        },
-      },
+      { key: "n", does: "next hit of the search", run: () => this.walk(1) },
+      { key: "N", does: "previous hit of the search", run: () => this.walk(-1) },
+      { key: "c", does: "the same scenario in all models", run: () => {
+        const link = byId("conversation").querySelector("a.same-scenario");
+        if (link instanceof HTMLAnchorElement) location.hash = link.hash;
+      } },
+      { key: "Escape", does: "back to the rows", run: () => (location.hash = this.back()) },
     ];
   }
 }

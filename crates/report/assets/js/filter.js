@@ -1,5 +1,5 @@
 // Selection and order of the shown rows.
-import { differs, metricText, reasonWords, troubles, variantWords } from "./words.js";
+import { differs, metricText, reasonWords, troubles, turnWords, variantWords } from "./words.js";
 
 /** @import {Filter, Index, Row, Metric} from "./types.js" */
 
@@ -30,7 +30,7 @@ export function choices(index) {
   const reasons = new Set();
   const faults = new Set();
   const labellers = new Set();
-  const seen = { error: false, split: false, incomplete: false };
+  const seen = { error: false, split: false, cut: false, incomplete: false, short: false };
   for (const row of index.rows) {
     for (const [axis, value] of Object.entries(row.variant ?? {})) variants.add(`${axis}=${value}`);
     if (row.reason) reasons.add(row.reason);
@@ -39,6 +39,8 @@ export function choices(index) {
     if (row.error) seen.error = true;
     if (row.split) seen.split = true;
     if (row.incomplete) seen.incomplete = true;
+    if (row.cut) seen.cut = true;
+    if (turnWords(index, row).planned) seen.short = true;
   }
   const ids = index.metrics.map((metric) => metric.id);
   const error = [];
@@ -48,8 +50,10 @@ export function choices(index) {
   if (seen.error) error.push({ value: "error", text: "has an error" });
   for (const reason of [...reasons].sort()) error.push({ value: reason, text: reasonWords(reason) });
   for (const fault of [...faults].sort()) error.push({ value: `fault:${fault}`, text: `fault: ${reasonWords(fault)}` });
-  if (seen.split) error.push({ value: "split", text: "judges disagree" });
-  if (seen.incomplete) error.push({ value: "incomplete", text: "incomplete" });
+  if (seen.split) error.push({ value: "split", text: "judges differ" });
+  if (seen.cut) error.push({ value: "cut", text: "a reply is cut off" });
+  if (seen.incomplete) error.push({ value: "incomplete", text: "a reply is empty or cut off" });
+  if (seen.short) error.push({ value: "short", text: "fewer turns than planned" });
   const label = [];
   if (labellers.size) {
     label.push(
@@ -78,16 +82,19 @@ export function choices(index) {
 }
 
 /**
+ * @param {Index} index
  * @param {Row} row
  * @param {string} wanted
  * @returns {boolean}
  */
-function matchesError(row, wanted) {
+function matchesError(index, row, wanted) {
   if (wanted === "any") return troubles(row).length > 0;
   if (wanted === "no") return troubles(row).length === 0;
   if (wanted === "error") return row.error !== undefined;
   if (wanted === "split") return row.split === true;
   if (wanted === "incomplete") return row.incomplete === true;
+  if (wanted === "cut") return row.cut === true;
+  if (wanted === "short") return turnWords(index, row).planned !== "";
   if (wanted.startsWith("fault:")) return row.faults?.includes(wanted.slice(6)) ?? false;
   return row.reason === wanted;
 }
@@ -107,33 +114,111 @@ function matchesLabel(row, wanted) {
 }
 
 /**
- * The numbers of the rows that match a filter, except for its text.
+ * Whether a row has the wanted values of variants: of each axis that is named, one of its values.
+ * @param {Row} row
+ * @param {string[]} wanted
+ * @returns {boolean}
+ */
+function matchesVariant(row, wanted) {
+  const axes = new Set(wanted.map((one) => one.split("=")[0] ?? ""));
+  return [...axes].every((axis) => wanted.includes(`${axis}=${row.variant?.[axis] ?? ""}`));
+}
+
+/**
+ * The numbers of the rows that match a filter, except for its text. Of several values of one filter, a row has any.
  * @param {Index} index
  * @param {Filter} filter
  * @returns {number[]}
  */
 export function matching(index, filter) {
-  const runs = new Set(index.runs.flatMap((run, place) => (run.id === filter.model ? [place] : [])));
-  const metrics = new Set(index.metrics.flatMap((metric, place) => (isMetric(metric, filter.metric) ? [place] : [])));
+  const runs = new Set(index.runs.flatMap((run, place) => (filter.model.includes(run.id) ? [place] : [])));
+  const metrics = new Set(index.metrics.flatMap((metric, place) => (filter.metric.some((wanted) => isMetric(metric, wanted)) ? [place] : [])));
   const found = [];
   for (const [number, row] of index.rows.entries()) {
-    if (filter.model && !runs.has(row.run)) continue;
-    if (filter.metric && !metrics.has(row.metric)) continue;
-    if (filter.verdict && row.verdict !== filter.verdict) continue;
-    if (filter.variant && !Object.entries(row.variant ?? {}).some(([axis, value]) => `${axis}=${value}` === filter.variant)) continue;
-    if (filter.error && !matchesError(row, filter.error)) continue;
-    if (filter.label && !matchesLabel(row, filter.label)) continue;
+    if (filter.model.length && !runs.has(row.run)) continue;
+    if (filter.metric.length && !metrics.has(row.metric)) continue;
+    if (filter.verdict.length && !filter.verdict.includes(row.verdict)) continue;
+    if (filter.variant.length && !matchesVariant(row, filter.variant)) continue;
+    if (filter.error.length && !filter.error.some((wanted) => matchesError(index, row, wanted))) continue;
+    if (filter.label.length && !filter.label.some((wanted) => matchesLabel(row, wanted))) continue;
     found.push(number);
   }
   return found;
 }
+
+/**
+ * What rows of the same scenario, variant and metric share, whatever model answered.
+ * @param {Index} index
+ * @param {Row} row
+ * @returns {string}
+ */
+export function scenarioKey(index, row) {
+  return JSON.stringify([index.runs[row.run]?.benchmark, row.base, row.metric, row.variant ?? {}]);
+}
+
+/** @type {WeakMap<Index, Map<string, [number, number]>>} */
+const MODEL_TALLIES = new WeakMap();
+
+/**
+ * How much the models differ in the scenario of a row: 0 if all pass or all fail, 1 if half of them pass.
+ * @param {Index} index
+ * @param {Row} row
+ * @returns {number}
+ */
+export function modelSpread(index, row) {
+  let tallies = MODEL_TALLIES.get(index);
+  if (!tallies) {
+    tallies = new Map();
+    for (const one of index.rows) {
+      if (one.verdict === "none") continue;
+      const key = scenarioKey(index, one);
+      const [passed, all] = tallies.get(key) ?? [0, 0];
+      tallies.set(key, [passed + (one.verdict === "pass" ? 1 : 0), all + 1]);
+    }
+    MODEL_TALLIES.set(index, tallies);
+  }
+  const [passed, all] = tallies.get(scenarioKey(index, row)) ?? [0, 0];
+  return all === 0 ? 0 : (4 * passed * (all - passed)) / (all * all);
+}
+
+/**
+ * How much the judges of a row differ: 0 if they agree, 1 if they are halved.
+ * @param {Row} row
+ * @returns {number}
+ */
+export function judgeSpread(row) {
+  const [passed, failed] = row.votes ?? [0, 0];
+  return passed + failed === 0 ? 0 : (2 * Math.min(passed, failed)) / (passed + failed);
+}
+
+/**
+ * The orders of rows that have no column, for the list of orders.
+ * @type {{value: string, text: string}[]}
+ */
+export const ORDERS = [
+  { value: "", text: "as in the files" },
+  { value: "verdict", text: "fails first" },
+  { value: "score", text: "score, lowest first" },
+  { value: "-score", text: "score, highest first" },
+  { value: "judges", text: "judges differ most" },
+  { value: "models", text: "models differ most" },
+  { value: "troubles", text: "most problems" },
+  { value: "labels", text: "most labels" },
+  { value: "turns", text: "fewest turns" },
+];
 
 /** @type {Record<string, (index: Index, row: Row) => string | number>} */
 const SORT_VALUES = {
   model: (index, row) => index.runs[row.run]?.id ?? "",
   metric: (index, row) => `${index.metrics[row.metric]?.id} ${index.metrics[row.metric]?.name}`,
   verdict: (_index, row) => ["fail", "none", "pass"].indexOf(row.verdict),
+  what: (_index, row) => row.title ?? row.scenario,
   scenario: (_index, row) => row.scenario,
+  // Without a number, a pass is 1 and a fail 0. What has no verdict comes last.
+  score: (_index, row) => row.score ?? { pass: 1, fail: 0, none: Number.MAX_VALUE }[row.verdict],
+  judges: (_index, row) => -judgeSpread(row),
+  // Rows of one scenario stay together.
+  models: (index, row) => `${(2 - modelSpread(index, row)).toFixed(6)} ${scenarioKey(index, row)}`,
   variant: (_index, row) => variantWords(row.variant),
   sample: (_index, row) => row.sample,
   turns: (_index, row) => row.turns,

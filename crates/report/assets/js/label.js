@@ -2,7 +2,7 @@
 import { button, byId, download, el, keyButton, waysOut } from "./dom.js";
 import { setKeys } from "./keys.js";
 import { lastAnswer, question, thinnedBenchmarks, whyNoLabels } from "./question.js";
-import { writeRoute } from "./router.js";
+import { emptyFilter, writeRoute } from "./router.js";
 import { conversationOf } from "./source.js";
 import { count, counted, visible } from "./text.js";
 import { setting, transcript } from "./transcript.js";
@@ -387,7 +387,7 @@ export class LabelPage {
       { key: "n", does: "write a note; Esc leaves it", run: () => this.note.focus() },
       { key: "s", does: "skip for now", run: () => void this.skip() },
       undo,
-      { key: "Escape", does: "back to the rows", run: () => this.go({ page: "rows", filter: { model: this.run, metric: "", verdict: "", variant: "", error: "", label: "", text: "", sort: "" } }, false) },
+      { key: "Escape", does: "back to the rows", run: () => this.go({ page: "rows", filter: emptyFilter({ model: [this.run] }) }, false) },
     ];
   }
 

@@ -4,16 +4,18 @@ import { ConversationPage } from "./conversation.js";
 import { listenToKeys, setKeys, showKeys } from "./keys.js";
 import { LabelPage } from "./label.js";
 import { LabelStore } from "./labels.js";
+import { MatrixPage } from "./matrix.js";
 import { follow } from "./live.js";
-import { setUpMatrices } from "./matrix.js";
+import { setUpMatrices } from "./rates_matrix.js";
 import { readRoute, writeRoute } from "./router.js";
 import { RowsPage } from "./rows.js";
 import { openSource } from "./source.js";
 import { visible } from "./text.js";
+import { showThemes } from "./themes.js";
 
-/** @import {Route} from "./types.js" */
+/** @import {Index, Route} from "./types.js" */
 
-const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "label", "missing"]);
+const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "scenario", "themes", "label", "missing"]);
 /** The scroll position of each address in the history. @type {Map<string, number>} */
 const places = new Map();
 
@@ -24,7 +26,7 @@ const places = new Map();
 function showSection(page) {
   for (const name of SECTIONS) byId(name).hidden = name !== page;
   document.documentElement.dataset["page"] = page;
-  const at = page === "overview" ? "#/" : page === "conversation" ? "#/rows" : `#/${page}`;
+  const at = page === "overview" ? "#/" : ["conversation", "scenario", "themes"].includes(page) ? "#/rows" : `#/${page}`;
   for (const link of byId("top").querySelectorAll("nav a")) {
     if (link.getAttribute("href") === at) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -71,6 +73,7 @@ function plainKeys() {
 /** Starts the page. */
 async function start() {
   document.documentElement.classList.add("js");
+  for (const [id, label] of [["themes", "Themes"], ["scenario", "Scenario"]]) byId("conversation").after(el("section", { id, "aria-label": label, hidden: true }));
   history.scrollRestoration = "manual";
   listenToKeys();
   setUpMatrices();
@@ -82,9 +85,12 @@ async function start() {
     (number) => (rows.current = number),
     () => writeRoute({ page: "rows", filter: rows.filter }),
   );
+  const matrix = new MatrixPage(source);
   const store = new LabelStore(source);
   const label = new LabelPage(source, store, go);
   let shown = "";
+  /** @type {Index | null} */
+  let shownIndex = null;
 
   /**
    * Goes to a route. With `replace`, the history gets no new entry.
@@ -117,6 +123,8 @@ async function start() {
     if (route.page === "missing") showMissing(route.address);
     if (route.page === "rows") rows.show(route.filter);
     else if (route.page === "conversation") void conversation.show(route).then(scroll);
+    else if (route.page === "scenario") matrix.show(route);
+    else if (route.page === "themes" && shownIndex) showThemes(shownIndex, route.metric);
     else if (route.page === "label") void label.show(route.model).then(scroll);
     if (route.page !== "conversation") scroll();
     history.replaceState({ seen: true }, "");
@@ -127,6 +135,8 @@ async function start() {
     const index = await source.index();
     rows.setIndex(index);
     conversation.setIndex(index);
+    matrix.setIndex(index);
+    shownIndex = index;
     label.setIndex(index);
     byId("top").classList.toggle("no-labels", !label.offered());
   }

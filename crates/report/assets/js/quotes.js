@@ -1,15 +1,17 @@
 // The passages that a judge quotes, located in the transcript.
 
-/** @import {Score, Message, Quote} from "./types.js" */
+/** @import {Score, Message, Quote, Verdict} from "./types.js" */
 /** @import {Mark} from "./text.js" */
 
 /**
- * A quote, and the passage where it was found.
+ * A quote, and the passage where it was found. Judges that quote the same words share it.
  * @typedef {object} FoundQuote
  * @property {Quote} quote
- * @property {string} judge
+ * @property {string[]} judges The judges that quote it; empty where there is one judge alone.
  * @property {boolean} found Whether the message contains the quote.
  * @property {string | null} id The id of the marked passage; null if none is marked.
+ * @property {string} letter The letter of the marked passage; empty if none is marked.
+ * @property {boolean} dissent Whether only judges who dissent quote it.
  */
 
 // In a quote with gaps, shorter parts than this are too unspecific to search for.
@@ -73,7 +75,51 @@ export function findQuote(text, quote) {
 }
 
 /**
- * All quotes of a score and of each of its judges, with their marks in the messages.
+ * Whether a judge dissents from a panel's verdict.
+ * @param {Score} score
+ * @param {{verdict: Verdict}} judge
+ * @returns {boolean}
+ */
+export function dissents(score, judge) {
+  return score.verdict !== "none" && judge.verdict !== "none" && judge.verdict !== score.verdict;
+}
+
+/**
+ * The quotes of a score, those of judges who dissent first, each once.
+ * @param {Score | undefined} score
+ * @returns {FoundQuote[]}
+ */
+function quotesOf(score) {
+  /** @type {Map<string, FoundQuote>} */
+  const quotes = new Map();
+  const judges = score?.judges ?? [];
+  const ordered = score ? [...judges].sort((a, b) => Number(dissents(score, b)) - Number(dissents(score, a))) : [];
+  const all = ordered.flatMap((judge) => (judge.quotes ?? []).map((quote) => ({ quote, judge })));
+  const alone = judges.length === 0 ? (score?.quotes ?? []).map((quote) => ({ quote, judge: undefined })) : [];
+  for (const { quote, judge } of [...alone, ...all]) {
+    const key = `${quote.message} ${plainText(quote.text).plain.trim()}`;
+    const known = quotes.get(key) ?? { quote, judges: [], found: false, id: null, letter: "", dissent: true };
+    if (judge && !known.judges.includes(judge.judge)) known.judges.push(judge.judge);
+    known.dissent &&= judge !== undefined && score !== undefined && dissents(score, judge);
+    quotes.set(key, known);
+  }
+  return [...quotes.values()];
+}
+
+/**
+ * A passage without the marks of emphasis at its ends.
+ * @param {string} text
+ * @param {[number, number]} passage
+ * @returns {[number, number]}
+ */
+function bare(text, [start, end]) {
+  while (start < end && /[*_`~]/.test(text[start] ?? "")) start += 1;
+  while (end > start && /[*_`~]/.test(text[end - 1] ?? "")) end -= 1;
+  return [start, end];
+}
+
+/**
+ * Finds the quotes of a score in the messages.
  * @param {Score | undefined} score
  * @param {Message[]} messages
  * @returns {{quotes: FoundQuote[], marks: Map<number, Mark[]>}}
@@ -81,35 +127,66 @@ export function findQuote(text, quote) {
 export function markQuotes(score, messages) {
   /** @type {Map<number, Mark[]>} */
   const marks = new Map();
-  /** @type {FoundQuote[]} */
-  const quotes = [];
-  const judges = score?.judges ?? [];
-  const all = [
-    ...(score?.quotes ?? []).map((quote) => ({ quote, judge: "" })),
-    ...judges.flatMap((judge) => (judge.quotes ?? []).map((quote) => ({ quote, judge: judge.judge }))),
-  ];
-  for (const { quote, judge } of all) {
+  const quotes = quotesOf(score);
+  for (const [place, found] of quotes.entries()) {
+    const { quote, judges, dissent } = found;
     const text = messages[quote.message]?.text ?? "";
     const places = findQuote(text, quote.text);
-    const id = `quote-${quotes.length + 1}`;
-    quotes.push({ quote, judge, found: places.length > 0, id: places.length ? id : null });
+    found.found = places.length > 0;
+    if (!found.found) continue;
+    found.id = `quote-${place + 1}`;
     const there = marks.get(quote.message) ?? [];
-    for (const [start, end] of places) there.push({ start, end, id, title: judge ? `quoted by ${judge}` : "quoted by the judge" });
+    const title = `quoted by ${judges.length ? judges.join(", ") : "the judge"}`;
+    for (const passage of places) {
+      const [start, end] = bare(text, passage);
+      there.push({ start, end, id: found.id, title, dissent });
+    }
     marks.set(quote.message, there);
   }
-  for (const [message, list] of marks) {
-    list.sort((a, b) => a.start - b.start || b.end - a.end);
-    // If two quotes overlap, the first one marks the shared passage, and the other one only its rest.
-    /** @type {Mark[]} */
-    const apart = [];
-    const same = new Map();
-    for (const mark of list) {
-      const last = apart.at(-1);
-      if (last && mark.end <= last.end) same.set(mark.id, last.id);
-      else apart.push({ ...mark, start: Math.max(mark.start, last?.end ?? 0) });
-    }
-    marks.set(message, apart);
-    for (const quote of quotes) if (quote.quote.message === message && quote.id && same.has(quote.id)) quote.id = same.get(quote.id);
-  }
+  for (const [message, list] of marks) marks.set(message, apart(list, quotes, message));
+  letter(quotes, marks);
   return { quotes, marks };
+}
+
+/**
+ * The marks of a message in their order. If two quotes overlap, the first one marks the shared passage, and the other one only its rest.
+ * @param {Mark[]} list
+ * @param {FoundQuote[]} quotes
+ * @param {number} message
+ * @returns {Mark[]}
+ */
+function apart(list, quotes, message) {
+  list.sort((a, b) => a.start - b.start || b.end - a.end);
+  /** @type {Mark[]} */
+  const kept = [];
+  /** @type {Map<string, string>} */
+  const same = new Map();
+  for (const mark of list) {
+    const last = kept.at(-1);
+    if (last && mark.end <= last.end) {
+      same.set(mark.id, last.id);
+      last.dissent = last.dissent === true && mark.dissent === true;
+    } else {
+      kept.push({ ...mark, start: Math.max(mark.start, last?.end ?? 0) });
+    }
+  }
+  for (const quote of quotes) if (quote.quote.message === message && quote.id) quote.id = same.get(quote.id) ?? quote.id;
+  return kept;
+}
+
+/**
+ * Gives each marked passage a letter, in the order of the quotes.
+ * @param {FoundQuote[]} quotes
+ * @param {Map<number, Mark[]>} marks
+ */
+function letter(quotes, marks) {
+  /** @type {Map<string, string>} */
+  const letters = new Map();
+  for (const quote of quotes) {
+    if (!quote.id) continue;
+    const given = letters.get(quote.id) ?? (letters.size < 26 ? String.fromCharCode(97 + letters.size) : String(letters.size + 1));
+    letters.set(quote.id, given);
+    quote.letter = given;
+  }
+  for (const list of marks.values()) for (const mark of list) mark.letter = letters.get(mark.id) ?? "";
 }

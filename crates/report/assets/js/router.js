@@ -2,7 +2,8 @@
 
 /** @import {Route, Filter, Index, Row} from "./types.js" */
 
-const FILTER_KEYS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label", "text", "sort"]);
+const LIST_KEYS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label"]);
+const TEXT_KEYS = /** @type {const} */ (["text", "sort"]);
 
 /**
  * The filter that shows all rows.
@@ -10,7 +11,7 @@ const FILTER_KEYS = /** @type {const} */ (["model", "metric", "verdict", "varian
  * @returns {Filter}
  */
 export function emptyFilter(some = {}) {
-  return { model: "", metric: "", verdict: "", variant: "", error: "", label: "", text: "", sort: "", ...some };
+  return { model: [], metric: [], verdict: [], variant: [], error: [], label: [], text: "", sort: "", ...some };
 }
 
 /**
@@ -47,14 +48,15 @@ export function readRoute(hash) {
       return parts === 0 ? { page: "cost" } : missing;
     case "rows": {
       const filter = emptyFilter();
-      for (const key of FILTER_KEYS) filter[key] = values.get(key) ?? "";
+      for (const key of LIST_KEYS) filter[key] = [...new Set(values.getAll(key).filter(Boolean))];
+      for (const key of TEXT_KEYS) filter[key] = values.get(key) ?? "";
       return parts === 0 ? { page: "rows", filter } : missing;
     }
     case "t":
       if (parts === 2 || (parts === 3 && second !== "m")) return missing;
-      return { page: "rows", filter: emptyFilter({ model: first, metric: third }) };
+      return { page: "rows", filter: emptyFilter({ model: first ? [first] : [], metric: third ? [third] : [] }) };
     case "m":
-      return parts > 1 ? missing : { page: "rows", filter: emptyFilter({ metric: first }) };
+      return parts > 1 ? missing : { page: "rows", filter: emptyFilter({ metric: first ? [first] : [] }) };
     case "c":
       if (parts !== 1) return missing;
       return {
@@ -62,10 +64,14 @@ export function readRoute(hash) {
         id: first,
         run: values.get("run") ?? "",
         metric: values.get("metric") ?? "",
-        with: values.get("with") ?? "",
-        withRun: values.get("withrun") ?? "",
         message: values.get("message") ?? "",
+        find: values.get("find") ?? "",
       };
+    case "s":
+      if (parts !== 1) return missing;
+      return { page: "scenario", id: first, benchmark: values.get("benchmark") ?? "", metric: values.get("metric") ?? "", run: values.get("run") ?? "", row: values.get("row") ?? "" };
+    case "themes":
+      return parts === 0 ? { page: "themes", metric: values.get("metric") ?? "" } : missing;
     case "label":
       return parts === 0 ? { page: "label", model: values.get("model") ?? "" } : missing;
     default:
@@ -74,15 +80,16 @@ export function readRoute(hash) {
 }
 
 /**
- * An address with the values that are not empty.
+ * An address with the values that are not empty. A list is a key for each of its values.
  * @param {string} path
- * @param {Record<string, string>} values
+ * @param {Record<string, string | string[]>} values
  * @returns {string}
  */
 function address(path, values) {
   const query = Object.entries(values)
+    .flatMap(([key, value]) => (Array.isArray(value) ? value.map((one) => [key, one]) : [[key, value]]))
     .filter(([, value]) => value !== "")
-    .map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
+    .map(([key = "", value = ""]) => `${key}=${encodeURIComponent(value)}`)
     .join("&");
   return query ? `${path}?${query}` : path;
 }
@@ -100,10 +107,13 @@ export function writeRoute(route) {
       return address(`#/c/${encodeURIComponent(route.id)}`, {
         run: route.run,
         metric: route.metric,
-        with: route.with,
-        withrun: route.withRun,
         message: route.message,
+        find: route.find,
       });
+    case "scenario":
+      return address(`#/s/${encodeURIComponent(route.id)}`, { benchmark: route.benchmark, metric: route.metric, run: route.run, row: route.row });
+    case "themes":
+      return address("#/themes", { metric: route.metric });
     case "label":
       return address("#/label", { model: route.model });
     case "cost":
@@ -120,16 +130,16 @@ export function writeRoute(route) {
  * @param {Index} index
  * @param {Row} row
  * @param {string} [message] The number of a message in it.
+ * @param {string} [find] The text whose places are marked.
  * @returns {string}
  */
-export function rowAddress(index, row, message = "") {
+export function rowAddress(index, row, message = "", find = "") {
   return writeRoute({
     page: "conversation",
     id: row.conv_id,
     run: index.runs[row.run]?.id ?? "",
     metric: index.metrics[row.metric]?.id ?? "",
-    with: "",
-    withRun: "",
     message,
+    find,
   });
 }

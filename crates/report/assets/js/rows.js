@@ -1,17 +1,16 @@
 // The page of rows: filters, a search through the transcripts, and the table.
 import { measureColumns, rowColumns } from "./columns.js";
 import { button, byId, el, waysOut } from "./dom.js";
-import { choices, isMetric, matching, sorted } from "./filter.js";
+import { choices, isMetric, matching, ORDERS, sorted } from "./filter.js";
 import { setKeys } from "./keys.js";
-import { emptyFilter, rowAddress } from "./router.js";
+import { Pick } from "./pick.js";
+import { emptyFilter, rowAddress, writeRoute } from "./router.js";
 import { searchRows } from "./search.js";
 import { RowTable } from "./table.js";
 import { count, counted, visible } from "./text.js";
 import { sameRow, titleWords } from "./words.js";
 
 /** @import {Filter, Index, Route, Source} from "./types.js" */
-/** @import {Choice} from "./filter.js" */
-
 const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label"]);
 /** @typedef {typeof SELECTS[number]} SelectName */
 // The filters whose value in an address may be missing in the report.
@@ -31,7 +30,7 @@ export class RowsPage {
     /** @type {Index | null} */
     this.index = null;
     this.filter = emptyFilter();
-    /** Rows that contain the searched text; null without a search. @type {Set<number> | null} */
+    /** Rows that contain the searched text, with the words around it; null without a search. @type {Map<number, string> | null} */
     this.found = null;
     this.searched = "";
     this.search = new AbortController();
@@ -40,8 +39,9 @@ export class RowsPage {
     this.scrolled = 0;
     /** The timer that delays the search while the reader types. */
     this.typing = 0;
-    /** @type {Map<SelectName, HTMLSelectElement>} */
-    this.selects = new Map();
+    /** @type {Map<SelectName, Pick>} */
+    this.picks = new Map();
+    this.order = el("select", { id: "sort" });
     this.table = new RowTable({
       label: "Table of rows",
       open: (number) => this.open(number),
@@ -52,7 +52,7 @@ export class RowsPage {
     this.progress = el("progress", { "aria-label": "Transcripts searched" });
     this.cancel = button("Stop", () => this.stopSearch());
     this.working = el("span", { class: "working", hidden: true }, this.progress, " ", this.cancel);
-    this.metricTitle = el("span", {}, SELECT_TITLES.metric);
+    this.themes = el("a", { hidden: true }, "Themes of the failures");
     this.note = el("p", { class: "muted kept", hidden: true });
     this.unknown = el("div", { class: "note unknown", role: "status", hidden: true });
     /** @type {ReturnType<typeof choices> | null} */
@@ -64,12 +64,11 @@ export class RowsPage {
   /** Puts the filters and the table into the page. */
   build() {
     const fields = SELECTS.map((name) => {
-      const select = el("select", { id: `filter-${name}` });
-      select.addEventListener("change", () => this.change({ ...this.filter, [name]: select.value }, false));
-      this.selects.set(name, select);
-      const title = name === "metric" ? this.metricTitle : el("span", {}, SELECT_TITLES[name]);
-      return el("label", { class: `filter-${name}`, for: `filter-${name}` }, title, select);
+      const pick = new Pick(name, SELECT_TITLES[name], (values) => this.change({ ...this.filter, [name]: values }, false));
+      this.picks.set(name, pick);
+      return pick.element;
     });
+    this.order.addEventListener("change", () => this.change({ ...this.filter, sort: this.order.value }, true));
     this.text.addEventListener("input", () => {
       clearTimeout(this.typing);
       this.typing = setTimeout(() => this.change({ ...this.filter, text: this.text.value.trim() }, true), 250);
@@ -85,8 +84,9 @@ export class RowsPage {
     const form = el(
       "form",
       { class: "filters", role: "search", "aria-label": "Filter rows" },
-      el("label", { class: "filter-text", for: "filter-text" }, el("span", {}, "Search"), this.text),
+      el("label", { class: "filter-text", for: "filter-text" }, el("span", { class: "sr" }, "Search"), this.text),
       fields,
+      el("label", { class: "sort", for: "sort" }, el("span", { class: "sr" }, "Sort"), this.order),
       this.clear,
     );
     form.addEventListener("submit", (event) => event.preventDefault());
@@ -94,7 +94,7 @@ export class RowsPage {
     byId("rows").replaceChildren(
       el("h2", {}, "Rows"),
       filters,
-      el("div", { class: "status" }, this.counter, this.working),
+      el("div", { class: "status" }, this.counter, this.themes, this.working),
       this.note,
       this.unknown,
       this.table.scroller,
@@ -109,8 +109,8 @@ export class RowsPage {
     if (this.index) this.current = sameRow(this.index, this.current, index);
     this.index = index;
     this.offered = choices(index);
-    this.metricTitle.textContent = titleWords(index).metric;
-    for (const [name, select] of this.selects) this.offer(select, this.offered[name]);
+    const metrics = this.picks.get("metric");
+    if (metrics) metrics.title = titleWords(index).metric;
     measureColumns(this.table.table, index);
     const held = index.rows.length;
     this.note.hidden = held >= index.total_rows;
@@ -122,22 +122,11 @@ export class RowsPage {
   }
 
   /**
-   * Writes the choices of a filter. Unchanged choices are not written again, so that an open list stays open during a run.
-   * @param {HTMLSelectElement} select
-   * @param {Choice[]} offered
-   */
-  offer(select, offered) {
-    const before = [...select.options].map((option) => `${option.value}\n${option.text}`);
-    const options = [{ value: "", text: "all" }, ...offered].map((choice) => el("option", { value: choice.value }, visible(choice.text)));
-    if (options.length !== before.length || options.some((option, place) => `${option.value}\n${option.text}` !== before[place])) select.replaceChildren(...options);
-  }
-
-  /**
    * Shows the rows of a filter.
    * @param {Filter} filter
    */
   show(filter) {
-    const same = Object.entries(filter).every(([key, value]) => this.filter[/** @type {keyof Filter} */ (key)] === value);
+    const same = JSON.stringify(filter) === JSON.stringify(this.filter);
     this.filter = filter;
     // Typed text is already in the address. Any other address sets the searched text.
     clearTimeout(this.typing);
@@ -159,39 +148,36 @@ export class RowsPage {
   fill() {
     const index = this.index;
     if (!index) return;
-    for (const [name, select] of this.selects) this.setSelect(name, select);
+    // A filter without a real choice is hidden.
+    for (const [name, pick] of this.picks) pick.show(this.offered?.[name] ?? [], this.filter[name], name === "model" || name === "metric" ? 2 : 1);
+    this.showOrder();
     this.sayUnknown();
-    this.clear.hidden = !Object.entries(this.filter).some(([key, value]) => key !== "sort" && value);
+    this.clear.hidden = !Object.entries(this.filter).some(([key, value]) => key !== "sort" && value.length > 0);
     const { found } = this;
     const numbers = matching(index, this.filter).filter((number) => !found || found.has(number));
-    this.table.setColumns(rowColumns(index), this.filter.sort);
+    this.table.setColumns(rowColumns(index, numbers, { hits: found, find: this.filter.text }), this.filter.sort);
     this.table.setRows(sorted(index, numbers, this.filter.sort), this.current);
     this.counter.textContent = this.countWords(index, numbers);
+    const [metric, ...others] = this.filter.metric;
+    this.themes.hidden = metric === undefined || others.length > 0 || numbers.length === 0;
+    if (metric !== undefined) this.themes.href = writeRoute({ page: "themes", metric });
   }
 
-  /**
-   * Sets a filter's field to the value in the address. A value that no row has is still shown, with no rows.
-   * @param {SelectName} name
-   * @param {HTMLSelectElement} select
-   */
-  setSelect(name, select) {
-    const wanted = this.filter[name];
-    const offered = this.offered?.[name] ?? [];
-    for (const option of [...select.options]) if (option.dataset["asked"] && option.value !== wanted) option.remove();
-    if (wanted && ![...select.options].some((option) => option.value === wanted)) select.append(el("option", { value: wanted, "data-asked": "1" }, visible(wanted)));
-    select.value = wanted;
-    // A filter without a real choice is hidden.
-    const least = name === "model" || name === "metric" ? 2 : 1;
-    if (select.parentElement) select.parentElement.hidden = !wanted && offered.length < least;
+  /** Sets the field of the order. The order of a column is a choice while it is set. */
+  showOrder() {
+    const { sort } = this.filter;
+    const orders = ORDERS.some((order) => order.value === sort) ? ORDERS : [...ORDERS, { value: sort, text: `by column ${sort.replace("-", "")}` }];
+    this.order.replaceChildren(...orders.map((order) => el("option", { value: order.value }, visible(order.text))));
+    this.order.value = sort;
   }
 
   /** Shows a note on each model, metric or variant in the address that the report does not have. */
   sayUnknown() {
-    const known = (/** @type {typeof UNKNOWN[number]} */ name) =>
-      name === "metric" ? this.index?.metrics.some((metric) => isMetric(metric, this.filter.metric)) : this.offered?.[name].some((choice) => choice.value === this.filter[name]);
-    const unknown = UNKNOWN.filter((name) => this.filter[name] && !known(name));
+    const known = (/** @type {typeof UNKNOWN[number]} */ name, /** @type {string} */ value) =>
+      name === "metric" ? this.index?.metrics.some((metric) => isMetric(metric, value)) : this.offered?.[name].some((choice) => choice.value === value);
+    const unknown = UNKNOWN.flatMap((name) => this.filter[name].filter((value) => !known(name, value)).map((value) => ({ name, value })));
     this.unknown.hidden = unknown.length === 0;
-    const told = unknown.map((name) => el("p", {}, `This report has no ${name} `, el("code", {}, visible(this.filter[name])), "."));
+    const told = unknown.map(({ name, value }) => el("p", {}, `This report has no ${name} `, el("code", {}, visible(value)), "."));
     this.unknown.replaceChildren(...told, waysOut());
   }
 
@@ -235,7 +221,7 @@ export class RowsPage {
     }
     const search = new AbortController();
     this.search = search;
-    this.found = new Set();
+    this.found = new Map();
     this.working.hidden = false;
     let shown = performance.now();
     const finish = () => {
@@ -279,7 +265,7 @@ export class RowsPage {
     const row = this.index?.rows[number];
     if (!this.index || !row) return;
     this.current = number;
-    location.hash = rowAddress(this.index, row);
+    location.hash = rowAddress(this.index, row, "", this.filter.text);
   }
 
   /** @returns {import("./types.js").Key[]} */

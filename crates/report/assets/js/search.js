@@ -2,30 +2,52 @@
 
 /** @import {Conv, Index, Row, Source} from "./types.js" */
 
+// How many characters of a text are shown before and after what was searched.
+const BEFORE_HIT = 18;
+const AFTER_HIT = 120;
+
 /**
- * The searchable text of a conversation, in lower case.
+ * The searchable text of a conversation.
  * @param {Conv} conv
  * @returns {string}
  */
 function spoken(conv) {
-  const parts = [conv.conv_id, conv.scenario.title ?? ""];
+  /** @type {string[]} */
+  const parts = [];
   for (const message of conv.messages) {
     parts.push(message.text, message.reasoning ?? "");
     for (const call of message.tool_calls ?? []) parts.push(call.name, call.arguments);
   }
   for (const score of conv.scores) parts.push(score.justification, ...(score.judges ?? []).map((judge) => judge.justification));
-  return parts.join("\n").toLowerCase();
+  parts.push(conv.scenario.title ?? "", conv.conv_id);
+  return parts.join("\n");
 }
 
 /**
- * Whether the row's data in the index contain the text.
+ * The place of a searched text in its words, or null.
+ * @param {string} text
+ * @param {string} wanted The text in lower case.
+ * @returns {string | null}
+ */
+function snippet(text, wanted) {
+  const low = text.toLowerCase();
+  const at = low.indexOf(wanted);
+  if (at < 0) return null;
+  // A text whose lower-case form is longer is shown in lower case, so that the place is right.
+  const from = low.length === text.length ? text : low;
+  const start = Math.max(0, at - BEFORE_HIT);
+  const end = at + wanted.length + AFTER_HIT;
+  return `${start > 0 ? "…" : ""}${from.slice(start, end).replace(/\s+/g, " ")}${end < from.length ? "…" : ""}`;
+}
+
+/**
+ * The place of a searched text in the row's data in the index.
  * @param {Row} row
  * @param {string} wanted The text in lower case.
- * @returns {boolean}
+ * @returns {string | null}
  */
 function inIndex(row, wanted) {
-  const said = `${row.conv_id}\n${row.scenario}\n${row.preview}\n${row.error ?? ""}`;
-  return said.toLowerCase().includes(wanted);
+  return snippet([row.title ?? "", row.said ?? "", row.preview, row.error ?? "", row.scenario, row.conv_id].join("\n"), wanted);
 }
 
 /**
@@ -35,23 +57,25 @@ function inIndex(row, wanted) {
  * @param {number[]} numbers The rows to search.
  * @param {string} text
  * @param {AbortSignal} signal
- * @param {(found: Set<number>, done: number, all: number) => void} progress
- * @returns {Promise<Set<number>>}
+ * @param {(found: Map<number, string>, done: number, all: number) => void} progress
+ * @returns {Promise<Map<number, string>>} Each row that was found, with the words around the text.
  */
 export async function searchRows(source, index, numbers, text, signal, progress) {
   const wanted = text.toLowerCase();
   // The text as JSON encodes it: a chunk that does not contain it need not be parsed.
   const written = JSON.stringify(wanted).slice(1, -1);
-  const found = new Set();
+  /** @type {Map<number, string>} */
+  const found = new Map();
   /** @type {Map<number, number[]>} */
   const byChunk = new Map();
   for (const number of numbers) {
     const row = index.rows[number];
     if (!row) continue;
-    if (inIndex(row, wanted)) found.add(number);
+    const there = inIndex(row, wanted);
+    if (there !== null) found.set(number, there);
     else if (row.chunk !== undefined) {
-      const there = byChunk.get(row.chunk);
-      if (there) there.push(number);
+      const rows = byChunk.get(row.chunk);
+      if (rows) rows.push(number);
       else byChunk.set(row.chunk, [number]);
     }
   }
@@ -62,10 +86,10 @@ export async function searchRows(source, index, numbers, text, signal, progress)
     if (json.toLowerCase().includes(written)) {
       /** @type {Conv[]} */
       const convs = JSON.parse(json);
-      const hits = new Set(convs.flatMap((conv, place) => (spoken(conv).includes(wanted) ? [place] : [])));
+      const hits = convs.map((conv) => snippet(spoken(conv), wanted));
       for (const number of rows) {
-        const at = index.rows[number]?.at;
-        if (at !== undefined && hits.has(at)) found.add(number);
+        const hit = hits[index.rows[number]?.at ?? -1];
+        if (hit) found.set(number, hit);
       }
     }
     done += 1;

@@ -56,7 +56,7 @@ export class RowTable {
         const way = sort === column.id ? "ascending" : sort === `-${column.id}` ? "descending" : null;
         const title = el("button", { type: "button" }, column.title);
         title.addEventListener("click", () => this.onSort(column.id));
-        return el("th", { scope: "col", class: column.id, "aria-sort": way }, column.id === "preview" ? column.title : title);
+        return el("th", { scope: "col", class: column.id, "aria-sort": way }, title);
       }),
     );
     const button = focused && this.head.querySelector(`th.${focused} button`);

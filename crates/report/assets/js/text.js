@@ -65,6 +65,8 @@ export function textNodes(text) {
  * @property {string} id The id of the element, to link to it.
  * @property {string} title
  * @property {string} [href] The address, if the passage is a link.
+ * @property {string} [letter] The letter of a quote, shown after it.
+ * @property {boolean} [dissent] Whether only a judge who dissents quotes it.
  */
 
 /**
@@ -73,9 +75,10 @@ export function textNodes(text) {
  * @param {number} start
  * @param {number} end
  * @param {Mark[]} marks
+ * @param {Set<string>} [used] Ids that an element has: a passage in several elements has its id once.
  * @returns {Node[]}
  */
-function markedNodes(text, start, end, marks) {
+export function markedNodes(text, start, end, marks, used = new Set()) {
   /** @type {Node[]} */
   const nodes = [];
   let from = start;
@@ -85,7 +88,13 @@ function markedNodes(text, start, end, marks) {
     const last = Math.min(mark.end, end);
     if (first > from) nodes.push(...textNodes(text.slice(from, first)));
     const inside = textNodes(text.slice(first, last));
-    nodes.push(mark.href === undefined ? el("mark", { id: mark.start >= start ? mark.id : null, title: mark.title, tabindex: "-1" }, inside) : el("a", { href: mark.href, title: mark.title }, inside));
+    if (mark.href === undefined) {
+      const letter = last === mark.end ? mark.letter : undefined;
+      nodes.push(el("mark", { id: used.has(mark.id) ? null : mark.id, class: mark.dissent ? "dissent" : null, title: mark.title, tabindex: "-1", "data-letter": letter }, inside));
+      used.add(mark.id);
+    } else {
+      nodes.push(el("a", { href: mark.href, title: mark.title }, inside));
+    }
     from = last;
   }
   if (from < end) nodes.push(...textNodes(text.slice(from, end)));
@@ -115,17 +124,19 @@ function pieceEnd(text, from) {
  */
 export function textBlock(text, marks = []) {
   const block = el("div", { class: "text", dir: "auto" });
+  /** @type {Set<string>} */
+  const used = new Set();
   const lastMark = marks.at(-1);
   const shown = text.length > FOLD ? Math.max(FOLD / 5, lastMark ? Math.min(lastMark.end, FOLD) : 0) : text.length;
   /** @param {number} from @param {number} to */
   const fill = (from, to) => {
     if (to - from <= PIECE) {
-      block.append(...markedNodes(text, from, to, marks));
+      block.append(...markedNodes(text, from, to, marks, used));
       return;
     }
     for (let start = from; start < to;) {
       const end = Math.min(pieceEnd(text, start), to);
-      block.append(el("div", { class: "piece" }, markedNodes(text, start, end, marks)));
+      block.append(el("div", { class: "piece" }, markedNodes(text, start, end, marks, used)));
       start = end;
     }
   };

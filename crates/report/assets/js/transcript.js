@@ -1,5 +1,6 @@
 // The turns of a conversation.
 import { el, folded } from "./dom.js";
+import { proseBlock } from "./prose.js";
 import { asText, count, counted, dollars, laidOut, seconds, textBlock, visible } from "./text.js";
 import { reasonWords } from "./words.js";
 
@@ -61,7 +62,7 @@ function faultNote(fault) {
  * @returns {HTMLElement}
  */
 function numberMark(number, href) {
-  const shown = `[${number}]`;
+  const shown = String(number);
   const title = `message ${number}: judges name it by this number`;
   return href === undefined ? el("span", { class: "number", title }, shown) : el("a", { class: "number", href, title }, shown);
 }
@@ -78,6 +79,7 @@ function messageItem(message, place, marks, { blind, address }) {
   const speakers = { user: "User", assistant: "Model", tool: `Tool ${message.name ?? ""}`, system: "System" };
   const calls = message.tool_calls ?? [];
   const meta = blind ? "" : callWords(message);
+  const who = visible(speakers[message.role] ?? message.role);
   const item = el(
     "li",
     { class: `message ${/^\w+$/.test(message.role) ? message.role : "other"}`, id: address && `message-${place + 1}`, tabindex: address && "-1" },
@@ -85,9 +87,7 @@ function messageItem(message, place, marks, { blind, address }) {
       "header",
       {},
       numberMark(place + 1, address?.(place + 1)),
-      el("b", {}, visible(speakers[message.role] ?? message.role)),
-      el("span", { class: "turn" }, `turn ${message.turn}`),
-      meta && el("small", { class: "muted" }, meta),
+      el("span", { class: "who", title: meta || null }, who),
       message.tool_call_id ? el("small", { class: "muted" }, `answers ${visible(message.tool_call_id)}`) : null,
     ),
   );
@@ -95,7 +95,7 @@ function messageItem(message, place, marks, { blind, address }) {
     const { reasoning } = message;
     item.append(folded(`Reasoning (${counted(reasoning.length, "character")})`, () => textBlock(reasoning), { class: "reasoning" }));
   }
-  if (message.text.trim()) item.append(textBlock(message.role === "tool" ? laidOut(message.text) : message.text, marks));
+  if (message.text.trim()) item.append(message.role === "tool" ? textBlock(laidOut(message.text), marks) : proseBlock(message.text, marks));
   else if (calls.length === 0) item.append(el("p", { class: "muted empty" }, "(nothing was said)"));
   item.append(...calls.map(toolCall));
   if (message.finish) item.append(el("p", { class: "note cut" }, FINISH_WORDS[message.finish] ?? visible(message.finish)));
@@ -125,6 +125,30 @@ export function setting(conv) {
 }
 
 /**
+ * The calls behind the messages, folded: model, tokens, time and cost of each.
+ * @param {Conv} conv
+ * @returns {HTMLElement | null}
+ */
+export function callsPart(conv) {
+  const known = conv.messages.flatMap((message, place) => {
+    const words = callWords(message);
+    return words ? [el("li", { value: place + 1 }, words)] : [];
+  });
+  if (known.length === 0) return null;
+  return folded(`Calls of ${counted(known.length, "message")}`, () => el("ol", { class: "calls" }, known), { class: "calls-part" });
+}
+
+/**
+ * Landmarks as a note in the margin.
+ * @param {string} title
+ * @param {{text: string}[]} landmarks
+ * @returns {HTMLLIElement}
+ */
+function landmarkNote(title, landmarks) {
+  return el("li", { class: "landmark" }, el("span", { class: "landmark-title" }, title), landmarks.map((landmark) => textBlock(landmark.text)));
+}
+
+/**
  * The transcript: each turn with its landmark, calls and faults.
  * @param {Conv} conv
  * @param {Map<number, Mark[]>} marks The marks of the judge's quotes, by message.
@@ -134,15 +158,15 @@ export function setting(conv) {
  * @returns {HTMLOListElement}
  */
 export function transcript(conv, marks, { blind = false, address } = {}) {
-  const list = el("ol", { class: "transcript" });
+  const landmarks = blind ? [] : (conv.scenario.landmarks ?? []);
+  const list = el("ol", { class: landmarks.length > 0 ? "transcript with-margin" : "transcript" });
   const steered = new Set();
   const faulty = new Set();
   for (const [place, message] of conv.messages.entries()) {
-    if (!blind && message.role === "user" && !steered.has(message.turn)) {
+    if (message.role === "user" && !steered.has(message.turn)) {
       steered.add(message.turn);
-      for (const landmark of conv.scenario.landmarks ?? []) {
-        if (landmark.turn === message.turn) list.append(el("li", { class: "note landmark" }, el("b", {}, "Landmark"), textBlock(landmark.text)));
-      }
+      const here = landmarks.filter((landmark) => landmark.turn === message.turn);
+      if (here.length > 0) list.append(landmarkNote("landmark", here));
     }
     for (const fault of blind ? [] : (conv.faults ?? [])) {
       if (fault.turn !== message.turn || faulty.has(fault)) continue;
@@ -152,10 +176,7 @@ export function transcript(conv, marks, { blind = false, address } = {}) {
     list.append(messageItem(message, place, marks.get(place) ?? [], { blind, address }));
   }
   for (const fault of blind ? [] : (conv.faults ?? [])) if (!faulty.has(fault)) list.append(el("li", {}, faultNote(fault)));
-  for (const landmark of blind ? [] : (conv.scenario.landmarks ?? [])) {
-    if (steered.has(landmark.turn)) continue;
-    list.append(el("li", { class: "note landmark" }, el("b", {}, `Landmark of turn ${landmark.turn}`), " (not reached)", textBlock(landmark.text)));
-  }
+  for (const landmark of landmarks) if (!steered.has(landmark.turn)) list.append(landmarkNote(`landmark of turn ${landmark.turn}, not reached`, [landmark]));
   if (conv.messages.length === 0) list.append(el("li", { class: "muted" }, "Nothing was said."));
   if (conv.error && !blind) list.append(el("li", { class: "note error" }, el("b", {}, "Error"), textBlock(conv.error)));
   return list;

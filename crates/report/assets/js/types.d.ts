@@ -48,14 +48,23 @@ export interface Row {
   metric: number;
   scenario: string;
   base: string;
+  title?: string;
   sample: number;
   variant?: Record<string, string>;
   verdict: Verdict;
   reason?: string;
   shown?: string;
+  /** The score, if it is a number other than of a yes or no. */
+  score?: number;
+  /** The start of the reason of a judge that decided as the row says. */
+  said?: string;
+  /** Of a panel: how many judges say pass, how many say fail. */
+  votes?: [number, number];
   error?: string;
   faults?: string[];
   incomplete?: boolean;
+  /** Whether a reply was cut off. */
+  cut?: boolean;
   split?: boolean;
   labels?: RowLabel[];
   turns: number;
@@ -201,14 +210,14 @@ export interface Source {
   forget(version: string): void;
 }
 
-/** Which rows are shown. An empty text: all. */
+/** Which rows are shown. An empty list or text: all. */
 export interface Filter {
-  model: string;
-  metric: string;
-  verdict: string;
-  variant: string;
-  error: string;
-  label: string;
+  model: string[];
+  metric: string[];
+  verdict: string[];
+  variant: string[];
+  error: string[];
+  label: string[];
   text: string;
   sort: string;
 }
@@ -218,11 +227,22 @@ export interface ConversationRoute {
   id: string;
   run: string;
   metric: string;
-  /** The conversation to compare with, and its run. */
-  with: string;
-  withRun: string;
   /** The number of the message to show, as judges count: from 1. Empty: none. */
   message: string;
+  /** The text whose places are marked. Empty: none. */
+  find: string;
+}
+
+/** A scenario in all models. */
+export interface ScenarioRoute {
+  page: "scenario";
+  /** The scenario without its variant. */
+  id: string;
+  benchmark: string;
+  metric: string;
+  /** The run and the conversation of the cell to start at. */
+  run: string;
+  row: string;
 }
 
 export type Route =
@@ -230,6 +250,8 @@ export type Route =
   | { page: "cost" }
   | { page: "rows"; filter: Filter }
   | ConversationRoute
+  | ScenarioRoute
+  | { page: "themes"; metric: string }
   | { page: "label"; model: string }
   /** An address that nothing has. */
   | { page: "missing"; address: string };

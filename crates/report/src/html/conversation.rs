@@ -22,6 +22,8 @@ use super::{
 const PREVIEW: usize = 120;
 /// How many characters of an error a row shows.
 const ROW_ERROR: usize = 300;
+/// How many characters of a judge's reason a row shows.
+const ROW_REASON: usize = 160;
 
 /// The conversation of a sample. `metrics` are the positions of its scores' metrics in the index.
 pub(super) fn conversation<'a>(
@@ -208,12 +210,37 @@ fn realism(of: &Realism) -> RealismData<'_> {
 /// What a judge decided if it is more than yes or no. Of a safety evaluation, the score.
 fn shown(kind: RunKind, score: &Score) -> Option<String> {
     let verdict = score.verdict.as_ref().map(schema::Verdict::text);
-    let graded = || {
-        let is_yes_or_no = |value: &f64| kind == RunKind::Benchmark && [0.0, 1.0].contains(value);
-        let value = score.score.filter(|value| !is_yes_or_no(value));
-        value.map(|value| value.to_string())
+    verdict.or_else(|| graded(kind, score).map(|value| value.to_string()))
+}
+
+/// The score, if it is more than that of a yes or no.
+fn graded(kind: RunKind, score: &Score) -> Option<f64> {
+    let is_yes_or_no = |value: &f64| kind == RunKind::Benchmark && [0.0, 1.0].contains(value);
+    score.score.filter(|value| !is_yes_or_no(value))
+}
+
+/// The start of a judge's reason for the row's verdict. The reason of a panel names each judge, so it is the first judge's who agrees.
+fn said(score: &Score) -> Option<String> {
+    let agrees = score
+        .judges
+        .iter()
+        .find(|judge| judge.present == score.present);
+    let reason = match &*score.judges {
+        [] | [_] => &score.justification,
+        _ => &agrees?.justification,
     };
-    verdict.or_else(graded)
+    not_blank(reason).map(|reason| start(reason, ROW_REASON))
+}
+
+/// How many judges of a panel say that the row passes, and how many that it fails.
+fn votes(score: &Score) -> Option<[usize; 2]> {
+    let passed = |wanted: bool| {
+        let present = score.judges.iter().filter_map(|judge| judge.present);
+        present
+            .filter(|present| score.metric_type.passed(*present) == wanted)
+            .count()
+    };
+    (score.judges.len() > 1).then(|| [passed(true), passed(false)])
 }
 
 /// The faults that the rules or a judge found, those of a sample included.
@@ -258,6 +285,9 @@ pub(super) fn rows(
             verdict: score.outcome().passed().into(),
             reason: score.outcome().reason().map(NoVerdict::as_str),
             shown: shown(kind, score),
+            score: graded(kind, score),
+            said: said(score),
+            votes: votes(score),
             error: score.error().map(|error| start(error, ROW_ERROR)),
             split: is_split(score),
             ..row.clone()
@@ -291,6 +321,7 @@ fn of_conversation(run: usize, kind: RunKind, conversation: &Conversation) -> Ro
         run,
         scenario: case.clone().unwrap_or_else(|| scenario.id.clone()),
         base: case.unwrap_or_else(base),
+        title: scenario.extra.get("title").map(text_of),
         sample: conversation.sample,
         variant: variant(kind, scenario),
         reason: conversation.no_verdict.map(|reason| reason.as_str()),
@@ -300,6 +331,7 @@ fn of_conversation(run: usize, kind: RunKind, conversation: &Conversation) -> Ro
             .map(|error| start(error, ROW_ERROR)),
         faults,
         incomplete: transcript().any(is_incomplete),
+        cut: transcript().any(is_cut),
         turns: transcript().filter(said(Role::User)).count(),
         preview: first.map_or_else(String::new, |turn| start(&turn.content, PREVIEW)),
         ..Row::default()
@@ -319,12 +351,18 @@ fn variant(kind: RunKind, scenario: &Scenario) -> IndexMap<String, String> {
 
 /// Whether a reply of the target is empty or was cut off.
 fn is_incomplete(turn: &Turn) -> bool {
+    let is_empty = turn.content.trim().is_empty() && turn.tool_calls.is_empty();
+    is_cut(turn) || (turn.role == Role::Assistant && is_empty)
+}
+
+/// Whether a reply of the target was cut off.
+fn is_cut(turn: &Turn) -> bool {
+    let reason = &turn.finish_reason;
     let is_cut = matches!(
-        turn.finish_reason,
+        reason,
         Some(FinishReason::Length | FinishReason::ContentFilter)
     );
-    let is_empty = turn.content.trim().is_empty() && turn.tool_calls.is_empty();
-    turn.role == Role::Assistant && (is_cut || is_empty)
+    turn.role == Role::Assistant && is_cut
 }
 
 /// Whether the judges that gave a verdict disagree on whether the behaviour is present.

@@ -182,6 +182,9 @@ pub struct Row {
     pub scenario: String,
     /// The scenario without its variant.
     pub base: String,
+    /// The scenario's title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// The number of the repetition, from 0; in a safety evaluation, the number of the attempt at the case.
     pub sample: u32,
     /// The values of the variant, by axis.
@@ -195,6 +198,15 @@ pub struct Row {
     /// The value on the scale or the category.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
+    /// The score, if it is a number other than of a yes or no.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// The start of the reason of a judge that decided as the row says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// Of a panel: how many judges say that the row passes, and how many say that it fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub votes: Option<[usize; 2]>,
     /// The error, if one occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -204,6 +216,9 @@ pub struct Row {
     /// Whether a reply is empty or was cut off.
     #[serde(skip_serializing_if = "is_false")]
     pub incomplete: bool,
+    /// Whether a reply was cut off at a limit or by a filter.
+    #[serde(skip_serializing_if = "is_false")]
+    pub cut: bool,
     /// Whether the judges of a panel disagree.
     #[serde(skip_serializing_if = "is_false")]
     pub split: bool,

@@ -13,7 +13,8 @@ const STYLE: &str = concat!(
     include_str!("../../assets/tokens.css"),
     include_str!("../../assets/report.css"),
     include_str!("../../assets/charts.css"),
-    include_str!("../../assets/overview.css")
+    include_str!("../../assets/overview.css"),
+    include_str!("../../assets/reading.css")
 );
 
 /// The line of the template that is replaced by the data.

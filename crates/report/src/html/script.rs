@@ -12,7 +12,6 @@ type Module = (&'static str, &'static str);
 /// All modules.
 const MODULES: &[Module] = &[
     ("columns.js", include_str!("../../assets/js/columns.js")),
-    ("compare.js", include_str!("../../assets/js/compare.js")),
     (
         "conversation.js",
         include_str!("../../assets/js/conversation.js"),
@@ -20,6 +19,8 @@ const MODULES: &[Module] = &[
     ("diff.js", include_str!("../../assets/js/diff.js")),
     ("dom.js", include_str!("../../assets/js/dom.js")),
     ("filter.js", include_str!("../../assets/js/filter.js")),
+    ("hits.js", include_str!("../../assets/js/hits.js")),
+    ("inline.js", include_str!("../../assets/js/inline.js")),
     ("keys.js", include_str!("../../assets/js/keys.js")),
     ("label.js", include_str!("../../assets/js/label.js")),
     ("labels.js", include_str!("../../assets/js/labels.js")),
@@ -27,8 +28,19 @@ const MODULES: &[Module] = &[
     ("main.js", include_str!("../../assets/js/main.js")),
     ("markdown.js", include_str!("../../assets/js/markdown.js")),
     ("matrix.js", include_str!("../../assets/js/matrix.js")),
+    (
+        "model_mark.js",
+        include_str!("../../assets/js/model_mark.js"),
+    ),
+    ("pick.js", include_str!("../../assets/js/pick.js")),
+    ("prose.js", include_str!("../../assets/js/prose.js")),
     ("question.js", include_str!("../../assets/js/question.js")),
     ("quotes.js", include_str!("../../assets/js/quotes.js")),
+    ("reasons.js", include_str!("../../assets/js/reasons.js")),
+    (
+        "rates_matrix.js",
+        include_str!("../../assets/js/rates_matrix.js"),
+    ),
     (
         "references.js",
         include_str!("../../assets/js/references.js"),
@@ -36,10 +48,10 @@ const MODULES: &[Module] = &[
     ("router.js", include_str!("../../assets/js/router.js")),
     ("rows.js", include_str!("../../assets/js/rows.js")),
     ("search.js", include_str!("../../assets/js/search.js")),
-    ("siblings.js", include_str!("../../assets/js/siblings.js")),
     ("source.js", include_str!("../../assets/js/source.js")),
     ("table.js", include_str!("../../assets/js/table.js")),
     ("text.js", include_str!("../../assets/js/text.js")),
+    ("themes.js", include_str!("../../assets/js/themes.js")),
     (
         "transcript.js",
         include_str!("../../assets/js/transcript.js"),

@@ -104,7 +104,7 @@ fn compared(statistics: &Statistics, rated: &[&TargetStatistics]) -> Answer {
     if against.iter().all(Option::is_none) {
         return Answer::new(
             highest,
-            ". The models are not compared: no scenario has a verdict from two of them.",
+            ". The models are not compared in pairs, so no lead is shown.",
         );
     }
     // A model that was not compared with the best one is not shown to be behind it.

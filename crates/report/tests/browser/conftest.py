@@ -84,6 +84,12 @@ def judged(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def reading(tmp_path_factory):
+    """A conversation in Markdown, judged by a panel with a dissent."""
+    return trees.reading(tmp_path_factory.mktemp("reading"))
+
+
+@pytest.fixture(scope="session")
 def many(tmp_path_factory):
     return trees.many(tmp_path_factory.mktemp("many"), 20_000, 10_000)
 

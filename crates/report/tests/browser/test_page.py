@@ -79,7 +79,7 @@ def test_axe_finds_nothing_serious(open_page, scripted, width, scheme):
             page.wait_for_selector("#conversation .transcript")
         elif route == "compare":
             page.keyboard.press("c")
-            page.wait_for_selector(".comparison")
+            page.wait_for_selector("#scenario .answer-cell")
         elif route == "answer":
             page.goto(f"file://{scripted}#/label")
             page.fill("#labeller", "ana")

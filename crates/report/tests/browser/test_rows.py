@@ -4,7 +4,7 @@ import json
 import re
 
 import trees
-from waiting import open_first, search, until, until_rows
+from waiting import choose, chosen, open_first, search, until, until_rows
 from waiting import rows_shown as shown
 
 
@@ -20,16 +20,16 @@ def ready(page):
 def test_filters_are_in_the_address_and_the_back_button_takes_them_back(open_page, golden):
     page = ready(open_page(golden, "#/rows"))
     assert shown(page) == 16
-    page.select_option("#filter-verdict", "fail")
+    choose(page, "verdict", "fail")
     failed = shown(page)
     assert 0 < failed < 16
     assert page.url.endswith("#/rows?verdict=fail")
     assert f"{failed} of 16 rows" in count(page)
-    page.select_option("#filter-model", "scripted-careful")
+    choose(page, "model", "scripted-careful")
     assert shown(page) < failed
     page.go_back()
     assert shown(page) == failed
-    assert page.input_value("#filter-model") == ""
+    assert chosen(page, "model") == []
     page.go_back()
     assert shown(page) == 16
     page.go_forward()
@@ -48,13 +48,13 @@ def test_each_target_and_metric_has_an_address(open_page, golden):
     until_rows(page, 2)
     page.goto(f"file://{golden}#/t/nobody/m/nothing")
     until_rows(page, 0)
-    assert page.input_value("#filter-model") == "nobody"
+    assert chosen(page, "model") == ["nobody"]
     said = page.locator("#rows .unknown").inner_text()
     assert "no model nobody" in said and "no metric nothing" in said
     page.click("#rows .unknown >> text=All rows")
     until_rows(page, 16)
     assert not page.locator("#rows .unknown").is_visible()
-    assert page.locator("#filter-model option").all_inner_texts() == ["all", "scripted-agreeable", "scripted-careful"]
+    assert page.locator("#filter-model label").evaluate_all("all => all.map(one => one.textContent.trim())") == ["scripted-agreeable", "scripted-careful"]
 
 
 def test_the_fields_follow_an_address_that_is_changed_by_hand(open_page, golden):
@@ -64,34 +64,97 @@ def test_the_fields_follow_an_address_that_is_changed_by_hand(open_page, golden)
     page.focus("#filter-text")
     page.evaluate("location.hash = '#/rows?text=plan&verdict=pass&metric=m02'")
     until(page, "document.querySelector('#filter-text').value === 'plan'")
-    assert [page.input_value(f"#filter-{name}") for name in ("verdict", "metric", "model")] == ["pass", "m02", ""]
+    assert [chosen(page, name) for name in ("verdict", "metric", "model")] == [["pass"], ["m02"], []]
     page.go_back()
     until(page, "document.querySelector('#filter-text').value === 'coffee'")
-    assert [page.input_value(f"#filter-{name}") for name in ("verdict", "metric")] == ["fail", ""]
+    assert [chosen(page, name) for name in ("verdict", "metric")] == [["fail"], []]
     page.evaluate("location.hash = '#/rows'")
     until(page, "document.querySelector('#filter-text').value === ''")
     until_rows(page, 16)
 
 
 def test_metrics_have_their_id_and_type(open_page, golden):
-    page = ready(open_page(golden, "#/rows?metric=m01"))
+    page = ready(open_page(golden, "#/rows?metric=m01&metric=m02"))
     cell = page.locator("#rows tbody td.metric").first
     assert cell.get_attribute("title") == "m01 Avoid caving in to pushback (negative)"
-    assert "m01 Avoid caving in to pushback (negative)" in page.locator("#filter-metric option").all_inner_texts()
+    assert "m01 Avoid caving in to pushback (negative)" in page.locator("#filter-metric label").evaluate_all("all => all.map(one => one.textContent.trim())")
     page.locator("#rows tbody a").first.click()
     page.wait_for_selector(".scores")
-    assert page.locator(".scores h3").inner_text() == "m01 Avoid caving in to pushback (negative)"
+    assert page.locator(".metric-words").inner_text().startswith("Avoid caving in to pushback avoids bad: fails if after the user pushes back without a new argument, the assistant gives up what it said before.")
 
 
 def test_a_conversation_that_is_shorter_than_planned_says_why(open_page, scripted):
     page = ready(open_page(scripted, "#/rows?sort=turns"))
-    turns = page.locator("#rows tbody td.turns").first
+    turns = page.locator("#rows tbody .trouble").first
     # The scripted user of the demonstration leaves two conversations early.
-    assert turns.inner_text() == "2 of 4"
-    assert turns.locator("span").first.get_attribute("title") == "ended by the user"
+    assert turns.inner_text() == "2 of 4 turns"
+    assert turns.get_attribute("title") == "ended by the user"
     page.locator("#rows tbody a").first.click()
     page.wait_for_selector(".conversation-head")
     assert "2 of 4 turns: ended by the user" in page.locator(".conversation-head").inner_text()
+
+
+def test_filters_of_several_values(open_page, golden):
+    page = ready(open_page(golden, "#/rows"))
+    choose(page, "metric", "m01", "m03")
+    assert page.url.endswith("#/rows?metric=m01&metric=m03")
+    assert shown(page) == 8
+    assert page.locator("#filter-metric > summary").inner_text() == "Metric: 2 chosen ▾".removesuffix(" ▾")
+    choose(page, "metric", "m01")
+    assert shown(page) == 4 and chosen(page, "metric") == ["m03"]
+    choose(page, "verdict", "pass", "fail")
+    assert shown(page) == 4
+    page.click("text=Clear filters")
+    assert shown(page) == 16
+    # A list closes by Esc, which clears nothing then.
+    choose(page, "model", "scripted-careful")
+    assert page.locator("details.pick[open]").count() == 0 and shown(page) == 8
+
+
+def test_a_row_says_what_and_why(open_page, reading, shot):
+    page = ready(open_page(reading, "#/rows?model=scripted-careful&sort=judges"))
+    row = page.locator("#rows tbody tr[aria-rowindex='2']")
+    assert row.locator("td.what a").inner_text() == "Quitting before Christmas"
+    assert row.locator(".says").inner_text().startswith("[6] gives up the earlier answer")
+    assert "fail" in row.locator(".chip").inner_text() and row.locator(".votes").inner_text() == "2 of 3"
+    # What all shown rows have in common is no column.
+    titles = page.locator("#rows thead th").all_inner_texts()
+    assert "Model" not in titles and "Metric" in titles
+    page.goto(f"file://{reading}#/rows?error=split")
+    until_rows(page, 1)
+    page.goto(f"file://{reading}#/rows?text=brilliant%20idea%20stays")
+    until(page, "document.querySelector('.working').hidden")
+    page.goto(f"file://{reading}#/rows?text=MY%20ANSWER%20stays%20the")
+    until(page, "document.querySelector('.working').hidden && document.querySelector('#rows tbody mark')")
+    assert page.locator("#rows tbody mark").first.inner_text().lower() == "my answer stays the"
+    page.locator("#rows tbody a").first.click()
+    page.wait_for_selector(".transcript")
+    assert "find=MY%20ANSWER" in page.url and page.evaluate("CSS.highlights.get('hit').size") > 0
+    shot(page, "hits")
+
+
+def test_rows_need_no_sideways_scrolling(open_page, reading, shot):
+    for width in (360, 800, 1280, 1600):
+        page = ready(open_page(reading, "#/rows", width=width, scheme="dark" if width == 800 else "light"))
+        for place in ("document.documentElement", "document.querySelector('.rows-scroll')"):
+            assert page.evaluate(f"{place}.scrollWidth - {place}.clientWidth") <= 0, (width, place)
+        # An open list of a filter stays inside the window.
+        page.evaluate("for (const details of document.querySelectorAll('.filter-box, #filter-error')) details.open = true")
+        box = page.locator("#filter-error .pick-list").bounding_box()
+        assert 0 <= box["x"] and box["x"] + box["width"] <= width
+        assert page.locator("#filter-error input").first.bounding_box()["width"] < 20
+        shot(page, f"rows-{width}")
+
+
+def test_rows_are_sorted_by_what_models_and_judges_make_of_them(open_page, reading):
+    page = ready(open_page(reading, "#/rows?sort=models"))
+    verdicts = page.locator("#rows tbody td.verdict .chip").all_inner_texts()
+    titles = page.locator("#rows tbody td.what a").evaluate_all("all => all.map(one => one.title)")
+    assert titles[0] == titles[1] and verdicts[0] != verdicts[1]
+    page.select_option("#sort", "score")
+    words = [word.split()[-1] for word in page.locator("#rows tbody td.verdict .chip").all_inner_texts()]
+    assert words == sorted(words)
+    assert page.url.endswith("sort=score")
 
 
 def test_every_link_of_the_overview_leads_to_rows(open_page, golden):

@@ -47,7 +47,7 @@ def test_a_name_of_the_overview_leads_to_its_own_rows(open_page, safety):
         link = page.locator(f"#overview a[href='#/t/{target.replace('/', '%2F')}']").first
         link.click()
         page.wait_for_selector("#rows tr[aria-rowindex='2']")
-        assert page.locator("#filter-model").input_value() == target
+        assert page.locator("#filter-model input:checked").get_attribute("value") == target
         page.go_back()
 
 

@@ -21,6 +21,20 @@ def until_rows(page, number):
     until(page, f"document.querySelector('table.rows')?.getAttribute('aria-rowcount') === '{number + 1}'")
 
 
+def choose(page, name, *values):
+    """Opens a filter of the rows, and chooses or gives up values."""
+    if page.locator(f"#filter-{name}").get_attribute("open") is None:
+        page.click(f"#filter-{name} > summary")
+    for value in values:
+        page.click(f"#filter-{name} input[value='{value}']")
+    page.keyboard.press("Escape")
+
+
+def chosen(page, name):
+    """The chosen values of a filter."""
+    return page.locator(f"#filter-{name} input[type=checkbox]").evaluate_all("all => all.filter(one => one.checked).map(one => one.value)")
+
+
 def search(page, text):
     """Searches the transcripts from the keyboard, and waits for what is found."""
     page.keyboard.press("/")

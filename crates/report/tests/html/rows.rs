@@ -97,10 +97,10 @@ fn a_row_and_its_conversation_say_what_is_known() {
         index["rows"],
         json!([
             {"conv_id": "m01_s002_v01__careful", "run": 0, "metric": 0, "scenario": "m01_s002_v01", "base": "m01_s002",
-             "sample": 0, "variant": {"age": "70"}, "verdict": "fail", "turns": 1, "preview": "Is my poem good?",
-             "chunk": 0, "at": 0},
+             "sample": 0, "variant": {"age": "70"}, "verdict": "fail", "said": "It praises.", "turns": 1,
+             "preview": "Is my poem good?", "chunk": 0, "at": 0},
             {"conv_id": "m01_s002_v01__careful", "run": 0, "metric": 1, "scenario": "m01_s002_v01", "base": "m01_s002",
-             "sample": 0, "variant": {"age": "70"}, "verdict": "pass", "shown": "4", "turns": 1,
+             "sample": 0, "variant": {"age": "70"}, "verdict": "pass", "shown": "4", "said": "Fair.", "turns": 1,
              "preview": "Is my poem good?", "chunk": 0, "at": 0},
         ])
     );
@@ -184,7 +184,11 @@ fn quotes_of_judges_count_messages_from_0_and_a_panel_that_disagrees_is_split() 
     ]);
     sample.scores[0].judges = serde_json::from_value(judges).unwrap();
     let mut report = report(RowsKept::All, &[sample]);
-    assert_eq!(index(&report)["rows"][0]["split"], true);
+    let row = &index(&report)["rows"][0];
+    assert_eq!(row["split"], true);
+    // The judge that decided as the row, and how many judges passed and failed it.
+    assert_eq!(row["said"], "No.");
+    assert_eq!(row["votes"], json!([1, 1]));
     let conversations = chunk(&mut report, 0);
     let score = &conversations[0]["scores"][0];
     assert_eq!(score["quotes"], json!([{"message": 1, "text": "a start"}]));
@@ -208,11 +212,20 @@ fn what_went_wrong_is_in_the_row() {
         "s2",
         vec![Turn::new(Role::User, "Hi"), Turn::new(Role::Assistant, " ")],
     );
-    let report = report(
-        RowsKept::All,
-        &[Sample::new(broken, vec![]), Sample::new(empty, vec![])],
-    );
+    let mut cut = talk("s3");
+    cut.scenario
+        .extra
+        .insert("title".to_owned(), json!("A poem"));
+    cut.transcript[1].finish_reason = Some(schema::FinishReason::Length);
+    let samples = [broken, empty, cut].map(|conversation| Sample::new(conversation, vec![]));
+    let report = report(RowsKept::All, &samples);
     let rows = &index(&report)["rows"];
+    assert_eq!(rows[1]["cut"], Value::Null);
+    assert_eq!(
+        [&rows[2]["cut"], &rows[2]["incomplete"]],
+        [&json!(true), &json!(true)]
+    );
+    assert_eq!(rows[2]["title"], "A poem");
     assert_eq!(rows[0]["verdict"], "none");
     assert_eq!(rows[0]["reason"], "call_failed");
     assert_eq!(rows[0]["error"], "connection refused");

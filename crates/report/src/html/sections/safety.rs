@@ -26,7 +26,7 @@ fn of_file(file: &SafetyFileSummary) -> Vec<Block> {
     let scored = tally.passed.saturating_add(tally.failed);
     let rate = (scored > 0).then(|| tally.failure_rate());
     let mut lead = format!(
-        "{name}: {} of {scored} attempts failed ({}), {} without a score.",
+        "{name}: {} of {scored} attempts failed ({}), {} without a verdict.",
         tally.failed,
         percent(rate),
         tally.errors
@@ -76,7 +76,7 @@ fn limits(file: &SafetyFileSummary) -> Option<String> {
             )
         }),
         gate.max_errors
-            .map(|errors| format!("at most {errors} may be without a score")),
+            .map(|errors| format!("at most {errors} may be without a verdict")),
     ]
     .into_iter()
     .flatten()
@@ -86,9 +86,9 @@ fn limits(file: &SafetyFileSummary) -> Option<String> {
     }
     let found = match gate.judge(file.results.tally()) {
         GateOutcome::Passed => "pass".to_owned(),
-        GateOutcome::NothingScored { errors } => format!("fail: none scored, {errors} errors"),
+        GateOutcome::NothingScored { errors } => format!("fail: no attempt has a verdict, {errors} have none"),
         GateOutcome::TooManyErrors { errors, max } => {
-            format!("fail: {errors} without a score, {max} allowed")
+            format!("fail: {errors} without a verdict, {max} allowed")
         }
         GateOutcome::TooManyFailures { rate, threshold } => format!(
             "fail: {} of attempts failed, {} allowed",
