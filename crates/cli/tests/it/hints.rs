@@ -46,7 +46,7 @@ fn proposed_commands_name_the_folder_of_benchmarks() {
     assert_says(&ran.err, "evaluate sycophancy --target scripted-careful");
 
     let ran = run(&project, &["export", "csv", "sycophancy"]);
-    assert_says(&ran.err, "evaluate` judges them");
+    assert_says(&ran.err, "evaluate` judges those that are not judged");
 
     let ran = run(
         &project,

@@ -86,7 +86,9 @@ fn limits(file: &SafetyFileSummary) -> Option<String> {
     }
     let found = match gate.judge(file.results.tally()) {
         GateOutcome::Passed => "pass".to_owned(),
-        GateOutcome::NothingScored { errors } => format!("fail: no attempt has a verdict, {errors} have none"),
+        GateOutcome::NothingScored { errors } => {
+            format!("fail: no attempt has a verdict, {errors} have none")
+        }
         GateOutcome::TooManyErrors { errors, max } => {
             format!("fail: {errors} without a verdict, {max} allowed")
         }
