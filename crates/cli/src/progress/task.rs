@@ -337,10 +337,10 @@ mod tests {
         let now = start + Duration::from_secs(19);
         assert_eq!(
             task.status(60, now),
-            "20/234567, 20 failed, about 3 days left, 1.0/s"
+            "20/234,567, 20 failed, about 3 days left, 1.0/s"
         );
-        assert_eq!(task.status(37, now), "20/234567, 20 failed, 1.0/s");
-        assert_eq!(task.status(22, now), "20/234567, 20 failed");
+        assert_eq!(task.status(37, now), "20/234,567, 20 failed, 1.0/s");
+        assert_eq!(task.status(22, now), "20/234,567, 20 failed");
     }
 
     #[test]

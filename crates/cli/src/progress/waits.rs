@@ -177,7 +177,7 @@ mod tests {
                     ..retried.clone()
                 },
                 Some(
-                    "waiting for m, next attempt in 42 s: status 429: slow down (1 attempt failed in 1 s, circuit breaker opens in 179 s, \
+                    "waiting for m, next attempt in 42 s: status 429: slow down (1 attempt failed in 1 s, circuit breaker opens in 2:59, \
                      http://host/v1)",
                 ),
             ),
@@ -196,7 +196,7 @@ mod tests {
                     ..idle()
                 },
                 Some(
-                    "waiting for m, in flight for 9 s: status 429: slow down (4 attempts failed in 60 s, circuit breaker opens in 120 s, \
+                    "waiting for m, in flight for 9 s: status 429: slow down (4 attempts failed in 1:00, circuit breaker opens in 2:00, \
                      http://host/v1)",
                 ),
             ),
@@ -207,7 +207,7 @@ mod tests {
                     ..idle()
                 },
                 Some(
-                    "gave up on m, next attempt in 12 s: status 429: slow down (circuit breaker open, no reply for 170 s, http://host/v1)",
+                    "gave up on m, next attempt in 12 s: status 429: slow down (circuit breaker open, no reply for 2:50, http://host/v1)",
                 ),
             ),
             (
@@ -216,7 +216,7 @@ mod tests {
                     longest: Some(after(250)),
                     ..idle()
                 },
-                Some("waiting for m: 20 calls in flight, the oldest for 250 s (http://host/v1)"),
+                Some("waiting for m: 20 calls in flight, the oldest for 4:10 (http://host/v1)"),
             ),
             (
                 ModelStatus {

@@ -150,7 +150,7 @@ fn odd_texts_and_numbers_pass() {
     let report = imported(&project, &["inspect", "log.json"]);
     assert_eq!(
         report["notes"],
-        json!(["1 lone halves of surrogate pairs became U+FFFD"])
+        json!(["1 lone half of a surrogate pair became U+FFFD"])
     );
     let row = rows_at(&project, "benchmarks/t/runs/m/conversations.json").remove(0);
     assert_eq!(row["transcript"][0]["content"], "NUL \0 and \u{2028}\u{85}");
