@@ -167,7 +167,7 @@ fn sources(paths: &[PathBuf], format: Format) -> Result<Sources, RunError> {
     Ok(Sources {
         found,
         left_out,
-        notes: notes.into_iter().map(Into::into).collect(),
+        notes,
     })
 }
 
