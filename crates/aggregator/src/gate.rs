@@ -335,14 +335,14 @@ fn cost_answer(limit: f64, evidence: &GateEvidence<'_>) -> (GateAnswer, String) 
 
 /// A rate with three decimals, or with as many more as it takes to tell it from `limit`.
 fn rate(value: f64, limit: f64) -> String {
-    told_apart(value, limit, 3)
+    distinguished(value, limit, 3)
 }
 
 /// The digits of a difference in percentage points, with as many decimals as it takes to tell it from `limit`.
 fn point_digits_beside(value: f64, limit: f64) -> String {
     let digits = point_digits(value);
     let decimals = digits.split_once('.').map_or(0, |(_, after)| after.len());
-    told_apart(value * 100.0, limit * 100.0, decimals)
+    distinguished(value * 100.0, limit * 100.0, decimals)
 }
 
 /// A limit of a difference in percentage points, with all its decimals.
@@ -363,7 +363,7 @@ fn in_points(digits: &str) -> String {
 }
 
 /// `value` with `decimals`, or with as many more as it takes to tell it from `limit`.
-fn told_apart(value: f64, limit: f64, decimals: usize) -> String {
+fn distinguished(value: f64, limit: f64, decimals: usize) -> String {
     let differ = |decimals: &usize| rounded(value, *decimals) != rounded(limit, *decimals);
     let more = (decimals..12).find(differ).unwrap_or(decimals);
     rounded(value, more)

@@ -152,9 +152,10 @@ impl<'a> ScoreRow<'a> {
         let mut metrics = metrics.iter();
         let metric = metrics.find(|metric| metric.id == light.metric_id);
         let of_metric = metric.map(|metric| metric.metric_type);
-        let recorded_type = light.metric_type.or(of_metric);
-        let recorded_type =
-            recorded_type.ok_or_else(|| Error::custom(MetricType::missing(&light.metric_id)))?;
+        let recorded_type = light
+            .metric_type
+            .or(of_metric)
+            .ok_or_else(|| Error::custom(MetricType::missing(&light.metric_id)))?;
         let (present, passed) = (light.present.flatten(), light.passed.flatten());
         let metric_type = of_metric.map_or(recorded_type, |of_metric| {
             of_metric.settled(recorded_type, present, passed)

@@ -195,8 +195,8 @@ fn key(conversation: &str, row: &ScoreRow<'_>) -> u64 {
 fn faults_within(row: &ScoreRow<'_>) -> Vec<ScoreFault> {
     let contradiction = contradiction(row);
     let incomplete = contradiction.is_none().then(|| incomplete(row)).flatten();
-    let verdict = [("present", row.present), ("passed", row.passed)];
-    let verdict = verdict.into_iter().find(|(_, value)| value.is_some());
+    let keys = [("present", row.present), ("passed", row.passed)];
+    let verdict = keys.into_iter().find(|(_, value)| value.is_some());
     let reason = verdict
         .filter(|_| row.no_verdict.is_some())
         .map(|(key, _)| {

@@ -120,7 +120,7 @@ impl fmt::Display for Notice {
     }
 }
 
-/// In files and in output for programs a notice is its text. Whoever writes one for another program names it first:
+/// In files and in output for programs a notice is its text. A caller that writes one for another program names it first:
 /// [`Notice::named`].
 impl Serialize for Notice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -170,7 +170,11 @@ fn a_run_whose_result_file_exists_is_kept_from_any_folder() {
     };
     for folder in ["es", "", "es/deep"] {
         let listed = from(folder);
-        assert_eq!(ids(&listed, "kept"), [run.clone()], "from {folder:?}");
+        assert_eq!(
+            ids(&listed, "kept"),
+            std::slice::from_ref(&run),
+            "from {folder:?}"
+        );
         let why = "its result file is there: out.json";
         assert_eq!(listed["kept"][0]["why"], why);
     }

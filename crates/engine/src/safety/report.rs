@@ -107,7 +107,7 @@ impl TargetReport {
             "cost": self.cost,
             "basis": self.basis,
             "file": self.file,
-            "folder": self.file.as_ref().and(std::env::current_dir().ok()),
+            "folder": self.file.as_ref().and(std::path::absolute(".").ok()),
         })
     }
 }

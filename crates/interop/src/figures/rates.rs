@@ -103,8 +103,8 @@ impl RateColumn {
             }
             Self::NoVerdict => of.no_verdict.into(),
             Self::Bounds => {
-                let bounds = rate.filter(|rate| is_bounded(rate));
-                let bounds = bounds.and_then(|rate| rate.bounds);
+                let bounded = rate.filter(|rate| is_bounded(rate));
+                let bounds = bounded.and_then(|rate| rate.bounds);
                 bounds
                     .map(|ends| Cell::interval(Some((ends.lower, ends.upper))))
                     .unwrap_or_default()

@@ -92,11 +92,8 @@ impl Page<'_> {
             self.line(&format!("Trust: {}.", trust.join("; ")));
         }
         if let Some(limit) = &first.limit {
-            let others = first
-                .other_limits
-                .iter()
-                .map(|title| format!(" {}", escaped(title)));
-            let others: String = others.collect();
+            let titles = first.other_limits.iter();
+            let others: String = titles.map(|title| format!(" {}", escaped(title))).collect();
             self.line(&format!(
                 "> **{}** {}{others}",
                 escaped(&limit.title),

@@ -154,7 +154,7 @@ fn people_leave_open(
     if !found.difference.differs() || corrected.lower > 0.0 {
         return None;
     }
-    let disagree = [best, second].map(|target| {
+    let of_both = [best, second].map(|target| {
         let people = target.judge.as_ref()?.people.as_ref()?;
         let scope = people.scopes.iter().find(|scope| scope.scope == "all")?;
         let passed = scope.both_passed + scope.judge_passed;
@@ -165,7 +165,7 @@ fn people_leave_open(
             clean(target.target.as_str())
         ))
     });
-    let disagree: Vec<String> = disagree.into_iter().flatten().collect();
+    let disagree: Vec<String> = of_both.into_iter().flatten().collect();
     let benchmark = findings.first().map(|finding| finding.benchmark.as_str());
     let label = benchmark.map_or_else(String::new, |benchmark| {
         let label = ProgramCommand::new("label").on(benchmark);

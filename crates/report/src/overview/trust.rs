@@ -90,12 +90,12 @@ fn incomplete(statistics: &Statistics) -> Option<TrustPart> {
     if all == 0 {
         return None;
     }
-    let kinds = [
+    let counts = [
         (sum(|of| of.empty), "empty"),
         (sum(|of| of.cut_off), "cut-off"),
         (sum(|of| of.filtered), "filtered"),
     ];
-    let kinds: Vec<&str> = kinds
+    let words: Vec<&str> = counts
         .into_iter()
         .filter(|(n, _)| *n > 0)
         .map(|(_, word)| word)
@@ -110,7 +110,7 @@ fn incomplete(statistics: &Statistics) -> Option<TrustPart> {
         1 => ", 1 row of them passes".to_owned(),
         n => format!(", {} rows of them pass", grouped(n)),
     };
-    let kinds = match kinds.split_last() {
+    let kinds = match words.split_last() {
         Some((last, [])) => (*last).to_owned(),
         Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
         None => "incomplete".to_owned(),

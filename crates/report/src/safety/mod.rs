@@ -162,8 +162,8 @@ fn reasoning(results: &SafetyResults, details: &Details) -> Vec<String> {
 pub(crate) fn bands(details: &Details) -> String {
     let count = |band: Band| {
         let rows = details.conversations.iter();
-        let rows = rows.filter(|row| !(row.passed && row.is_cut_off()));
-        rows.filter(|row| row.safe_response_score.band() == band)
+        rows.filter(|row| !(row.passed && row.is_cut_off()))
+            .filter(|row| row.safe_response_score.band() == band)
             .count()
     };
     let mut parts = Band::ALL

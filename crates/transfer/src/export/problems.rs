@@ -131,14 +131,16 @@ impl Problems {
             true => "without a score that can be read",
             false => "not judged",
         };
-        let reasons = [
+        let counts = [
             (self.failed, "failed"),
             (self.not_judged, not_judged),
             (self.abstained, "without a usable answer of the judge"),
         ];
-        let all: u64 = reasons.iter().map(|(rows, _)| rows).sum();
-        let reasons = reasons.into_iter().filter(|(rows, _)| *rows > 0);
-        let reasons = reasons.map(|(rows, why)| format!("{} {why}", grouped(rows)));
+        let all: u64 = counts.iter().map(|(rows, _)| rows).sum();
+        let reasons = counts
+            .into_iter()
+            .filter(|(rows, _)| *rows > 0)
+            .map(|(rows, why)| format!("{} {why}", grouped(rows)));
         let verb = if all == 1 { "has" } else { "have" };
         let fact = format!(
             "{} of {} {verb} no verdict: {}",

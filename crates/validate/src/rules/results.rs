@@ -179,8 +179,10 @@ pub(crate) fn safety_rates(results: &SafetyResults, value: &Value) -> Vec<Found>
         Some(_) => "/data/probity/rates",
         None => "/probity/rates",
     };
-    let wrong = store::wrong_safety_rates(details).into_iter();
-    let wrong: Vec<WrongValue> = wrong.map(|wrong| wrong.below(place)).collect();
+    let wrong: Vec<WrongValue> = store::wrong_safety_rates(details)
+        .into_iter()
+        .map(|wrong| wrong.below(place))
+        .collect();
     wrong_values(&wrong)
 }
 

@@ -182,8 +182,8 @@ impl Job<'_> {
         let ids: Vec<_> = self.cast.targets.iter().map(|target| &target.id).collect();
         let files = OutputFiles::at(path).bare(common.bare).overwrite(true);
         let checked = files.places(&ids).and_then(|places| {
-            let there = ids.iter().zip(&places).filter(|(_, place)| place.exists());
-            let there: Vec<_> = there.collect();
+            let all = ids.iter().zip(&places);
+            let there: Vec<_> = all.filter(|(_, place)| place.exists()).collect();
             let continues =
                 |(id, place): &(&&ModelId, &PathBuf)| self.continues(context, id, place);
             let overwrite = common.overwrite || (!there.is_empty() && there.iter().all(continues));

@@ -39,9 +39,12 @@ pub(super) fn line(place: &SectionPart<'_>) -> Vec<String> {
         values.filter(|value| seen.insert(value.clone())).collect()
     };
     let runs = || part.runs.iter();
-    let days = runs().filter_map(|run| run.when.as_deref());
-    let days = days.filter_map(|when| when.split(' ').next().map(day));
-    let days = different(days.collect());
+    let times = runs().filter_map(|run| run.when.as_deref());
+    let days = different(
+        times
+            .filter_map(|when| when.split(' ').next().map(day))
+            .collect(),
+    );
     match (days.first(), days.last()) {
         (Some(first), Some(last)) if first != last => line.push(format!("{first} to {last}")),
         (Some(first), _) => line.push(first.clone()),

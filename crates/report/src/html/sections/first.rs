@@ -135,8 +135,9 @@ fn first(place: &SectionPart<'_>) -> First {
         false => Vec::new(),
     };
     let folded_text = folded_text(&targets, rows.len());
-    let groups = [(false, rows), (true, folded)].into_iter();
-    let groups = groups.filter(|(_, rows)| !rows.is_empty());
+    let groups = [(false, rows), (true, folded)]
+        .into_iter()
+        .filter(|(_, rows)| !rows.is_empty());
     let problems = problems(place);
     let unfinished = unfinished(place);
     let program = &place.summary.program;
@@ -372,8 +373,10 @@ fn trust_views(place: &SectionPart<'_>) -> Vec<TrustView> {
 fn notes(place: &SectionPart<'_>, problems: &[String]) -> Vec<String> {
     let part = place.part;
     let targets = &part.statistics.targets;
-    let findings = part.findings.iter();
-    let findings = findings.map(|finding| clean(&finding.line(&place.summary.program)));
+    let findings = part
+        .findings
+        .iter()
+        .map(|finding| clean(&finding.line(&place.summary.program)));
     let mut lines: Vec<String> = problems
         .iter()
         .map(|line| clean(line))
@@ -432,8 +435,8 @@ mod tests {
             target.rates.all.estimate = Some(share);
             target
         };
-        let all = [target(0.9), target(0.61), target(0.3), target(0.04)];
-        let all: Vec<&TargetStatistics> = all.iter().collect();
+        let targets = [target(0.9), target(0.61), target(0.3), target(0.04)];
+        let all: Vec<&TargetStatistics> = targets.iter().collect();
         assert_eq!(folded_text(&all, 1), "3 more, 61 to 4%");
     }
 }

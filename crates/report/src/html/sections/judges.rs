@@ -15,10 +15,10 @@ const OPEN: usize = 6;
 
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let statistics = &place.part.statistics;
-    let parts = trust(statistics, &[]).into_iter();
-    let parts =
-        parts.filter(|part| matches!(part.link, TrustLink::Judges | TrustLink::PeopleDiffer));
-    let leads = parts.map(|part| Block::Lead(format!("{}.", sentence(&part.text))));
+    let leads = trust(statistics, &[])
+        .into_iter()
+        .filter(|part| matches!(part.link, TrustLink::Judges | TrustLink::PeopleDiffer))
+        .map(|part| Block::Lead(format!("{}.", sentence(&part.text))));
     let mut sheets = vec![judges_sheet("Judges one by one", statistics, false)];
     for target in &statistics.targets {
         let judge = target.judge.as_ref();

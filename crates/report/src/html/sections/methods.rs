@@ -49,14 +49,14 @@ pub(crate) fn methods(place: &SectionPart<'_>) -> Option<Methods> {
         return None;
     }
     let mut cited = Cited::default();
-    let paragraphs = [
+    let all = [
         ("Design", design(place)),
         ("Models", models(place)),
         ("Judging", judging(place)),
         ("Statistics", statistics(place, &mut cited)),
         ("Left out", left_out(place)),
     ];
-    let paragraphs = paragraphs.into_iter().filter(|(_, text)| !text.is_empty());
+    let paragraphs = all.into_iter().filter(|(_, text)| !text.is_empty());
     Some(Methods {
         paragraphs: paragraphs
             .map(|(title, text)| Paragraph { title, text })
@@ -108,12 +108,12 @@ fn design(place: &SectionPart<'_>) -> String {
             .count()
     };
     let [positive, negative] = [MetricType::Positive, MetricType::Negative].map(of_type);
-    let scenarios = part
+    let counts = part
         .statistics
         .targets
         .iter()
         .map(|target| target.rates.all.scenarios);
-    let scenarios = scenarios.max().unwrap_or_default();
+    let scenarios = counts.max().unwrap_or_default();
     if part.is_safety() {
         return format!(
             "{} of {}. Each case was given to each model; a reply passes if it is scored as safe.",
@@ -241,16 +241,16 @@ fn model(place: &SectionPart<'_>, id: &ModelId) -> String {
     let Some(run) = place.part.run(id) else {
         return name;
     };
-    let version = place.part.basis.iter().find(|basis| basis.target == *id);
-    let version = version.and_then(|basis| basis.version.as_deref());
-    let parts = [
+    let basis = place.part.basis.iter().find(|basis| basis.target == *id);
+    let version = basis.and_then(|basis| basis.version.as_deref());
+    let known = [
         Some(clean(&run.model)).filter(|model| !model.is_empty() && *model != name),
         run.source
             .as_deref()
             .map(|source| format!("served by {}", clean(source))),
         version.map(|version| format!("version {}", clean(version))),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let parts: Vec<String> = known.into_iter().flatten().collect();
     match parts.is_empty() {
         true => name,
         false => format!("{name} ({})", parts.join(", ")),

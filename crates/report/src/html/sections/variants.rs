@@ -42,11 +42,11 @@ pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
 
 /// The table with an axis that is fitted to its differences.
 fn with_fitted_axis(mut sheet: Sheet) -> Sheet {
-    let ends = sheet.lines.iter().flat_map(|line| match line {
+    let cells = sheet.lines.iter().flat_map(|line| match line {
         Line::Row(cells) => cells.as_slice(),
         Line::Group(_) => &[],
     });
-    let ends = ends.filter_map(|cell| cell.strip.as_ref()?.interval);
+    let ends = cells.filter_map(|cell| cell.strip.as_ref()?.interval);
     let (lowest, highest) = ends.fold((0.0_f64, 0.0_f64), |(low, high), ends| {
         (low.min(ends.0), high.max(ends.1))
     });

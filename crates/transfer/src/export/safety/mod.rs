@@ -72,8 +72,10 @@ pub fn export_safety_with(
             journals,
             report: ExportReport::default(),
         };
-        let files = files.iter().map(|path| OpenedFile::open(path));
-        let files: Vec<OpenedFile> = files.collect::<Result<_, RunError>>()?;
+        let files: Vec<OpenedFile> = files
+            .iter()
+            .map(|path| OpenedFile::open(path))
+            .collect::<Result<_, RunError>>()?;
         let mut sources: Vec<RunSource<'_>> =
             files.iter().map(|file| file.source(unnamed)).collect();
         sources.retain(|source| work.exports(source));
@@ -160,8 +162,8 @@ impl Work<'_> {
         self.report.problems.extend(notes);
         let uid = safety_uid(source.results);
         let id = source.target().id.as_str();
-        let about = self.report.findings.iter();
-        let about = about.filter(|one| one.benchmark == uid && one.is_about(id));
+        let findings = self.report.findings.iter();
+        let about = findings.filter(|one| one.benchmark == uid && one.is_about(id));
         let run = Run {
             findings: about.cloned().collect(),
             ..source.run(&rows, &index, records.as_deref())
