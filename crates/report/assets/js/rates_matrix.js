@@ -17,8 +17,18 @@ function metricRows(table) {
  * @returns {HTMLAnchorElement[][]}
  */
 function linkRows(table) {
-  const rows = [...(table.tBodies[0]?.rows ?? [])].filter((row) => !row.hidden && row.offsetParent !== null);
-  return rows.map((row) => [...row.querySelectorAll("td a")].filter((link) => link instanceof HTMLAnchorElement && link.offsetParent !== null)).filter((links) => links.length > 0);
+  /** @type {HTMLAnchorElement[][]} */
+  const found = [];
+  for (const row of table.tBodies[0]?.rows ?? []) {
+    if (row.hidden || row.offsetParent === null) continue;
+    /** @type {HTMLAnchorElement[]} */
+    const links = [];
+    for (const link of row.querySelectorAll("td a")) {
+      if (link instanceof HTMLAnchorElement && link.offsetParent !== null) links.push(link);
+    }
+    if (links.length > 0) found.push(links);
+  }
+  return found;
 }
 
 /**
