@@ -182,13 +182,16 @@ export function seconds(value) {
 }
 
 /**
- * Dollars in the format of the tables: rounded to the cent from ten dollars on, and to a hundredth of a cent below.
- * @param {number} value
+ * Dollars in the form of the tables: to the cent; below ten cents, cents.
+ * @param {number} cost
  * @returns {string}
  */
-export function dollars(value) {
-  if (value > 0 && value < 0.00005) return "<$0.0001";
-  return `$${value.toFixed(value < 10 ? 4 : 2)}`;
+export function dollars(cost) {
+  if (cost === 0) return "$0";
+  if (cost < 0.0005) return "<0.1 cents";
+  if (cost < 0.0995) return `${(Math.round(cost * 1000 + 1e-9) / 10).toFixed(1)} cents`;
+  const [whole = "0", cents = "00"] = (Math.round(cost * 100 + 1e-9) / 100).toFixed(2).split(".");
+  return `$${count(Number(whole))}.${cents}`;
 }
 
 /**
