@@ -26,7 +26,7 @@ def test_each_mode_has_its_rates_and_its_rules(open_page, safety):
     assert page.title() == "Safety evaluations (4 files) · Probity"
     headings = page.locator("#overview h2").all_inner_texts()
     for mode in ("Safety, conversations", "Safety, single prompts"):
-        assert [heading for heading in headings if heading == f"{mode}: rates"], headings
+        assert [heading for heading in headings if heading == f"{mode}: groups"], headings
         assert [heading for heading in headings if heading == f"{mode}: gate"], headings
     assert "upper <= 0.05" in page.locator("#overview").inner_text()
 
