@@ -210,7 +210,7 @@ fn models(place: &SectionPart<'_>) -> String {
     text.push_str(&match sampling.as_slice() {
         // Nothing is known of the settings of results without a run.
         [] if part.runs.iter().all(|run| run.run_id.is_none()) => String::new(),
-        [] => " Sampling was as the endpoint sets it.".to_owned(),
+        [] => " No sampling settings are on record.".to_owned(),
         [one] => format!(" Sampling: {one}."),
         _ => {
             let each = part.runs.iter().filter_map(|run| {
@@ -272,7 +272,7 @@ fn judging(place: &SectionPart<'_>) -> String {
     let mut text = match (panels.as_slice(), judges) {
         ([], _) => return String::new(),
         ([one], 1) => format!("{one} judged each conversation"),
-        ([one], _) => format!("A panel of {one} judged each conversation, and the majority counts"),
+        ([one], _) => format!("A panel of {one} judged each conversation"),
         (several, _) => format!(
             "Judges differ between runs: {}; they judged each conversation",
             several.join("; ")
@@ -283,8 +283,17 @@ fn judging(place: &SectionPart<'_>) -> String {
         text.push_str(&format!(" (prompt sha256 {hash})"));
     }
     text.push('.');
-    if !place.part.is_safety() {
-        text.push_str(" A judge says with quotes from the transcript whether the behaviour of a metric is present. A row of a positive metric passes with the behaviour, a row of a negative metric without it. Judges do not see the model's name.");
+    // What is known of Probity's own judge may not hold for another one.
+    let is_own = place
+        .part
+        .runs
+        .iter()
+        .any(|run| run.judge_prompts.is_some());
+    if is_own && !place.part.is_safety() {
+        text.push_str(" A judge reads the transcript, the metric's definition and its examples, and says whether the behaviour is present; it does not see the model's name. A row of a positive metric passes with the behaviour, a row of a negative metric without it.");
+        if judges > 1 {
+            text.push_str(" The majority of the panel counts, on a scale its median.");
+        }
     }
     text
 }
