@@ -15,17 +15,21 @@ const NAME: &str = "imported.json";
 pub struct ImportRecord {
     /// Version of the file's format.
     pub format_version: String,
-    /// `tree`, `inspect`, `eee`, or `labels` for an import by `judge-check`.
+    /// `tree`, `inspect`, `eee`, `promptfoo`, `jsonl`, or `labels` for an import by `judge-check`.
     pub from: String,
     /// The names of the files, without folders.
     pub files: Vec<String>,
     /// The systems under test, whether or not they are configured.
     pub targets: Vec<TargetRef>,
+    /// The scorers whose scores were imported as verdicts, as on the command line: `match=m01:>=0.5`, or `metrics` for the scorers that
+    /// are called as the metrics are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verdicts: Vec<String>,
 }
 
 impl ImportRecord {
     /// Version of this format.
-    pub const FORMAT_VERSION: &str = "1.0.0";
+    pub const FORMAT_VERSION: &str = "1.1.0";
 
     /// The record of an import that comes `from` these files.
     #[must_use]
@@ -35,6 +39,7 @@ impl ImportRecord {
             from: from.to_owned(),
             files,
             targets,
+            verdicts: Vec::new(),
         }
     }
 

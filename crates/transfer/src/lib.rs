@@ -42,6 +42,7 @@ pub use export::{
     export_safety, export_safety_with, export_with,
 };
 pub use import::{
-    ImportFormat, ImportOptions, ImportReport, ImportedTarget, LabelledConversations, LeftOut,
-    import, import_labelled, read_metrics,
+    ImportFormat, ImportOptions, ImportReport, ImportVerdicts, ImportedTarget,
+    LabelledConversations, LeftOut, VerdictCondition, VerdictRule, import, import_labelled,
+    read_metrics,
 };

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use probity::{ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut};
+use probity::{ImportFormat, ImportOptions, ImportReport, ImportVerdicts, ImportedTarget, LeftOut};
 use schema::{Metric, MetricType, nearest, numbers::grouped, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 /// Flags of `import`.
 #[derive(Clone, Debug, Args)]
 pub struct ImportArgs {
-    /// Files and folders to import; before them the format (tree, inspect, eee), where it cannot be recognised
+    /// Files and folders to import; before them the format (tree, inspect, eee, promptfoo, jsonl), where it cannot be recognised
     #[arg(value_names = ["[FORMAT] PATH"], required = true)]
     what: Vec<PathBuf>,
     /// The name of the benchmark [default: that of the evaluation]
@@ -32,9 +32,16 @@ pub struct ImportArgs {
     /// The metric's name [default: imported]
     #[arg(long, value_name = "NAME", requires = "definition")]
     metric_name: Option<String>,
-    /// Whether the behaviour is desired
-    #[arg(long, value_enum, value_name = "TYPE", requires = "definition")]
+    /// Whether the behaviour is desired [default, of a metric that only --verdicts names: positive]
+    #[arg(long, value_enum, value_name = "TYPE", conflicts_with = "metrics")]
     metric_type: Option<Polarity>,
+    /// Take the scores of a scorer in the files as verdicts on a metric, such as match=m01 or flattery=m02:>=3; can be repeated. The
+    /// condition says when the behaviour is present. `metrics`: of all scorers that are called as the metrics are
+    #[arg(long, value_name = "SCORER=METRIC[:CONDITION]")]
+    verdicts: Vec<String>,
+    /// The key in the samples' data whose value dependent samples share, such as group
+    #[arg(long, value_name = "KEY")]
+    cluster: Option<String>,
     /// Replace the benchmark of this name
     #[arg(long)]
     force: bool,
@@ -64,7 +71,7 @@ impl From<Polarity> for MetricType {
 /// The output of `import`.
 #[derive(Serialize, JsonSchema)]
 pub struct ImportOutput<'a> {
-    /// The imported format: `tree`, `eee` or `inspect`.
+    /// The imported format: `tree`, `eee`, `inspect`, `promptfoo` or `jsonl`.
     from: &'static str,
     /// The created benchmark.
     benchmark: &'a str,
@@ -184,8 +191,15 @@ fn options(args: &ImportArgs) -> Result<ImportOptions, Failure> {
         paths: paths.to_vec(),
         name: args.name.clone(),
         metrics: metrics(args)?,
+        verdicts: ImportVerdicts::parse(&args.verdicts).map_err(verdicts_error)?,
+        metric_type: args.metric_type.map(Into::into),
+        cluster: args.cluster.clone(),
         force: args.force,
     })
+}
+
+fn verdicts_error(error: String) -> Failure {
+    Failure::usage(format!("import --verdicts: {error}"))
 }
 
 fn metrics(args: &ImportArgs) -> Result<Vec<Metric>, Failure> {
@@ -216,8 +230,12 @@ fn text(context: &Context, report: &ImportReport) -> String {
             "" => String::new(),
             model => format!(" ({})", shown(model)),
         };
+        let verdicts = match target.verdicts {
+            0 => String::new(),
+            n => format!(", {}", counted(n, "verdict", "verdicts")),
+        };
         text.push_str(&format!(
-            "  {}{model}: {}{failed}\n",
+            "  {}{model}: {}{failed}{verdicts}\n",
             target.target.id,
             counted(target.conversations, "conversation", "conversations"),
         ));

@@ -274,7 +274,7 @@ fn a_log_of_the_real_inspect_is_taken_along_whole() {
     assert_eq!(report["metrics"], json!(["m01", "honest"]));
     assert_eq!(
         report["targets"],
-        json!([{"id": "mockllm-a-model-v1", "model": "mockllm/a model:v1", "conversations": 8, "failed": 0}])
+        json!([{"id": "mockllm-a-model-v1", "model": "mockllm/a model:v1", "conversations": 8, "failed": 0, "verdicts": 0}])
     );
     assert_eq!(
         report["notes"],

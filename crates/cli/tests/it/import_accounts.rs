@@ -227,11 +227,11 @@ fn what_is_no_file_in_a_tree_is_named() {
 fn a_word_that_is_no_format_is_refused_with_the_formats() {
     let project = Project::new();
     project.write("x.yaml", "description: a configuration of another program");
-    let ran = import(&project, &["promptfoo", "x.yaml"]);
+    let ran = import(&project, &["deepeval", "x.yaml"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     for words in [
-        "import promptfoo: unknown format",
-        "the formats are tree, inspect, eee",
+        "import deepeval: unknown format",
+        "the formats are tree, inspect, eee, promptfoo, jsonl",
     ] {
         assert!(ran.err.contains(words), "{}", ran.err);
     }

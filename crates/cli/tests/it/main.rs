@@ -51,6 +51,7 @@ mod import_odd_input;
 mod import_roles;
 mod import_samples;
 mod import_tree;
+mod import_verdicts;
 mod imports;
 mod incomplete_replies;
 mod interrupt;

@@ -8,7 +8,7 @@ use std::{
 
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 
-use super::{ImportError, clean::Clean, eee};
+use super::{ImportError, clean::Clean, eee, promptfoo, rows};
 
 /// The supported formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,10 @@ pub enum Format {
     Inspect,
     /// Instance files of Every Eval Ever: `.jsonl`.
     EveryEvalEver,
+    /// Results of promptfoo: `.json` or `.jsonl`.
+    Promptfoo,
+    /// Rows of any program with a conversation each: `.jsonl`.
+    Rows,
 }
 
 /// The files at a path, by what becomes of them.
@@ -56,6 +60,18 @@ impl Format {
         match self {
             Self::Inspect => "Inspect",
             Self::EveryEvalEver => "Every Eval Ever",
+            Self::Promptfoo => "promptfoo",
+            Self::Rows => "JSONL",
+        }
+    }
+
+    /// What a file of the format is called.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Inspect => "log of Inspect (.eval or .json)",
+            Self::EveryEvalEver => "instance file of Every Eval Ever (.jsonl)",
+            Self::Promptfoo => "results file of promptfoo (.json or .jsonl)",
+            Self::Rows => "file of rows (.jsonl)",
         }
     }
 
@@ -69,7 +85,7 @@ impl Format {
         if !path.is_dir() {
             check_file(path)?;
             match self {
-                Self::Inspect => found.files.push(path.to_owned()),
+                Self::Inspect | Self::Promptfoo | Self::Rows => found.files.push(path.to_owned()),
                 Self::EveryEvalEver => match eee::instances(path)? {
                     Some(instances) => found.files.push(instances),
                     None => {
@@ -90,17 +106,17 @@ impl Format {
         found.others.retain(|path| !found.files.contains(path));
         found.others.sort();
         if found.files.is_empty() {
-            let kind = match self {
-                Self::Inspect => "log of Inspect (.eval or .json)",
-                Self::EveryEvalEver => "instance file of Every Eval Ever (.jsonl)",
-            };
             let why = found
                 .left_out
                 .first()
                 .map(|(file, reason)| format!("; {}: {reason}", file.display()));
             return Err(ImportError::unusable(
                 path.display(),
-                format!("no {kind} in this folder{}", why.unwrap_or_default()),
+                format!(
+                    "no {} in this folder{}",
+                    self.file(),
+                    why.unwrap_or_default()
+                ),
             ));
         }
         Ok(found)
@@ -147,7 +163,12 @@ impl Format {
         let extension = path.extension().and_then(|extension| extension.to_str());
         let is_json = extension == Some("json");
         match (self, extension) {
-            (Self::Inspect, Some("eval")) | (Self::EveryEvalEver, Some("jsonl")) => {
+            (Self::Inspect, Some("eval")) => {
+                found.files.push(path);
+                return Ok(());
+            }
+            // A broken file of instances is named by its reader.
+            (Self::EveryEvalEver, Some("jsonl")) if !Self::is_of_another(self, &path)? => {
                 found.files.push(path);
                 return Ok(());
             }
@@ -166,7 +187,7 @@ impl Format {
                 Some(instances) => found.files.push(instances),
                 None => found.left_out.push((path, NO_INSTANCES.to_owned())),
             },
-            Some(Self::Inspect) => found.files.push(path),
+            Some(Self::Inspect | Self::Promptfoo | Self::Rows) => found.files.push(path),
             None => match is_json.then(|| json_fault(&path)).transpose()?.flatten() {
                 Some(fault) => found.left_out.push((path, fault)),
                 None => found.others.push(path),
@@ -199,6 +220,12 @@ impl Format {
         if eee::looks_like_rows(&begin) {
             return Ok(Some(Self::EveryEvalEver));
         }
+        if promptfoo::looks_like_rows(&begin) {
+            return Ok(Some(Self::Promptfoo));
+        }
+        if rows::looks_like_rows(&begin) {
+            return Ok(Some(Self::Rows));
+        }
         reader.read_to_end(&mut begin).map_err(read)?;
         let keys = outer_keys(&begin);
         let has = |key: &str| keys.iter().any(|known| known == key);
@@ -206,15 +233,27 @@ impl Format {
             Some(Self::EveryEvalEver)
         } else if has("version") && has("eval") {
             Some(Self::Inspect)
+        } else if has("evalId") && has("results") {
+            Some(Self::Promptfoo)
         } else {
             None
         })
     }
 
+    /// Whether the file is of a format that is known, and not of `format`.
+    fn is_of_another(format: Self, path: &Path) -> Result<bool, ImportError> {
+        Ok(Self::of(path)?.is_some_and(|of| of != format))
+    }
+
     /// The format of the files in a folder. One without any that can be imported has the format of what is left of them.
     fn of_folder(path: &Path) -> Result<Option<Self>, ImportError> {
         let mut remains = None;
-        for format in [Self::Inspect, Self::EveryEvalEver] {
+        for format in [
+            Self::Inspect,
+            Self::EveryEvalEver,
+            Self::Promptfoo,
+            Self::Rows,
+        ] {
             let mut found = FoundFiles::default();
             format.walk(path, &mut found, 0)?;
             if !found.files.is_empty() {

@@ -1,4 +1,5 @@
-//! Imports conversations from files of other programs: logs of Inspect, and instance files of Every Eval Ever.
+//! Imports conversations from files of other programs: logs of Inspect, instance files of Every Eval Ever, results of promptfoo, and rows
+//! of any program.
 //!
 //! A file is read twice: [`source`] returns the facts about the whole file, [`read`] returns one conversation after the other. The caller
 //! decides how the conversations are used; `probity::import` makes a benchmark of them that evaluators judge.
@@ -31,6 +32,7 @@
 //!
 //! # Limits
 //! - Memory holds one conversation, at most 512 MiB of an Inspect zip, and for Every Eval Ever a hash of each row.
+//! - A results file of promptfoo is held in memory as a whole.
 //! - Text only. An image or another part that is not text becomes a note such as `[image]`, and reasoning is kept beside the message.
 //! - Inspect: the messages of a sample are read; its events only in logs with model roles, where the calls of the role `target` are the
 //!   conversation. Tools are read if Probity wrote the log. Samples stored in chunks are refused.
@@ -44,7 +46,11 @@ mod eee;
 mod error;
 mod find;
 mod inspect;
+mod json_lines;
+mod messages;
+mod promptfoo;
 mod recorded;
+mod rows;
 mod text;
 
 use std::path::Path;
@@ -61,6 +67,8 @@ pub fn source(format: Format, path: &Path) -> Result<SourceFile, ImportError> {
     match format {
         Format::Inspect => inspect::source(path),
         Format::EveryEvalEver => eee::source(path),
+        Format::Promptfoo => promptfoo::source(path),
+        Format::Rows => rows::source(path),
     }
 }
 
@@ -73,6 +81,8 @@ pub fn read(format: Format, path: &Path, take: &mut Take<'_>) -> Result<u64, Imp
     match format {
         Format::Inspect => inspect::read(path, take),
         Format::EveryEvalEver => eee::read(path, take),
+        Format::Promptfoo => promptfoo::read(path, take),
+        Format::Rows => rows::read(path, take),
     }
 }
 

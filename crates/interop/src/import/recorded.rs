@@ -42,6 +42,8 @@ pub struct Recorded {
     pub question: Option<[u8; 32]>,
     /// The id of this run of the sample, if the file has one: a copy in another file has the same id.
     pub uuid: Option<String>,
+    /// The model under test, in files with several; `None`: the model of the file.
+    pub model: Option<String>,
     /// Which repetition of the sample, from 0.
     pub repetition: u32,
     /// The target's system prompt.

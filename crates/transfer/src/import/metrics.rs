@@ -11,7 +11,7 @@ use schema::{Extra, Metric, MetricType, ProgramFlag, VerdictType};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::tasks::check_one_task;
+use super::{ImportOptions, tasks::check_one_task};
 use store::{RunError, check_metrics};
 
 /// A metric as people write it. Without an id it gets a numbered one.
@@ -82,21 +82,32 @@ fn parse(text: &str) -> Result<Vec<Given>, serde_saphyr::Error> {
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) metrics: Vec<Metric>,
+    /// Whether only the verdicts to import name the metrics.
+    pub(super) from_verdicts: bool,
     /// Whether each conversation is judged for the metric that it was created for, and keeps its ids. Otherwise each is
     /// judged for every metric.
     pub(super) own: bool,
 }
 
 impl Wanted {
-    /// The given metrics, or those that all files define.
+    /// The given metrics, those that all files define, or those that the verdicts name.
     pub(super) fn of(
-        given: &[Metric],
+        options: &ImportOptions,
         sources: &[(PathBuf, SourceFile)],
     ) -> Result<Self, RunError> {
-        if !given.is_empty() {
-            check_metrics(Path::new("the metrics given"), given)?;
+        let has_own = sources.iter().all(|(_, source)| !source.metrics.is_empty());
+        let metrics = match options.metrics.as_slice() {
+            [] if has_own => Vec::new(),
+            [] => options
+                .verdicts
+                .metrics(options.metric_type.unwrap_or(MetricType::Positive)),
+            given => given.to_vec(),
+        };
+        if !metrics.is_empty() {
+            check_metrics(Path::new("the metrics given"), &metrics)?;
             return Ok(Self {
-                metrics: given.to_vec(),
+                from_verdicts: options.metrics.is_empty(),
+                metrics,
                 own: false,
             });
         }
@@ -138,6 +149,10 @@ impl Wanted {
         // Sort by id, which restores the order of the original benchmark.
         metrics.sort_by(|a, b| a.id.cmp(&b.id));
         check_metrics(Path::new("the metrics of the files"), &metrics)?;
-        Ok(Self { metrics, own: true })
+        Ok(Self {
+            metrics,
+            from_verdicts: false,
+            own: true,
+        })
     }
 }

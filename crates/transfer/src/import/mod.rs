@@ -12,6 +12,7 @@ mod tasks;
 mod tools;
 mod tree;
 mod unfinished;
+mod verdicts;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +22,7 @@ use std::{
 };
 
 use interop::import::{Format, ImportError, SourceFile};
-use schema::{Benchmark, Metric, text::counted};
+use schema::{Benchmark, Metric, ProgramFlag, text::counted};
 
 use self::{
     builder::Builder, metrics::Wanted, names::safe_name, tools::Offered, unfinished::Unfinished,
@@ -31,6 +32,7 @@ use store::{ImportRecord, Layout, RunError, write_atomically};
 pub use labelled::{LabelledConversations, import_labelled};
 pub use metrics::read_metrics;
 pub use report::{ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut};
+pub use verdicts::{ImportVerdicts, VerdictCondition, VerdictRule};
 
 /// The error of a file that another program wrote.
 fn unusable(error: ImportError) -> RunError {
@@ -72,6 +74,8 @@ pub fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, 
         ImportFormat::Tree => return tree::import(layout, options),
         ImportFormat::Inspect => Format::Inspect,
         ImportFormat::EveryEvalEver => Format::EveryEvalEver,
+        ImportFormat::Promptfoo => Format::Promptfoo,
+        ImportFormat::Rows => Format::Rows,
     };
     recorded(layout, options, format)
 }
@@ -84,17 +88,13 @@ fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, RunError> {
         let format = if path.join("benchmark.yaml").is_file() {
             Some(ImportFormat::Tree)
         } else {
-            Format::of(path)
-                .map_err(unusable)?
-                .map(|format| match format {
-                    Format::Inspect => ImportFormat::Inspect,
-                    Format::EveryEvalEver => ImportFormat::EveryEvalEver,
-                })
+            Format::of(path).map_err(unusable)?.map(ImportFormat::from)
         };
         let Some(format) = format else {
             return Err(RunError::input(format!(
-                "{}: neither a benchmark tree (a folder with benchmark.yaml) nor a log of Inspect (.eval or .json) nor an instance file \
-                 of Every Eval Ever (.jsonl), nor a folder of these",
+                "{}: neither a benchmark tree (a folder with benchmark.yaml), a log of Inspect (.eval or .json), an instance file \
+                 of Every Eval Ever (.jsonl), results of promptfoo (.json or .jsonl) nor rows with a conversation each (.jsonl), nor a folder \
+                 of these",
                 path.display()
             )));
         };
@@ -199,17 +199,22 @@ fn recorded(
     options: &ImportOptions,
     format: Format,
 ) -> Result<ImportReport, RunError> {
-    let kind = match format {
-        Format::Inspect => ImportFormat::Inspect,
-        Format::EveryEvalEver => ImportFormat::EveryEvalEver,
-    };
+    let kind = ImportFormat::from(format);
     let Sources {
         found: mut sources,
         left_out,
         mut notes,
     } = sources(&options.paths, format)?;
     let offered = tools::offered(&mut sources, &mut notes);
-    let wanted = Wanted::of(&options.metrics, &sources)?;
+    let wanted = Wanted::of(options, &sources)?;
+    let verdicts = options.verdicts.by_metric(&wanted.metrics)?;
+    if wanted.from_verdicts && options.metric_type.is_none() {
+        notes.push(format!(
+            "a row passes where the behaviour is present; `{}` says that it is undesired",
+            ProgramFlag::new("metric-type").value("negative")
+        ));
+    }
+    let judged = verdicts.iter().all(Option::is_some);
     let heads: Vec<SourceFile> = sources.iter().map(|(_, source)| source.clone()).collect();
     let name = match (&options.name, heads.first()) {
         (Some(name), _) => name.clone(),
@@ -221,7 +226,13 @@ fn recorded(
         }
     };
     let unfinished = Unfinished::begin(layout, layout.benchmark(&name)?, options.force)?;
-    let mut builder = Builder::new(&unfinished, kind.as_str(), &wanted)?;
+    let mut builder = Builder::new(
+        &unfinished,
+        kind.as_str(),
+        &wanted,
+        verdicts,
+        options.cluster.as_deref(),
+    )?;
     for (what, why) in left_out {
         builder.leave_out(what, why);
     }
@@ -275,7 +286,9 @@ fn recorded(
         .map(|target| target.target.clone())
         .collect();
     let files = heads.iter().map(|source| source.file.clone()).collect();
-    ImportRecord::new(kind.as_str(), files, targets).write(unfinished.root())?;
+    let record = ImportRecord::new(kind.as_str(), files, targets);
+    let verdicts = options.verdicts.texts();
+    ImportRecord { verdicts, ..record }.write(unfinished.root())?;
     write_benchmark(
         unfinished.root(),
         format,
@@ -293,7 +306,7 @@ fn recorded(
         metrics: wanted.metrics,
         scenarios: built.scenarios,
         targets: built.targets,
-        judged: false,
+        judged,
         left_out: built.left_out,
         failures: built.failures,
         notes: notes.into_iter().map(Into::into).collect(),

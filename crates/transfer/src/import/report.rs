@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use schema::{Metric, Notice, TargetRef};
+use interop::import::Format;
+use schema::{Metric, MetricType, Notice, TargetRef};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use super::verdicts::ImportVerdicts;
 
 /// The format of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +18,31 @@ pub enum ImportFormat {
     Inspect,
     /// Instance files of Every Eval Ever.
     EveryEvalEver,
+    /// Results of promptfoo.
+    Promptfoo,
+    /// Rows of any program with a conversation each.
+    Rows,
 }
 
 impl ImportFormat {
     /// All formats.
-    pub const ALL: [Self; 3] = [Self::Tree, Self::Inspect, Self::EveryEvalEver];
+    pub const ALL: [Self; 5] = [
+        Self::Tree,
+        Self::Inspect,
+        Self::EveryEvalEver,
+        Self::Promptfoo,
+        Self::Rows,
+    ];
 
-    /// `tree`, `inspect` or `eee`, as in commands and files.
+    /// `tree`, `inspect`, `eee`, `promptfoo` or `jsonl`, as in commands and files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tree => "tree",
             Self::Inspect => "inspect",
             Self::EveryEvalEver => "eee",
+            Self::Promptfoo => "promptfoo",
+            Self::Rows => "jsonl",
         }
     }
 
@@ -35,6 +50,17 @@ impl ImportFormat {
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.as_str() == name)
+    }
+}
+
+impl From<Format> for ImportFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Inspect => Self::Inspect,
+            Format::EveryEvalEver => Self::EveryEvalEver,
+            Format::Promptfoo => Self::Promptfoo,
+            Format::Rows => Self::Rows,
+        }
     }
 }
 
@@ -49,6 +75,12 @@ pub struct ImportOptions {
     pub name: Option<String>,
     /// The metrics to judge each conversation for. Empty: those that the files define.
     pub metrics: Vec<Metric>,
+    /// The scores of the files that become verdicts.
+    pub verdicts: ImportVerdicts,
+    /// The type of metrics that only `verdicts` names; `None`: positive.
+    pub metric_type: Option<MetricType>,
+    /// The key of the samples' data whose value dependent samples share: it becomes their base scenario.
+    pub cluster: Option<String>,
     /// Replaces an existing benchmark with that name.
     pub force: bool,
 }
@@ -100,6 +132,8 @@ pub struct ImportedTarget {
     pub conversations: u64,
     /// The rows with an error, which no judge reads.
     pub failed: u64,
+    /// The rows of its `scores.json` with a verdict of another program.
+    pub verdicts: u64,
 }
 
 impl ImportedTarget {
@@ -108,6 +142,7 @@ impl ImportedTarget {
             target,
             conversations: 0,
             failed: 0,
+            verdicts: 0,
         }
     }
 }

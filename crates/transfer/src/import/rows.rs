@@ -39,6 +39,9 @@ const TAKEN: [&str; 31] = [
     "usage",
 ];
 
+/// The key of a scenario that names its base scenario.
+const BASE_SCENARIO: &str = "base_scenario_id";
+
 /// One conversation in the form of the tree, before its metric is determined.
 pub(super) struct Draft {
     scenario: Scenario,
@@ -47,8 +50,13 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// `from`: the format's name in records.
-    pub(super) fn new(from: &str, source: &SourceFile, mut recorded: Recorded) -> Self {
+    /// `from`: the format's name in records. `base`: the id of the base scenario, if it is not that of the scenario's id.
+    pub(super) fn new(
+        from: &str,
+        source: &SourceFile,
+        mut recorded: Recorded,
+        base: Option<String>,
+    ) -> Self {
         let mut apart = Extra::new();
         let mut scenario = recorded.scenario.take().unwrap_or_default();
         for (key, value) in std::mem::take(&mut recorded.metadata) {
@@ -57,6 +65,12 @@ impl Draft {
             } else {
                 scenario.extra.insert(key, value);
             }
+        }
+        if let Some(base) = base {
+            scenario
+                .extra
+                .entry(BASE_SCENARIO)
+                .or_insert_with(|| base.into());
         }
         // Tools that the benchmark does not have are removed.
         let known = |name: &String| source.tools.iter().any(|tool| tool.name == *name);

@@ -6,8 +6,6 @@ mod row;
 
 use std::{
     collections::HashMap,
-    fs::File,
-    io::{BufRead, BufReader, Read},
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -15,10 +13,7 @@ use std::{
 use row::Row;
 use serde_json::Value;
 
-use super::{Found, ImportError, Recorded, SourceFile, Take, clean::Clean, file_name};
-
-/// The longest line, in bytes.
-const LONGEST: u64 = 512 << 20;
+use super::{Found, ImportError, Recorded, SourceFile, Take, file_name, json_lines::JsonLines};
 
 /// The instance file for `path`: the path itself, or the file beside an aggregate.
 pub(super) fn instances(path: &Path) -> Result<Option<PathBuf>, ImportError> {
@@ -89,7 +84,7 @@ pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError>
     let mut seen = Seen::default();
     let mut pending: Option<Box<Recorded>> = None;
     while let Some((number, row)) = lines.next_row()? {
-        let mut read = row.read().map_err(|what| lines.bad(number, what))?;
+        let mut read = row.read().map_err(|what| lines.rows.bad(number, what))?;
         match seen.place(&read) {
             SamplePosition::Repetition(repetition) => {
                 if read.stated_repetition.is_none() {
@@ -97,7 +92,7 @@ pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError>
                 }
                 let before = pending.replace(Box::new(read.recorded));
                 if give(before, take).is_break() {
-                    return Ok(lines.replaced);
+                    return Ok(lines.rows.replaced());
                 }
             }
             SamplePosition::SameAgain { adjacent } => {
@@ -105,19 +100,19 @@ pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError>
                 if let Some(before) = merged {
                     before.scores.append(&mut read.recorded.scores);
                 } else if take(Found::LeftOut {
-                    what: format!("{}: line {number}", lines.place),
+                    what: format!("{}: line {number}", lines.rows.place),
                     why: "rows of a conversation imported already, scored by another metric"
                         .to_owned(),
                 })
                 .is_break()
                 {
-                    return Ok(lines.replaced);
+                    return Ok(lines.rows.replaced());
                 }
             }
         }
     }
     let _ = give(pending, take);
-    Ok(lines.replaced)
+    Ok(lines.rows.replaced())
 }
 
 fn give(recorded: Option<Box<Recorded>>, take: &mut Take<'_>) -> ControlFlow<()> {
@@ -192,70 +187,36 @@ fn check_version(place: &str, version: &str) -> Result<(), ImportError> {
 
 /// The rows of an instance file.
 struct Lines {
-    place: String,
-    reader: BufReader<File>,
-    number: u64,
-    line: Vec<u8>,
+    rows: JsonLines,
     /// The model of all rows.
     model: String,
-    replaced: u64,
 }
 
 impl Lines {
     fn open(path: &Path) -> Result<Self, ImportError> {
-        let file = files::open(path).map_err(|error| ImportError::read(path, error))?;
         Ok(Self {
-            place: path.display().to_string(),
-            reader: BufReader::with_capacity(1 << 16, file),
-            number: 0,
-            line: Vec::new(),
+            rows: JsonLines::open(path)?,
             model: String::new(),
-            replaced: 0,
         })
     }
 
-    fn bad(&self, number: u64, what: impl Into<String>) -> ImportError {
-        ImportError::unusable(format!("{}: line {number}", self.place), what)
-    }
-
-    /// The next row and the number of its line, from 1. Blank lines are skipped.
+    /// The next row and the number of its line, from 1.
     fn next_row(&mut self) -> Result<Option<(u64, Row)>, ImportError> {
-        loop {
-            self.line.clear();
-            self.number += 1;
-            let number = self.number;
-            let read = (&mut self.reader)
-                .take(LONGEST)
-                .read_until(b'\n', &mut self.line)
-                .map_err(|error| ImportError::read(Path::new(&self.place), error))?;
-            if read == 0 {
-                return Ok(None);
-            }
-            if read as u64 == LONGEST {
-                return Err(self.bad(number, "the line is longer than 512 MiB"));
-            }
-            if self.line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            let mut clean = Clean::new(self.line.as_slice());
-            let parsed: Result<Row, _> = serde_json::from_reader(BufReader::new(&mut clean));
-            self.replaced += clean.replaced();
-            let row = parsed.map_err(|error| {
-                let place = format!("{}: line {number}", self.place);
-                ImportError::json(place, &error)
-            })?;
-            self.check(number, &row)?;
-            return Ok(Some((number, row)));
-        }
+        let Some((number, row)) = self.rows.next_row()? else {
+            return Ok(None);
+        };
+        self.check(number, &row)?;
+        Ok(Some((number, row)))
     }
 
     /// Checks the version, and that all rows have the same model.
     fn check(&mut self, number: u64, row: &Row) -> Result<(), ImportError> {
-        let place = format!("{}: line {number}", self.place);
         match &row.schema_version {
-            Some(version) => check_version(&place, version)?,
+            Some(version) => {
+                check_version(&format!("{}: line {number}", self.rows.place), version)?;
+            }
             None => {
-                return Err(self.bad(
+                return Err(self.rows.bad(
                     number,
                     "no schema_version: not an instance row of Every Eval Ever",
                 ));
@@ -263,12 +224,12 @@ impl Lines {
         }
         let model = row.model_id.as_deref().map(str::trim).unwrap_or_default();
         if model.is_empty() {
-            return Err(self.bad(number, "no model (model_id)"));
+            return Err(self.rows.bad(number, "no model (model_id)"));
         }
         if self.model.is_empty() {
             model.clone_into(&mut self.model);
         } else if self.model != model {
-            return Err(self.bad(
+            return Err(self.rows.bad(
                 number,
                 format!(
                     "it is of the model {model:?}, but the rows before it are of {:?}; a file holds one model",
