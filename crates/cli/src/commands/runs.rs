@@ -17,7 +17,7 @@ use super::{
 };
 use crate::exit::{Exit, Failure};
 
-/// The commands on the records of runs.
+/// Remove the records of old runs: journals and manifests
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
     /// Remove the records of old runs: their journals and manifests

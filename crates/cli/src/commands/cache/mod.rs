@@ -14,7 +14,7 @@ pub use self::{prune::CachePruneOutput, stats::CacheStatsOutput};
 use super::Context;
 use crate::exit::{Exit, Failure};
 
-/// The commands on the cache.
+/// Show the size of the reply cache, or remove replies from it
 #[derive(Debug, Subcommand)]
 pub enum CacheCommand {
     /// Show how large the cache is, what it holds by endpoint and model, and how many replies are damaged

@@ -23,7 +23,7 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// The journal commands.
+/// Read the journal of a run: show, stats, scores, check, rebuild
 #[derive(Debug, Subcommand)]
 pub enum JournalCommand {
     /// Show the events: all of them, or one item with its messages
