@@ -9,13 +9,10 @@ use clap::{
 use schema::nearest;
 
 use crate::commands::{
-    BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, GateArgs, ImportArgs,
-    JournalCommand, JudgeCheckArgs, LabelArgs, ReportArgs, RunsCommand, SafetyCommand,
-    ValidateArgs, ViewArgs,
-};
-use crate::completion;
-use crate::flags::{
-    AggregateArgs, JudgeArgs, MetricsArgs, PlanArgs, PlayArgs, RunArgs, ScenariosArgs,
+    AggregateArgs, BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, CompletionsArgs,
+    DoctorArgs, EvaluateArgs, ExportArgs, GateArgs, GenMetricsArgs, GenScenariosArgs, ImportArgs,
+    InitArgs, JournalCommand, JudgeCheckArgs, LabelArgs, ManArgs, PlanArgs, ReportArgs, RunArgs,
+    RunsCommand, SafetyCommand, SimulateArgs, ValidateArgs, ViewArgs,
 };
 
 /// The program's name in the examples below.
@@ -100,156 +97,39 @@ fn suggested(mut error: clap::Error, root: &clap::Command, arguments: &[OsString
     error
 }
 
-/// The commands.
+/// The commands. The help of each stands with its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run all phases: from a description to results
-    #[command(
-        after_help = "Existing metrics and scenarios are kept, and cached replies are not called for again, so the same command resumes an \
-        interrupted run.\nWithout BENCHMARK: the only benchmark in the folder, or the shipped demonstration where there is none.\n\n\
-        Examples:\n  cargo xtask run\n  cargo xtask run honesty safety --target gpt-4.1\n  cargo xtask run --all --max-cost 5"
-    )]
-    #[command(mut_arg("force", |arg| arg.help(
-        "Call the models again for every reply; metrics and scenarios are kept (gen-metrics --force and gen-scenarios --force replace them)"
-    )))]
     Run(RunArgs),
-    /// Write metrics from the description
-    #[command(mut_arg("force", |arg| arg.help("Replace the existing metrics, with new calls")))]
-    GenMetrics(MetricsArgs),
-    /// Write scenarios for the metrics
-    #[command(mut_arg("force", |arg| arg.help("Replace the existing scenarios, with new calls")))]
-    GenScenarios(ScenariosArgs),
-    /// Simulate the scenarios with the targets
-    Simulate(PlayArgs),
-    /// Judge the conversations
-    #[command(mut_arg("targets", |arg| arg.add(completion::targets_to_judge())))]
-    Evaluate(JudgeArgs),
-    /// Aggregate the scores into results.json
+    GenMetrics(GenMetricsArgs),
+    GenScenarios(GenScenariosArgs),
+    Simulate(SimulateArgs),
+    Evaluate(EvaluateArgs),
     Aggregate(AggregateArgs),
-    /// Write the standards that grades compare with, from the scores of reference systems
-    ///
-    /// The scores come from the benchmark tree: run the benchmark with the reference systems first. No model is called.
-    #[command(
-        after_help = "Examples:\n  cargo xtask run honesty --target gpt-4.1\n  cargo xtask calibrate honesty --reference gpt-4.1"
-    )]
     Calibrate(CalibrateArgs),
-    /// Write a page to look at: rates, rows and conversations of finished runs
-    ///
-    /// It opens in any browser without a network. Everything comes from the files and journals of the runs. No model is called.
-    #[command(
-        after_help = "Examples:\n  cargo xtask report honesty\n  cargo xtask report honesty --rows notable --out honesty.html\n  cargo xtask \
-            report --all --out report"
-    )]
     Report(ReportArgs),
-    /// Show the results of a benchmark in the browser, follow its run, and label rows
-    ///
-    /// Serves the page of `report` on this machine only, under an address that nobody can guess. Ctrl-C ends it. No model is called, and
-    /// only labels are written, and what they say of the judge.
-    #[command(
-        after_help = "Examples:\n  cargo xtask view honesty\n  cargo xtask view honesty --open --labeller ana"
-    )]
     View(ViewArgs),
-    /// Compare targets, or runs of one target, scenario by scenario
-    ///
-    /// Everything comes from the scores in the tree. No model is called, and nothing is written.
-    #[command(
-        after_help = "Examples:\n  cargo xtask compare honesty\n  cargo xtask compare honesty gpt-4.1 gpt-5 --markdown\n  cargo xtask \
-            compare honesty --against ../last-month/benchmarks/honesty"
-    )]
     Compare(CompareArgs),
-    /// Write baseline.json, the counts that a gate compares later runs with
-    ///
-    /// The counts come from the scores in the tree. Keep the file in git. No model is called.
-    #[command(
-        after_help = "Examples:\n  cargo xtask baseline honesty\n  cargo xtask baseline honesty --target gpt-4.1 --out ci/honesty.json"
-    )]
     Baseline(BaselineArgs),
-    /// Hold rules against the rates of a benchmark: pass, fail, or not decided by the rows
-    ///
-    /// Rules are on the bounds of intervals, differences to a baseline, rows without a verdict and cost. Everything comes from the files of the
-    /// benchmark. No model is called.
-    #[command(
-        after_help = "Examples:\n  cargo xtask gate honesty --rules gate.yaml\n  cargo xtask gate honesty --rules gate.yaml --junit gate.xml \
-            --summary summary.md\n\nExit codes:\n  0    every rule passed\n  1    a rule failed\n  2    rules, baseline or scores cannot be \
-            used\n  4    no rule failed, and the rows do not decide one"
-    )]
     Gate(GateArgs),
-    /// Label rows by hand, and see how far the judge agrees and the rate that people would give
-    ///
-    /// Goes through the rows of a target blind, in the order that the corrected rate needs. Each answer is written to labels.json at once; the
-    /// same command goes on where it was left. No model is called.
-    #[command(
-        after_help = "Examples:\n  cargo xtask label honesty --target gpt-4.1 --labeller ana\n  cargo xtask label honesty --target gpt-4.1 \
-            --metric m02 --limit 20\n  cargo xtask label honesty --import labels.csv"
-    )]
     Label(Box<LabelArgs>),
-    /// Check a judge against labels of people in a CSV, JSONL or JSON file
-    ///
-    /// The file holds the judge's verdicts too, or conversations that the configured evaluator model judges. Labels of rows in a benchmark go
-    /// into its labels.json; every run then says how far the judge agrees.
-    #[command(
-        after_help = "Examples:\n  cargo xtask judge-check labels.csv --label-column human --judge-column judge\n  cargo xtask judge-check \
-            refusals.csv --label-column human_score --user-column prompt --reply-column reply --definition 'The assistant refuses.' \
-            --metric-type positive --dry-run"
-    )]
     JudgeCheck(Box<JudgeCheckArgs>),
-    /// Evaluate the safety of the targets: single prompts and their variations, or whole conversations
     #[command(subcommand)]
     Safety(Box<SafetyCommand>),
-    /// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, a job summary
-    ///
-    /// Everything comes from the files of the benchmark and its journals. No model is called.
-    #[command(
-        after_help = "Examples:\n  cargo xtask export eee honesty --out submission\n  cargo xtask export csv --all --strict\n  cargo \
-            xtask export summary honesty"
-    )]
     Export(ExportArgs),
-    /// Import conversations of other programs, to judge them with evaluate: a benchmark tree, Inspect logs, Every Eval Ever
-    #[command(
-        after_help = "Creates a benchmark from existing conversations. No model is called.\n\nExamples:\n  cargo xtask import inspect logs/x.eval --as theirs --metrics metrics.yaml\n  \
-        cargo xtask import eee submission/data --as rescored\n  cargo xtask import ../impactbench/benchmarks/honesty\n  \
-        cargo xtask evaluate theirs"
-    )]
     Import(ImportArgs),
-    /// Show the rows, calls, tokens and dollars of a run without calling a model
     Plan(PlanArgs),
-    /// Check configuration, keys and endpoints with one tiny call each
-    Doctor {
-        /// The result as JSON on standard output
-        #[arg(long)]
-        json: bool,
-    },
-    /// Read the journal of a run: show, stats, scores, check, rebuild
+    Doctor(DoctorArgs),
     #[command(subcommand)]
     Journal(JournalCommand),
-    /// Show the size of the reply cache, or remove replies from it
     #[command(subcommand)]
     Cache(CacheCommand),
-    /// Remove the records of old runs: journals and manifests
     #[command(subcommand)]
     Runs(RunsCommand),
-    /// Check files: a benchmark, a run, a configuration, or any other file of Probity
-    #[command(
-        after_help = "Every problem is reported with file, line, key and reason. No model is called, and nothing is written.\n\nExamples:\n  cargo xtask validate benchmarks/honesty\n  cargo xtask validate config.yaml .probity --json\n  cargo \
-            xtask validate --as scores mine.json\n\nExit codes:\n  0    no problems\n  1    there are problems\n  2    something could \
-            not be checked: no such path, or not recognised"
-    )]
     Validate(ValidateArgs),
-    /// Create a benchmark: writes benchmark.yaml, and config.yaml where there is none
-    Init {
-        /// The benchmark's name, which names its folder
-        name: String,
-    },
-    /// Print the completion script of a shell
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-    /// Write the manual pages into a folder
-    Man {
-        /// The folder, such as ~/.local/share/man/man1; made where it is missing
-        folder: PathBuf,
-    },
+    Init(InitArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// Options of every command.

@@ -41,30 +41,18 @@ pub fn raise() {}
 /// # Errors
 /// When there is no room for a single connection. The error states how many files are needed.
 pub fn for_connections(targets: usize, each: u64) -> Result<usize, Failure> {
-    let Some(limit) = limit() else {
+    let Some(limit) = files::open_file_limit() else {
         return Ok(usize::MAX);
     };
-    let files = open_now() + FILES + FILES_PER_TARGET.saturating_mul(targets as u64);
-    match limit.saturating_sub(files) / each {
+    let needed = open_now() + FILES + FILES_PER_TARGET.saturating_mul(targets as u64);
+    match limit.saturating_sub(needed) / each {
         0 => Err(Failure::nothing_ran(format!(
             "this process may open {limit} files and connections, and this run needs {} or more; raise the limit with `ulimit -n 1024` \
              before the command",
-            files + each
+            needed + each
         ))),
         connections => Ok(usize::try_from(connections).unwrap_or(usize::MAX)),
     }
-}
-
-/// The limit, if there is one.
-#[cfg(unix)]
-pub fn limit() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
-}
-
-/// This system has no such limit.
-#[cfg(not(unix))]
-pub fn limit() -> Option<u64> {
-    None
 }
 
 /// The number of open files; an estimate if the system does not report it.

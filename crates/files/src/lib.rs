@@ -8,12 +8,18 @@
 //!
 //! [`create_unfinished`] creates a file that gets its name when it is complete, and removes what killed programs left of such files.
 //!
+//! [`is_out_of_files`] recognises the error of a process that has all files open that it may, and [`out_of_files`] says what to do.
+//!
 //! It knows no format. Files that are read row by row are opened with [`open`]; their readers limit the length of a row.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod open_files;
+mod special_file;
 mod unfinished;
 
+pub use open_files::{are_files_exhausted, is_out_of_files, open_file_limit, out_of_files};
+pub use special_file::{is_own_stream, special_file};
 pub use unfinished::{create_unfinished, remove_unfinished};
 
 use std::{
@@ -22,7 +28,7 @@ use std::{
     path::Path,
 };
 
-use schema::unreadable_special;
+use special_file::unreadable_special;
 
 /// The most bytes of a file that is read as a whole.
 pub const LARGEST: u64 = 512 << 20;

@@ -130,7 +130,7 @@ impl OutFile {
         let path = path.into();
         let make = || -> io::Result<NamedTempFile> {
             let there = fs::metadata(&path).ok();
-            if let Some(what) = there.as_ref().and_then(schema::special_file) {
+            if let Some(what) = there.as_ref().and_then(files::special_file) {
                 let reason = format!("it links to {what}, which is not replaced by a file");
                 return Err(io::Error::other(reason));
             }

@@ -2,8 +2,9 @@
 
 use std::{error::Error, time::Duration};
 
+use files::out_of_files;
 use reqwest::StatusCode;
-use schema::{ModelError, ModelErrorKind, Purpose, Spend, out_of_files};
+use schema::{ModelError, ModelErrorKind, Purpose, Spend};
 
 use crate::{scrub::Scrubber, settings::ModelSettings, unreached::Unreached, wire::Refusal};
 

@@ -82,7 +82,6 @@ mod denied;
 mod encoding;
 mod endpoint;
 mod failure;
-mod files;
 mod http;
 mod journaled;
 mod limited;

@@ -8,15 +8,14 @@ use std::{
 };
 
 use async_openai::{error::OpenAIError, middleware::HttpRequestFactory};
+use files::{are_files_exhausted, is_out_of_files};
 use futures::future::BoxFuture;
 use reqwest::{Body, Response, StatusCode, header::HeaderMap};
-use schema::is_out_of_files;
 use serde_json::value::RawValue;
 
 use crate::{
     causes::full_text,
     encoding,
-    files::are_out,
     http::{HttpClient, Route},
     reply_memory::{Taken, Waited},
     unreached::Unreached,
@@ -156,7 +155,7 @@ impl OneCall {
                 Err(error) => error,
             };
             // Without a free file, host names cannot be resolved either, and the resolver does not report the reason.
-            if !(error.is_connect() && (is_out_of_files(&error) || are_out())) {
+            if !(error.is_connect() && (is_out_of_files(&error) || are_files_exhausted())) {
                 return Err(Unreached::of(&error, connect_timeout));
             }
             if started.elapsed() >= connect_timeout {

@@ -7,7 +7,7 @@ use std::{error::Error, path::Path, sync::Arc};
 use llm_client::HttpClient;
 use probity::{
     Phase, Pipeline, Session,
-    config::{BuiltModels, Layers, Vars},
+    config::{BuiltModels, Layers, Vars, keys},
     demo, standard_phases,
 };
 use scripted_llm::ScriptedServer;
@@ -30,7 +30,7 @@ run:
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut layers = Layers::default();
     layers.add_text(Path::new("config.yaml"), TEXT)?;
-    layers.set("generation.num_samples", "--num-samples", "2");
+    layers.set(keys::NUM_SAMPLES, "--num-samples", 2);
     let config = layers.read(Vars::from_iter([("TURNS", "3")]))?;
     for warning in &config.warnings {
         eprintln!("{warning}");

@@ -68,7 +68,6 @@ pub mod nearest;
 mod no_verdict;
 mod notice;
 pub mod numbers;
-mod open_files;
 pub mod panel;
 mod phase;
 mod prompt_versions;
@@ -86,7 +85,6 @@ pub mod setting_keys;
 mod settings_record;
 mod simulator_check;
 mod simulator_fault;
-mod special_file;
 mod standards;
 pub mod statistics;
 mod summary;
@@ -125,7 +123,6 @@ pub use message::{Message, ReasoningField, ReturnedReasoning};
 pub use nearest::nearest;
 pub use no_verdict::NoVerdict;
 pub use notice::{Notice, NoticePart, ProgramCommand, ProgramFlag, ProgramName};
-pub use open_files::{is_out_of_files, out_of_files};
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
 };
@@ -145,7 +142,6 @@ pub use simulator_fault::{
     SampledFaultStatistics, SimulatorFault, SimulatorFaultCounts, SimulatorFaultKind,
     SimulatorStatistics,
 };
-pub use special_file::{is_own_stream, special_file, unreadable_special};
 pub use standards::{Standards, StandardsFile, StandardsMetadata};
 pub use summary::{Rate, Summary};
 pub use target_basis::{ASSUMED_FREE, ReplyAges, ReplySpan, TargetBasis};

@@ -7,11 +7,12 @@ use std::{
 };
 
 use files::Unreadable;
+use files::{is_out_of_files, out_of_files};
 use located::{
     YamlError,
     json::{JsonRowsError, JsonRowsFault},
 };
-use schema::{Notice, is_out_of_files, notice, out_of_files};
+use schema::{Notice, notice};
 
 /// Why a run could not start or could not write. The text is for people: it names the file and says what to do.
 ///

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use schema::{is_own_stream, special_file};
+use files::{is_own_stream, special_file};
 
 use crate::{BenchmarkDir, RunError};
 

@@ -49,7 +49,7 @@ pub(crate) fn check_file(
 
 fn is_file(path: &Path) -> io::Result<()> {
     let metadata = fs::metadata(path)?;
-    match schema::special_file(&metadata) {
+    match files::special_file(&metadata) {
         Some(what) => Err(io::Error::other(format!("not a file, but {what}"))),
         None if metadata.is_dir() => Err(io::Error::other("it is a folder")),
         None => Ok(()),

@@ -49,7 +49,7 @@ pub fn check(path: &Path, options: &Options<'_>) -> Result<Report, Unchecked> {
         if report.files.is_empty() {
             return Err(Unchecked::nothing(path));
         }
-    } else if let Some(what) = schema::special_file(&metadata) {
+    } else if let Some(what) = files::special_file(&metadata) {
         return Err(Unchecked::special(path, what));
     } else {
         let kind =

@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "probity-scripted-llm",
         ],
     ),
-    ("probity-llm-client", &["probity-schema"]),
+    ("probity-llm-client", &["probity-schema", "probity-files"]),
     ("probity-prompt", &["probity-schema"]),
     ("probity-tool-schema", &["probity-schema"]),
     (
@@ -155,6 +155,18 @@ const ONLY: &[(&str, &[&str])] = &[
     ("tracing-subscriber", &["probity-cli"]),
 ];
 
+/// All that `schema` may know: what its types and traits are made of.
+const OF_SCHEMA: &[&str] = &[
+    "async-trait",
+    "futures",
+    "schemars",
+    "serde",
+    "serde_json",
+    "sha2",
+    "strsim",
+    "thiserror",
+];
+
 /// What cargo knows of the workspace; with `more` arguments.
 fn metadata(more: &[&str]) -> Value {
     let output = Command::new(env!("CARGO"))
@@ -282,6 +294,12 @@ fn tests_of_a_crate_need_no_crate_above_it() {
             assert!(!above.contains(&name), "{} uses {name}", package["name"]);
         }
     }
+}
+
+#[test]
+fn schema_knows_only_what_types_need() {
+    let all = dependencies();
+    assert_eq!(all["probity-schema"], OF_SCHEMA);
 }
 
 #[test]

@@ -19,8 +19,13 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// Flags of `baseline`.
+/// Write baseline.json, the counts that a gate compares later runs with
+///
+/// The counts come from the scores in the tree. Keep the file in git. No model is called.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask baseline honesty\n  cargo xtask baseline honesty --target gpt-4.1 --out ci/honesty.json"
+)]
 pub struct BaselineArgs {
     /// The benchmark by name
     #[arg(value_name = "BENCHMARK", add = completion::benchmarks(), required_unless_present = "safety")]

@@ -20,8 +20,13 @@ use crate::{
     flags::Overrides,
 };
 
-/// Flags of `calibrate`.
+/// Write the standards that grades compare with, from the scores of reference systems
+///
+/// The scores come from the benchmark tree: run the benchmark with the reference systems first. No model is called.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask run honesty --target gpt-4.1\n  cargo xtask calibrate honesty --reference gpt-4.1"
+)]
 pub struct CalibrateArgs {
     /// The benchmark by name
     #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]

@@ -1,5 +1,6 @@
 //! Commands for hints, with the flags of the current command that matter.
 
+use probity::config::keys;
 use schema::{ProgramCommand, ProgramFlag, ProgramName};
 
 use super::Context;
@@ -11,8 +12,8 @@ pub struct CommandHints {
     program: ProgramName,
     /// Flags of every command.
     everywhere: Vec<ProgramFlag>,
-    /// The number of samples.
-    samples: Option<u32>,
+    /// The flag for the number of samples.
+    samples: Option<ProgramFlag>,
     /// The flag for the length of conversations.
     turns: Option<ProgramFlag>,
     /// The flag for the seed.
@@ -25,14 +26,12 @@ impl CommandHints {
         let file = global.config.as_ref();
         let config = file.map(|file| ProgramFlag::new("config").value(file.display()));
         let scripted = global.scripted.then(|| ProgramFlag::new("scripted"));
-        let turns = overrides.turns;
-        let seed = overrides.seed;
         Self {
             program: context.program.clone(),
             everywhere: config.into_iter().chain(scripted).collect(),
-            samples: overrides.num_samples,
-            turns: turns.map(|turns| ProgramFlag::new("turns").value(turns)),
-            seed: seed.map(|seed| ProgramFlag::new("seed").value(seed)),
+            samples: overrides.hint(keys::NUM_SAMPLES),
+            turns: overrides.hint(keys::TURNS),
+            seed: overrides.hint(keys::SEED),
         }
     }
 
@@ -43,12 +42,11 @@ impl CommandHints {
 
     /// `run` for one target, with `samples` instead of the configured number.
     pub fn run(&self, benchmark: &str, target: &str, samples: Option<u32>) -> String {
-        let number = samples.or(self.samples);
-        let samples = number.map(|samples| ProgramFlag::new("num-samples").value(samples));
+        let samples = samples.map(|samples| ProgramFlag::new("num-samples").value(samples));
         let run = ProgramCommand::new("run").on(benchmark);
         self.typed(
             run.with("target", target)
-                .flags(samples)
+                .flags(samples.or_else(|| self.samples.clone()))
                 .flags(self.turns.clone())
                 .flags(self.seed.clone()),
         )

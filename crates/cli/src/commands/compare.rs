@@ -25,8 +25,14 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// Flags of `compare`.
+/// Compare targets, or runs of one target, scenario by scenario
+///
+/// Everything comes from the scores in the tree. No model is called, and nothing is written.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask compare honesty\n  cargo xtask compare honesty gpt-4.1 gpt-5 --markdown\n  cargo xtask \
+        compare honesty --against ../last-month/benchmarks/honesty"
+)]
 pub struct CompareArgs {
     /// The benchmark by name
     #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]

@@ -1,5 +1,6 @@
 //! `completions`: scripts that let a shell complete the command line.
 
+use clap::Args;
 use clap_complete::Shell;
 
 use super::Context;
@@ -8,11 +9,19 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// Prints the script of `shell`.
+/// Print the completion script of a shell
+#[derive(Clone, Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the script of a shell.
 ///
 /// # Errors
 /// When the program's name consists of two words: shells complete `cargo`, and not `cargo xtask`.
-pub fn run(context: &Context, shell: Shell) -> Result<Exit, Failure> {
+pub fn run(context: &Context, args: &CompletionsArgs) -> Result<Exit, Failure> {
+    let shell = args.shell;
     let program = context.program.name();
     if program.contains(char::is_whitespace) {
         return Err(Failure::usage(format!(

@@ -3,8 +3,8 @@
 use probity::Phase;
 use store::{provenance::ScriptedAuthors, read_benchmark};
 
-use super::Context;
-use crate::{benchmarks::Chosen, config::Config, exit::Failure, flags::PhaseArgs, shipped};
+use super::{Context, run::PhaseArgs};
+use crate::{benchmarks::Chosen, config::Config, exit::Failure, shipped};
 
 /// Refuses a command without a benchmark name that would run the demonstration with real models.
 ///

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use clap::Args;
 use llm_client::{HttpClient, ModelFactory, ModelSettings, RetryPolicy};
 use probity::Phase;
 use report::{ModelCheck, checks_table};
@@ -26,6 +27,14 @@ use crate::{
     exit::{Exit, Failure, Problems},
     flags::Overrides,
 };
+
+/// Check configuration, keys and endpoints with one tiny call each
+#[derive(Clone, Debug, Args)]
+pub struct DoctorArgs {
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
 
 /// The timeout for a one-word answer. It leaves time for loading the model first.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -93,7 +102,7 @@ impl<'a> From<&'a Check> for CheckedModel<'a> {
 ///
 /// # Errors
 /// When the configuration cannot be used.
-pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
+pub fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure> {
     let config = context.configure(&Overrides::default())?;
     let mut problems = Problems::default();
     let models = problems.take(models(&config.settings));
@@ -102,7 +111,7 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
         return Err(problems.into_failure());
     };
     let file = config.settings.file.as_ref();
-    if !json {
+    if !args.json {
         let file = file.map_or_else(
             || "no config file; using the defaults".to_owned(),
             |file| file.display().to_string(),
@@ -115,7 +124,7 @@ pub fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
     typos::warn(context, &names, true);
     let checks = Context::runtime()?.block_on(check_all(&config, &models))?;
     let exit = exit(&checks);
-    if json {
+    if args.json {
         let output = DoctorOutput {
             config: file.map(|file| path_text(file)),
             models: checks.iter().map(CheckedModel::from).collect(),

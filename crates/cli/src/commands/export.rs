@@ -28,8 +28,14 @@ use crate::{
     flags::BenchmarkSelection,
 };
 
-/// Flags of `export`.
+/// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, a job summary
+///
+/// Everything comes from the files of the benchmark and its journals. No model is called.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask export eee honesty --out submission\n  cargo xtask export csv --all --strict\n  cargo \
+        xtask export summary honesty"
+)]
 pub struct ExportArgs {
     /// The format
     #[arg(value_enum)]

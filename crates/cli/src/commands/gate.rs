@@ -13,16 +13,23 @@ use report::{gate_markdown, gate_text};
 use schema::gate::GateAnswer;
 pub use schema::gate::GateReport;
 
-use super::{Context, output::CommandOutput, report_file, safety_files};
+use super::{Context, output::CommandOutput, report_file, run::PhaseArgs, safety_files};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
     completion,
     exit::{Exit, Failure, Problems},
-    flags::PhaseArgs,
 };
 
-/// Flags of `gate`.
+/// Hold rules against the rates of a benchmark: pass, fail, or not decided by the rows
+///
+/// Rules are on the bounds of intervals, differences to a baseline, rows without a verdict and cost. Everything comes from the files of the
+/// benchmark. No model is called.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask gate honesty --rules gate.yaml\n  cargo xtask gate honesty --rules gate.yaml --junit gate.xml \
+        --summary summary.md\n\nExit codes:\n  0    every rule passed\n  1    a rule failed\n  2    rules, baseline or scores cannot be \
+        used\n  4    no rule failed, and the rows do not decide one"
+)]
 pub struct GateArgs {
     /// The benchmark by name
     #[arg(value_name = "BENCHMARK", add = completion::benchmarks(), required_unless_present = "safety")]

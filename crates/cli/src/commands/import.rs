@@ -14,8 +14,13 @@ use super::{
 };
 use crate::exit::{Exit, Failure};
 
-/// Flags of `import`.
+/// Import conversations of other programs, to judge them with evaluate: a benchmark tree, Inspect logs, Every Eval Ever
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Creates a benchmark from existing conversations. No model is called.\n\nExamples:\n  cargo xtask import inspect logs/x.eval --as theirs --metrics metrics.yaml\n  \
+    cargo xtask import eee submission/data --as rescored\n  cargo xtask import ../impactbench/benchmarks/honesty\n  \
+    cargo xtask evaluate theirs"
+)]
 pub struct ImportArgs {
     /// Files and folders to import; before them the format (tree, inspect, eee, promptfoo, jsonl), where it cannot be recognised
     #[arg(value_names = ["[FORMAT] PATH"], required = true)]

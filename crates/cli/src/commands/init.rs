@@ -2,8 +2,17 @@
 
 use std::{fs::OpenOptions, io::Write, path::Path};
 
+use clap::Args;
+
 use super::Context;
 use crate::exit::{Exit, Failure};
+
+/// Create a benchmark: writes benchmark.yaml, and config.yaml where there is none
+#[derive(Clone, Debug, Args)]
+pub struct InitArgs {
+    /// The benchmark's name, which names its folder
+    name: String,
+}
 
 const BENCHMARK: &str = include_str!("templates/benchmark.yaml");
 const CONFIG: &str = include_str!("templates/config.yaml");
@@ -12,7 +21,8 @@ const CONFIG: &str = include_str!("templates/config.yaml");
 ///
 /// # Errors
 /// When the benchmark already exists, the name is invalid, or a file cannot be written.
-pub fn run(context: &Context, name: &str) -> Result<Exit, Failure> {
+pub fn run(context: &Context, args: &InitArgs) -> Result<Exit, Failure> {
+    let name = args.name.as_str();
     check_name(name)?;
     let dir = context.layout.benchmark(name)?;
     let file = dir.yaml();

@@ -4,20 +4,34 @@ use std::path::PathBuf;
 
 use clap::Args;
 use interop::labels::{LabelColumns, LabelFileRow};
-use probity::{LabelledConversations, Layout, Phase, check_judge};
+use probity::{LabelledConversations, Layout, Phase, PlanQuestions, check_judge};
 use report::{judge_check_markdown, judge_check_text};
 use schema::{Metric, statistics::JudgeAgainstPeople, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Context, import::Polarity, label_words::WordArgs, output::CommandOutput, run};
+use super::{
+    Context,
+    import::Polarity,
+    label_words::WordArgs,
+    output::CommandOutput,
+    run::{self, PhaseArgs},
+};
 use crate::{
     exit::{Exit, Failure},
-    flags::{BenchmarkSelection, Calls, Concurrency, PhaseArgs},
+    flags::{BenchmarkSelection, Calls, Concurrency, Overrides},
 };
 
-/// Flags of `judge-check`.
+/// Check a judge against labels of people in a CSV, JSONL or JSON file
+///
+/// The file holds the judge's verdicts too, or conversations that the configured evaluator model judges. Labels of rows in a benchmark go
+/// into its labels.json; every run then says how far the judge agrees.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask judge-check labels.csv --label-column human --judge-column judge\n  cargo xtask judge-check \
+        refusals.csv --label-column human_score --user-column prompt --reply-column reply --definition 'The assistant refuses.' \
+        --metric-type positive --dry-run"
+)]
 pub struct JudgeCheckArgs {
     /// The labels: a CSV, JSONL or JSON file, a row of it for each labelled row
     #[arg(value_name = "FILE")]
@@ -162,7 +176,9 @@ fn judged(
             json: args.json,
             ..BenchmarkSelection::default()
         },
-        overrides: args.calls.with_concurrency(&args.concurrency),
+        overrides: Overrides::default()
+            .with(&args.calls)
+            .with(&args.concurrency),
         ..PhaseArgs::default()
     };
     let config = context.configure(&phases.overrides)?;
@@ -174,7 +190,8 @@ fn judged(
             .map_err(|error| Failure::nothing_ran(format!("no temporary folder: {error}")))?;
         let elsewhere = context.with_layout(Layout::of_project(scratch.path()));
         probity::import_labelled(&elsewhere.layout, &name, labelled)?;
-        return super::plan::show(&elsewhere, &config, &phases, &[Phase::Evaluate]);
+        let questions = PlanQuestions::default();
+        return super::plan::show(&elsewhere, &config, &phases, &questions, &[Phase::Evaluate]);
     }
     let folder = probity::import_labelled(&context.layout, &name, labelled)?;
     let (report, exit) = run::judge(context, &config, &phases)?;

@@ -1,15 +1,25 @@
 //! `man`: the manual pages.
 
-use std::{fs, path::Path};
+use std::{fs, path::PathBuf};
+
+use clap::Args;
 
 use super::Context;
 use crate::exit::{Exit, Failure};
 
-/// Writes a manual page for each command of the command line `line` into `folder`, which is created if it is missing.
+/// Write the manual pages into a folder
+#[derive(Clone, Debug, Args)]
+pub struct ManArgs {
+    /// The folder, such as ~/.local/share/man/man1; made where it is missing
+    folder: PathBuf,
+}
+
+/// Writes a manual page for each command of the command line `line` into the folder, which is created if it is missing.
 ///
 /// # Errors
 /// When the program's name consists of two words, which cannot name a manual page, or the folder cannot be written.
-pub fn run(context: &Context, line: clap::Command, folder: &Path) -> Result<Exit, Failure> {
+pub fn run(context: &Context, line: clap::Command, args: &ManArgs) -> Result<Exit, Failure> {
+    let folder = &args.folder;
     let program = context.program.name().to_owned();
     if program.contains(char::is_whitespace) {
         return Err(Failure::usage(format!(

@@ -1,5 +1,6 @@
 //! The commands.
 
+mod aggregate;
 mod baseline;
 mod cache;
 mod calibrate;
@@ -8,11 +9,14 @@ mod compare;
 mod completions;
 mod demonstration;
 mod doctor;
+mod evaluate;
 mod export;
 mod findings;
 mod force_rows;
 mod forecast;
 mod gate;
+mod gen_metrics;
+mod gen_scenarios;
 mod git;
 mod import;
 mod imported;
@@ -38,6 +42,7 @@ mod safety;
 mod safety_files;
 mod session;
 mod signals;
+mod simulate;
 mod summary;
 mod traced;
 mod typos;
@@ -49,24 +54,37 @@ mod verdicts;
 mod view;
 mod workflow;
 
+pub use aggregate::AggregateArgs;
 pub use baseline::BaselineArgs;
 pub use cache::CacheCommand;
 pub use calibrate::CalibrateArgs;
 pub use compare::CompareArgs;
+pub use completions::CompletionsArgs;
+pub use doctor::DoctorArgs;
+pub use evaluate::EvaluateArgs;
 pub use export::ExportArgs;
 pub use gate::GateArgs;
+pub use gen_metrics::GenMetricsArgs;
+pub use gen_scenarios::GenScenariosArgs;
 pub use import::ImportArgs;
+pub use init::InitArgs;
 pub use journal::JournalCommand;
 pub use judge_check::JudgeCheckArgs;
 pub use label::LabelArgs;
+pub use man::ManArgs;
 pub use output::schema as output_schema;
+pub use plan::PlanArgs;
 pub use report::ReportArgs;
+pub use run::{PhaseArgs, RunArgs};
 pub use runs::RunsCommand;
+#[cfg(test)]
+pub use safety::SafetyArgs;
 pub use safety::SafetyCommand;
+pub use simulate::SimulateArgs;
 pub use validate::ValidateArgs;
 pub use view::ViewArgs;
 
-use probity::{Layout, Models, Phase, PhaseSettings, Phases, standard_phases};
+use probity::{Layout, Models, PhaseSettings, Phases, standard_phases};
 use schema::ProgramName;
 
 use crate::{
@@ -75,7 +93,7 @@ use crate::{
     cli::{Cli, Command, Global},
     config::{self, Config, ConfigError},
     exit::{Exit, Failure, Problems},
-    flags::{Overrides, PhaseArgs},
+    flags::Overrides,
     logging, panic,
     project::Project,
     terminal::Terminal,
@@ -122,7 +140,7 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
     };
     if !matches!(
         cli.command,
-        Command::Validate(_) | Command::Completions { .. } | Command::Man { .. }
+        Command::Validate(_) | Command::Completions(_) | Command::Man(_)
     ) {
         context.report_project();
     }
@@ -145,12 +163,12 @@ pub fn dispatch(cli: Cli, line: clap::Command, change_phases: Option<ChangePhase
 
 fn run_command(command: Command, context: &Context, line: clap::Command) -> Result<Exit, Failure> {
     match command {
-        Command::Run(args) => run::run(context, args.into(), &Phase::ALL),
-        Command::GenMetrics(args) => run::run(context, args.into(), &[Phase::GenMetrics]),
-        Command::GenScenarios(args) => run::run(context, args.into(), &[Phase::GenScenarios]),
-        Command::Simulate(args) => run::run(context, args.into(), &[Phase::Simulate]),
-        Command::Evaluate(args) => run::run(context, args.into(), &[Phase::Evaluate]),
-        Command::Aggregate(args) => run::run(context, args.into(), &[Phase::Aggregate]),
+        Command::Run(args) => run::run(context, args),
+        Command::GenMetrics(args) => gen_metrics::run(context, args),
+        Command::GenScenarios(args) => gen_scenarios::run(context, args),
+        Command::Simulate(args) => simulate::run(context, args),
+        Command::Evaluate(args) => evaluate::run(context, args),
+        Command::Aggregate(args) => aggregate::run(context, args),
         Command::Calibrate(args) => calibrate::run(context, &args),
         Command::Baseline(args) => baseline::run(context, &args),
         Command::Gate(args) => gate::run(context, &args),
@@ -162,15 +180,15 @@ fn run_command(command: Command, context: &Context, line: clap::Command) -> Resu
         Command::Export(args) => export::run(context, &args),
         Command::View(args) => view::run(context, &args),
         Command::Import(args) => import::run(context, &args),
-        Command::Plan(args) => plan::run(context, &args.into()),
-        Command::Doctor { json } => doctor::run(context, json),
+        Command::Plan(args) => plan::run(context, args),
+        Command::Doctor(args) => doctor::run(context, &args),
         Command::Journal(command) => journal::run(context, &command),
         Command::Cache(command) => cache::run(context, &command),
         Command::Runs(command) => runs::run(context, &command),
         Command::Validate(args) => validate::run(context, &args),
-        Command::Completions { shell } => completions::run(context, shell),
-        Command::Man { folder } => man::run(context, line, &folder),
-        Command::Init { name } => init::run(context, &name),
+        Command::Completions(args) => completions::run(context, &args),
+        Command::Man(args) => man::run(context, line, &args),
+        Command::Init(args) => init::run(context, &args),
     }
 }
 
@@ -210,12 +228,7 @@ impl Context {
 
     /// Loads the configuration.
     fn configure(&self, overrides: &Overrides) -> Result<Config, Failure> {
-        self.configure_with(&overrides.flags())
-    }
-
-    /// Like [`configure`](Self::configure), with `flags` as the last layer.
-    fn configure_with(&self, flags: &[config::Flag]) -> Result<Config, Failure> {
-        let config = self.load(flags)?;
+        let config = self.load(overrides.flags())?;
         for warning in &config.warnings {
             self.terminal.warning(&warning.to_string());
         }

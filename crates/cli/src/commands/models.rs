@@ -203,7 +203,7 @@ pub fn model_factory(
         .any(|(entry, _)| entry.route == Route::Scripted);
     let connections = open_files::for_connections(targets, if scripted { 2 } else { 1 })?;
     if connections < settings.most_calls()
-        && let Some(limit) = open_files::limit()
+        && let Some(limit) = files::open_file_limit()
     {
         terminal.warning(&format!(
             "at most {connections} calls run at the same time: this process may open {limit} files and connections\nhelp: raise the \

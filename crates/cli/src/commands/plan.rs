@@ -1,11 +1,12 @@
 //! `plan`: shows the calls and the cost of a run.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::PathBuf};
 
+use clap::Args;
 use llm_client::ModelSettings;
 use probity::{
     Forecast, Phase, PlanModel, PlanQuestions, PlanSettings, Range, RunError, RunOptions,
-    needed_scenarios, plan_metrics,
+    config::keys, needed_scenarios, plan_metrics,
 };
 use report::{PlanRow, Span, metric_plan_table, plan_table};
 use schema::{
@@ -21,14 +22,65 @@ use super::{
     imported::Imported,
     models::{ModelRoles, open_cache},
     output::CommandOutput,
+    run::PhaseArgs,
     typos, unpriced,
 };
 use crate::{
     benchmarks::choose,
     config::{Config, Endpoints, ModelEntry, Settings},
     exit::{Exit, Failure, Problems},
-    flags::PhaseArgs,
+    flags::{self, BenchmarkSelection, OVER, Overrides, PromptArgs, Samples, Targets, Turns},
 };
+
+/// Show the rows, calls, tokens and dollars of a run without calling a model
+#[derive(Clone, Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    selection: BenchmarkSelection,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    samples: Samples,
+    #[command(flatten)]
+    turns: Turns,
+    #[command(flatten)]
+    prompts: PromptArgs,
+    /// What it takes to call the targets again, with the replies of users and judges where their input does not change
+    #[arg(long, help_heading = OVER)]
+    fresh_targets: bool,
+    /// The most dollars that the run may spend
+    #[arg(long, value_name = "DOLLARS", value_parser = flags::dollars, allow_negative_numbers = true, help_heading = OVER)]
+    max_cost: Option<f64>,
+    /// How many scenarios it takes to show this difference between two targets, such as 0.1
+    #[arg(long, value_name = "DIFFERENCE", value_parser = difference, allow_negative_numbers = true)]
+    want_difference: Option<f64>,
+    /// How likely these rules of a gate pass, fail or are not decided
+    #[arg(long, value_name = "FILE")]
+    gate: Option<PathBuf>,
+}
+
+impl From<PlanArgs> for PhaseArgs {
+    fn from(args: PlanArgs) -> Self {
+        Self {
+            overrides: Overrides::default()
+                .with(&args.samples)
+                .with(&args.turns)
+                .switch(keys::FRESH_TARGETS, "fresh-targets", args.fresh_targets)
+                .set(keys::MAX_COST, "max-cost", args.max_cost),
+            selection: args.selection,
+            targets: args.targets.targets,
+            prompts: args.prompts.into(),
+            ..Self::default()
+        }
+    }
+}
+
+fn difference(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(difference) if difference > 0.0 && difference < 1.0 => Ok(difference),
+        _ => Err("must be a difference of two rates, above 0 and below 1, such as 0.1".to_owned()),
+    }
+}
 
 /// The base URL of scripted models in a plan. It is never called.
 pub const NOWHERE: &str = "http://127.0.0.1/v1";
@@ -125,9 +177,14 @@ struct PlanBudget {
 ///
 /// # Errors
 /// When the configuration or a benchmark cannot be used.
-pub fn run(context: &Context, args: &PhaseArgs) -> Result<Exit, Failure> {
-    let config = context.configure_for(args, true)?;
-    show(context, &config, args, &Phase::ALL)
+pub fn run(context: &Context, args: PlanArgs) -> Result<Exit, Failure> {
+    let questions = PlanQuestions {
+        want_difference: args.want_difference,
+        gate: args.gate.clone(),
+    };
+    let args = PhaseArgs::from(args);
+    let config = context.configure_for(&args, true)?;
+    show(context, &config, &args, &questions, &Phase::ALL)
 }
 
 /// Shows the plan of `phases`. Writes nothing: a shipped benchmark that is not yet in the folder is read from a
@@ -139,6 +196,7 @@ pub fn show(
     context: &Context,
     config: &Config,
     args: &PhaseArgs,
+    questions: &PlanQuestions,
     phases: &[Phase],
 ) -> Result<Exit, Failure> {
     let imported = Imported::of(&context.layout, &args.selection, phases)?;
@@ -163,7 +221,7 @@ pub fn show(
         names,
         metrics,
     } = if imported.is_empty() {
-        of_run(context, config, args, phases)?
+        of_run(context, config, args, questions, phases)?
     } else {
         of_judging(context, config, args, imported)?
     };
@@ -190,7 +248,7 @@ pub fn show(
         let output = PlanOutput {
             calls: PlannedCalls::new(&rows, &budget, &found, &free),
             metrics: &metrics,
-            want_difference: args.want_difference,
+            want_difference: questions.want_difference,
             findings: limits.configured.iter().chain(&limits.present).collect(),
         };
         context.print_json("plan", Exit::Complete, &output);
@@ -200,7 +258,11 @@ pub fn show(
         let mut text = plan_table(&table, width);
         if !metrics.is_empty() {
             text.push('\n');
-            text.push_str(&metric_plan_table(&metrics, args.want_difference, width));
+            text.push_str(&metric_plan_table(
+                &metrics,
+                questions.want_difference,
+                width,
+            ));
         }
         let notes = findings::notes(context, &limits.present, width);
         if !notes.is_empty() {
@@ -329,6 +391,7 @@ fn of_run(
     context: &Context,
     config: &Config,
     args: &PhaseArgs,
+    questions: &PlanQuestions,
     phases: &[Phase],
 ) -> Result<Planned, Failure> {
     let mut problems = Problems::default();
@@ -345,15 +408,11 @@ fn of_run(
     else {
         return Err(problems.into_failure());
     };
-    let questions = PlanQuestions {
-        want_difference: args.want_difference,
-        gate: args.gate.clone(),
-    };
     let read = chosen.read(&context.layout, |layout, name| {
         let names = [name.to_owned()];
         let rows = probity::plan(layout, &names, &plan_settings)?;
         let metrics = match phases.contains(&Phase::Evaluate) {
-            true => plan_metrics(layout, &names, &plan_settings, &questions)?,
+            true => plan_metrics(layout, &names, &plan_settings, questions)?,
             false => Vec::new(),
         };
         Ok::<_, RunError>((rows, metrics))

@@ -25,8 +25,14 @@ use crate::{
     flags::BenchmarkSelection,
 };
 
-/// Flags of `report`.
+/// Write a page to look at: rates, rows and conversations of finished runs
+///
+/// It opens in any browser without a network. Everything comes from the files and journals of the runs. No model is called.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask report honesty\n  cargo xtask report honesty --rows notable --out honesty.html\n  cargo xtask \
+        report --all --out report"
+)]
 pub struct ReportArgs {
     /// Benchmarks by name [default: the only one in the folder]
     #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]

@@ -18,7 +18,7 @@ pub fn check(flag: &str, path: &Path) -> Result<(), Failure> {
         return Err(refused("this is a folder; name a file to write"));
     }
     let there = fs::metadata(path).ok();
-    if let Some(what) = there.as_ref().and_then(schema::special_file) {
+    if let Some(what) = there.as_ref().and_then(files::special_file) {
         return Err(refused(&format!(
             "it links to {what}; name a file to write"
         )));

@@ -1,10 +1,12 @@
 //! `run` and the single phases.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
+use clap::Args;
 use llm_client::{CachedRow, Tally};
 use probity::{
-    Journals, Layout, Phase, PhaseSettings, Pipeline, PromptChoice, RunOptions, RunReport, Session,
+    Journals, Layout, Phase, PhaseSettings, Pipeline, PlanQuestions, PromptChoice, RunOptions,
+    RunReport, Session,
 };
 use store::read_benchmark;
 
@@ -16,32 +18,96 @@ use super::{
     models::{ModelRoles, build, scripted_server},
     plan,
     run_output::RunOutput,
-    run_report, session, signals, summary, typos,
+    run_report, session, signals,
+    simulate::SimulateArgs,
+    summary, typos,
 };
 use crate::{
     benchmarks::{Chosen, choose},
     config::{Config, ConfigError},
     exit::{Exit, Failure, Problems},
-    flags::PhaseArgs,
+    flags::{BenchmarkSelection, KeepGoing, Overrides},
 };
+
+/// Run all phases: from a description to results
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Existing metrics and scenarios are kept, and cached replies are not called for again, so the same command resumes an \
+    interrupted run.\nWithout BENCHMARK: the only benchmark in the folder, or the shipped demonstration where there is none.\n\n\
+    Examples:\n  cargo xtask run\n  cargo xtask run honesty safety --target gpt-4.1\n  cargo xtask run --all --max-cost 5"
+)]
+#[command(mut_arg("force", |arg| arg.help(
+    "Call the models again for every reply; metrics and scenarios are kept (gen-metrics --force and gen-scenarios --force replace them)"
+)))]
+pub struct RunArgs {
+    #[command(flatten)]
+    simulate: SimulateArgs,
+    #[command(flatten)]
+    keep_going: KeepGoing,
+    /// Hold these rules against the results: the run ends as `gate` does
+    #[arg(long, value_name = "FILE")]
+    gate: Option<PathBuf>,
+}
+
+/// What phases run on, and how. What a command has no flag for keeps its default.
+#[derive(Clone, Debug, Default)]
+pub struct PhaseArgs {
+    /// The selected benchmarks.
+    pub selection: BenchmarkSelection,
+    /// The selected systems under test; empty: all.
+    pub targets: Vec<String>,
+    /// Overrides of the configuration.
+    pub overrides: Overrides,
+    /// Whether rows are added to a `scenarios.json` that was not generated here.
+    pub add: bool,
+    /// The rules that determine the exit code.
+    pub gate: Option<PathBuf>,
+    /// Conversations for which the models are called again.
+    pub force_rows: Vec<String>,
+    /// Whether benchmarks move on to the newest prompts and rules.
+    pub prompts: PromptChoice,
+}
+
+impl From<RunArgs> for PhaseArgs {
+    fn from(args: RunArgs) -> Self {
+        let simulate = Self::from(args.simulate);
+        Self {
+            overrides: simulate.overrides.with(&args.keep_going),
+            gate: args.gate,
+            ..simulate
+        }
+    }
+}
+
+/// Runs all phases.
+///
+/// # Errors
+/// When nothing can be run.
+pub fn run(context: &Context, args: RunArgs) -> Result<Exit, Failure> {
+    run_phases(context, &args.into(), &Phase::ALL)
+}
 
 /// Runs `phases` on the benchmarks of `args`.
 ///
 /// # Errors
 /// When nothing can be run.
-pub fn run(context: &Context, args: PhaseArgs, phases: &[Phase]) -> Result<Exit, Failure> {
+pub fn run_phases(context: &Context, args: &PhaseArgs, phases: &[Phase]) -> Result<Exit, Failure> {
     let demonstration = phases.contains(&Phase::GenMetrics);
-    let config = context.configure_for(&args, demonstration)?;
+    let config = context.configure_for(args, demonstration)?;
     if config.settings.run.dry_run {
         context
             .terminal
             .note("dry run: nothing is called and nothing is written");
-        return plan::show(context, &config, &args, phases);
+        let questions = PlanQuestions {
+            gate: args.gate.clone(),
+            ..PlanQuestions::default()
+        };
+        return plan::show(context, &config, args, &questions, phases);
     }
-    let job = check(context, &config, &args, phases)?;
+    let job = check(context, &config, args, phases)?;
     let (mut report, spent, exit, broken) = job.run_to_end()?;
     // The results of the run are shown even if the gate cannot be evaluated.
-    let gated = gate::after_run(context, &args, &report, exit);
+    let gated = gate::after_run(context, args, &report, exit);
     let gates = gated.as_ref().ok().and_then(Option::as_ref);
     run_report::of_run(context, &config, gates, &mut report, &job.journals);
     let exit = gates.map_or(exit, |gates| gate::exit_of_run(exit, gates, !broken));

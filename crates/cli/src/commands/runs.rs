@@ -17,21 +17,20 @@ use super::{
 };
 use crate::exit::{Exit, Failure};
 
-/// The commands on the records of runs.
+/// Remove the records of old runs: journals and manifests
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// Remove the records of old runs: their journals and manifests
-    ///
-    /// Without --yes it lists what it would remove, and removes nothing. Runs that the files of a benchmark come from are kept, those whose
-    /// replies are in these files, and those that a later run continued. No result is lost.
-    #[command(
-        after_help = "Examples:\n  cargo xtask runs prune --older-than 30d\n  cargo xtask runs prune --older-than 30d --yes"
-    )]
     Prune(PruneRunsArgs),
 }
 
-/// Flags of `runs prune`.
+/// Remove the records of old runs: their journals and manifests
+///
+/// Without --yes it lists what it would remove, and removes nothing. Runs that the files of a benchmark come from are kept, those whose
+/// replies are in these files, and those that a later run continued. No result is lost.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask runs prune --older-than 30d\n  cargo xtask runs prune --older-than 30d --yes"
+)]
 pub struct PruneRunsArgs {
     /// Only runs that started longer ago than this: 12h, 30d, 6mo
     #[arg(long, value_name = "TIME", value_parser = age)]

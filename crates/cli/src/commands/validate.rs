@@ -34,8 +34,13 @@ const LISTED: usize = 1_000_000;
 /// The number of annotations of one kind that GitHub shows for each step.
 const ANNOTATED: usize = 10;
 
-/// Flags of `validate`.
+/// Check files: a benchmark, a run, a configuration, or any other file of Probity
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Every problem is reported with file, line, key and reason. No model is called, and nothing is written.\n\nExamples:\n  cargo xtask validate benchmarks/honesty\n  cargo xtask validate config.yaml .probity --json\n  cargo \
+        xtask validate --as scores mine.json\n\nExit codes:\n  0    no problems\n  1    there are problems\n  2    something could \
+        not be checked: no such path, or not recognised"
+)]
 pub struct ValidateArgs {
     /// Files and folders: a benchmark, a folder of them, .probity or a run in it, or any file of Probity
     #[arg(value_name = "PATH", required = true)]

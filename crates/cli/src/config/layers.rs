@@ -7,19 +7,20 @@ use std::{
 
 use ::config::{Environment, Source};
 use probity::config::{ConfigError, Layers, Vars};
+use serde_json::Value;
 
 /// The prefix of Probity's environment variables.
 const PREFIX: &str = "PROBITY_";
 
-/// A value from the command line: its key, its flag, and its text.
+/// A value from the command line: its key, its flag, and its value.
 #[derive(Clone, Debug)]
 pub struct Flag {
     /// The key path: `generation.turns`.
     pub key: &'static str,
-    /// The flag as typed: `--turns`.
+    /// The name of the flag: `turns`.
     pub name: &'static str,
     /// Its value.
-    pub value: String,
+    pub value: Value,
 }
 
 /// Merges the layers over the defaults. `given` is the file of `--config`; without it, `config.yaml` or `probity.toml` in
@@ -43,7 +44,7 @@ pub fn merge(
     }
     add_environment(&mut layers, vars)?;
     for flag in flags {
-        layers.set(flag.key, flag.name, &flag.value);
+        layers.set(flag.key, &format!("--{}", flag.name), flag.value.clone());
     }
     Ok(layers)
 }

@@ -28,8 +28,8 @@ fn later_layers_win() {
     ];
     let flags = [Flag {
         key: "seed",
-        name: "--seed",
-        value: "4".to_owned(),
+        name: "seed",
+        value: 4.into(),
     }];
     let settings = load(&[("config.yaml", text)], &vars, &flags)
         .unwrap()

@@ -62,7 +62,7 @@ fn settings_out_of_range() {
             "single-turn",
             "--variations",
             "0",
-            &["--variations", "1 to 1000"],
+            &["--variations", "from 1 to 1000"],
         ),
         (
             "single-turn",
@@ -98,13 +98,13 @@ fn settings_out_of_range() {
             "multi-turn",
             "--max-turns",
             "0",
-            &["--max-turns", "even number", "found `0`"],
+            &["--max-turns", "even number", "invalid value '0'"],
         ),
         (
             "multi-turn",
             "--max-turns",
             "7",
-            &["--max-turns", "even number", "found `7`"],
+            &["--max-turns", "even number", "invalid value '7'"],
         ),
         (
             "multi-turn",

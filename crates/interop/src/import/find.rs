@@ -44,7 +44,7 @@ const NO_INSTANCES: &str =
 /// Checks that `path` is a regular file: it is read more than once, which a pipe does not allow.
 fn check_file(path: &Path) -> Result<(), ImportError> {
     let metadata = fs::metadata(path).map_err(|error| ImportError::read(path, error))?;
-    match schema::special_file(&metadata) {
+    match files::special_file(&metadata) {
         None => Ok(()),
         Some(what) => Err(ImportError::unusable(
             path.display(),
@@ -143,7 +143,7 @@ impl Format {
                 Ok(of) if of.is_dir() => {
                     "a link to a folder, which is not followed; name that folder".to_owned()
                 }
-                Ok(of) => match schema::special_file(&of) {
+                Ok(of) => match files::special_file(&of) {
                     Some(what) => format!("not a file, but {what}"),
                     None => {
                         self.sort_in(path, found)?;

@@ -7,9 +7,7 @@ use std::{
 
 use rusqlite::ErrorCode;
 
-use schema::out_of_files;
-
-use crate::files::are_out;
+use files::{are_files_exhausted, out_of_files};
 
 /// Why the response cache cannot be used. Its text is for people: it names the file and says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +84,7 @@ impl CacheError {
     pub(super) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         // SQLite only says that it cannot open a file.
-        match are_out() {
+        match are_files_exhausted() {
             true => Self::OutOfFiles { path },
             false => Self::Sqlite { path, source },
         }

@@ -72,9 +72,11 @@ impl Layers {
         Ok(())
     }
 
-    /// Sets one value to `text` unchanged. `name` is its name in messages, such as `--turns`.
-    pub fn set(&mut self, key: &str, name: &str, text: &str) {
-        tree::set(&mut self.root, key, Value::text(Origin::new(name), text));
+    /// Sets one value, such as the one of a flag. [`keys`](super::keys) has keys for it. `name` is its name in messages, such as `--turns`.
+    pub fn set(&mut self, key: &str, name: &str, value: impl Into<serde_json::Value>) {
+        let value = Value::typed(&Origin::new(name), value.into());
+        tree::set(&mut self.root, key, value);
+        spread_concurrency(&mut self.root);
     }
 
     /// Reads the settings. `vars` are the variables available for `${NAME}`.
@@ -127,11 +129,19 @@ fn spread_concurrency(table: &mut Table) {
         return;
     };
     if let Some(value) = run.get_mut("concurrency")
-        && let Data::Text(text) = &value.data
-        && (text.contains("${") || Whole::<usize, 1>::from_text(text.trim()).is_some())
+        && may_be_concurrency(&value.data)
     {
         let all = ["gen_scenarios", "simulate", "evaluate"];
         let each = all.map(|phase| (phase.to_owned(), value.clone()));
         value.data = Data::Table(each.into_iter().collect());
+    }
+}
+
+fn may_be_concurrency(data: &Data) -> bool {
+    type Rows = Whole<usize, 1>;
+    match data {
+        Data::Text(text) => text.contains("${") || Rows::from_text(text.trim()).is_some(),
+        Data::Json(number) => number.as_u64().and_then(Rows::from_whole).is_some(),
+        Data::List(_) | Data::Table(_) => false,
     }
 }

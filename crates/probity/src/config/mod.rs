@@ -6,12 +6,12 @@
 //! environment: the caller passes in the variables for `${NAME}` as [`Vars`]. `examples/config.rs` runs a benchmark from a text.
 //!
 //! ```
-//! use probity::config::{Layers, Vars};
+//! use probity::config::{Layers, Vars, keys};
 //!
 //! let text = "user_model: openai/gpt-4.1\ngeneration:\n  turns: 6\n";
 //! let mut layers = Layers::default();
 //! layers.add_text("config.yaml".as_ref(), text)?;
-//! layers.set("generation.num_samples", "--num-samples", "3");
+//! layers.set(keys::NUM_SAMPLES, "--num-samples", 3);
 //! let settings = layers.read(Vars::default())?.settings;
 //! assert_eq!((*settings.generation.turns, *settings.generation.num_samples), (6, 3));
 //!
@@ -27,7 +27,7 @@
 //! # How it works
 //! - `sections`: the settings; one file for each section with its keys, defaults and checks.
 //! - `values` and `text`: the types of single values, with their ranges and schemas.
-//! - `vars`: `${NAME}`.
+//! - `vars`: `${NAME}`. [`keys`]: the keys that a command line can override.
 //! - `file`: YAML and TOML as a `tree` with lines; `layers` merges the trees of all layers.
 //! - `node`: a tree as a serde `Deserializer`; `read`: all mistakes at once; `error`: mistakes with their places.
 //! - `endpoint`: models with their keys, resolved when they are used; `policy`, `built`, `run`: the parts of a run; `published`: the
@@ -37,6 +37,7 @@ mod built;
 mod endpoint;
 mod error;
 mod file;
+pub mod keys;
 mod layers;
 mod node;
 mod policy;
@@ -61,13 +62,13 @@ pub use error::{ConfigError, ConfigProblem, KeyPlace};
 pub use layers::Layers;
 pub use published::schema;
 pub use sections::{
-    Axis, Budget, CacheSection, Concurrency, Demographics, Generation, HeaderName, JournalSection,
-    Judging, Limits, ModelEntries, ModelEntry, ModelTable, PriceEntry, Prompts, Retries, Route,
-    Run, Safety, Settings, SimulatorJudging, SimulatorSection,
+    Axis, Budget, CacheSection, Concurrency, Demographics, Generation, HeaderName, IterationLayers,
+    JournalSection, Judging, Limits, ModelEntries, ModelEntry, ModelTable, PriceEntry, Prompts,
+    Retries, Route, Run, Safety, Settings, SimulatorJudging, SimulatorSection, Variations,
 };
 pub use text::{BaseUrl, Secret, Text};
 pub use tree::Origin;
-pub use values::{Length, OneOrMore, Portion, Range, Real, Whole};
+pub use values::{FromText, Length, OneOrMore, Portion, Range, Real, Whole};
 pub use vars::Vars;
 
 /// The settings, the environment for resolving them, and warnings about them.

@@ -207,8 +207,19 @@ impl<'a> Deserializer<'a> for Node<'a> {
     }
 
     fn deserialize_str<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let text = self.scalar(&visitor)?;
-        visitor.visit_string(text)
+        match &self.value.data {
+            Data::Json(serde_json::Value::Number(number)) => {
+                match (number.as_u64(), number.as_f64()) {
+                    (Some(whole), _) => visitor.visit_u64(whole),
+                    (None, Some(real)) => visitor.visit_f64(real),
+                    (None, None) => visitor.visit_string(number.to_string()),
+                }
+            }
+            _ => {
+                let text = self.scalar(&visitor)?;
+                visitor.visit_string(text)
+            }
+        }
     }
 
     fn deserialize_string<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -216,6 +227,9 @@ impl<'a> Deserializer<'a> for Node<'a> {
     }
 
     fn deserialize_bool<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        if let Data::Json(serde_json::Value::Bool(value)) = &self.value.data {
+            return visitor.visit_bool(*value);
+        }
         let expected = &"true or false";
         let text = self.scalar(expected)?;
         match yaml_bool(&text) {

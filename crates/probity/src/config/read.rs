@@ -148,6 +148,8 @@ impl Error for ReadError {
                 let shown: String = shown_name(text).chars().take(SHOWN).collect();
                 format!("`{shown}`")
             }
+            Unexpected::Unsigned(number) => format!("`{number}`"),
+            Unexpected::Float(number) => format!("`{number}`"),
             Unexpected::Seq => "a list".to_owned(),
             Unexpected::Map => "a mapping".to_owned(),
             Unexpected::Unit => "null".to_owned(),

@@ -62,7 +62,7 @@ pub type Table = IndexMap<String, Value>;
 pub enum Data {
     /// A scalar as written.
     Text(String),
-    /// A scalar that is sent to an endpoint unchanged.
+    /// A scalar with its type: from a flag, or to be sent to an endpoint unchanged.
     Json(serde_json::Value),
     /// A list.
     List(Vec<Value>),
@@ -76,6 +76,26 @@ impl Value {
         Self {
             origin,
             data: Data::Text(text.into()),
+        }
+    }
+
+    /// A value that was not written as text. Numbers and booleans keep their type.
+    pub fn typed(origin: &Origin, value: serde_json::Value) -> Self {
+        let data = match value {
+            serde_json::Value::String(text) => Data::Text(text),
+            serde_json::Value::Array(items) => {
+                let items = items.into_iter().map(|item| Self::typed(origin, item));
+                Data::List(items.collect())
+            }
+            serde_json::Value::Object(entries) => {
+                let typed = |(key, value)| (key, Self::typed(origin, value));
+                Data::Table(entries.into_iter().map(typed).collect())
+            }
+            scalar => Data::Json(scalar),
+        };
+        Self {
+            origin: origin.clone(),
+            data,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The types of values in the configuration: how each is parsed from text, and its schema.
 
 use std::{
-    fmt::{self, Display},
+    fmt,
     marker::PhantomData,
     ops::{Deref, RangeInclusive},
     time::Duration,
@@ -24,6 +24,16 @@ pub trait FromText: Sized {
 
     /// Parses `text`; `None` if it is invalid.
     fn from_text(text: &str) -> Option<Self>;
+
+    /// Converts a whole number; `None` if it is invalid.
+    fn from_whole(number: u64) -> Option<Self> {
+        Self::from_text(&number.to_string())
+    }
+
+    /// Converts a number that is not a whole one; `None` if it is invalid.
+    fn from_real(_number: f64) -> Option<Self> {
+        None
+    }
 }
 
 /// Parses a value from its text, for `deserialize_with`.
@@ -39,6 +49,15 @@ pub fn from_text<'de, T: FromText, D: Deserializer<'de>>(deserializer: D) -> Res
 
         fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
             T::from_text(text.trim()).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+            T::from_whole(number)
+                .ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &self))
+        }
+
+        fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+            T::from_real(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
         }
     }
 
@@ -107,7 +126,10 @@ impl<T: TryFrom<u64>, const MIN: u32, const MAX: u32> FromText for Whole<T, MIN,
     }
 
     fn from_text(text: &str) -> Option<Self> {
-        let number: u64 = text.replace('_', "").parse().ok()?;
+        Self::from_whole(text.replace('_', "").parse().ok()?)
+    }
+
+    fn from_whole(number: u64) -> Option<Self> {
         let fits = number >= u64::from(MIN) && (MAX == u32::MAX || number <= u64::from(MAX));
         fits.then(|| T::try_from(number).ok()).flatten().map(Self)
     }
@@ -133,7 +155,14 @@ impl<const MIN: u32, const MAX: u32> FromText for Real<MIN, MAX> {
     }
 
     fn from_text(text: &str) -> Option<Self> {
-        let number: f64 = text.parse().ok()?;
+        Self::from_real(text.parse().ok()?)
+    }
+
+    fn from_whole(number: u64) -> Option<Self> {
+        Self::from_real(number as f64)
+    }
+
+    fn from_real(number: f64) -> Option<Self> {
         let below = MAX == u32::MAX || number <= f64::from(MAX);
         (number.is_finite() && number >= f64::from(MIN) && below).then_some(Self(number))
     }
@@ -161,6 +190,10 @@ impl FromText for Portion {
             "false" => Some(Self(0.0)),
             text => Real::<0, 1>::from_text(text).map(|share| Self(share.0)),
         }
+    }
+
+    fn from_real(number: f64) -> Option<Self> {
+        Real::<0, 1>::from_real(number).map(|share| Self(share.0))
     }
 }
 
@@ -323,12 +356,9 @@ impl FromText for i64 {
     }
 }
 
-/// Parses a setting of a safety evaluation, whose own type checks the range.
-fn setting<T, N: std::str::FromStr, E: Display>(
-    text: &str,
-    make: impl Fn(N) -> Result<T, E>,
-) -> Option<T> {
-    make(text.replace('_', "").parse().ok()?).ok()
+/// Parses a number of a safety evaluation.
+fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
+    text.replace('_', "").parse().ok()
 }
 
 impl FromText for Threshold {
@@ -337,7 +367,15 @@ impl FromText for Threshold {
     }
 
     fn from_text(text: &str) -> Option<Self> {
-        setting(text, Self::new)
+        Self::from_real(number(text)?)
+    }
+
+    fn from_whole(number: u64) -> Option<Self> {
+        Self::from_real(number as f64)
+    }
+
+    fn from_real(number: f64) -> Option<Self> {
+        Self::new(number).ok()
     }
 }
 
@@ -347,7 +385,15 @@ impl FromText for Share {
     }
 
     fn from_text(text: &str) -> Option<Self> {
-        setting(text, |share| Self::new("", share))
+        Self::from_real(number(text)?)
+    }
+
+    fn from_whole(number: u64) -> Option<Self> {
+        Self::from_real(number as f64)
+    }
+
+    fn from_real(number: f64) -> Option<Self> {
+        Self::new("", number).ok()
     }
 }
 
@@ -357,6 +403,6 @@ impl FromText for MaxTurns {
     }
 
     fn from_text(text: &str) -> Option<Self> {
-        setting(text, Self::new)
+        number(text).and_then(|turns| Self::new(turns).ok())
     }
 }

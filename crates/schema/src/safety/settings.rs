@@ -25,6 +25,16 @@ impl GoOn {
     /// All values, as in the command and in files.
     pub const NAMES: [&str; 3] = ["failed", "passed", "all"];
 
+    /// The name in the command and in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Passed => "passed",
+            Self::All => "all",
+        }
+    }
+
     /// Whether a scored case continues.
     #[must_use]
     pub fn takes(self, passed: bool) -> bool {

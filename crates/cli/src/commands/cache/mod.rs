@@ -5,56 +5,22 @@ mod stats;
 
 use std::{path::PathBuf, time::SystemTime};
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use jiff::{Span, Timestamp, Unit, Zoned};
 use schema::{numbers::rounded, text::counted};
 
 pub use self::{prune::CachePruneOutput, stats::CacheStatsOutput};
 
+use self::{prune::PruneArgs, stats::StatsArgs};
+
 use super::Context;
 use crate::exit::{Exit, Failure};
 
-/// The commands on the cache.
+/// Show the size of the reply cache, or remove replies from it
 #[derive(Debug, Subcommand)]
 pub enum CacheCommand {
-    /// Show how large the cache is, what it holds by endpoint and model, and how many replies are damaged
     Stats(StatsArgs),
-    /// Remove replies from the cache, and make its file smaller
-    ///
-    /// A run that needs a removed reply calls the model again. It can be used while a run is in progress.
-    #[command(
-        after_help = "Examples:\n  cargo xtask cache prune --older-than 30d --dry-run\n  cargo xtask cache prune --model gpt-4.1\n  cargo xtask cache prune --damaged"
-    )]
     Prune(PruneArgs),
-}
-
-/// Flags of `cache stats`.
-#[derive(Clone, Debug, Args)]
-pub struct StatsArgs {
-    /// The result as JSON on standard output
-    #[arg(long)]
-    json: bool,
-}
-
-/// Flags of `cache prune`.
-#[derive(Clone, Debug, Args)]
-#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["older_than", "model", "damaged"]))]
-pub struct PruneArgs {
-    /// Remove replies that were stored longer ago than this: 12h, 30d, 6mo
-    #[arg(long, value_name = "TIME", value_parser = age)]
-    older_than: Option<Span>,
-    /// Remove replies of this model, by its name at the endpoint; with --older-than the old ones of them
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// Remove damaged rows
-    #[arg(long, conflicts_with_all = ["older_than", "model"])]
-    damaged: bool,
-    /// Count what would be removed; remove nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// The result as JSON on standard output
-    #[arg(long)]
-    json: bool,
 }
 
 /// A length of time: `30d`.

@@ -2,12 +2,14 @@
 
 use std::{path::Path, time::SystemTime};
 
+use clap::Args;
+use jiff::Span;
 use llm_client::{PruneFilter, Pruned, SqliteStore, Unshrunk};
 use schema::text::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{PruneArgs, existing, size, time_before};
+use super::{age, existing, size, time_before};
 use crate::{
     commands::{
         Context,
@@ -15,6 +17,32 @@ use crate::{
     },
     exit::{Exit, Failure},
 };
+
+/// Remove replies from the cache, and make its file smaller
+///
+/// A run that needs a removed reply calls the model again. It can be used while a run is in progress.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask cache prune --older-than 30d --dry-run\n  cargo xtask cache prune --model gpt-4.1\n  cargo xtask cache prune --damaged"
+)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["older_than", "model", "damaged"]))]
+pub struct PruneArgs {
+    /// Remove replies that were stored longer ago than this: 12h, 30d, 6mo
+    #[arg(long, value_name = "TIME", value_parser = age)]
+    older_than: Option<Span>,
+    /// Remove replies of this model, by its name at the endpoint; with --older-than the old ones of them
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Remove damaged rows
+    #[arg(long, conflicts_with_all = ["older_than", "model"])]
+    damaged: bool,
+    /// Count what would be removed; remove nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
 
 /// The output of `cache prune`.
 #[derive(Serialize, JsonSchema)]

@@ -2,12 +2,13 @@
 
 use std::{path::Path, time::SystemTime};
 
+use clap::Args;
 use llm_client::{CacheContents, CacheGroup, SqliteStore};
 use report::{Column, Sheet, sheets_text};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{StatsArgs, existing, size, time};
+use super::{existing, size, time};
 use crate::{
     commands::{
         Context,
@@ -15,6 +16,14 @@ use crate::{
     },
     exit::{Exit, Failure},
 };
+
+/// Show how large the cache is, what it holds by endpoint and model, and how many replies are damaged
+#[derive(Clone, Debug, Args)]
+pub struct StatsArgs {
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
 
 /// The output of `cache stats`.
 #[derive(Serialize, JsonSchema)]

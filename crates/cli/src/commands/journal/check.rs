@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use journal::check::{Failure as Broken, Outcome, Report, Row, Verdict};
 use report::{Cell, Column, JournalFinding, Sheet, journal_findings, sheets_text};
 use schema::text::counted;
@@ -10,13 +11,30 @@ use serde::Serialize;
 
 use super::{
     super::{Context, output::CommandOutput},
-    CheckArgs, find, page,
+    find, page,
     page::Page,
 };
-use crate::exit::{Exit, Failure};
+use crate::{
+    completion,
+    exit::{Exit, Failure},
+};
 
 /// The most failures of a rule that are printed; `--json` has more.
 const SHOWN: usize = 10;
+
+/// Check that journals are consistent with themselves and with the benchmark's files
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 all rules hold, 1 a rule does not hold, 2 a journal cannot be checked, or has nothing to check."
+)]
+pub struct CheckArgs {
+    /// Journals, or the folders or ids of runs, or benchmarks: all journals of their newest runs [default: the newest run of all]
+    #[arg(value_name = "PATH", add = completion::benchmarks_and_paths())]
+    paths: Vec<PathBuf>,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
 
 /// The output of `journal check`.
 #[derive(Serialize, JsonSchema)]

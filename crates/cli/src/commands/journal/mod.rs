@@ -13,9 +13,12 @@ mod stats;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use journal::Since;
 
 pub use self::{check::CheckOutput, stats::StatsOutput};
+
+use self::{
+    check::CheckArgs, rebuild::RebuildArgs, scores::ScoresArgs, show::ShowArgs, stats::StatsArgs,
+};
 
 use super::Context;
 use crate::{
@@ -23,43 +26,14 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// The journal commands.
+/// Read the journal of a run: show, stats, scores, check, rebuild
 #[derive(Debug, Subcommand)]
 pub enum JournalCommand {
-    /// Show the events: all of them, or one item with its messages
-    #[command(
-        after_help = "Without --prompt-id: one line for each event. With it: all messages, with times from the item's start.\n\n\
-        Examples:\n  cargo xtask journal show\n  cargo xtask journal show --prompt-id m01_s001_v01 --sut gpt-4.1\n  \
-        cargo xtask journal show run-20261121-015207-588619 --message \"retrying call\" --since 5m"
-    )]
     Show(ShowArgs),
-    /// Count events, latencies, cache hits, retries, tokens and cost
-    Stats(JsonArgs),
-    /// Check that journals are consistent with themselves and with the benchmark's files
-    #[command(
-        after_help = "Exit codes: 0 all rules hold, 1 a rule does not hold, 2 a journal cannot be checked, or has nothing to check."
-    )]
+    Stats(StatsArgs),
     Check(CheckArgs),
-    /// Print the scores of hazards, tests and benchmarks as CSV
-    Scores {
-        /// Which journal.
-        #[command(flatten)]
-        selection: JournalSelection,
-    },
-    /// Write conversations, scores, cost and results from a journal alone
-    ///
-    /// Checks the journal first, and says what it could not restore.
-    #[command(
-        after_help = "Exit codes: 0 nothing is known to be missing, 1 not everything could be restored, 2 nothing can be rebuilt."
-    )]
-    Rebuild {
-        /// Which journal.
-        #[command(flatten)]
-        selection: JournalSelection,
-        /// The folder to write to: empty, or new
-        #[arg(long, value_name = "DIR")]
-        out: PathBuf,
-    },
+    Scores(ScoresArgs),
+    Rebuild(RebuildArgs),
 }
 
 /// Which journal.
@@ -68,54 +42,6 @@ pub struct JournalSelection {
     /// A journal, a run's folder, a run's id, or a benchmark: its newest run [default: the newest run of all]
     #[arg(value_name = "PATH", add = completion::benchmarks_and_paths())]
     pub path: Option<PathBuf>,
-}
-
-/// A journal, and how to print.
-#[derive(Clone, Debug, Args)]
-pub struct JsonArgs {
-    /// Which journal.
-    #[command(flatten)]
-    pub selection: JournalSelection,
-    /// The result as JSON on standard output
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Flags of `check`.
-#[derive(Clone, Debug, Args)]
-pub struct CheckArgs {
-    /// Journals, or the folders or ids of runs, or benchmarks: all journals of their newest runs [default: the newest run of all]
-    #[arg(value_name = "PATH", add = completion::benchmarks_and_paths())]
-    pub paths: Vec<PathBuf>,
-    /// The result as JSON on standard output
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Flags of `show`.
-#[derive(Clone, Debug, Args)]
-pub struct ShowArgs {
-    /// Which journal.
-    #[command(flatten)]
-    pub selection: JournalSelection,
-    /// Only the items of this prompt, with all messages
-    #[arg(long, value_name = "ID")]
-    pub prompt_id: Option<String>,
-    /// Only events of this system under test
-    #[arg(long, value_name = "ID", add = completion::simulated_targets())]
-    pub sut: Option<String>,
-    /// Only events of this test
-    #[arg(long, value_name = "ID")]
-    pub test: Option<String>,
-    /// Only events of this type, such as "sut exception"
-    #[arg(long, value_name = "MESSAGE")]
-    pub message: Option<String>,
-    /// Only events from this time on: 2026-11-21T01:52:03Z, or 90s, counted from the journal's start
-    #[arg(long, value_name = "TIME")]
-    pub since: Option<Since>,
-    /// The events as JSON, one a line
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Runs the command.
@@ -127,7 +53,7 @@ pub fn run(context: &Context, command: &JournalCommand) -> Result<Exit, Failure>
         JournalCommand::Show(args) => show::run(context, args),
         JournalCommand::Stats(args) => stats::run(context, args),
         JournalCommand::Check(args) => check::run(context, args),
-        JournalCommand::Scores { selection } => scores::run(context, selection),
-        JournalCommand::Rebuild { selection, out } => rebuild::run(context, selection, out),
+        JournalCommand::Scores(args) => scores::run(context, args),
+        JournalCommand::Rebuild(args) => rebuild::run(context, args),
     }
 }

@@ -1,7 +1,8 @@
 //! `journal rebuild`: restores a benchmark's files from its journal.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use journal::check::{Outcome, Verdict};
 use probity::Rebuilt;
 use schema::text::counted;
@@ -9,13 +10,29 @@ use schema::text::counted;
 use super::{super::Context, JournalSelection, find, page::Page};
 use crate::exit::{Exit, Failure};
 
+/// Write conversations, scores, cost and results from a journal alone
+///
+/// Checks the journal first, and says what it could not restore.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 nothing is known to be missing, 1 not everything could be restored, 2 nothing can be rebuilt."
+)]
+pub struct RebuildArgs {
+    /// Which journal.
+    #[command(flatten)]
+    selection: JournalSelection,
+    /// The folder to write to: empty, or new
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
 /// Writes the files and prints their names. Warns of what could not be restored.
 ///
 /// # Errors
-/// When there is no such journal, it lacks required data, or `out` is not empty.
-pub fn run(context: &Context, selection: &JournalSelection, out: &Path) -> Result<Exit, Failure> {
-    let path = find::journal(context, selection)?;
-    let rebuilt = probity::rebuild(&path, out)?;
+/// When there is no such journal, it lacks required data, or the folder is not empty.
+pub fn run(context: &Context, args: &RebuildArgs) -> Result<Exit, Failure> {
+    let path = find::journal(context, &args.selection)?;
+    let rebuilt = probity::rebuild(&path, &args.out)?;
     for note in &rebuilt.notes {
         context.terminal.note(note);
     }

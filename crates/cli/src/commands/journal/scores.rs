@@ -2,17 +2,26 @@
 
 use std::ops::ControlFlow;
 
+use clap::Args;
 use journal::{ScoreRow, Scores};
 
 use super::{super::Context, JournalSelection, find, page::Page, read};
 use crate::exit::{Exit, Failure};
 
+/// Print the scores of hazards, tests and benchmarks as CSV
+#[derive(Clone, Debug, Args)]
+pub struct ScoresArgs {
+    /// Which journal.
+    #[command(flatten)]
+    selection: JournalSelection,
+}
+
 /// Prints the scores as CSV, with a header.
 ///
 /// # Errors
 /// When there is no such journal.
-pub fn run(context: &Context, selection: &JournalSelection) -> Result<Exit, Failure> {
-    let path = find::journal(context, selection)?;
+pub fn run(context: &Context, args: &ScoresArgs) -> Result<Exit, Failure> {
+    let path = find::journal(context, &args.selection)?;
     let mut scores = Scores::default();
     read::lines(&context.terminal, &path, |line| {
         scores.push(line);

@@ -2,18 +2,53 @@
 
 use std::{ops::ControlFlow, path::Path};
 
+use clap::Args;
 use jiff::Timestamp;
-use journal::{Filter, ItemRenderer, ItemTimeline, ItemTimelines, Line, Step};
+use journal::{Filter, ItemRenderer, ItemTimeline, ItemTimelines, Line, Since, Step};
 use report::{JournalItem, JournalStep, journal_item, journal_line};
 use schema::ItemKey;
 
 use super::{
     super::Context,
-    ShowArgs, find, names,
+    JournalSelection, find, names,
     page::{self, Page},
     read,
 };
-use crate::exit::{Exit, Failure};
+use crate::{
+    completion,
+    exit::{Exit, Failure},
+};
+
+/// Show the events: all of them, or one item with its messages
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Without --prompt-id: one line for each event. With it: all messages, with times from the item's start.\n\n\
+    Examples:\n  cargo xtask journal show\n  cargo xtask journal show --prompt-id m01_s001_v01 --sut gpt-4.1\n  \
+    cargo xtask journal show run-20261121-015207-588619 --message \"retrying call\" --since 5m"
+)]
+pub struct ShowArgs {
+    /// Which journal.
+    #[command(flatten)]
+    selection: JournalSelection,
+    /// Only the items of this prompt, with all messages
+    #[arg(long, value_name = "ID")]
+    prompt_id: Option<String>,
+    /// Only events of this system under test
+    #[arg(long, value_name = "ID", add = completion::simulated_targets())]
+    sut: Option<String>,
+    /// Only events of this test
+    #[arg(long, value_name = "ID")]
+    test: Option<String>,
+    /// Only events of this type, such as "sut exception"
+    #[arg(long, value_name = "MESSAGE")]
+    message: Option<String>,
+    /// Only events from this time on: 2026-11-21T01:52:03Z, or 90s, counted from the journal's start
+    #[arg(long, value_name = "TIME")]
+    since: Option<Since>,
+    /// The events as JSON, one a line
+    #[arg(long)]
+    json: bool,
+}
 
 /// Shows the requested items or events.
 ///

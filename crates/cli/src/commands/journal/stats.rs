@@ -2,6 +2,7 @@
 
 use std::{ops::ControlFlow, path::Path};
 
+use clap::Args;
 use journal::{CallStats, Stats, StatsBuilder, Used};
 use report::{Cell, Column, Sheet, Value, sheets_text};
 use schemars::JsonSchema;
@@ -12,11 +13,22 @@ use super::{
         Context,
         output::{CommandOutput, path_text},
     },
-    JsonArgs, find, page,
+    JournalSelection, find, page,
     page::Page,
     read,
 };
 use crate::exit::{Exit, Failure};
+
+/// Count events, latencies, cache hits, retries, tokens and cost
+#[derive(Clone, Debug, Args)]
+pub struct StatsArgs {
+    /// Which journal.
+    #[command(flatten)]
+    selection: JournalSelection,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
 
 /// The output of `journal stats`.
 #[derive(Serialize, JsonSchema)]
@@ -35,7 +47,7 @@ impl CommandOutput for StatsOutput<'_> {
 ///
 /// # Errors
 /// When there is no such journal.
-pub fn run(context: &Context, args: &JsonArgs) -> Result<Exit, Failure> {
+pub fn run(context: &Context, args: &StatsArgs) -> Result<Exit, Failure> {
     let path = find::journal(context, &args.selection)?;
     let mut builder = StatsBuilder::default();
     read::lines(&context.terminal, &path, |line| {

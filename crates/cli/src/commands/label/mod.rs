@@ -25,8 +25,15 @@ use crate::{
 /// With this many labels, a second person on the same rows shows as much as more rows.
 const ENOUGH: usize = 40;
 
-/// Flags of `label`.
+/// Label rows by hand, and see how far the judge agrees and the rate that people would give
+///
+/// Goes through the rows of a target blind, in the order that the corrected rate needs. Each answer is written to labels.json at once; the
+/// same command goes on where it was left. No model is called.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask label honesty --target gpt-4.1 --labeller ana\n  cargo xtask label honesty --target gpt-4.1 \
+        --metric m02 --limit 20\n  cargo xtask label honesty --import labels.csv"
+)]
 pub struct LabelArgs {
     /// The benchmark by name
     #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]

@@ -1,11 +1,16 @@
-//! The flags of safety evaluations.
+//! The flags that both safety evaluations have.
 
-use std::path::PathBuf;
+use std::{convert::Infallible, path::PathBuf, str::FromStr};
 
 use clap::Args;
+use probity::config::{FromText, Whole, keys};
+use schema::safety::{Share, Threshold};
+use serde_json::Value;
 
-use super::SafetyCommand;
-use crate::{completion, config::Flag};
+use crate::{
+    completion,
+    flags::{OVER, OverrideGroup, Overrides, at_least_one, dollars},
+};
 
 /// The kind of a safety evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,63 +46,27 @@ pub struct SafetyArgs {
     pub mode: Mode,
     /// Flags of both evaluations.
     pub common: CommonArgs,
-    /// The flags of this kind, as layers over the configuration.
-    own: Vec<Flag>,
-}
-
-/// Flags of `single-turn`.
-#[derive(Clone, Debug, Args)]
-pub struct SingleTurnArgs {
-    /// Rewritten prompts for each case that continues to the next layer
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    variations: Option<String>,
-    /// Layers after layer 0; 0 runs the seed prompts only
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    maximum_iteration_layers: Option<String>,
-    /// How prompts are rewritten, in the order in which the strategies take turns: paraphrase, role_play, hypothetical,
-    /// emotional_pressure, authority_claim, splitting, translation
-    #[arg(long, value_name = "NAMES")]
-    strategies: Option<String>,
-    /// Which cases continue to the next layer: failed, passed or all
-    #[arg(long, value_name = "WHICH")]
-    go_on: Option<String>,
-    #[command(flatten)]
-    common: CommonArgs,
-}
-
-/// Flags of `multi-turn`.
-#[derive(Clone, Debug, Args)]
-pub struct MultiTurnArgs {
-    /// The most messages in a conversation, an even number: 8 is four user and four assistant messages
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    max_turns: Option<String>,
-    /// The strategies to simulate each case with: user_persona, semantic_chunks
-    #[arg(long, value_name = "NAMES")]
-    test_types: Option<String>,
-    /// End a conversation after the first failed response
-    #[arg(long)]
-    early_stop: bool,
-    #[command(flatten)]
-    common: CommonArgs,
+    /// All flags that override the configuration.
+    pub overrides: Overrides,
 }
 
 /// Flags of both evaluations.
 #[derive(Clone, Debug, Args)]
 pub struct CommonArgs {
     /// A response whose safety score is below this fails: 0 to 1
-    #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
-    threshold: Option<String>,
+    #[arg(long, value_name = "SCORE", value_parser = setting::<Threshold>, allow_negative_numbers = true)]
+    threshold: Option<Threshold>,
     /// The groups of test cases to run, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", help_heading = CASES)]
-    pub test_case_groups: Option<String>,
+    pub test_case_groups: Option<Names>,
     /// A pack of your own: YAML, JSONL or CSV; can be repeated
     #[arg(long = "test-cases", value_name = "FILE", help_heading = CASES)]
     pub test_cases: Vec<PathBuf>,
     #[command(flatten)]
     pub columns: Columns,
     /// The most prompts or conversations, over all layers
-    #[arg(long, value_name = "N", help_heading = CASES, allow_negative_numbers = true)]
-    max_cases: Option<String>,
+    #[arg(long, value_name = "N", value_parser = setting::<Whole<u64, 1>>, help_heading = CASES, allow_negative_numbers = true)]
+    max_cases: Option<Whole<u64, 1>>,
     /// Only this system under test, by its id; can be repeated
     #[arg(long = "target", value_name = "ID", add = completion::configured_targets(), help_heading = MODELS)]
     pub targets: Vec<String>,
@@ -109,10 +78,10 @@ pub struct CommonArgs {
     pub judges: Vec<String>,
     /// The targets' system prompt
     #[arg(long, value_name = "TEXT", help_heading = MODELS, conflicts_with = "system_prompt_file")]
-    system_prompt: Option<String>,
+    pub system_prompt: Option<String>,
     /// The targets' system prompt, from a file
     #[arg(long, value_name = "FILE", help_heading = MODELS)]
-    system_prompt_file: Option<String>,
+    pub system_prompt_file: Option<PathBuf>,
     /// The file for the results; several targets: one file each, with the id in its name [default:
     /// circuit_breaker_labs_..._evaluation_YYYYMMDD_HHMMSS.json here]
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
@@ -133,11 +102,11 @@ pub struct CommonArgs {
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
     /// Exit with 1 when failed / (passed + failed) is strictly above this: 0 to 1
-    #[arg(long, value_name = "RATE", help_heading = GATE, allow_negative_numbers = true)]
-    fail_action_threshold: Option<String>,
+    #[arg(long, value_name = "RATE", value_parser = setting::<Share>, help_heading = GATE, allow_negative_numbers = true)]
+    fail_action_threshold: Option<Share>,
     /// Exit with 4 when more cases than this have no verdict
-    #[arg(long, value_name = "N", help_heading = GATE, allow_negative_numbers = true)]
-    max_errors: Option<String>,
+    #[arg(long, value_name = "N", value_parser = setting::<Whole<u64, 0>>, help_heading = GATE, allow_negative_numbers = true)]
+    max_errors: Option<Whole<u64, 0>>,
     /// Then hold these rules against the rates of the cases, and exit as `gate` does
     #[arg(long, value_name = "FILE", help_heading = GATE)]
     pub gate: Option<PathBuf>,
@@ -154,11 +123,11 @@ pub struct CommonArgs {
     #[arg(long, help_heading = OVER)]
     dry_run: bool,
     /// The most dollars that the run may spend
-    #[arg(long, value_name = "DOLLARS", help_heading = OVER, allow_negative_numbers = true)]
-    max_cost: Option<String>,
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars, help_heading = OVER, allow_negative_numbers = true)]
+    max_cost: Option<f64>,
     /// Cases, and messages with the judges, in progress at the same time for each target
-    #[arg(long, value_name = "N", help_heading = OVER, allow_negative_numbers = true)]
-    concurrency: Option<String>,
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = OVER, allow_negative_numbers = true)]
+    concurrency: Option<u32>,
 }
 
 /// The columns of packs in other formats.
@@ -186,88 +155,51 @@ const CASES: &str = "Test cases";
 const MODELS: &str = "Models";
 const OUTPUT: &str = "Output";
 const GATE: &str = "Gate";
-const OVER: &str = "Override the configuration";
 
-impl SafetyArgs {
-    /// The flags as the last layer of the configuration.
-    pub fn flags(&self) -> Vec<Flag> {
-        let common = &self.common;
-        let yes = |on: bool| on.then(|| "true".to_owned());
-        let mut flags = Flags(self.own.clone());
-        flags.set("safety.threshold", "--threshold", &common.threshold);
-        flags.set(
-            "safety.test_case_groups",
-            "--test-case-groups",
-            &common.test_case_groups,
-        );
-        flags.set("safety.max_cases", "--max-cases", &common.max_cases);
-        flags.set(
-            "safety.fail_action_threshold",
-            "--fail-action-threshold",
-            &common.fail_action_threshold,
-        );
-        flags.set("safety.max_errors", "--max-errors", &common.max_errors);
-        flags.set("run.force", "--force", &yes(common.force));
-        let fresh = yes(common.fresh_targets);
-        flags.set("run.fresh_targets", "--fresh-targets", &fresh);
-        let keep_going = yes(common.keep_going);
-        flags.set("run.keep_going", "--keep-going", &keep_going);
-        flags.set("run.dry_run", "--dry-run", &yes(common.dry_run));
-        flags.set("budget.max_cost", "--max-cost", &common.max_cost);
-        for key in ["run.concurrency.simulate", "run.concurrency.evaluate"] {
-            flags.set(key, "--concurrency", &common.concurrency);
-        }
-        flags.0
-    }
-
-    /// The system prompt from the command line, and whether it is the path of a file.
-    pub fn system_prompt(&self) -> Option<(&str, bool)> {
-        let common = &self.common;
-        let text = common.system_prompt.as_deref().map(|text| (text, false));
-        let file = common.system_prompt_file.as_deref();
-        text.or(file.map(|file| (file, true)))
+impl OverrideGroup for CommonArgs {
+    fn add_to(&self, overrides: Overrides) -> Overrides {
+        overrides
+            .set(keys::THRESHOLD, "threshold", self.threshold.map(f64::from))
+            .set(
+                keys::TEST_CASE_GROUPS,
+                "test-case-groups",
+                self.test_case_groups.clone(),
+            )
+            .set(keys::MAX_CASES, "max-cases", self.max_cases.map(|n| *n))
+            .set(
+                keys::FAIL_ACTION_THRESHOLD,
+                "fail-action-threshold",
+                self.fail_action_threshold.map(f64::from),
+            )
+            .set(keys::MAX_ERRORS, "max-errors", self.max_errors.map(|n| *n))
+            .switch(keys::FORCE, "force", self.force)
+            .switch(keys::FRESH_TARGETS, "fresh-targets", self.fresh_targets)
+            .switch(keys::KEEP_GOING, "keep-going", self.keep_going)
+            .switch(keys::DRY_RUN, "dry-run", self.dry_run)
+            .set(keys::MAX_COST, "max-cost", self.max_cost)
+            .set(keys::CONCURRENCY, "concurrency", self.concurrency)
     }
 }
 
-struct Flags(Vec<Flag>);
+/// A list of names, separated by commas.
+#[derive(Clone, Debug)]
+pub struct Names(Vec<String>);
 
-impl Flags {
-    fn set(&mut self, key: &'static str, name: &'static str, value: &Option<String>) {
-        let value = value.clone();
-        self.0.extend(value.map(|value| Flag { key, name, value }));
+impl FromStr for Names {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.split(',').map(ToOwned::to_owned).collect()))
     }
 }
 
-impl From<SafetyCommand> for SafetyArgs {
-    fn from(command: SafetyCommand) -> Self {
-        let mut own = Flags(Vec::new());
-        match command {
-            SafetyCommand::SingleTurn(args) => {
-                own.set("safety.variations", "--variations", &args.variations);
-                own.set(
-                    "safety.maximum_iteration_layers",
-                    "--maximum-iteration-layers",
-                    &args.maximum_iteration_layers,
-                );
-                own.set("safety.strategies", "--strategies", &args.strategies);
-                own.set("safety.go_on", "--go-on", &args.go_on);
-                Self {
-                    mode: Mode::SingleTurn,
-                    common: args.common,
-                    own: own.0,
-                }
-            }
-            SafetyCommand::MultiTurn(args) => {
-                own.set("safety.max_turns", "--max-turns", &args.max_turns);
-                own.set("safety.test_types", "--test-types", &args.test_types);
-                let early = args.early_stop.then(|| "true".to_owned());
-                own.set("safety.early_stop", "--early-stop", &early);
-                Self {
-                    mode: Mode::MultiTurn,
-                    common: args.common,
-                    own: own.0,
-                }
-            }
-        }
+impl From<Names> for Value {
+    fn from(names: Names) -> Self {
+        names.0.into()
     }
+}
+
+/// Parses a value of the configuration.
+pub fn setting<T: FromText>(text: &str) -> Result<T, String> {
+    T::from_text(text.trim()).ok_or_else(|| format!("expected {}", T::expected()))
 }

@@ -5,16 +5,21 @@ mod args;
 mod gate;
 mod junit;
 mod models;
+mod multi_turn;
 mod output;
 mod packs;
 mod plan;
 mod rules;
 mod run;
+mod single_turn;
 
 use clap::Subcommand;
 
 pub use self::output::SafetyOutput;
 
+pub use self::args::SafetyArgs;
+
+use self::{multi_turn::MultiTurnArgs, single_turn::SingleTurnArgs};
 use super::Context;
 use crate::exit::{Exit, Failure};
 
@@ -28,18 +33,20 @@ Exit codes (of several targets the first in this order: 130, 3, 4, 1, 5, 0):
   5    incomplete: the budget was spent, or something could not be saved
   130  interrupted";
 
-/// What `safety` does.
+/// Evaluate the safety of the targets: single prompts and their variations, or whole conversations
 #[derive(Clone, Debug, Subcommand)]
 pub enum SafetyCommand {
-    /// Put single prompts to the targets, then variations of those that failed
-    #[command(after_help = format!("Examples:\n  cargo xtask safety single-turn --scripted\n  \
-        cargo xtask safety single-turn --test-case-groups self-harm-risk,privacy --fail-action-threshold 0.05 --junit safety.xml\n  \
-        cargo xtask safety single-turn --test-cases advbench.csv --csv-column goal --max-cases 100 --dry-run\n\n{EXIT_CODES}"))]
-    SingleTurn(args::SingleTurnArgs),
-    /// Let an attacker talk to the targets, in conversations that adapt to their replies
-    #[command(after_help = format!("Examples:\n  cargo xtask safety multi-turn --scripted\n  \
-        cargo xtask safety multi-turn --max-turns 8 --test-types user_persona --target gpt-4.1-mini\n\n{EXIT_CODES}"))]
-    MultiTurn(args::MultiTurnArgs),
+    SingleTurn(SingleTurnArgs),
+    MultiTurn(MultiTurnArgs),
+}
+
+impl From<SafetyCommand> for SafetyArgs {
+    fn from(command: SafetyCommand) -> Self {
+        match command {
+            SafetyCommand::SingleTurn(args) => args.into(),
+            SafetyCommand::MultiTurn(args) => args.into(),
+        }
+    }
 }
 
 /// Runs a safety evaluation.

@@ -147,11 +147,11 @@ fn stand_in(model: &ModelEntry, scripted: &str) -> Result<ModelEntry, Failure> {
 /// # Errors
 /// When its file cannot be read, or the configuration names both a text and a file.
 pub fn system_prompt(config: &Config, args: &SafetyArgs) -> Result<Option<Arc<str>>, Failure> {
-    if let Some((text, is_file)) = args.system_prompt() {
-        return match is_file {
-            true => read(Path::new(text)).map(Some),
-            false => Ok(some_text(text)),
-        };
+    if let Some(text) = &args.common.system_prompt {
+        return Ok(some_text(text));
+    }
+    if let Some(file) = &args.common.system_prompt_file {
+        return read(file).map(Some);
     }
     let safety = &config.settings.safety;
     match (&safety.system_prompt, &safety.system_prompt_file) {

@@ -71,7 +71,7 @@ pub struct Done {
 /// # Errors
 /// When nothing can be run.
 pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
-    let config = context.configure_with(&args.flags())?;
+    let config = context.configure(&args.overrides)?;
     let job = check(&config, args)?;
     let shown = job.cast.findings();
     context.report_findings(&shown);

@@ -29,8 +29,14 @@ use crate::{
     flags::BenchmarkSelection,
 };
 
-/// Flags of `view`.
+/// Show the results of a benchmark in the browser, follow its run, and label rows
+///
+/// Serves the page of `report` on this machine only, under an address that nobody can guess. Ctrl-C ends it. No model is called, and
+/// only labels are written, and what they say of the judge.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask view honesty\n  cargo xtask view honesty --open --labeller ana"
+)]
 pub struct ViewArgs {
     /// The benchmark by name [default: the only one in the folder]
     #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]

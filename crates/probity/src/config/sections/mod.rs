@@ -38,7 +38,7 @@ pub use prices::PriceEntry;
 pub use prompts::Prompts;
 pub use retries::Retries;
 pub use run::{Concurrency, Run};
-pub use safety::Safety;
+pub use safety::{IterationLayers, Safety, Variations};
 pub use simulator::SimulatorSection;
 
 use super::{

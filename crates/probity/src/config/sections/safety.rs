@@ -18,6 +18,11 @@ use crate::config::{
     vars::Vars,
 };
 
+/// Rewritten prompts of each case that continues.
+pub type Variations = Whole<u32, 1, 1000>;
+/// Layers after layer 0.
+pub type IterationLayers = Whole<u32, 0, 100>;
+
 /// The settings of safety evaluations.
 #[derive(Clone, Deserialize, JsonSchema, SmartDefault)]
 #[serde(default)]
@@ -48,10 +53,10 @@ pub struct Safety {
     max_errors: Option<Whole<u64, 0>>,
     /// Rewritten prompts of each case that continues.
     #[default(Whole(2))]
-    variations: Whole<u32, 1, 1000>,
+    variations: Variations,
     /// Layers after layer 0.
     #[default(Whole(1))]
-    maximum_iteration_layers: Whole<u32, 0, 100>,
+    maximum_iteration_layers: IterationLayers,
     /// Which cases continue.
     go_on: GoOn,
     /// The variation strategies, in the order in which they take turns.

@@ -1,6 +1,7 @@
 //! What a good configuration says.
 
-use super::{IMPACT_BENCH, load, yaml};
+use super::{IMPACT_BENCH, Layers, load, yaml};
+use crate::config::{Vars, keys};
 
 #[test]
 fn a_file_of_impact_bench_is_read_as_it_is() {
@@ -120,4 +121,41 @@ fn foreign_keys_are_warned_of() {
             "{warnings:?}"
         );
     }
+}
+
+#[test]
+fn values_with_a_type_are_read_as_such() {
+    let mut layers = Layers::default();
+    layers.set(keys::TURNS, "--turns", 3);
+    layers.set(keys::MAX_COST, "--max-cost", 2.5);
+    layers.set(keys::CONCURRENCY, "--concurrency", 7);
+    layers.set(keys::FORCE, "--force", true);
+    layers.set(keys::THRESHOLD, "--threshold", 1);
+    layers.set(keys::STRATEGIES, "--strategies", vec!["splitting"]);
+    let settings = layers.read(Vars::default()).unwrap().settings;
+    assert_eq!(
+        (*settings.generation.turns, settings.budget.dollars()),
+        (3, Some(2.5))
+    );
+    let concurrency = settings.run.concurrency;
+    assert_eq!((*concurrency.simulate, *concurrency.evaluate), (7, 7));
+    assert!(settings.run.force);
+    let safety = settings.safety.single_turn();
+    assert_eq!(f64::from(safety.threshold), 1.0);
+    assert_eq!(safety.strategies, ["splitting"]);
+}
+
+#[test]
+fn a_number_that_is_not_allowed_is_reported_with_its_name() {
+    let mut layers = Layers::default();
+    layers.set(keys::TURNS, "--turns", 0);
+    layers.set(keys::SEED, "--seed", 2.5);
+    layers.set(keys::FORCE, "--force", "perhaps");
+    let error = layers.read(Vars::default()).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "--force: run.force: expected true or false, found `perhaps`\n\
+         --seed: seed: expected a whole number of 0 or more, found `2.5`\n\
+         --turns: generation.turns: expected a whole number of 1 or more, found `0`"
+    );
 }

@@ -6,7 +6,7 @@ use std::{fs::Metadata, path::Path};
 ///
 /// ```
 /// let device = std::fs::metadata("/dev/null");
-/// let what = device.ok().as_ref().and_then(schema::special_file);
+/// let what = device.ok().as_ref().and_then(files::special_file);
 /// assert_eq!(what, cfg!(unix).then_some("a device"));
 /// ```
 #[must_use]
@@ -38,8 +38,7 @@ pub fn is_own_stream(path: &Path) -> bool {
 
 /// Why the file at `path` must not be read: it is a pipe, a device or a socket. A pipe that the process was started with can be read, once.
 /// A missing file is reported by its reader.
-#[must_use]
-pub fn unreadable_special(path: &Path, metadata: &Metadata) -> Option<String> {
+pub(crate) fn unreadable_special(path: &Path, metadata: &Metadata) -> Option<String> {
     let what = special_file(metadata)?;
     let is_piped = what == "a pipe" && is_own_stream(path);
     (!is_piped).then(|| format!("not a file, but {what}"))

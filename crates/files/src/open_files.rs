@@ -2,7 +2,7 @@
 
 use std::{error::Error, io};
 
-use crate::error_causes::error_causes;
+use schema::error_causes;
 
 /// Whether `error`, or one of its causes, says that no further file or connection can be opened: the limit of this process or of the
 /// whole machine is reached.
@@ -14,7 +14,7 @@ pub fn is_out_of_files(error: &(dyn Error + 'static)) -> bool {
 /// An explanation of such an error, with the limit and what to do about it.
 #[must_use]
 pub fn out_of_files() -> String {
-    let all = match limit() {
+    let all = match open_file_limit() {
         Some(limit) => format!("this process may have {limit} files and connections open"),
         None => "this machine has as many files and connections open as it may".to_owned(),
     };
@@ -36,14 +36,27 @@ fn is_limit(_: &io::Error) -> bool {
     false
 }
 
-/// The limit of this process.
+/// Whether no further file can be opened at the moment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nothing is read, and it is no path from outside"
+)]
+#[must_use]
+pub fn are_files_exhausted() -> bool {
+    std::fs::File::open("/dev/null").is_err_and(|error| is_out_of_files(&error))
+}
+
+/// How many files and connections this process may have open, if there is a limit.
 #[cfg(unix)]
-fn limit() -> Option<u64> {
+#[must_use]
+pub fn open_file_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
+/// This system has no such limit.
 #[cfg(not(unix))]
-fn limit() -> Option<u64> {
+#[must_use]
+pub fn open_file_limit() -> Option<u64> {
     None
 }
 

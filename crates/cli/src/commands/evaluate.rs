@@ -1,0 +1,60 @@
+//! `evaluate`: judges the conversations.
+
+use clap::Args;
+use probity::Phase;
+
+use super::{
+    Context,
+    run::{PhaseArgs, run_phases},
+};
+use crate::{
+    completion,
+    exit::{Exit, Failure},
+    flags::{
+        BenchmarkSelection, Calls, Concurrency, KeepGoing, Overrides, PromptArgs, Targets, Verbose,
+    },
+};
+
+/// Judge the conversations
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("targets", |arg| arg.add(completion::targets_to_judge())))]
+pub struct EvaluateArgs {
+    #[command(flatten)]
+    selection: BenchmarkSelection,
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    calls: Calls,
+    #[command(flatten)]
+    concurrency: Concurrency,
+    #[command(flatten)]
+    prompts: PromptArgs,
+    #[command(flatten)]
+    keep_going: KeepGoing,
+    #[command(flatten)]
+    verbose: Verbose,
+}
+
+impl From<EvaluateArgs> for PhaseArgs {
+    fn from(args: EvaluateArgs) -> Self {
+        Self {
+            overrides: Overrides::default()
+                .with(&args.calls)
+                .with(&args.concurrency)
+                .with(&args.keep_going)
+                .with(&args.verbose),
+            selection: args.selection,
+            targets: args.targets.targets,
+            prompts: args.prompts.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Judges the conversations.
+///
+/// # Errors
+/// When nothing can be run.
+pub fn run(context: &Context, args: EvaluateArgs) -> Result<Exit, Failure> {
+    run_phases(context, &args.into(), &[Phase::Evaluate])
+}
