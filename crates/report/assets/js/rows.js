@@ -11,12 +11,12 @@ import { count, counted, visible } from "./text.js";
 import { sameRow, titleWords } from "./words.js";
 
 /** @import {Filter, Index, Route, Source} from "./types.js" */
-const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label"]);
+const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", "tag", "error", "label"]);
 /** @typedef {typeof SELECTS[number]} SelectName */
 // The filters whose value in an address may be missing in the report.
-const UNKNOWN = /** @type {const} */ (["model", "metric", "variant"]);
+const UNKNOWN = /** @type {const} */ (["model", "metric", "variant", "tag"]);
 /** @type {Record<SelectName, string>} */
-const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", error: "Problem", label: "Label" };
+const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", tag: "Tag", error: "Problem", label: "Label" };
 
 /** The page of rows. */
 export class RowsPage {
