@@ -214,6 +214,18 @@ export const ORDERS = [
   { value: "turns", text: "fewest turns" },
 ];
 
+/**
+ * The score to sort by. Without a number, it is the share of judges that let the row pass; what has no verdict comes last.
+ * @param {Row} row
+ * @returns {number}
+ */
+function sortScore(row) {
+  if (row.score !== undefined) return row.score;
+  if (row.verdict === "none") return Number.MAX_VALUE;
+  const [passed, failed] = row.votes ?? [0, 0];
+  return passed + failed > 0 ? passed / (passed + failed) : Number(row.verdict === "pass");
+}
+
 /** @type {Record<string, (index: Index, row: Row) => string | number>} */
 const SORT_VALUES = {
   model: (index, row) => index.runs[row.run]?.id ?? "",
@@ -221,8 +233,7 @@ const SORT_VALUES = {
   verdict: (_index, row) => ["fail", "none", "pass"].indexOf(row.verdict),
   what: (_index, row) => row.title ?? row.scenario,
   scenario: (_index, row) => row.scenario,
-  // Without a number, a pass is 1 and a fail 0. What has no verdict comes last.
-  score: (_index, row) => row.score ?? { pass: 1, fail: 0, none: Number.MAX_VALUE }[row.verdict],
+  score: (_index, row) => sortScore(row),
   judges: (index, row) => -judgeSpread(index, row),
   // Rows of one scenario stay together.
   models: (index, row) => `${(2 - modelSpread(index, row)).toFixed(6)} ${scenarioKey(index, row)}`,

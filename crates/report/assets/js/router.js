@@ -54,7 +54,8 @@ export function readRoute(hash) {
     }
     case "t":
       if (parts === 2 || (parts === 3 && second !== "m")) return missing;
-      return { page: "rows", filter: emptyFilter({ model: first ? [first] : [], metric: third ? [third] : [] }) };
+      // The rows of a model in a metric: the worst first, which is what the reader of a rate comes for.
+      return { page: "rows", filter: emptyFilter({ model: first ? [first] : [], metric: third ? [third] : [], sort: third ? "score" : "" }) };
     case "m":
       return parts > 1 ? missing : { page: "rows", filter: emptyFilter({ metric: first ? [first] : [] }) };
     case "c":

@@ -212,7 +212,7 @@ export class ScenariosPage {
       const link = el("a", { href: scenarioAddress(index, of.row), dir: "auto", tabindex: at === 0 ? "0" : "-1" }, visible(of.row.title ?? of.base));
       return el("tr", {}, el("th", { scope: "row" }, link, title), el("td", { class: "fails" }, `${of.fails} of ${of.rows}`), columns.map((run) => el("td", { class: "of-model" }, modelWords(of.models.get(run)))));
     });
-    return el("div", { class: "matrix-scroll", role: "region", "aria-label": "Scenarios" }, el("table", { class: "scenario-list" }, el("thead", {}, head), el("tbody", {}, lines)));
+    return el("div", { class: "matrix-scroll", role: "region", "aria-label": "List of scenarios" }, el("table", { class: "scenario-list" }, el("thead", {}, head), el("tbody", {}, lines)));
   }
 
   /** @returns {HTMLAnchorElement[]} */

@@ -208,13 +208,16 @@ export interface HumanLabel {
   _transcript?: string;
 }
 
+/** The conversations of a chunk as JSON, as it is or as gzip in base64. */
+export type Packed = { json: string } | { base64: string };
+
 /** Where index and conversations come from: the page itself, files beside it, or the viewer. */
 export interface Source {
   live: boolean;
   index(): Promise<Index>;
   chunk(number: number): Promise<Conv[]>;
-  /** The conversations of a chunk as JSON, to look for a word without parsing all of them. */
-  chunkText(number: number): Promise<string>;
+  /** A chunk as it is stored, to look for a text without parsing all conversations. */
+  packed(number: number): Promise<Packed>;
   /** Forgets what it keeps: the viewer has a new version. */
   forget(version: string): void;
 }

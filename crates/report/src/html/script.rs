@@ -49,6 +49,7 @@ const MODULES: &[Module] = &[
     ),
     ("router.js", include_str!("../../assets/js/router.js")),
     ("rows.js", include_str!("../../assets/js/rows.js")),
+    ("scan.js", include_str!("../../assets/js/scan.js")),
     ("scenarios.js", include_str!("../../assets/js/scenarios.js")),
     ("search.js", include_str!("../../assets/js/search.js")),
     ("source.js", include_str!("../../assets/js/source.js")),

@@ -130,7 +130,7 @@ def test_rows_are_found_by_the_tags_of_their_scenarios(open_page, tmp_path):
 def test_rows_are_sorted_by_how_far_apart_judges_are_on_a_scale(open_page, tmp_path):
     place, targets = trees.golden(tmp_path, "scaled")
     text = (place / "benchmark.yaml").read_text()
-    (place / "benchmark.yaml").write_text(text.replace("- id: m02", "- id: m02\n    verdict: {type: scale, min: 1, max: 5, threshold: 3}", 1))
+    (place / "benchmark.yaml").write_text(text.replace("\n- id: m02\n", "\n- id: m02\n  verdict: {type: scale, min: 1, max: 5, threshold: 3}\n"))
     scores = [score for score in targets["scripted-careful"][1] if score["metric_id"] == "m02"]
     for score, values in zip(scores, [(5, 4, 4), (5, 4, 3)], strict=True):
         judges = [{"judge": name, "present": True, "verdict": {"value": value}, "justification": "It does."} for name, value in zip("abc", values, strict=True)]
