@@ -223,7 +223,7 @@ export class RowsPage {
     this.search = search;
     this.found = new Map();
     this.working.hidden = false;
-    let shown = performance.now();
+    let next = performance.now() + 200;
     const finish = () => {
       if (search.signal.aborted) return;
       this.working.hidden = true;
@@ -236,9 +236,12 @@ export class RowsPage {
       this.found = found;
       this.progress.max = chunks;
       this.progress.value = done;
-      if (performance.now() - shown < 200) return;
-      shown = performance.now();
+      const began = performance.now();
+      if (began < next) return;
       this.fill();
+      // Most of the time is for the search, however many rows there are.
+      const filled = performance.now();
+      next = filled + Math.max(200, 8 * (filled - began));
     }).then(
       (found) => {
         if (!search.signal.aborted) this.found = found;

@@ -22,14 +22,21 @@ export async function inflate(base64) {
 }
 
 /**
- * The searchable texts of a conversation.
+ * The searchable texts of a conversation, one after the other.
  * @param {Conv} conv
- * @returns {string[]}
+ * @returns {Iterable<string>}
  */
-function spoken(conv) {
-  const said = conv.messages.flatMap((message) => [message.text, message.reasoning ?? "", ...(message.tool_calls ?? []).flatMap((call) => [call.name, call.arguments])]);
-  const judged = conv.scores.flatMap((score) => [score.justification, ...(score.judges ?? []).map((judge) => judge.justification)]);
-  return [...said, ...judged, conv.scenario.title ?? "", conv.conv_id];
+function* spoken(conv) {
+  for (const message of conv.messages) {
+    yield message.text;
+    if (message.reasoning) yield message.reasoning;
+    for (const call of message.tool_calls ?? []) yield* [call.name, call.arguments];
+  }
+  for (const score of conv.scores) {
+    yield score.justification;
+    for (const judge of score.judges ?? []) yield judge.justification;
+  }
+  yield* [conv.scenario.title ?? "", conv.conv_id];
 }
 
 /**
@@ -55,7 +62,7 @@ export function finder(wanted) {
 
 /**
  * The words around the first place of a text in one of several texts, or null.
- * @param {string[]} texts
+ * @param {Iterable<string>} texts
  * @param {(text: string) => [number, number] | null} find
  * @returns {string | null}
  */
