@@ -60,7 +60,10 @@ pub(super) fn sentence(place: &SectionPart<'_>) -> Option<String> {
     }
     let phases: Vec<String> = by_phase
         .iter()
-        .map(|(phase, sum)| format!("{} {}", known_cost(&sum.total()), activity(phase)))
+        .map(|(phase, sum)| match known_cost(&sum.total()) {
+            cost if cost == UNKNOWN => format!("{} {UNKNOWN}", activity(phase)),
+            cost => format!("{cost} {}", activity(phase)),
+        })
         .collect();
     let mut parts = vec![match phases.as_slice() {
         [_] => known_cost(&all),
