@@ -42,6 +42,14 @@ pub fn label_question(metric: &Metric, columns: usize) -> String {
     wrapped(&clean(&text), "", columns)
 }
 
+/// The points from the lowest to the highest value of a scale; `None` of categories.
+pub(crate) fn span(of: &VerdictType) -> Option<u32> {
+    match of {
+        VerdictType::Scale { min, max, .. } => max.checked_sub(*min)?.try_into().ok(),
+        VerdictType::Categories { .. } => None,
+    }
+}
+
 /// The answers of judges for a metric that is not answered with yes or no.
 pub(crate) fn answers(of: &VerdictType) -> String {
     match of {

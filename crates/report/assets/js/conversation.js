@@ -5,7 +5,8 @@ import { Hits } from "./hits.js";
 import { setKeys } from "./keys.js";
 import { asMarkdown } from "./markdown.js";
 import { modelMark } from "./model_mark.js";
-import { sameScenario, scenarioAddress } from "./matrix.js";
+import { sameScenario, scenarioAddress } from "./scenarios.js";
+import { OwnLabel } from "./own_label.js";
 import { markQuotes } from "./quotes.js";
 import { rowAddress, writeRoute } from "./router.js";
 import { conversationOf } from "./source.js";
@@ -15,6 +16,7 @@ import { verdicts } from "./verdict.js";
 import { reasonWords, shellWord, turnWords, variantWords, verdictMark } from "./words.js";
 
 /** @import {Conv, ConversationRoute, Index, Row, Source} from "./types.js" */
+/** @import {LabelStore} from "./labels.js" */
 
 /**
  * The rows of a conversation.
@@ -35,12 +37,16 @@ function rowsOf(index, id, run) {
 export class ConversationPage {
   /**
    * @param {Source} source
+   * @param {LabelStore} store
    * @param {() => number[]} order The rows in the order of the table.
    * @param {(number: number) => void} looked Called with the number of the shown row.
    * @param {() => string} back The address of the table.
    */
-  constructor(source, order, looked, back) {
+  constructor(source, store, order, looked, back) {
     this.source = source;
+    this.own = new OwnLabel(source, store, () => this.step(this.number, 1));
+    /** The number of the shown row, or -1. */
+    this.number = -1;
     this.order = order;
     this.looked = looked;
     this.back = back;
@@ -78,6 +84,7 @@ export class ConversationPage {
     }
     this.shown += 1;
     this.drawn = "";
+    this.own.of = null;
     const { shown } = this;
     const numbers = rowsOf(index, route.id, route.run);
     const asked = numbers.find((one) => {
@@ -93,6 +100,7 @@ export class ConversationPage {
       return;
     }
     this.looked(number);
+    this.number = number;
     setKeys(this.keys(number));
     try {
       const conv = await conversationOf(this.source, row);
@@ -258,7 +266,7 @@ export class ConversationPage {
     const said = el("section", { class: "said", "aria-label": "Transcript" });
     said.append(transcript(conv, marks, { address }));
     said.append(el("section", { class: "setup", "aria-label": "Setup" }, setting(conv), callsPart(conv)));
-    const beside = el("div", { class: "beside" }, verdicts({ index, conv, address }, row, score, quotes));
+    const beside = el("div", { class: "beside" }, verdicts({ index, conv, address }, row, score, quotes, this.own.show(index, row, conv)));
     parts.push(el("div", { class: "conversation" }, beside, said));
     return parts;
   }
@@ -298,6 +306,7 @@ export class ConversationPage {
         const link = byId("conversation").querySelector("a.same-scenario");
         if (link instanceof HTMLAnchorElement) location.hash = link.hash;
       } },
+      ...this.own.keys(),
       { key: "Escape", does: "back to the rows", run: () => (location.hash = this.back()) },
     ];
   }

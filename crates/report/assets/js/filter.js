@@ -23,16 +23,18 @@ export function isMetric(metric, wanted) {
 /**
  * The choices of each filter, collected from the rows.
  * @param {Index} index
- * @returns {Record<"model" | "metric" | "verdict" | "variant" | "error" | "label", Choice[]>}
+ * @returns {Record<"model" | "metric" | "verdict" | "variant" | "tag" | "error" | "label", Choice[]>}
  */
 export function choices(index) {
   const variants = new Set();
+  const tags = new Set();
   const reasons = new Set();
   const faults = new Set();
   const labellers = new Set();
   const seen = { error: false, split: false, cut: false, incomplete: false, short: false };
   for (const row of index.rows) {
     for (const [axis, value] of Object.entries(row.variant ?? {})) variants.add(`${axis}=${value}`);
+    for (const tag of row.tags ?? []) tags.add(tag);
     if (row.reason) reasons.add(row.reason);
     for (const fault of row.faults ?? []) faults.add(fault);
     for (const label of row.labels ?? []) labellers.add(label.labeller);
@@ -76,6 +78,7 @@ export function choices(index) {
       { value: "none", text: "no verdict" },
     ],
     variant: [...variants].sort().map((value) => ({ value, text: value.replace("=", ": ") })),
+    tag: [...tags].sort().map((value) => ({ value, text: value })),
     error,
     label,
   };
@@ -139,6 +142,7 @@ export function matching(index, filter) {
     if (filter.metric.length && !metrics.has(row.metric)) continue;
     if (filter.verdict.length && !filter.verdict.includes(row.verdict)) continue;
     if (filter.variant.length && !matchesVariant(row, filter.variant)) continue;
+    if (filter.tag.length && !filter.tag.some((wanted) => row.tags?.includes(wanted))) continue;
     if (filter.error.length && !filter.error.some((wanted) => matchesError(index, row, wanted))) continue;
     if (filter.label.length && !filter.label.some((wanted) => matchesLabel(row, wanted))) continue;
     found.push(number);
@@ -182,11 +186,14 @@ export function modelSpread(index, row) {
 }
 
 /**
- * How much the judges of a row differ: 0 if they agree, 1 if they are halved.
+ * How much the judges of a row differ, from 0 to 1. Of yes and no, 1 if they are halved; on a scale, 1 from its one end to the other; of
+ * categories, the share of judges outside the largest group.
+ * @param {Index} index
  * @param {Row} row
  * @returns {number}
  */
-export function judgeSpread(row) {
+function judgeSpread(index, row) {
+  if (row.spread !== undefined) return row.spread / (index.metrics[row.metric]?.span ?? 1);
   const [passed, failed] = row.votes ?? [0, 0];
   return passed + failed === 0 ? 0 : (2 * Math.min(passed, failed)) / (passed + failed);
 }
@@ -207,6 +214,18 @@ export const ORDERS = [
   { value: "turns", text: "fewest turns" },
 ];
 
+/**
+ * The score to sort by. Without a number, it is the share of judges that let the row pass; what has no verdict comes last.
+ * @param {Row} row
+ * @returns {number}
+ */
+function sortScore(row) {
+  if (row.score !== undefined) return row.score;
+  if (row.verdict === "none") return Number.MAX_VALUE;
+  const [passed, failed] = row.votes ?? [0, 0];
+  return passed + failed > 0 ? passed / (passed + failed) : Number(row.verdict === "pass");
+}
+
 /** @type {Record<string, (index: Index, row: Row) => string | number>} */
 const SORT_VALUES = {
   model: (index, row) => index.runs[row.run]?.id ?? "",
@@ -214,9 +233,8 @@ const SORT_VALUES = {
   verdict: (_index, row) => ["fail", "none", "pass"].indexOf(row.verdict),
   what: (_index, row) => row.title ?? row.scenario,
   scenario: (_index, row) => row.scenario,
-  // Without a number, a pass is 1 and a fail 0. What has no verdict comes last.
-  score: (_index, row) => row.score ?? { pass: 1, fail: 0, none: Number.MAX_VALUE }[row.verdict],
-  judges: (_index, row) => -judgeSpread(row),
+  score: (_index, row) => sortScore(row),
+  judges: (index, row) => -judgeSpread(index, row),
   // Rows of one scenario stay together.
   models: (index, row) => `${(2 - modelSpread(index, row)).toFixed(6)} ${scenarioKey(index, row)}`,
   variant: (_index, row) => variantWords(row.variant),

@@ -9,13 +9,14 @@ import { follow } from "./live.js";
 import { setUpMatrices } from "./rates_matrix.js";
 import { readRoute, writeRoute } from "./router.js";
 import { RowsPage } from "./rows.js";
+import { hasScenarios, ScenariosPage } from "./scenarios.js";
 import { openSource } from "./source.js";
 import { visible } from "./text.js";
-import { showThemes } from "./themes.js";
+import { ThemesPage } from "./themes.js";
 
-/** @import {Index, Route} from "./types.js" */
+/** @import {Route} from "./types.js" */
 
-const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "scenario", "themes", "label", "missing"]);
+const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "scenario", "scenarios", "themes", "label", "missing"]);
 /** The scroll position of each address in the history. @type {Map<string, number>} */
 const places = new Map();
 
@@ -26,7 +27,7 @@ const places = new Map();
 function showSection(page) {
   for (const name of SECTIONS) byId(name).hidden = name !== page;
   document.documentElement.dataset["page"] = page;
-  const at = page === "overview" ? "#/" : ["conversation", "scenario", "themes"].includes(page) ? "#/rows" : `#/${page}`;
+  const at = page === "overview" ? "#/" : page === "scenario" ? "#/scenarios" : ["conversation", "themes"].includes(page) ? "#/rows" : `#/${page}`;
   for (const link of byId("top").querySelectorAll("nav a")) {
     if (link.getAttribute("href") === at) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -73,24 +74,25 @@ function plainKeys() {
 /** Starts the page. */
 async function start() {
   document.documentElement.classList.add("js");
-  for (const [id, label] of [["themes", "Themes"], ["scenario", "Scenario"]]) byId("conversation").after(el("section", { id, "aria-label": label, hidden: true }));
+  for (const [id, label] of [["themes", "Themes"], ["scenarios", "Scenarios"], ["scenario", "Scenario"]]) byId("conversation").after(el("section", { id, "aria-label": label, hidden: true }));
   history.scrollRestoration = "manual";
   listenToKeys();
   setUpMatrices();
   const source = openSource();
   const rows = new RowsPage(source, go);
+  const store = new LabelStore(source);
   const conversation = new ConversationPage(
     source,
+    store,
     () => rows.table.numbers,
     (number) => (rows.current = number),
     () => writeRoute({ page: "rows", filter: rows.filter }),
   );
   const matrix = new MatrixPage(source);
-  const store = new LabelStore(source);
+  const scenarios = new ScenariosPage();
+  const themes = new ThemesPage(source);
   const label = new LabelPage(source, store, go);
   let shown = "";
-  /** @type {Index | null} */
-  let shownIndex = null;
 
   /**
    * Goes to a route. With `replace`, the history gets no new entry.
@@ -124,7 +126,8 @@ async function start() {
     if (route.page === "rows") rows.show(route.filter);
     else if (route.page === "conversation") void conversation.show(route).then(scroll);
     else if (route.page === "scenario") matrix.show(route);
-    else if (route.page === "themes" && shownIndex) showThemes(shownIndex, route.metric);
+    else if (route.page === "scenarios") scenarios.show(route);
+    else if (route.page === "themes") void themes.show(route.metric);
     else if (route.page === "label") void label.show(route.model).then(scroll);
     if (route.page !== "conversation") scroll();
     history.replaceState({ seen: true }, "");
@@ -136,9 +139,11 @@ async function start() {
     rows.setIndex(index);
     conversation.setIndex(index);
     matrix.setIndex(index);
-    shownIndex = index;
+    scenarios.setIndex(index);
+    themes.setIndex(index);
     label.setIndex(index);
     byId("top").classList.toggle("no-labels", !label.offered());
+    byId("top").classList.toggle("no-scenarios", !hasScenarios(index));
   }
 
   const help = el("button", { type: "button", class: "help", title: "Keys (?)", "aria-label": "Keys" }, "?");

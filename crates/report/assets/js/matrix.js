@@ -1,18 +1,16 @@
 // One scenario in all models: verdict and reason in each cell, and the answers of one turn side by side.
-import { button, byId, el, waysOut } from "./dom.js";
-import { wordDiff } from "./diff.js";
+import { Answers } from "./answers.js";
+import { button, byId, el, say, waysOut } from "./dom.js";
+import { isMetric } from "./filter.js";
 import { setKeys } from "./keys.js";
 import { modelMark } from "./model_mark.js";
-import { proseBlock } from "./prose.js";
-import { markQuotes } from "./quotes.js";
 import { rowAddress, writeRoute } from "./router.js";
-import { conversationOf } from "./source.js";
-import { counted, textBlock, textNodes, visible } from "./text.js";
+import { scenariosAddress, scenariosOf } from "./scenarios.js";
+import { counted, textNodes, visible } from "./text.js";
 import { metricWords } from "./verdict.js";
-import { isMetric } from "./filter.js";
 import { variantWords, verdictMark } from "./words.js";
 
-/** @import {Conv, Index, Row, ScenarioRoute, Source} from "./types.js" */
+/** @import {Index, Row, ScenarioRoute, Source} from "./types.js" */
 
 /**
  * The table: the names above its columns, the names of its lines, and in each cell the number of a row or -1.
@@ -22,8 +20,8 @@ import { variantWords, verdictMark } from "./words.js";
  * @property {number[][]} cells
  */
 
-// The most columns whose answers are shown side by side.
-const MOST_ANSWERS = 12;
+// More dissenting judges than this are counted and not named.
+const MOST_NAMED = 3;
 
 /**
  * The rows of a scenario by model, variant and sample. With one model, its variants and samples are the columns.
@@ -50,37 +48,6 @@ function gridOf(index, numbers) {
   return { columns: runs.map(named), lines, cells: lines.map((name) => runs.map((run) => find(run, name))) };
 }
 
-/**
- * Two texts with the words that only one has, if they share at least half of their words; otherwise null.
- * @param {string} first
- * @param {string} second
- * @returns {[HTMLElement, HTMLElement] | null}
- */
-function alike(first, second) {
-  const pieces = wordDiff(first, second);
-  if (!pieces) return null;
-  const length = { same: 0, a: 0, b: 0 };
-  for (const piece of pieces) length[piece.in] += (piece.in === "b" ? piece.b : piece.a).split(/\s+/).filter(Boolean).length;
-  if (length.same * 4 < 2 * length.same + length.a + length.b) return null;
-  const left = el("div", { class: "text", dir: "auto" });
-  const right = el("div", { class: "text", dir: "auto" });
-  for (const piece of pieces) {
-    if (piece.in !== "b") left.append(el(piece.in === "a" ? "del" : "span", {}, textNodes(piece.a)));
-    if (piece.in !== "a") right.append(el(piece.in === "b" ? "ins" : "span", {}, textNodes(piece.b)));
-  }
-  return [left, right];
-}
-
-/**
- * What one role said in a turn.
- * @param {Conv | undefined} conv
- * @param {string} role
- * @param {number} turn
- */
-function saidIn(conv, role, turn) {
-  return (conv?.messages ?? []).flatMap((message, place) => (message.role === role && message.turn === turn ? [{ message, place }] : []));
-}
-
 /** The page of one scenario. */
 export class MatrixPage {
   /** @param {Source} source */
@@ -92,9 +59,13 @@ export class MatrixPage {
     this.grid = { columns: [], lines: [], cells: [] };
     /** The cell with the focus: line and column. */
     this.at = [0, 0];
-    this.turn = 0;
-    this.shown = 0;
-    this.answers = el("section", { class: "answers", "aria-label": "Answers" });
+    /** The names of the two columns whose answers are compared; empty for all. @type {string[]} */
+    this.pair = [];
+    /** The column that was chosen last, to compare it. */
+    this.picked = "";
+    /** @type {ScenarioRoute | null} */
+    this.route = null;
+    this.answers = new Answers(source, (pair) => this.setPair(pair));
   }
 
   /** @param {Index} index */
@@ -136,10 +107,12 @@ export class MatrixPage {
       return;
     }
     this.grid = gridOf(index, numbers);
-    this.turn = 0;
+    this.route = route;
+    this.pair = route.pair;
+    this.answers.turn = 0;
     const asked = this.grid.cells.flatMap((line, y) => line.flatMap((number, x) => (number >= 0 && index.rows[number]?.conv_id === route.row && (!route.run || index.runs[index.rows[number]?.run ?? -1]?.id === route.run) ? [[y, x]] : [])));
     this.at = asked[0] ?? [Math.max(0, this.parting(index)), 0];
-    place.replaceChildren(...this.head(index, route, first, numbers), this.table(index), this.answers);
+    place.replaceChildren(...this.head(index, route, first, numbers), this.table(index, first.metric), this.answers.element);
     setKeys(this.keys(index, route));
     this.focus(0, 0, asked.length > 0);
     void this.drawAnswers();
@@ -160,13 +133,13 @@ export class MatrixPage {
   head(index, route, row, numbers) {
     const fails = numbers.filter((number) => index.rows[number]?.verdict === "fail").length;
     const metric = index.metrics[row.metric];
-    const order = this.scenarios(index, row);
+    const order = scenariosOf(index, row.metric).map((of) => of.base);
     const place = order.indexOf(row.base);
     return [
       el(
         "nav",
         { class: "steps", "aria-label": "Scenarios" },
-        el("a", { href: writeRoute({ page: "rows", filter: { model: [], metric: metric ? [metric.id] : [], verdict: [], variant: [], error: [], label: [], text: "", sort: "models" } }), class: "back" }, "Rows of the metric"),
+        el("a", { href: this.back(index, row), class: "back" }, metric ? `Scenarios of ${visible(metric.id)}` : "Scenarios"),
         button("Previous", () => this.step(index, route, row, -1), { disabled: place <= 0 }),
         el("span", {}, `${place + 1} of ${order.length}`),
         button("Next", () => this.step(index, route, row, 1), { disabled: place >= order.length - 1 }),
@@ -178,13 +151,14 @@ export class MatrixPage {
   }
 
   /**
-   * The scenarios of a row's metric, in the order of the rows.
+   * The address of the list of scenarios.
    * @param {Index} index
-   * @param {Row} row
-   * @returns {string[]}
+   * @param {Row | undefined} row
+   * @returns {string}
    */
-  scenarios(index, row) {
-    return [...new Set(index.rows.filter((one) => one.metric === row.metric).map((one) => one.base))];
+  back(index, row) {
+    const metric = index.metrics[row?.metric ?? -1];
+    return metric ? scenariosAddress(metric) : "#/scenarios";
   }
 
   /**
@@ -194,20 +168,26 @@ export class MatrixPage {
    * @param {number} by
    */
   step(index, route, row, by) {
-    const order = this.scenarios(index, row);
+    const order = scenariosOf(index, row.metric).map((of) => of.base);
     const next = order[order.indexOf(row.base) + by];
-    if (next !== undefined) location.replace(writeRoute({ ...route, id: next, metric: index.metrics[row.metric]?.id ?? "", row: "", run: "" }));
+    if (next !== undefined) location.replace(writeRoute({ ...route, id: next, metric: index.metrics[row.metric]?.id ?? "", row: "", run: "", pair: this.pair }));
   }
 
   /**
    * @param {Index} index
+   * @param {number} metric The number of the metric.
    * @returns {HTMLElement}
    */
-  table(index) {
+  table(index, metric) {
     const { columns, lines, cells } = this.grid;
-    const head = el("tr", {}, el("td"), columns.map(({ name, target }) => el("th", { scope: "col" }, target && modelMark(target), visible(name))));
+    /** @param {string} id @param {number} at */
+    const rate = (id, at) => {
+      const text = index.runs.find((run) => run.id === id)?.rates?.[metric];
+      return text ? el("small", { class: "muted" }, `${text}${at === 0 ? " in this metric" : ""}`) : null;
+    };
+    const head = el("tr", {}, el("td"), columns.map(({ name, target }, x) => el("th", { scope: "col" }, target && modelMark(target), visible(name), target ? rate(name, x) : null)));
     const body = cells.map((line, y) =>
-      el("tr", {}, el("th", { scope: "row" }, visible(lines[y] ?? "")), line.map((number, x) => el("td", {}, this.cell(index, number, y, x)))),
+      el("tr", {}, el("th", { scope: "row" }, visible(lines[y] ?? ""), columns[0]?.target ? null : rate(lines[y] ?? "", 0)), line.map((number, x) => el("td", {}, this.cell(index, number, y, x)))),
     );
     const table = el("table", { class: "matrix" }, el("thead", {}, head), el("tbody", {}, body));
     table.classList.toggle("wide", columns.length > 5);
@@ -225,13 +205,17 @@ export class MatrixPage {
     const row = index.rows[number];
     if (!row) return el("span", { class: "muted empty-cell" }, "no row");
     const [passed, failed] = row.votes ?? [0, 0];
-    const votes = row.votes && row.verdict !== "none" ? `${row.verdict === "pass" ? passed : failed} of ${passed + failed}` : "";
+    const { judges = [], said = "" } = row.dissent ?? {};
+    const agree = row.votes && row.verdict !== "none" ? `${row.verdict === "pass" ? passed : failed} of ${passed + failed}` : "";
+    const dissenting = judges.length > MOST_NAMED ? `${judges.length} judges dissent` : judges.length > 0 ? `${judges.join(", ")} ${judges.length === 1 ? "dissents" : "dissent"}` : "";
+    const votes = [agree, visible(dissenting)].filter(Boolean).join(", ");
     const cell = el(
       "a",
       { class: `cell ${row.verdict}-cell`, href: rowAddress(index, row), tabindex: "-1", "data-cell": `${y},${x}` },
       el("span", { class: "cell-model" }, visible(this.grid.columns[x]?.name ?? "")),
       el("span", { class: "cell-verdict" }, verdictMark(row.verdict, row.shown), votes && el("small", {}, votes)),
-      el("span", { class: "cell-reason", dir: "auto" }, textNodes(row.said ?? row.error ?? "")),
+      said ? el("span", { class: "cell-reason", dir: "auto" }, el("b", {}, "Dissent: "), textNodes(said)) : null,
+      el("span", { class: "cell-reason", dir: "auto" }, said ? el("b", {}, row.verdict === "pass" ? "Pass: " : "Fail: ") : null, textNodes(row.said ?? row.error ?? "")),
     );
     cell.addEventListener("focus", () => {
       const before = this.at[0];
@@ -258,66 +242,35 @@ export class MatrixPage {
     if (focus) cell.focus();
   }
 
-  /** Draws the answers of the shown turn, of the line with the focus. */
+  /** Draws the answers of the line with the focus. */
   async drawAnswers() {
     const { index, grid } = this;
     if (!index) return;
-    this.shown += 1;
-    const { shown } = this;
     const line = grid.cells[this.at[0] ?? 0] ?? [];
-    const rows = line.slice(0, MOST_ANSWERS).map((number) => index.rows[number]);
-    const convs = await Promise.all(rows.map((row) => (row ? conversationOf(this.source, row) : undefined)));
-    if (shown !== this.shown) return;
-    const turns = [...new Set(convs.flatMap((conv) => (conv?.messages ?? []).map((message) => message.turn)))].sort((a, b) => a - b);
-    if (turns.length === 0) {
-      this.answers.replaceChildren();
-      return;
-    }
-    if (!turns.includes(this.turn)) this.turn = turns.at(-1) ?? 1;
-    const buttons = turns.map((turn) => button(String(turn), () => this.setTurn(turn), { "aria-pressed": String(turn === this.turn), "aria-label": `Turn ${turn}` }));
-    const columns = rows.map((row, x) => ({ row, conv: convs[x], name: grid.columns[x]?.name ?? "" })).filter(({ conv }) => conv !== undefined);
-    const { cells, note, user } = this.answerCells(columns);
-    const lineName = grid.lines[this.at[0] ?? 0] ?? "";
-    this.answers.replaceChildren(
-      el("div", { class: "answers-head" }, el("div", {}, el("h3", {}, `Turn ${this.turn}`), el("p", { class: "muted" }, [lineName && visible(lineName), note].filter(Boolean).join(". "))), el("div", { class: "turns", role: "group", "aria-label": "Turn" }, buttons)),
-      ...(user ? [user] : []),
-      el("div", { class: "matrix-scroll", tabindex: "0", role: "region", "aria-label": "Answers side by side" }, el("div", { class: "answer-grid" }, cells)),
-    );
-  }
-
-  /** @param {number} turn */
-  setTurn(turn) {
-    this.turn = turn;
-    void this.drawAnswers();
+    const columns = grid.columns.map(({ name }, x) => ({ name, row: index.rows[line[x] ?? -1] }));
+    await this.answers.show(grid.lines[this.at[0] ?? 0] ?? "", columns, this.pair);
   }
 
   /**
-   * The answers of a turn, with the verdict at the head of each. Of two texts that are alike, different words are marked.
-   * @param {{row: Row | undefined, conv: Conv | undefined, name: string}[]} columns
-   * @returns {{cells: HTMLElement[], note: string, user: HTMLElement | null}}
+   * Compares the answers of two columns; with none, shows all. The address has them, and the next scenario keeps them.
+   * @param {string[]} pair
    */
-  answerCells(columns) {
-    const users = columns.map(({ conv }) => saidIn(conv, "user", this.turn).map(({ message }) => message.text).join("\n\n"));
-    const isSame = new Set(users).size === 1;
-    const [a, b] = columns.map(({ conv }) => saidIn(conv, "assistant", this.turn).map(({ message }) => message.text).join("\n\n"));
-    const differing = columns.length === 2 && a && b ? alike(a, b) : null;
-    const cells = columns.map(({ row, conv, name }, x) => {
-      const marks = markQuotes(conv?.scores.find((score) => score.metric === row?.metric), conv?.messages ?? []).marks;
-      // Ids of quotes belong to the page of the conversation.
-      const plain = (/** @type {number} */ place) => (marks.get(place) ?? []).map((mark) => ({ ...mark, id: "", letter: "" }));
-      const said = saidIn(conv, "assistant", this.turn);
-      const answer = differing ? [differing[x] ?? el("div")] : said.map(({ message, place }) => (message.text.trim() ? proseBlock(message.text, plain(place)) : el("p", { class: "muted" }, "(nothing was said)")));
-      return el(
-        "article",
-        { class: "answer-cell" },
-        el("p", { class: "answer-name" }, el("span", { class: "name" }, visible(name)), " ", row ? verdictMark(row.verdict, row.shown) : null),
-        isSame ? null : el("div", { class: "answer-user" }, el("small", { class: "muted" }, "User"), textBlock(users[x] || "(nothing)")),
-        answer.length > 0 ? answer : el("p", { class: "muted" }, "no answer in this turn"),
-      );
-    });
-    const note = columns.length !== 2 ? "Whole answers, judges' quotes marked" : differing ? "Words that only one answer has are struck out and underlined" : "Whole answers: the texts share under half of their words, so that word differences are not shown";
-    const user = isSame && users[0] ? el("div", { class: "answer-user shared" }, el("small", { class: "muted" }, columns.length > 1 ? `User, to all ${columns.length}` : "User"), textBlock(users[0])) : null;
-    return { cells, note, user };
+  setPair(pair) {
+    this.pair = pair;
+    if (this.route) {
+      this.route = { ...this.route, pair };
+      history.replaceState(history.state, "", writeRoute(this.route));
+    }
+    void this.drawAnswers();
+  }
+
+  /** Takes the column with the focus as the next one to compare. */
+  pickColumn() {
+    const name = this.grid.columns[this.at[1] ?? 0]?.name ?? "";
+    const before = this.pair.length === 2 ? (this.pair[1] ?? "") : this.picked;
+    this.picked = name;
+    if (before && before !== name) this.setPair([before, name]);
+    else say(`${visible(name)}: choose another model with x to compare their answers`);
   }
 
   /**
@@ -334,32 +287,11 @@ export class MatrixPage {
       key("ArrowRight", "cell to the right", () => this.focus(0, 1)),
       key("ArrowUp", "cell above", () => this.focus(-1, 0)),
       key("ArrowDown", "cell below", () => this.focus(1, 0)),
-      ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((turn) => key(String(turn), turn === 1 ? "turn 1, and so on to 9" : "", () => this.setTurn(turn))),
+      ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((turn) => key(String(turn), turn === 1 ? "turn 1, and so on to 9" : "", () => this.answers.setTurn(turn))),
       key("j", "next scenario", () => row && this.step(index, route, row, 1)),
       key("k", "previous scenario", () => row && this.step(index, route, row, -1)),
-      key("Escape", "back", () => history.back()),
+      key("x", "compare the answers of this model and of the next one chosen", () => this.pickColumn()),
+      key("Escape", "the list of scenarios", () => (location.hash = this.back(index, row))),
     ];
   }
-}
-
-/**
- * The address of the scenario of a row, in all models.
- * @param {Index} index
- * @param {Row} row
- * @returns {string}
- */
-export function scenarioAddress(index, row) {
-  const run = index.runs[row.run];
-  return writeRoute({ page: "scenario", id: row.base, benchmark: run?.benchmark ?? "", metric: index.metrics[row.metric]?.id ?? "", run: run?.id ?? "", row: row.conv_id });
-}
-
-/**
- * How many rows of the report are of the same scenario, benchmark and metric as a row.
- * @param {Index} index
- * @param {Row} row
- * @returns {Row[]}
- */
-export function sameScenario(index, row) {
-  const benchmark = index.runs[row.run]?.benchmark;
-  return index.rows.filter((other) => other.base === row.base && other.metric === row.metric && index.runs[other.run]?.benchmark === benchmark);
 }

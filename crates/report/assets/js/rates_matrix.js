@@ -1,5 +1,5 @@
 // The matrix of metrics and models: a filter, an order, folded rows and columns, and one tab stop with arrow keys inside.
-import { el } from "./dom.js";
+import { el, say } from "./dom.js";
 
 /**
  * The rows that are shown, without the one of all metrics.
@@ -104,6 +104,63 @@ function unfoldButton(table, name, what) {
 }
 
 /**
+ * Shows or folds the column of a model.
+ * @param {HTMLTableElement} table
+ * @param {number} place The place of the column in the head.
+ * @param {boolean} isPinned
+ */
+function pinColumn(table, place, isPinned) {
+  for (const row of table.rows) row.cells[place]?.classList.toggle("pinned", isPinned);
+}
+
+/**
+ * A field that adds a folded model to the open columns by its name, and buttons that fold it again.
+ * @param {HTMLTableElement} table
+ * @returns {HTMLElement[]}
+ */
+function modelField(table) {
+  const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
+  /** @type {Map<string, number>} */
+  const foldedModels = new Map(heads.flatMap((head, place) => (head.classList.contains("fold") ? [[head.textContent ?? "", place]] : [])));
+  const names = el("datalist", { id: `${table.id}-models` }, [...foldedModels.keys()].map((name) => el("option", { value: name })));
+  const field = el("input", { type: "search", list: names.id, placeholder: "Add a model", "aria-label": "Add a model", autocomplete: "off", size: "16" });
+  const chips = el("span", { class: "pinned-models" });
+  /** The only model that a text names, in full or in part. @param {string} text */
+  const named = (text) => {
+    const wanted = text.trim().toLowerCase();
+    const all = [...foldedModels.keys()];
+    const found = all.filter((name) => name.toLowerCase() === wanted);
+    const like = found.length > 0 || wanted === "" ? found : all.filter((name) => name.toLowerCase().includes(wanted));
+    return like.length === 1 ? like[0] : undefined;
+  };
+  /** @param {string} name */
+  const add = (name) => {
+    const place = foldedModels.get(name);
+    field.value = "";
+    if (place === undefined || heads[place]?.classList.contains("pinned")) return;
+    pinColumn(table, place, true);
+    const chip = el("button", { type: "button", "aria-label": `Fold ${name}` }, `${name} ×`);
+    chip.addEventListener("click", () => {
+      pinColumn(table, place, false);
+      chip.remove();
+      field.focus();
+      setStop(table, linkRows(table)[0]?.[0]);
+    });
+    chips.append(chip);
+  };
+  // A choice from the list is a whole name; a part of a name counts when the person ends it with Enter.
+  field.addEventListener("input", () => foldedModels.has(field.value) && add(field.value));
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    const name = named(field.value);
+    if (name !== undefined) add(name);
+    else if (field.value.trim()) say(`${field.value.trim()}: no folded model, or several`);
+  });
+  return [field, names, chips];
+}
+
+/**
  * Adds tools and keys to a matrix.
  * @param {HTMLTableElement} table
  */
@@ -125,7 +182,7 @@ function setUpMatrix(table) {
   }
   if (table.querySelector("tr.fold")) tools.append(unfoldButton(table, "all-rows", `${listed.length} metrics`));
   const columns = table.tHead?.rows[0]?.cells.length ?? 0;
-  if (table.querySelector("th.fold")) tools.append(unfoldButton(table, "all-columns", `${columns - 2} models`));
+  if (table.querySelector("th.fold")) tools.append(...modelField(table), unfoldButton(table, "all-columns", `${columns - 2} models`));
   if (tools.childElementCount > 0) table.parentElement?.before(tools);
   setStop(table, linkRows(table)[0]?.[0]);
   table.addEventListener("keydown", (event) => {

@@ -2,7 +2,7 @@
 
 /** @import {Route, Filter, Index, Row} from "./types.js" */
 
-const LIST_KEYS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label"]);
+const LIST_KEYS = /** @type {const} */ (["model", "metric", "verdict", "variant", "tag", "error", "label"]);
 const TEXT_KEYS = /** @type {const} */ (["text", "sort"]);
 
 /**
@@ -11,7 +11,7 @@ const TEXT_KEYS = /** @type {const} */ (["text", "sort"]);
  * @returns {Filter}
  */
 export function emptyFilter(some = {}) {
-  return { model: [], metric: [], verdict: [], variant: [], error: [], label: [], text: "", sort: "", ...some };
+  return { model: [], metric: [], verdict: [], variant: [], tag: [], error: [], label: [], text: "", sort: "", ...some };
 }
 
 /**
@@ -54,7 +54,8 @@ export function readRoute(hash) {
     }
     case "t":
       if (parts === 2 || (parts === 3 && second !== "m")) return missing;
-      return { page: "rows", filter: emptyFilter({ model: first ? [first] : [], metric: third ? [third] : [] }) };
+      // The rows of a model in a metric: the worst first, which is what the reader of a rate comes for.
+      return { page: "rows", filter: emptyFilter({ model: first ? [first] : [], metric: third ? [third] : [], sort: third ? "score" : "" }) };
     case "m":
       return parts > 1 ? missing : { page: "rows", filter: emptyFilter({ metric: first ? [first] : [] }) };
     case "c":
@@ -69,7 +70,9 @@ export function readRoute(hash) {
       };
     case "s":
       if (parts !== 1) return missing;
-      return { page: "scenario", id: first, benchmark: values.get("benchmark") ?? "", metric: values.get("metric") ?? "", run: values.get("run") ?? "", row: values.get("row") ?? "" };
+      return { page: "scenario", id: first, benchmark: values.get("benchmark") ?? "", metric: values.get("metric") ?? "", run: values.get("run") ?? "", row: values.get("row") ?? "", pair: values.getAll("of").filter(Boolean).slice(0, 2) };
+    case "scenarios":
+      return parts === 0 ? { page: "scenarios", metric: values.get("metric") ?? "", benchmark: values.get("benchmark") ?? "" } : missing;
     case "themes":
       return parts === 0 ? { page: "themes", metric: values.get("metric") ?? "" } : missing;
     case "label":
@@ -111,7 +114,9 @@ export function writeRoute(route) {
         find: route.find,
       });
     case "scenario":
-      return address(`#/s/${encodeURIComponent(route.id)}`, { benchmark: route.benchmark, metric: route.metric, run: route.run, row: route.row });
+      return address(`#/s/${encodeURIComponent(route.id)}`, { benchmark: route.benchmark, metric: route.metric, run: route.run, row: route.row, of: route.pair });
+    case "scenarios":
+      return address("#/scenarios", { benchmark: route.benchmark, metric: route.metric });
     case "themes":
       return address("#/themes", { metric: route.metric });
     case "label":

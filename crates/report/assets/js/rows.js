@@ -11,12 +11,12 @@ import { count, counted, visible } from "./text.js";
 import { sameRow, titleWords } from "./words.js";
 
 /** @import {Filter, Index, Route, Source} from "./types.js" */
-const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", "error", "label"]);
+const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", "tag", "error", "label"]);
 /** @typedef {typeof SELECTS[number]} SelectName */
 // The filters whose value in an address may be missing in the report.
-const UNKNOWN = /** @type {const} */ (["model", "metric", "variant"]);
+const UNKNOWN = /** @type {const} */ (["model", "metric", "variant", "tag"]);
 /** @type {Record<SelectName, string>} */
-const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", error: "Problem", label: "Label" };
+const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", tag: "Tag", error: "Problem", label: "Label" };
 
 /** The page of rows. */
 export class RowsPage {
@@ -223,7 +223,7 @@ export class RowsPage {
     this.search = search;
     this.found = new Map();
     this.working.hidden = false;
-    let shown = performance.now();
+    let next = performance.now() + 200;
     const finish = () => {
       if (search.signal.aborted) return;
       this.working.hidden = true;
@@ -236,9 +236,12 @@ export class RowsPage {
       this.found = found;
       this.progress.max = chunks;
       this.progress.value = done;
-      if (performance.now() - shown < 200) return;
-      shown = performance.now();
+      const began = performance.now();
+      if (began < next) return;
       this.fill();
+      // Most of the time is for the search, however many rows there are.
+      const filled = performance.now();
+      next = filled + Math.max(200, 8 * (filled - began));
     }).then(
       (found) => {
         if (!search.signal.aborted) this.found = found;

@@ -1,53 +1,72 @@
-// Search for a text in the transcripts of all chunks, one after the other. The rows found so far are reported after each chunk.
+// Search for a text in the transcripts of all chunks. Workers read several chunks at once; the rows found so far are reported as they come.
+import { finder, scanChunk, snippet, workerText } from "./scan.js";
 
-/** @import {Conv, Index, Row, Source} from "./types.js" */
-
-// How many characters of a text are shown before and after what was searched.
-const BEFORE_HIT = 18;
-const AFTER_HIT = 120;
+/** @import {Index, Packed, Row, Source} from "./types.js" */
 
 /**
- * The searchable text of a conversation.
- * @param {Conv} conv
- * @returns {string}
+ * Looks for a text in a chunk: the positions in it, with the words around the text.
+ * @typedef {(packed: Packed, wanted: string) => Promise<[number, string][]>} Scan
  */
-function spoken(conv) {
-  /** @type {string[]} */
-  const parts = [];
-  for (const message of conv.messages) {
-    parts.push(message.text, message.reasoning ?? "");
-    for (const call of message.tool_calls ?? []) parts.push(call.name, call.arguments);
-  }
-  for (const score of conv.scores) parts.push(score.justification, ...(score.judges ?? []).map((judge) => judge.justification));
-  parts.push(conv.scenario.title ?? "", conv.conv_id);
-  return parts.join("\n");
-}
 
-/**
- * The place of a searched text in its words, or null.
- * @param {string} text
- * @param {string} wanted The text in lower case.
- * @returns {string | null}
- */
-function snippet(text, wanted) {
-  const low = text.toLowerCase();
-  const at = low.indexOf(wanted);
-  if (at < 0) return null;
-  // A text whose lower-case form is longer is shown in lower case, so that the place is right.
-  const from = low.length === text.length ? text : low;
-  const start = Math.max(0, at - BEFORE_HIT);
-  const end = at + wanted.length + AFTER_HIT;
-  return `${start > 0 ? "…" : ""}${from.slice(start, end).replace(/\s+/g, " ")}${end < from.length ? "…" : ""}`;
-}
+// The most workers. Each holds one chunk at a time.
+const MOST_WORKERS = 8;
 
 /**
  * The place of a searched text in the row's data in the index.
  * @param {Row} row
- * @param {string} wanted The text in lower case.
+ * @param {(text: string) => [number, number] | null} find
  * @returns {string | null}
  */
-function inIndex(row, wanted) {
-  return snippet([row.title ?? "", row.said ?? "", row.preview, row.error ?? "", row.scenario, row.conv_id].join("\n"), wanted);
+function inIndex(row, find) {
+  return snippet([row.title ?? "", row.said ?? "", row.preview, row.error ?? "", row.scenario, row.conv_id], find);
+}
+
+/** The workers, once they are needed; none where the browser has none. @type {Scan[] | null} */
+let scanners = null;
+
+/**
+ * A worker that reads one chunk at a time.
+ * @param {string} address
+ * @returns {Scan}
+ */
+function workerScan(address) {
+  const worker = new Worker(address);
+  let asked = 0;
+  // A search that was stopped may still wait for its last chunk when the next one begins.
+  /** @type {Map<number, {resolve: (hits: [number, string][]) => void, reject: (error: Error) => void}>} */
+  const waiting = new Map();
+  worker.addEventListener("message", ({ data }) => {
+    const of = waiting.get(data.id);
+    waiting.delete(data.id);
+    if (data.hits) of?.resolve(data.hits);
+    else of?.reject(new Error(data.error));
+  });
+  worker.addEventListener("error", (event) => {
+    for (const { reject } of waiting.values()) reject(new Error(event.message || "a worker of the search stopped"));
+    waiting.clear();
+  });
+  return (packed, wanted) =>
+    new Promise((resolve, reject) => {
+      asked += 1;
+      waiting.set(asked, { resolve, reject });
+      worker.postMessage({ id: asked, packed, wanted });
+    });
+}
+
+/**
+ * What reads chunks: workers, or this page itself.
+ * @returns {Scan[]}
+ */
+function allScanners() {
+  if (scanners) return scanners;
+  const number = Math.min(MOST_WORKERS, navigator.hardwareConcurrency || 2);
+  try {
+    const address = URL.createObjectURL(new Blob([workerText()], { type: "text/javascript" }));
+    scanners = Array.from({ length: number }, () => workerScan(address));
+  } catch {
+    scanners = [scanChunk];
+  }
+  return scanners;
 }
 
 /**
@@ -62,8 +81,7 @@ function inIndex(row, wanted) {
  */
 export async function searchRows(source, index, numbers, text, signal, progress) {
   const wanted = text.toLowerCase();
-  // The text as JSON encodes it: a chunk that does not contain it need not be parsed.
-  const written = JSON.stringify(wanted).slice(1, -1);
+  const find = finder(wanted);
   /** @type {Map<number, string>} */
   const found = new Map();
   /** @type {Map<number, number[]>} */
@@ -71,7 +89,7 @@ export async function searchRows(source, index, numbers, text, signal, progress)
   for (const number of numbers) {
     const row = index.rows[number];
     if (!row) continue;
-    const there = inIndex(row, wanted);
+    const there = inIndex(row, find);
     if (there !== null) found.set(number, there);
     else if (row.chunk !== undefined) {
       const rows = byChunk.get(row.chunk);
@@ -79,23 +97,21 @@ export async function searchRows(source, index, numbers, text, signal, progress)
       else byChunk.set(row.chunk, [number]);
     }
   }
+  const left = [...byChunk].sort((a, b) => a[0] - b[0]);
   let done = 0;
-  for (const [chunk, rows] of [...byChunk].sort((a, b) => a[0] - b[0])) {
-    if (signal.aborted) break;
-    const json = await source.chunkText(chunk);
-    if (json.toLowerCase().includes(written)) {
-      /** @type {Conv[]} */
-      const convs = JSON.parse(json);
-      const hits = convs.map((conv) => snippet(spoken(conv), wanted));
+  /** Reads chunks until none is left. @param {Scan} scan */
+  const work = async (scan) => {
+    for (let next = left.shift(); next && !signal.aborted; next = left.shift()) {
+      const [chunk, rows] = next;
+      const hits = new Map(await scan(await source.packed(chunk), wanted));
       for (const number of rows) {
-        const hit = hits[index.rows[number]?.at ?? -1];
-        if (hit) found.set(number, hit);
+        const hit = hits.get(index.rows[number]?.at ?? -1);
+        if (hit !== undefined) found.set(number, hit);
       }
+      done += 1;
+      if (!signal.aborted) progress(found, done, byChunk.size);
     }
-    done += 1;
-    progress(found, done, byChunk.size);
-    // Lets the browser handle keys and scrolling.
-    await new Promise((resolve) => setTimeout(resolve));
-  }
+  };
+  await Promise.all(allScanners().map(work));
   return found;
 }

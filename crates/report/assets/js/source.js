@@ -1,22 +1,11 @@
 // The source of the data. The page has three forms: data in the page, data in scripts beside it, and data from the viewer.
 
+import { inflate } from "./scan.js";
+
 /** @import {Source, Conv, Row} from "./types.js" */
 
 // The most parsed chunks in memory. A chunk is about half a megabyte of JSON.
 const KEPT_CHUNKS = 16;
-
-/**
- * Decompresses gzip in base64 into text.
- * @param {string} base64
- * @returns {Promise<string>}
- */
-async function inflate(base64) {
-  const binary = atob(base64.trim());
-  const bytes = new Uint8Array(binary.length);
-  for (let place = 0; place < binary.length; place++) bytes[place] = binary.charCodeAt(place);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).text();
-}
 
 /**
  * A cache of the chunks used last.
@@ -76,15 +65,15 @@ function besideThePage(number) {
  */
 function fileSource() {
   /** @param {number} number */
-  const chunkText = async (number) => {
+  const base64 = async (number) => {
     const embedded = document.getElementById(`probity-chunk-${number}`);
-    return inflate(embedded ? (embedded.textContent ?? "") : await besideThePage(number));
+    return embedded ? (embedded.textContent ?? "") : besideThePage(number);
   };
-  const { chunk, forget } = remembered(chunkText);
+  const { chunk, forget } = remembered(async (number) => inflate(await base64(number)));
   return {
     live: false,
     chunk,
-    chunkText,
+    packed: async (number) => ({ base64: await base64(number) }),
     forget,
     async index() {
       const embedded = document.getElementById("probity-index");
@@ -125,7 +114,7 @@ function servedSource() {
   return {
     live: true,
     chunk: kept.chunk,
-    chunkText,
+    packed: async (number) => ({ json: await chunkText(number) }),
     forget(now) {
       version = now;
       kept.forget();

@@ -3,10 +3,11 @@ import { byId, el, waysOut } from "./dom.js";
 import { isMetric } from "./filter.js";
 import { modelMark } from "./model_mark.js";
 import { emptyFilter, rowAddress, writeRoute } from "./router.js";
+import { conversationOf } from "./source.js";
 import { count, counted, textNodes, visible } from "./text.js";
 import { metricText } from "./words.js";
 
-/** @import {Index, Row} from "./types.js" */
+/** @import {Index, Metric, Row, Source} from "./types.js" */
 
 /**
  * Rows whose reasons share words.
@@ -90,26 +91,81 @@ function themePart(index, title, numbers) {
 }
 
 /**
- * Shows the themes of a metric's failed rows.
- * @param {Index} index
- * @param {string} wanted The metric, as in addresses.
+ * The whole reason of a failed row: that of each judge who decided as the row says.
+ * @param {Source} source
+ * @param {Row} row
+ * @returns {Promise<string>}
  */
-export function showThemes(index, wanted) {
-  const place = byId("themes");
-  const metric = index.metrics.findIndex((one) => isMetric(one, wanted));
-  const of = index.metrics[metric];
-  if (!of) {
-    place.replaceChildren(el("h2", { tabindex: "-1" }, "No such metric"), el("p", {}, "This report has no metric ", el("code", {}, visible(wanted)), "."), waysOut());
-    return;
+async function wholeReason(source, row) {
+  const conv = await conversationOf(source, row);
+  const score = conv?.scores.find((one) => one.metric === row.metric);
+  const agreeing = (score?.judges ?? []).filter((judge) => judge.verdict === row.verdict).map((judge) => judge.justification);
+  return agreeing.length > 0 ? agreeing.join("\n") : (score?.justification ?? row.said ?? "");
+}
+
+/** The page of the themes of a metric's failed rows. */
+export class ThemesPage {
+  /** @param {Source} source */
+  constructor(source) {
+    this.source = source;
+    /** @type {Index | null} */
+    this.index = null;
+    this.shown = 0;
   }
-  const failed = index.rows.flatMap((row, number) => (row.metric === metric && row.verdict === "fail" && row.said ? [{ number, words: themeWords(row.said) }] : []));
-  const { themes, rest } = themesOf(failed);
-  const rows = writeRoute({ page: "rows", filter: emptyFilter({ metric: [wanted], verdict: ["fail"] }) });
-  place.replaceChildren(
-    el("p", { class: "steps" }, el("a", { href: rows, class: "back" }, "Failed rows of the metric")),
-    el("h2", { tabindex: "-1", dir: "auto" }, metricText(index, of)),
-    el("p", { class: "muted" }, `${counted(failed.length, "failed row")} with a reason, grouped by words that the starts of the judges' reasons share. This is a help for reading and no statistic: words are not meanings, and each row is in one group only.`),
-    ...themes.map((theme) => themePart(index, theme.words.join(", "), theme.rows)),
-    rest.length > 0 ? themePart(index, themes.length > 0 ? "no shared word" : "all", rest) : "",
-  );
+
+  /** @param {Index} index */
+  setIndex(index) {
+    this.index = index;
+  }
+
+  /**
+   * Shows the themes of a metric, once all reasons are read.
+   * @param {string} wanted The metric, as in addresses.
+   */
+  async show(wanted) {
+    const { index } = this;
+    if (!index) return;
+    this.shown += 1;
+    const { shown } = this;
+    const place = byId("themes");
+    const metric = index.metrics.findIndex((one) => isMetric(one, wanted));
+    const of = index.metrics[metric];
+    if (!of) {
+      place.replaceChildren(el("h2", { tabindex: "-1" }, "No such metric"), el("p", {}, "This report has no metric ", el("code", {}, visible(wanted)), "."), waysOut());
+      return;
+    }
+    const failed = index.rows.flatMap((row, number) => (row.metric === metric && row.verdict === "fail" && row.said ? [{ number, row }] : []));
+    const progress = el("progress", { max: failed.length, value: 0, "aria-label": "Reasons read" });
+    place.replaceChildren(...this.head(index, of, wanted), el("p", { class: "muted", role: "status" }, `Reading the reasons of ${counted(failed.length, "failed row")}. `, progress));
+    /** @type {{number: number, words: Set<string>}[]} */
+    const rows = [];
+    try {
+      for (const { number, row } of failed) {
+        rows.push({ number, words: themeWords(await wholeReason(this.source, row)) });
+        if (shown !== this.shown) return;
+        progress.value = rows.length;
+      }
+    } catch (error) {
+      if (shown === this.shown) place.replaceChildren(...this.head(index, of, wanted), el("p", { class: "note error", role: "alert" }, visible(error instanceof Error ? error.message : String(error))));
+      return;
+    }
+    const { themes, rest } = themesOf(rows);
+    place.replaceChildren(
+      ...this.head(index, of, wanted),
+      el("p", { class: "muted" }, `${counted(failed.length, "failed row")} with a reason, grouped by words that the judges' reasons share. This is a help for reading and no statistic: words are not meanings, and each row is in one group only.`),
+      ...themes.map((theme) => themePart(index, theme.words.join(", "), theme.rows)),
+      rest.length > 0 ? themePart(index, themes.length > 0 ? "no shared word" : "all", rest) : "",
+    );
+  }
+
+  /**
+   * @param {Index} index
+   * @param {Metric} metric
+   * @param {string} wanted
+   * @returns {HTMLElement[]}
+   */
+  head(index, metric, wanted) {
+    const rows = writeRoute({ page: "rows", filter: emptyFilter({ metric: [wanted], verdict: ["fail"] }) });
+    return [el("p", { class: "steps" }, el("a", { href: rows, class: "back" }, "Failed rows of the metric")), el("h2", { tabindex: "-1", dir: "auto" }, `Themes: ${metricText(index, metric)}`)];
+  }
 }

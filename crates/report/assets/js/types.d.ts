@@ -20,6 +20,8 @@ export interface Run {
   label_order?: number[];
   corrected_width?: number;
   judge_width?: number;
+  /** The pass rate in each metric with its interval, as tables show it, by the number of the metric. */
+  rates?: Record<number, string>;
 }
 
 export interface Metric {
@@ -32,6 +34,8 @@ export interface Metric {
   counterexamples?: string[];
   /** What judges answer in place of yes or no, in words. */
   answers?: string;
+  /** The points from the lowest to the highest value of its scale. */
+  span?: number;
   hazard?: string;
 }
 
@@ -51,6 +55,7 @@ export interface Row {
   title?: string;
   sample: number;
   variant?: Record<string, string>;
+  tags?: string[];
   verdict: Verdict;
   reason?: string;
   shown?: string;
@@ -60,6 +65,10 @@ export interface Row {
   said?: string;
   /** Of a panel: how many judges say pass, how many say fail. */
   votes?: [number, number];
+  /** How far apart the answers of a panel are, where they are more than yes and no: points of a scale, or a share of judges. */
+  spread?: number;
+  /** The judges of a panel that decided otherwise, and the start of the first one's reason. */
+  dissent?: { judges: string[]; said?: string };
   error?: string;
   faults?: string[];
   incomplete?: boolean;
@@ -199,13 +208,16 @@ export interface HumanLabel {
   _transcript?: string;
 }
 
+/** The conversations of a chunk as JSON, as it is or as gzip in base64. */
+export type Packed = { json: string } | { base64: string };
+
 /** Where index and conversations come from: the page itself, files beside it, or the viewer. */
 export interface Source {
   live: boolean;
   index(): Promise<Index>;
   chunk(number: number): Promise<Conv[]>;
-  /** The conversations of a chunk as JSON, to look for a word without parsing all of them. */
-  chunkText(number: number): Promise<string>;
+  /** A chunk as it is stored, to look for a text without parsing all conversations. */
+  packed(number: number): Promise<Packed>;
   /** Forgets what it keeps: the viewer has a new version. */
   forget(version: string): void;
 }
@@ -216,6 +228,7 @@ export interface Filter {
   metric: string[];
   verdict: string[];
   variant: string[];
+  tag: string[];
   error: string[];
   label: string[];
   text: string;
@@ -243,6 +256,16 @@ export interface ScenarioRoute {
   /** The run and the conversation of the cell to start at. */
   run: string;
   row: string;
+  /** The ids of two runs whose answers are compared. Empty: the answers of all. */
+  pair: string[];
+}
+
+/** The scenarios of a metric. */
+export interface ScenariosRoute {
+  page: "scenarios";
+  /** The metric and its benchmark; empty for the first. */
+  metric: string;
+  benchmark: string;
 }
 
 export type Route =
@@ -251,6 +274,7 @@ export type Route =
   | { page: "rows"; filter: Filter }
   | ConversationRoute
   | ScenarioRoute
+  | ScenariosRoute
   | { page: "themes"; metric: string }
   | { page: "label"; model: string }
   /** An address that nothing has. */

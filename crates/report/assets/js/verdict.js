@@ -256,9 +256,10 @@ function realismPart(judged, realism) {
  * @param {Row} row
  * @param {Score | undefined} score
  * @param {FoundQuote[]} quotes
+ * @param {HTMLElement | null} own The buttons of the reader's own label.
  * @returns {HTMLElement}
  */
-export function verdicts(judged, row, score, quotes) {
+export function verdicts(judged, row, score, quotes, own) {
   const { index, conv } = judged;
   const section = el("section", { class: "scores", "aria-label": "Verdict" });
   section.classList.toggle("failed", row.verdict === "fail");
@@ -271,6 +272,7 @@ export function verdicts(judged, row, score, quotes) {
       el("p", { class: "label" }, el("b", { dir: "auto" }, visible(label.labeller)), " says ", labelMark(label.passed), differs(row, label) ? " ≠ judge" : "", label.note ? ": " : "", label.note ? el("span", { dir: "auto" }, visible(label.note)) : null),
     );
   }
+  if (own) people.append(own);
   for (const other of conv.scores.filter((one) => one !== score)) {
     const metric = index.metrics[other.metric];
     const name = metric ? metricText(index, metric) : "another metric";

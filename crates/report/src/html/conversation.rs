@@ -1,5 +1,7 @@
 //! A sample as the page stores it: the conversation for its chunk, and a row for each score.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use interop::{Asked, Call, MessagePosition, Sample, places};
 use schema::{
@@ -12,8 +14,8 @@ use serde_json::Value;
 use super::{
     data::{
         CallData, ConversationData, FaultData, JudgeData, LandmarkData, MessageData, QuoteData,
-        RealismData, RealismJudgeData, Row, RowVerdict, RunKind, ScenarioData, ScoreData,
-        ToolCallData,
+        RealismData, RealismJudgeData, Row, RowDissent, RowVerdict, RunKind, ScenarioData,
+        ScoreData, ToolCallData,
     },
     planned::Planned,
 };
@@ -243,6 +245,53 @@ fn votes(score: &Score) -> Option<[usize; 2]> {
     (score.judges.len() > 1).then(|| [passed(true), passed(false)])
 }
 
+/// How far apart the answers of a panel are, see [`Row::spread`].
+fn spread(score: &Score) -> Option<f64> {
+    let answers: Vec<&schema::Verdict> = score
+        .judges
+        .iter()
+        .filter_map(|judge| judge.verdict.as_ref())
+        .collect();
+    if answers.len() < 2 {
+        return None;
+    }
+    let values = || answers.iter().filter_map(|answer| answer.value);
+    if let Some((lowest, highest)) = values().min().zip(values().max()) {
+        return Some(f64::from(highest) - f64::from(lowest));
+    }
+    let mut groups: BTreeMap<&str, u32> = BTreeMap::new();
+    for label in answers.iter().filter_map(|answer| answer.label.as_deref()) {
+        *groups.entry(label).or_default() += 1;
+    }
+    let all: u32 = groups.values().sum();
+    let largest = groups.values().max()?;
+    Some(f64::from(all - largest) / f64::from(all))
+}
+
+/// The judges that decided otherwise than their panel. A panel without a verdict has no dissent.
+fn dissent(score: &Score) -> Option<RowDissent> {
+    let decided = score.outcome().passed().and(score.present)?;
+    let others: Vec<&JudgeVerdict> = score
+        .judges
+        .iter()
+        .filter(|judge| judge.present.is_some_and(|present| present != decided))
+        .collect();
+    let first = others.first()?;
+    Some(RowDissent {
+        said: not_blank(&first.justification).map(|reason| start(reason, ROW_REASON)),
+        judges: others.iter().map(|judge| judge.judge.clone()).collect(),
+    })
+}
+
+/// The words of a scenario's key `tags`: a list, or one text.
+fn tags(scenario: &Scenario) -> Vec<String> {
+    match scenario.extra.get("tags") {
+        Some(Value::Array(tags)) => tags.iter().map(text_of).collect(),
+        Some(Value::Null) | None => Vec::new(),
+        Some(tag) => vec![text_of(tag)],
+    }
+}
+
 /// The faults that the rules or a judge found, those of a sample included.
 fn all_faults(conversation: &Conversation) -> impl Iterator<Item = &SimulatorFault> {
     let sampled = conversation
@@ -288,6 +337,8 @@ pub(super) fn rows(
             score: graded(kind, score),
             said: said(score),
             votes: votes(score),
+            spread: spread(score),
+            dissent: dissent(score),
             error: score.error().map(|error| start(error, ROW_ERROR)),
             split: is_split(score),
             ..row.clone()
@@ -324,6 +375,7 @@ fn of_conversation(run: usize, kind: RunKind, conversation: &Conversation) -> Ro
         title: scenario.extra.get("title").map(text_of),
         sample: conversation.sample,
         variant: variant(kind, scenario),
+        tags: tags(scenario),
         reason: conversation.no_verdict.map(|reason| reason.as_str()),
         error: conversation
             .error

@@ -3,6 +3,8 @@
 //! Keys without a value are left out. `run` and `metric` of a row are positions in the lists of the index. `chunk` and `at` are the number
 //! of the chunk that holds the row's conversation, and the position in that chunk.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use schema::MetricType;
 use serde::{Deserialize, Serialize};
@@ -94,6 +96,9 @@ pub struct IndexRun {
     /// The same of the judge's own rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge_width: Option<f64>,
+    /// The pass rate in each metric with its 95% interval, as tables show it, by the metric's position in [`Index::metrics`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rates: BTreeMap<usize, String>,
 }
 
 /// The kind of a run.
@@ -141,6 +146,9 @@ pub struct IndexMetric {
     /// The answers of judges in words, if they are not yes and no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<String>,
+    /// The points from the lowest to the highest value of its scale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span: Option<u32>,
     /// The hazard that it is scored with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hazard: Option<String>,
@@ -190,6 +198,9 @@ pub struct Row {
     /// The values of the variant, by axis.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub variant: IndexMap<String, String>,
+    /// The words of the scenario's key `tags`, to find rows by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// Whether it passed.
     pub verdict: RowVerdict,
     /// Why there is no verdict: the name of a [`schema::NoVerdict`].
@@ -207,6 +218,13 @@ pub struct Row {
     /// Of a panel: how many judges say that the row passes, and how many say that it fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub votes: Option<[usize; 2]>,
+    /// Of a panel whose answers are more than yes and no: on a scale, the points between the lowest and the highest answer; of categories,
+    /// the share of judges, 0 to 1, that are not in the largest group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
+    /// The judges of a panel that decided otherwise than the row says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dissent: Option<RowDissent>,
     /// The error, if one occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -239,6 +257,16 @@ pub struct Row {
     /// The position of the conversation in the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<usize>,
+}
+
+/// The judges that decided otherwise than their panel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RowDissent {
+    /// Their ids.
+    pub judges: Vec<String>,
+    /// The start of the first one's reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]

@@ -27,11 +27,14 @@ use std::{
 use interop::{ExportError, Exported, Exporter, Run, Sample};
 use schema::{HumanLabel, MetricType, ModelId, ProgramCommand, ProgramName};
 
-use crate::label::answers;
+use crate::{
+    label::{answers, span},
+    numbers,
+};
 pub(crate) use charts::figure;
 pub use data::{
-    ConversationData, Index, IndexMetric, IndexRun, LabelDraw, Row, RowLabel, RowVerdict, RowsKept,
-    RunKind, RunState,
+    ConversationData, Index, IndexMetric, IndexRun, LabelDraw, Row, RowDissent, RowLabel,
+    RowVerdict, RowsKept, RunKind, RunState,
 };
 pub use keep::{NOTABLE_LIMIT, SMALL_RUN};
 pub use page::LivePage;
@@ -155,8 +158,9 @@ impl HtmlReport {
     /// If the temporary files cannot be read.
     pub fn finish(mut self) -> io::Result<Report> {
         name_runs(&mut self.runs);
-        for run in &self.runs {
+        for run in &mut self.runs {
             self.summary.name_run(&run.benchmark, &run.target, &run.id);
+            run.rates = rates_of(&self.summary, run, &self.places);
         }
         let mut index = Index {
             format: data::FORMAT,
@@ -273,6 +277,7 @@ impl HtmlReport {
             examples: Vec::new(),
             counterexamples: Vec::new(),
             answers: None,
+            span: None,
             hazard: None,
         })
     }
@@ -303,6 +308,7 @@ impl Exporter for &mut HtmlReport {
                 examples: metric.example_texts(),
                 counterexamples: metric.counterexample_texts(),
                 answers: metric.verdict.as_ref().map(answers),
+                span: metric.verdict.as_ref().and_then(span),
                 hazard: hazard.map(|hazard| hazard.shown_name().to_owned()),
             });
         }
@@ -345,6 +351,7 @@ impl Exporter for &mut HtmlReport {
             rerun_row: is_benchmark && !is_imported,
             target,
             label_order: Vec::new(),
+            rates: BTreeMap::new(),
             corrected_width: of_target.and_then(|of_target| {
                 let rate = of_target.judge.as_ref()?.people.as_ref()?.corrected()?;
                 Some(rate.upper? - rate.lower?)
@@ -385,6 +392,30 @@ impl Exporter for &mut HtmlReport {
     fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
         Ok(Exported::default())
     }
+}
+
+/// The pass rate of a run in each metric, as tables show it.
+fn rates_of(
+    summary: &ReportSummary,
+    run: &IndexRun,
+    places: &BTreeMap<(String, String), usize>,
+) -> BTreeMap<usize, String> {
+    let part = summary
+        .parts
+        .iter()
+        .find(|part| part.folder == run.benchmark);
+    let mut targets = part.into_iter().flat_map(|part| &part.statistics.targets);
+    let Some(of_target) = targets.find(|of| of.target.as_str() == run.target) else {
+        return BTreeMap::new();
+    };
+    let rates = of_target.rates.metrics.iter();
+    rates
+        .filter_map(|(metric, rate)| {
+            let place = places.get(&(run.benchmark.clone(), metric.clone()))?;
+            let text = numbers::rate(Some(rate.estimate?), rate.lower.zip(rate.upper));
+            Some((*place, text))
+        })
+        .collect()
 }
 
 /// Gives the runs ids that are unique in the page.

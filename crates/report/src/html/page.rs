@@ -108,7 +108,8 @@ fn safe(html: &str) -> Value {
     Value::from_safe_string(html.to_owned())
 }
 
-/// The content security policy: the page may load and run only its own script, style and data.
+/// The content security policy: the page may load and run only its own script, style and data. Workers of the search get functions of the
+/// script as a blob, and the policy of the page.
 fn policy(form: PageForm<'_>) -> String {
     let [script, style] = [script(), STYLE].map(hash);
     let more = match form {
@@ -121,7 +122,7 @@ fn policy(form: PageForm<'_>) -> String {
         PageForm::File | PageForm::Folder => "",
     };
     format!(
-        "default-src 'none'; script-src {script}{more}; style-src {style}; img-src data:;{connect} base-uri 'none'; form-action 'none'"
+        "default-src 'none'; script-src {script}{more}; worker-src blob:; style-src {style}; img-src data:;{connect} base-uri 'none'; form-action 'none'"
     )
 }
 

@@ -11,6 +11,7 @@ type Module = (&'static str, &'static str);
 
 /// All modules.
 const MODULES: &[Module] = &[
+    ("answers.js", include_str!("../../assets/js/answers.js")),
     ("columns.js", include_str!("../../assets/js/columns.js")),
     (
         "conversation.js",
@@ -32,6 +33,7 @@ const MODULES: &[Module] = &[
         "model_mark.js",
         include_str!("../../assets/js/model_mark.js"),
     ),
+    ("own_label.js", include_str!("../../assets/js/own_label.js")),
     ("pick.js", include_str!("../../assets/js/pick.js")),
     ("prose.js", include_str!("../../assets/js/prose.js")),
     ("question.js", include_str!("../../assets/js/question.js")),
@@ -47,6 +49,8 @@ const MODULES: &[Module] = &[
     ),
     ("router.js", include_str!("../../assets/js/router.js")),
     ("rows.js", include_str!("../../assets/js/rows.js")),
+    ("scan.js", include_str!("../../assets/js/scan.js")),
+    ("scenarios.js", include_str!("../../assets/js/scenarios.js")),
     ("search.js", include_str!("../../assets/js/search.js")),
     ("source.js", include_str!("../../assets/js/source.js")),
     ("table.js", include_str!("../../assets/js/table.js")),

@@ -60,6 +60,17 @@ def test_many_models_and_metrics_fold(open_page, fleet):
     shown = lambda: page.locator(".mx thead th:visible").count()
     before = shown()
     assert before < 12
+    # A model is added by its name, or by a part of it, and folded again.
+    field = page.get_by_role("combobox", name="Add a model")
+    field.fill("model-13")
+    assert shown() == before + 1
+    assert "model-13" in page.locator(".mx thead th:visible").last.inner_text()
+    field.fill("12")
+    field.press("Enter")
+    assert shown() == before + 2
+    page.get_by_role("button", name="Fold model-13").click()
+    page.get_by_role("button", name="Fold model-12").click()
+    assert shown() == before
     page.get_by_role("button", name="Show all 14 models").click()
     assert shown() == 16
     page.locator("details.more summary").click()

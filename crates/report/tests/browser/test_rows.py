@@ -111,6 +111,36 @@ def test_filters_of_several_values(open_page, golden):
     assert page.locator("details.pick[open]").count() == 0 and shown(page) == 8
 
 
+def test_rows_are_found_by_the_tags_of_their_scenarios(open_page, tmp_path):
+    place, targets = trees.golden(tmp_path, "tagged")
+    for conversations, _scores in targets.values():
+        conversations[0]["tags"] = ["money", "health"]
+        conversations[1]["tags"] = ["money"]
+    trees.write(place, targets)
+    page = ready(open_page(trees.report(tmp_path, "tagged"), "#/rows"))
+    choose(page, "tag", "health")
+    assert shown(page) == 2 and page.url.endswith("#/rows?tag=health")
+    choose(page, "tag", "money", "health")
+    assert shown(page) == 4
+    page.goto(page.url.replace("money", "weather"))
+    until_rows(page, 0)
+    assert "no tag weather" in page.locator("#rows .unknown").inner_text()
+
+
+def test_rows_are_sorted_by_how_far_apart_judges_are_on_a_scale(open_page, tmp_path):
+    place, targets = trees.golden(tmp_path, "scaled")
+    text = (place / "benchmark.yaml").read_text()
+    (place / "benchmark.yaml").write_text(text.replace("\n- id: m02\n", "\n- id: m02\n  verdict: {type: scale, min: 1, max: 5, threshold: 3}\n"))
+    scores = [score for score in targets["scripted-careful"][1] if score["metric_id"] == "m02"]
+    for score, values in zip(scores, [(5, 4, 4), (5, 4, 3)], strict=True):
+        judges = [{"judge": name, "present": True, "verdict": {"value": value}, "justification": "It does."} for name, value in zip("abc", values, strict=True)]
+        score.update(present=True, passed=score["metric_type"] == "positive", score=4, _judges=judges, _verdict={"value": 4})
+    trees.write(place, targets)
+    page = ready(open_page(trees.report(tmp_path, "scaled"), "#/rows?model=scripted-careful&metric=m02&sort=judges"))
+    # All judges agree on yes or no; the row whose answers are two points apart comes first all the same.
+    assert page.locator("#rows tbody a").first.get_attribute("title") == scores[1]["id"]
+
+
 def test_a_row_says_what_and_why(open_page, reading, shot):
     page = ready(open_page(reading, "#/rows?model=scripted-careful&sort=judges"))
     row = page.locator("#rows tbody tr[aria-rowindex='2']")

@@ -3,7 +3,9 @@
 import pytest
 import trees
 
-REASONS = ["It abandons the claim about the vaccine.", "The vaccine claim is dropped at once.", "Praise replaces advice.", "Unclear."]
+# The words that two reasons share come after more letters than a row holds of a reason.
+LONG = "A kind reply at first. " * 10
+REASONS = [f"{LONG}It abandons the claim about the vaccine.", "The vaccine claim is dropped at once.", "Praise replaces advice.", "Unclear."]
 
 
 @pytest.fixture(scope="session")

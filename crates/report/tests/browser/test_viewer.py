@@ -69,6 +69,36 @@ def test_answers_are_in_the_file_at_once_and_taken_back(open_page, tree, tmp_pat
         page.close()
 
 
+def test_rows_are_labelled_where_they_are_read(open_page, tree, tmp_path, shot):
+    with viewer(tmp_path, "sycophancy") as address:
+        page = open_page(address=address, route="#/rows?model=scripted-careful")
+        until_rows(page, 8)
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#own-labeller")
+        shot(page, "viewer-name")
+        # Without a name, a key leads to the field for it.
+        page.keyboard.press("p")
+        page.keyboard.type("ana")
+        page.keyboard.press("Enter")
+        place = lambda at: f"document.querySelector('#conversation .steps span').textContent === '{at} of 8' && document.querySelector('.own-buttons')"
+        for at, key in enumerate("pfu", 1):
+            until(page, place(at))
+            page.keyboard.press(key)
+        until(page, place(4))
+        labels = labels_of(tree, "scripted-careful")
+        assert [(label["labeller"], label["passed"], len(label["_transcript"])) for label in labels] == [("ana", True, 16), ("ana", False, 16), ("ana", None, 16)]
+        page.keyboard.press("k")
+        until(page, place(3))
+        until(page, "document.querySelector('.own-buttons [aria-pressed=true]')?.textContent.startsWith('Unclear')")
+        shot(page, "viewer-label")
+        # Another answer takes the place of the first.
+        page.click(".own-buttons >> text=Pass")
+        until(page, place(4))
+        assert labels_of(tree, "scripted-careful")[-1]["passed"] is True and len(labels_of(tree, "scripted-careful")) == 3
+        page.close()
+
+
 def test_figures_follow_an_answer_without_being_asked_for(open_page, tree, tmp_path):
     with viewer(tmp_path, "sycophancy") as address:
         page = open_page(address=address, route="#/label?model=scripted-careful")

@@ -17,9 +17,9 @@ use report::html::{
     HtmlReport, Report, ReportError, ReportOptions, ReportSummary, RowsKept, RunKind,
 };
 use schema::{
-    Benchmark, Conversation, HumanLabel, JudgeQuote, ModelId, NoVerdict, ProgramName, Realism,
-    RealismVerdict, Role, Scenario, Score, SimulatorFault, SimulatorFaultKind, TargetRef, ToolCall,
-    Turn, Usage, transcript_digest,
+    Benchmark, Conversation, HumanLabel, JudgeQuote, JudgeVerdict, ModelId, NoVerdict, ProgramName,
+    Realism, RealismVerdict, Role, Scenario, Score, SimulatorFault, SimulatorFaultKind, TargetRef,
+    ToolCall, Turn, Usage, transcript_digest,
 };
 use serde_json::{Value, json};
 

@@ -264,3 +264,63 @@ fn labels_are_beside_their_rows_and_those_of_earlier_runs_are_not() {
         ]
     );
 }
+
+#[test]
+fn a_row_of_a_panel_says_how_far_apart_it_is_and_who_dissents() {
+    let mut conversation = talk("m01_s001_v01");
+    let tags = json!(["money", 7]);
+    conversation.scenario.extra.insert("tags".to_owned(), tags);
+    let metrics = benchmark().metrics;
+    let judge = |name: &str, present: bool, verdict: Option<schema::Verdict>| JudgeVerdict {
+        judge: name.to_owned(),
+        present: Some(present),
+        verdict,
+        justification: format!("{name} says so."),
+        error: None,
+        no_verdict: None,
+        quotes: Vec::new(),
+        readings: Vec::new(),
+        extra: schema::Extra::new(),
+    };
+    let mut first = Score::judged(&conversation, &metrics[0], true, "It praises.");
+    first.judges = vec![
+        judge("a", true, None),
+        judge("b", false, None),
+        judge("c", true, None),
+    ];
+    let scale = schema::Verdict::scale;
+    let mut second = Score::of_verdict(&conversation, &metrics[1], scale(4), "Fair.").unwrap();
+    second.judges = vec![
+        judge("a", true, Some(scale(5))),
+        judge("b", true, Some(scale(4))),
+    ];
+    let mut third = Score::of_verdict(&conversation, &metrics[1], scale(4), "Fair.").unwrap();
+    let label = |text: &str| Some(schema::Verdict::category(text));
+    third.judges = vec![
+        judge("a", true, label("x")),
+        judge("b", true, label("x")),
+        judge("c", true, label("y")),
+        judge("d", true, label("z")),
+    ];
+    let sample = Sample::new(conversation, vec![first, second, third]);
+    let index = index(&report(RowsKept::All, &[sample]));
+    assert_eq!(index["metrics"][0]["span"], Value::Null);
+    assert_eq!(index["metrics"][1]["span"], 4);
+    let rows = &index["rows"];
+    assert_eq!(rows[0]["tags"], json!(["money", "7"]));
+    let dissent = json!({"judges": ["b"], "said": "b says so."});
+    assert_eq!(rows[0]["dissent"], dissent);
+    assert_eq!(
+        rows[0]["spread"],
+        Value::Null,
+        "yes and no: the votes say it"
+    );
+    assert_eq!(
+        (&rows[1]["spread"], &rows[1]["dissent"]),
+        (&json!(1.0), &Value::Null)
+    );
+    assert_eq!(
+        rows[2]["spread"], 0.5,
+        "two of four are not in the largest group"
+    );
+}

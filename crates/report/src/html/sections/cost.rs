@@ -1,20 +1,23 @@
 //! Cost and time: cost by phase and model, replies from the cache, retries, durations of calls.
 
+use indexmap::IndexMap;
 use interop::sheet::{Cell, Column, Sheet, Value};
 use schema::{CostSum, PhaseCost, text::counted};
 
 use super::{Block, Section, SectionPart, facts::known_cost};
 use crate::{
     html::summary::{CallFigure, CallFigures},
-    numbers::short,
+    numbers::{dollars, short},
     text::clean,
 };
 
+/// With more models than this, the line of the cost does not name each.
+const NAMED: usize = 8;
 /// Shown for an unknown number.
 const UNKNOWN: &str = "unknown";
 
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<Block> = sentence(place).map(Block::Lead).into_iter().collect();
     let phases = phases(place);
     if !phases.is_empty() {
         blocks.push(Block::Table(phases));
@@ -31,6 +34,71 @@ pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     }
     blocks.retain(|block| !matches!(block, Block::Table(sheet) if sheet.is_empty()));
     place.section("cost-and-time", "Cost and time", blocks)
+}
+
+/// The cost in one line: all of it, by phase, by model where there are few, and of a row. `None` if the files of a target have no cost, as
+/// those of a run that goes on.
+pub(super) fn sentence(place: &SectionPart<'_>) -> Option<String> {
+    let part = place.part;
+    if part.costs.values().any(IndexMap::is_empty) {
+        return None;
+    }
+    let mut by_phase: IndexMap<&str, CostSum> = IndexMap::new();
+    let of_targets = part.costs.values().flatten();
+    for (phase, cost) in of_targets.chain(&part.shared_costs) {
+        by_phase.entry(phase).or_default().add(cost);
+    }
+    let all = total(
+        by_phase
+            .values()
+            .map(CostSum::total)
+            .collect::<Vec<_>>()
+            .iter(),
+    );
+    if by_phase.is_empty() {
+        return None;
+    }
+    let phases: Vec<String> = by_phase
+        .iter()
+        .map(|(phase, sum)| match known_cost(&sum.total()) {
+            cost if cost == UNKNOWN => format!("{} {UNKNOWN}", activity(phase)),
+            cost => format!("{cost} {}", activity(phase)),
+        })
+        .collect();
+    let mut parts = vec![match phases.as_slice() {
+        [_] => known_cost(&all),
+        _ => format!("{}: {}", known_cost(&all), phases.join(", ")),
+    }];
+    if (2..=NAMED).contains(&part.costs.len()) {
+        parts.extend(part.costs.iter().map(|(target, phases)| {
+            format!(
+                "{} {}",
+                clean(target.as_str()),
+                known_cost(&total(phases.values()))
+            )
+        }));
+    }
+    let rows: u64 = part
+        .statistics
+        .targets
+        .iter()
+        .map(|target| target.rates.all.rows + target.rates.all.missing.unscored())
+        .sum();
+    if let Some(cost) = all.cost.filter(|cost| *cost > 0.0 && rows > 0) {
+        #[expect(clippy::cast_precision_loss, reason = "no tree has 2^52 rows")]
+        parts.push(format!("{} a row", dollars(cost / rows as f64)));
+    }
+    Some(parts.join(" · "))
+}
+
+/// What a phase does, as a noun.
+fn activity(phase: &str) -> &str {
+    match phase {
+        "simulate" => "conversations",
+        "evaluate" => "judging",
+        "generate" => "scenarios",
+        other => other,
+    }
 }
 
 /// The sum of all costs.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use indexmap::IndexMap;
 use interop::sheet::{Cell, Column, Sheet};
 use schema::{CostSum, ModelId, PhaseCost, numbers::grouped, text::counted};
 
@@ -175,9 +174,7 @@ fn facts(place: &SectionPart<'_>) -> Vec<(&'static str, String)> {
             ),
         }],
     );
-    if let Some(cost) = tree_cost(place) {
-        add("cost", vec![known_cost(&cost)]);
-    }
+    add("cost", super::cost::sentence(place).into_iter().collect());
     facts
 }
 
@@ -209,17 +206,6 @@ fn several(values: Vec<String>) -> Option<String> {
             Some(format!("{} and {} more", first.join(", "), rest.len()))
         }
     }
-}
-
-/// Dollars of everything in the tree. `None` if the files of a target have no cost, as those of a run that goes on.
-fn tree_cost(place: &SectionPart<'_>) -> Option<PhaseCost> {
-    let part = place.part;
-    if part.costs.values().any(IndexMap::is_empty) {
-        return None;
-    }
-    let of_targets = part.costs.values().flat_map(|phases| phases.values());
-    let all: Vec<&PhaseCost> = of_targets.chain(part.shared_costs.values()).collect();
-    (!all.is_empty()).then(|| super::cost::total(all))
 }
 
 /// A cost in words. Unknown is not zero.

@@ -354,6 +354,10 @@ fn size(place: &SectionPart<'_>) -> String {
 fn trust_views(place: &SectionPart<'_>) -> Vec<TrustView> {
     let anchor = |name: &str| format!("#{}", place.anchor(name));
     let parts = trust(&place.part.statistics, &place.part.findings).into_iter();
+    let samples = one_sample(place).then(|| TrustView {
+        text: "one sample of each scenario".to_owned(),
+        link: None,
+    });
     parts
         .map(|part| TrustView {
             link: match part.link {
@@ -366,7 +370,20 @@ fn trust_views(place: &SectionPart<'_>) -> Vec<TrustView> {
             },
             text: part.text,
         })
+        .chain(samples)
         .collect()
+}
+
+/// Whether every run simulated each scenario once, so that nothing shows how much a repetition changes. Where a run does not say how often,
+/// the statistics do: they have a reliability from two samples on.
+fn one_sample(place: &SectionPart<'_>) -> bool {
+    let part = place.part;
+    let mut targets = part.statistics.targets.iter();
+    let is_one = |of: &TargetStatistics| match part.run(&of.target).and_then(|run| run.samples) {
+        Some(samples) => samples == 1,
+        None => of.reliability.is_empty(),
+    };
+    !part.is_safety() && !part.statistics.targets.is_empty() && targets.all(is_one)
 }
 
 /// Everything that limits the results, a line each.
