@@ -239,7 +239,6 @@ impl GatedTree<'_> {
     }
 
     fn open(&self, id: &ModelId) -> Result<GatedTarget<'_>, RunError> {
-        let files = self.dir.target(id)?;
         let mut rows = self.dir.facts(self.benchmark, id)?.rows.clone();
         let not_run = match self.imported.contains(id) {
             true => Vec::new(),
@@ -251,7 +250,7 @@ impl GatedTree<'_> {
             people_statistics(self.dir, &rows, &self.index)?,
         );
         let before = self.baseline.and_then(|all| baseline_rows(all, id));
-        let costs = read_costs(&files.cost());
+        let costs = read_costs(self.dir, Some(id));
         let mut sum = CostSum::default();
         costs.values().for_each(|entry| sum.add(&entry.cost));
         Ok(GatedTarget {

@@ -1,16 +1,19 @@
 //! `cost.json`.
 
-use std::path::Path;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use indexmap::IndexMap;
 use schema::{
-    Phase, PhaseCost,
+    ModelId, Phase, PhaseCost,
     numbers::{dollars, grouped},
     text::counted,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{RunError, write_json};
+use crate::{BenchmarkDir, RunError, tree::FileVersion, write_json};
 
 /// The content of a `cost.json`: one entry for each phase, by the phase's name.
 pub type CostFile = IndexMap<String, CostEntry>;
@@ -25,25 +28,51 @@ pub struct CostEntry {
     pub cost: PhaseCost,
 }
 
-/// Reads a `cost.json`. A missing or unreadable file counts as empty, because it is written again.
+/// Reads the `cost.json` of `target`, or that of the generating phases. The file is read once, as long as it stays the same. A missing or
+/// unreadable file counts as empty, because it is written again.
 #[must_use]
-pub fn read_costs(path: &Path) -> CostFile {
-    let Ok(text) = files::read(path) else {
-        return CostFile::new();
-    };
-    serde_json::from_slice(&text).unwrap_or_else(|error| {
+pub fn read_costs(dir: &BenchmarkDir, target: Option<&ModelId>) -> Arc<CostFile> {
+    let read = |path: PathBuf| dir.memory().costs.get_or_read(&path, || read_file(&path));
+    let known = cost_path(dir, target).ok().and_then(|path| read(path).ok());
+    known.unwrap_or_default()
+}
+
+/// `Err` if there is no such file.
+fn read_file(path: &Path) -> std::io::Result<Arc<CostFile>> {
+    let text = files::read(path)?;
+    let costs = serde_json::from_slice(&text).unwrap_or_else(|error| {
         tracing::warn!(path = %path.display(), %error, "the cost file cannot be read and is rewritten");
         CostFile::new()
+    });
+    Ok(Arc::new(costs))
+}
+
+fn cost_path(dir: &BenchmarkDir, target: Option<&ModelId>) -> Result<PathBuf, RunError> {
+    Ok(match target {
+        Some(target) => dir.target(target)?.cost(),
+        None => dir.cost(),
     })
 }
 
-/// Sets the entry of `phase` in the `cost.json` at `path`; other entries stay.
-pub fn write_cost(path: &Path, phase: Phase, cost: PhaseCost) -> Result<(), RunError> {
-    let mut costs = read_costs(path);
+/// Sets the entry of `phase` in the `cost.json` of `target`, or in that of the generating phases; other entries stay.
+///
+/// # Errors
+/// When the file cannot be written, or the target's id cannot name a folder.
+pub fn write_cost(
+    dir: &BenchmarkDir,
+    target: Option<&ModelId>,
+    phase: Phase,
+    cost: PhaseCost,
+) -> Result<(), RunError> {
+    let path = cost_path(dir, target)?;
+    let mut costs = Arc::unwrap_or_clone(read_costs(dir, target));
     let name = phase.as_str().to_owned();
     costs.insert(name.clone(), CostEntry { phase: name, cost });
     costs.sort_by(|a, _, b, _| order(a).cmp(&order(b)));
-    write_json(path, &costs)
+    write_json(&path, &costs)?;
+    let version = FileVersion::now(&path);
+    dir.memory().costs.set(&path, version, Arc::new(costs));
+    Ok(())
 }
 
 /// Sorts phases in the order in which they run, unknown ones last.
@@ -83,6 +112,39 @@ fn cost_text(cost: &PhaseCost, dollars: fn(f64) -> String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Layout;
+
+    #[test]
+    fn costs_are_those_of_the_present_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Layout::new(folder.path()).benchmark("b").unwrap();
+        let target = ModelId::new("a").unwrap();
+        let cost = |tokens| PhaseCost {
+            input_tokens: tokens,
+            ..PhaseCost::default()
+        };
+        let tokens = |dir: &BenchmarkDir| {
+            let costs = read_costs(dir, Some(&target));
+            costs.values().map(|entry| entry.cost.input_tokens).sum()
+        };
+        let sum: u64 = tokens(&dir);
+        assert_eq!(sum, 0);
+        write_cost(&dir, Some(&target), Phase::Evaluate, cost(5)).unwrap();
+        write_cost(&dir, Some(&target), Phase::Simulate, cost(2)).unwrap();
+        assert_eq!(tokens(&dir), 7);
+        assert!(read_costs(&dir, None).is_empty());
+        // Another program replaces the file.
+        let path = dir.target(&target).unwrap().cost();
+        let text = files::read_text(&path).unwrap();
+        std::fs::write(
+            &path,
+            text.replace("\"input_tokens\": 5", "\"input_tokens\": 50"),
+        )
+        .unwrap();
+        assert_eq!(tokens(&dir), 52);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(tokens(&dir), 0);
+    }
 
     #[test]
     fn costs_that_differ_are_shown_as_different() {

@@ -272,9 +272,10 @@ pub fn tree_cost(context: &Context, benchmark: &str) -> PhaseCost {
         .into_iter()
         .flatten()
         .flatten();
-    let files = targets.map(|target| target.path().join("cost.json"));
-    for file in std::iter::once(dir.cost()).chain(files) {
-        for entry in read_costs(&file).values() {
+    let names = targets.filter_map(|target| target.file_name().into_string().ok());
+    let targets = names.filter_map(|name| ModelId::new(name).ok());
+    for target in std::iter::once(None).chain(targets.map(Some)) {
+        for entry in read_costs(&dir, target.as_ref()).values() {
             sum.add(&entry.cost);
         }
     }
@@ -291,10 +292,7 @@ fn target_costs(context: &Context, benchmark: &BenchmarkReport) -> BTreeMap<Mode
         .iter()
         .map(|summary| &summary.target_model)
     {
-        let on_disk = dir
-            .target(id)
-            .map(|target| read_costs(&target.cost()))
-            .unwrap_or_default();
+        let on_disk = read_costs(&dir, Some(id));
         let mut sum = CostSum::default();
         let mut known = false;
         for phase in [Phase::Simulate, Phase::Evaluate] {

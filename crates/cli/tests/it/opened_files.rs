@@ -35,11 +35,12 @@ fn opened(project: &Project, args: &[&str]) -> BTreeMap<String, u32> {
     opened
 }
 
-/// The most that a command opens each file of rows, the header, and the scenarios.
+/// The most that a command opens each file of rows, the header, the scenarios, and each file of costs.
 struct Most {
     rows: u32,
     header: u32,
     scenarios: u32,
+    costs: u32,
 }
 
 fn assert_opened(args: &[&str], opened: &BTreeMap<String, u32>, most: &Most) {
@@ -49,12 +50,13 @@ fn assert_opened(args: &[&str], opened: &BTreeMap<String, u32>, most: &Most) {
             _ if ROWS.contains(&name) => most.rows,
             "benchmark.yaml" => most.header,
             "scenarios.json" => most.scenarios,
+            "cost.json" => most.costs,
             _ => continue,
         };
         assert!(
             *times <= most,
-            "{args:?} opens {file} {times} times instead of {most}: use what `BenchmarkDir::facts`, `read_benchmark` and \
-             `read_scenarios` know"
+            "{args:?} opens {file} {times} times instead of {most}: use what `BenchmarkDir::facts`, `read_benchmark`, \
+             `read_scenarios` and `read_costs` know"
         );
     }
 }
@@ -68,6 +70,7 @@ fn no_file_of_rows_is_opened_more_than_twice() {
         rows: 2,
         header: 4,
         scenarios: 2,
+        costs: 2,
     };
     let found = opened(&project, &fresh);
     assert_opened(&fresh, &found, &most);
@@ -88,6 +91,7 @@ fn no_file_of_rows_is_opened_more_than_twice() {
         rows: 2,
         header: 4,
         scenarios: 3,
+        costs: 2,
     };
     for args in [
         &["baseline", "sycophancy"][..],
@@ -117,6 +121,7 @@ fn a_run_with_nothing_to_do_opens_old_and_new_rows_twice() {
         rows: 4,
         header: 4,
         scenarios: 3,
+        costs: 2,
     };
     assert_opened(&again, &opened(&project, &again), &most);
 }

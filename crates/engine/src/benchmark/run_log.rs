@@ -211,11 +211,10 @@ impl<'r> BenchmarkLog<'r> {
 
     /// Records every entry of the tree's cost files, and whether it is the sum of this run's calls or was there before.
     fn costs(&self, results: &Results) {
-        self.cost_file(results, None, &read_costs(&self.run.dir.cost()));
+        self.cost_file(results, None, &read_costs(&self.run.dir, None));
         for sut in self.suts() {
-            if let Ok(dir) = self.run.dir.target(&sut) {
-                self.cost_file(results, Some(&sut), &read_costs(&dir.cost()));
-            }
+            let costs = read_costs(&self.run.dir, Some(&sut));
+            self.cost_file(results, Some(&sut), &costs);
         }
     }
 

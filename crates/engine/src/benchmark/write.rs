@@ -102,7 +102,7 @@ pub(super) async fn write_target(
             };
             let replaced = writer.compose(spool, phase, &file.path, record);
             results.report.replaced.extend(replaced.await?);
-            write_cost(&writer.dir.cost(), phase, cost)?;
+            write_cost(&run.dir, Some(&id), phase, cost)?;
             results.cost_written(phase, Some(&id), None);
             results.wrote(file.path);
         }
@@ -157,7 +157,7 @@ impl TargetWriter<'_> {
 
     /// The earlier cost of the rows that stay.
     fn earlier_cost(&self, phase: Phase, otherwise: PhaseCost) -> PhaseCost {
-        let costs = read_costs(&self.dir.cost());
+        let costs = read_costs(&self.run.dir, Some(self.id));
         costs
             .get(phase.as_str())
             .map_or(otherwise, |entry| entry.cost)

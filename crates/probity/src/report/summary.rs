@@ -241,17 +241,14 @@ fn statistics(dir: &BenchmarkDir, benchmark: &Benchmark) -> (Option<Statistics>,
 
 /// Adds the cost of the results in the tree.
 fn costs(dir: &BenchmarkDir, request: &ReportRequest, part: &mut PartSummary) {
-    part.shared_costs = phases(&read_costs(&dir.cost()));
+    part.shared_costs = phases(&read_costs(dir, None));
     let targets = store::simulated_targets(dir).unwrap_or_default();
     for target in targets
         .into_iter()
         .filter(|target| is_wanted(request, target))
     {
-        let Ok(files) = dir.target(&target) else {
-            continue;
-        };
-        part.costs
-            .insert(target, phases(&read_costs(&files.cost())));
+        let costs = phases(&read_costs(dir, Some(&target)));
+        part.costs.insert(target, costs);
     }
 }
 

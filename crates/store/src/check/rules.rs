@@ -1,6 +1,6 @@
 //! The rules between a journal and the files of a tree.
 
-use std::{ops::ControlFlow, path::Path};
+use std::ops::ControlFlow;
 
 use aggregator::{ConversationRow, Readable};
 use journal::check::{Failure, Outcome, Row};
@@ -83,10 +83,9 @@ impl<'d> Rules<'d> {
         );
         self.generation(&mut costs);
         for (sut, sums) in &self.record.suts {
-            let target = ModelId::new(sut)
-                .ok()
-                .and_then(|id| self.dir.target(&id).ok());
-            let Some(target) = target else {
+            let id = ModelId::new(sut).ok();
+            let target = id.and_then(|id| Some((self.dir.target(&id).ok()?, id)));
+            let Some((target, id)) = target else {
                 scores.fail(Failure::new("the id cannot name a folder of the tree").sut(sut));
                 continue;
             };
@@ -95,12 +94,12 @@ impl<'d> Rules<'d> {
             {
                 self.conversations(sut, sums.conversations, &target, &mut conversations);
                 let sum = sums.simulate.total();
-                cost(&mut costs, &target.cost(), "simulate", &sum, Some(sut));
+                self.cost(&mut costs, Some(&id), "simulate", &sum);
             }
             if self.record.wrote_scores(sut, sums) && !self.excluded.holds(Some(sut), "evaluate") {
                 self.scores(sut, sums.scores, &target, &mut scores);
                 let sum = sums.evaluate.total();
-                cost(&mut costs, &target.cost(), "evaluate", &sum, Some(sut));
+                self.cost(&mut costs, Some(&id), "evaluate", &sum);
             }
         }
         let (results, note) = results::rule(self.record, self.dir, self.excluded);
@@ -225,9 +224,27 @@ impl<'d> Rules<'d> {
     fn generation(&self, rule: &mut Row) {
         for (phase, sum) in self.record.costs.generated_entries() {
             if !self.excluded.holds(None, phase) {
-                cost(rule, &self.dir.cost(), phase, &sum, None);
+                self.cost(rule, None, phase, &sum);
             }
         }
+    }
+
+    /// Checks one entry of a `cost.json` against the sum of the calls.
+    fn cost(&self, rule: &mut Row, sut: Option<&ModelId>, phase: &str, sum: &PhaseCost) {
+        rule.looked_at(1);
+        let what = match read_costs(self.dir, sut).get(phase) {
+            Some(entry) if entry.cost == *sum => return,
+            Some(entry) => {
+                let [entry, calls] = differing_costs([&entry.cost, sum]);
+                format!("{phase} in cost.json is {entry}, its calls are {calls}")
+            }
+            None => format!("cost.json has no entry for {phase}"),
+        };
+        let failure = Failure::new(what);
+        rule.fail(match sut {
+            Some(sut) => failure.sut(sut.as_str()),
+            None => failure,
+        });
     }
 }
 
@@ -264,23 +281,4 @@ fn same_usage(row: Option<PhaseCost>, calls: &CallSum) -> Result<(), String> {
         }
         _ => Ok(()),
     }
-}
-
-/// Checks one entry of a `cost.json` against the sum of the calls.
-fn cost(rule: &mut Row, path: &Path, phase: &str, sum: &PhaseCost, sut: Option<&str>) {
-    rule.looked_at(1);
-    let costs = read_costs(path);
-    let what = match costs.get(phase) {
-        Some(entry) if entry.cost == *sum => return,
-        Some(entry) => {
-            let [entry, calls] = differing_costs([&entry.cost, sum]);
-            format!("{phase} in cost.json is {entry}, its calls are {calls}")
-        }
-        None => format!("cost.json has no entry for {phase}"),
-    };
-    let failure = Failure::new(what);
-    rule.fail(match sut {
-        Some(sut) => failure.sut(sut),
-        None => failure,
-    });
 }

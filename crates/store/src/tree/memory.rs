@@ -13,7 +13,7 @@ use aggregator::statistics::ScenarioIndex;
 use schema::{Benchmark, Scenario};
 
 use super::{TargetFacts, conversations::ConversationFacts, digest::hash_of_file};
-use crate::TargetDir;
+use crate::{CostFile, TargetDir};
 
 /// The version of a file: it changes when the file is replaced or written to. A replaced file has another inode, even within one tick
 /// of the clock.
@@ -127,6 +127,7 @@ pub(crate) struct TreeMemory {
     pub(crate) scenarios: KnownFiles<Arc<Vec<Scenario>>>,
     pub(crate) scenario_indexes: KnownFiles<Arc<ScenarioIndex>>,
     pub(crate) digests: KnownFiles<String>,
+    pub(crate) costs: KnownFiles<Arc<CostFile>>,
 }
 
 impl TreeMemory {

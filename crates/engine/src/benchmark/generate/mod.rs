@@ -47,7 +47,7 @@ impl<'r> Generation<'r> {
         let mut sum = CostSum::default();
         let mut earlier = None;
         if some_kept {
-            if let Some(entry) = read_costs(&self.run.dir.cost()).get(phase.as_str()) {
+            if let Some(entry) = read_costs(&self.run.dir, None).get(phase.as_str()) {
                 sum.add(&entry.cost);
                 earlier = Some(entry.cost);
             }
@@ -58,7 +58,7 @@ impl<'r> Generation<'r> {
             sum.add(&now.spend.minus(&before.spend).to_phase_cost());
         }
         let cost = sum.total();
-        write_cost(&self.run.dir.cost(), phase, cost)?;
+        write_cost(&self.run.dir, None, phase, cost)?;
         self.results.cost_written(phase, None, earlier);
         self.results.report.costs.insert((phase, None), cost);
         Ok(())
