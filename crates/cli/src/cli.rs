@@ -10,7 +10,7 @@ use schema::nearest;
 
 use crate::commands::{
     BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, ExportArgs, GateArgs, ImportArgs,
-    JournalCommand, JudgeCheckArgs, LabelArgs, ReportArgs, RunsCommand, SafetyCommand,
+    JournalCommand, JudgeCheckArgs, LabelArgs, ReportArgs, RunsCommand, SafetyCommand, StatusArgs,
     ValidateArgs, ViewArgs,
 };
 use crate::completion;
@@ -149,6 +149,15 @@ pub enum Command {
         after_help = "Examples:\n  cargo xtask view honesty\n  cargo xtask view honesty --open --labeller ana"
     )]
     View(ViewArgs),
+    /// Show the state of a run in progress: progress, calls, limits, failures, cost and time left
+    ///
+    /// Reads only the run's files, so it works from another terminal and disturbs no run. Where no run is in progress it shows the last one.
+    /// No model is called.
+    #[command(
+        after_help = "Examples:\n  cargo xtask status\n  cargo xtask status honesty --json\n  watch -n 2 cargo xtask status\n\nExit codes:\n  \
+            0    the run goes on, or has ended\n  1    the run died before its end\n  2    no such run, or none is recorded"
+    )]
+    Status(StatusArgs),
     /// Compare targets, or runs of one target, scenario by scenario
     ///
     /// Everything comes from the scores in the tree. No model is called, and nothing is written.

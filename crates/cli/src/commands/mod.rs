@@ -38,6 +38,7 @@ mod safety;
 mod safety_files;
 mod session;
 mod signals;
+mod status;
 mod summary;
 mod traced;
 mod typos;
@@ -63,6 +64,7 @@ pub use output::schema as output_schema;
 pub use report::ReportArgs;
 pub use runs::RunsCommand;
 pub use safety::SafetyCommand;
+pub use status::StatusArgs;
 pub use validate::ValidateArgs;
 pub use view::ViewArgs;
 
@@ -161,6 +163,7 @@ fn run_command(command: Command, context: &Context, line: clap::Command) -> Resu
         Command::Report(args) => report::run(context, &args),
         Command::Export(args) => export::run(context, &args),
         Command::View(args) => view::run(context, &args),
+        Command::Status(args) => status::run(context, &args),
         Command::Import(args) => import::run(context, &args),
         Command::Plan(args) => plan::run(context, &args.into()),
         Command::Doctor { json } => doctor::run(context, json),
