@@ -12,7 +12,7 @@ use crate::commands::{
     AggregateArgs, BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, CompletionsArgs,
     DoctorArgs, EvaluateArgs, ExportArgs, GateArgs, GenMetricsArgs, GenScenariosArgs, ImportArgs,
     InitArgs, JournalCommand, JudgeCheckArgs, LabelArgs, ManArgs, PlanArgs, ReportArgs, RunArgs,
-    RunsCommand, SafetyCommand, SimulateArgs, ValidateArgs, ViewArgs,
+    RunsCommand, SafetyCommand, SimulateArgs, StatusArgs, ValidateArgs, ViewArgs,
 };
 
 /// The program's name in the examples below.
@@ -109,6 +109,7 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     Report(ReportArgs),
     View(ViewArgs),
+    Status(StatusArgs),
     Compare(CompareArgs),
     Baseline(BaselineArgs),
     Gate(GateArgs),

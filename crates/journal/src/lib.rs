@@ -8,7 +8,7 @@
 //!   in either [`Form`].
 //! - [`ItemTurns`] names the calls of an item and summarises them.
 //! - [`JournalReader`] reads any journal with the same messages, line by line, and reports where a torn one ends. A [`Line`]
-//!   borrows from the reader, an [`Entry`] owns its fields.
+//!   borrows from the reader, an [`Entry`] owns its fields. A [`JournalFollower`] reads only what was appended since the last time.
 //! - [`Replay`] returns the events of a journal with their types, each with the history of its item. [`PartialEvent`] is an
 //!   event of a line that may lack fields.
 //! - [`check`](check::check) checks the consistency rules. A [`JournalVisitor`] reads a journal in the pass of another reader.
@@ -58,6 +58,7 @@ mod clock;
 mod cut_off;
 mod entry;
 mod error;
+mod follow;
 mod form;
 mod kept;
 mod line;
@@ -84,6 +85,7 @@ pub use call::{Call, CallEnding, CallRole};
 pub use cut_off::CutOff;
 pub use entry::Entry;
 pub use error::{JournalError, ReadError};
+pub use follow::JournalFollower;
 pub use form::{Form, index_name, is_index_name};
 pub use line_view::Line;
 pub use partial_event::PartialEvent;

@@ -94,7 +94,7 @@ fn peek(input: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// Whether a file starts like a zstd frame, or like a frame that decoders skip.
-fn is_zstd(start: &[u8]) -> bool {
+pub(crate) fn is_zstd(start: &[u8]) -> bool {
     match start.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)) {
         Some(magic) => magic == 0xFD2F_B528 || magic & 0xFFFF_FFF0 == 0x184D_2A50,
         None => false,

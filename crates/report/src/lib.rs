@@ -12,6 +12,7 @@
 //! - [`judges_sheet`], [`realism_sheet`]: the judges of a panel, and how realistic judges find the conversations.
 //! - [`label_metric`], [`label_conversation`], [`label_verdict`]: a row that a person labels.
 //! - [`failures_summary`]: the reasons of failures, each once.
+//! - [`status_text`]: the state of a run in progress.
 //! - [`spending_lines`]: the calls, tokens and cost of a run.
 //! - [`safety_summary`], [`safety_spending`]: the results of a safety evaluation.
 //! - [`plan_table`]: the calls and cost that a run would need; [`metric_plan_table`]: the differences that it could show.
@@ -102,6 +103,7 @@ mod people;
 mod plan;
 mod realism;
 mod results;
+mod run_status;
 mod safety;
 mod spending;
 mod terminal;
@@ -131,6 +133,7 @@ pub use people::{compared_people_sheet, corrected_width, people_sheets};
 pub use plan::{PlanRow, Span, plan_table};
 pub use realism::realism_sheet;
 pub use results::{BenchmarkResults, TargetVerdicts, metrics_sheets, results_table};
+pub use run_status::status_text;
 pub use safety::{safety_spending, safety_summary};
 pub use spending::{Spending, spending_lines};
 pub use terminal::{sheets_markdown, sheets_text};

@@ -77,6 +77,7 @@ mod record;
 mod replies;
 pub mod reply;
 mod run_phase;
+mod run_status;
 pub mod safety;
 mod scenario;
 mod score;
@@ -131,6 +132,10 @@ pub use realism::{Realism, RealismVerdict};
 pub use record::{Record, RecordCode, RecordMetadata, RecordRun};
 pub use replies::{IncompleteReplies, ReasoningReplies};
 pub use run_phase::Phase;
+pub use run_status::{
+    CallProgress, FailureReason, LimitStatus, ModelProgress, PhaseStatus, RunState, RunStatus,
+    RunningConversation, RunningMessage,
+};
 pub use scenario::{Landmark, Scenario};
 pub use score::Score;
 pub use score_outcome::{ScoreOutcome, Unscored};

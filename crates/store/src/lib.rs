@@ -9,6 +9,7 @@
 //! - [`pack`]: files of test cases for safety evaluations.
 //! - [`provenance`]: the settings that each file was created with.
 //! - [`check`]: compares a journal with the files that it reports. [`rebuild`]: writes the files from a journal alone.
+//! - [`run_status`]: the state of a run in progress, from its files.
 //! - [`yaml_edit`]: writes metrics into the text of a `benchmark.yaml` and leaves everything else in it unchanged.
 //!
 //! ```
@@ -54,6 +55,7 @@ pub mod rebuild;
 mod record;
 mod replies;
 mod rows;
+pub mod run_status;
 mod safety_baseline;
 mod safety_rates;
 pub mod safety_results;

@@ -33,6 +33,10 @@ pub struct Manifest {
     pub phases: Vec<String>,
     /// The targets that ran.
     pub targets: Vec<schema::TargetRef>,
+    /// The order in which rows are played: `files`, that of the benchmark's files. Absent in safety evaluations, and in manifests from
+    /// before it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row_order: Option<String>,
     /// The resolved configuration without secrets; null if it is not known.
     #[serde(serialize_with = "or_null", deserialize_with = "or_unknown")]
     #[schemars(with = "Value")]
@@ -95,6 +99,8 @@ impl Manifest {
     pub const FILE: &str = "manifest.json";
     /// Version of this format.
     pub const FORMAT_VERSION: &str = "1.0.0";
+    /// `row_order` of a run that plays rows metric by metric, as the files have them.
+    pub const ORDER_OF_FILES: &str = "files";
 
     /// Reads the manifest in the folder of a run. `None` if it is missing or cannot be read.
     #[must_use]

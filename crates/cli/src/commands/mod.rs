@@ -43,6 +43,7 @@ mod safety_files;
 mod session;
 mod signals;
 mod simulate;
+mod status;
 mod summary;
 mod traced;
 mod typos;
@@ -81,6 +82,7 @@ pub use runs::RunsCommand;
 pub use safety::SafetyArgs;
 pub use safety::SafetyCommand;
 pub use simulate::SimulateArgs;
+pub use status::StatusArgs;
 pub use validate::ValidateArgs;
 pub use view::ViewArgs;
 
@@ -179,6 +181,7 @@ fn run_command(command: Command, context: &Context, line: clap::Command) -> Resu
         Command::Report(args) => report::run(context, &args),
         Command::Export(args) => export::run(context, &args),
         Command::View(args) => view::run(context, &args),
+        Command::Status(args) => status::run(context, &args),
         Command::Import(args) => import::run(context, &args),
         Command::Plan(args) => plan::run(context, args),
         Command::Doctor(args) => doctor::run(context, &args),

@@ -90,6 +90,7 @@ fn each(generator: &mut SchemaGenerator) -> Vec<(&'static [&'static str], Schema
         of::<cache::CacheStatsOutput>(generator),
         of::<cache::CachePruneOutput>(generator),
         of::<runs::RunsPruneOutput<'_>>(generator),
+        of::<schema::RunStatus>(generator),
         of::<validating::ValidateOutput<'_>>(generator),
         of::<safety::SafetyOutput<'_>>(generator),
     ]

@@ -97,6 +97,7 @@ mod schemas;
 mod secrets;
 mod simulator_faults;
 mod special_files;
+mod status;
 mod subfolders;
 mod target_replies;
 mod target_versions;

@@ -200,6 +200,7 @@ impl Pipeline {
             benchmarks: benchmarks.to_vec(),
             phases: phases.map(|phase| phase.as_str().to_owned()).collect(),
             targets: self.targets().cloned().collect(),
+            row_order: Some(Manifest::ORDER_OF_FILES.to_owned()),
             config: self.options.config.clone(),
             ..Manifest::default()
         }
