@@ -10,7 +10,7 @@ mod scores;
 mod show;
 mod stats;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use journal::Since;
@@ -130,4 +130,9 @@ pub fn run(context: &Context, command: &JournalCommand) -> Result<Exit, Failure>
         JournalCommand::Scores { selection } => scores::run(context, selection),
         JournalCommand::Rebuild { selection, out } => rebuild::run(context, selection, out),
     }
+}
+
+/// The newest journal of the benchmark `name`, if there is one.
+pub fn newest_journal(context: &Context, name: &str) -> Option<PathBuf> {
+    find::journals(context, Some(Path::new(name))).ok()?.pop()
 }
