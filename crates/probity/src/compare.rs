@@ -14,8 +14,10 @@ use aggregator::statistics::{
     corrected_difference, corrected_differences,
 };
 use schema::{
-    Benchmark, Finding, FindingKind, ModelId, ProgramFlag, notice,
-    statistics::{Comparison, CorrectedDifference, JudgeAgainstPeople, Statistics},
+    Benchmark, Finding, FindingKind, ModelId, ProgramFlag,
+    statistics::{
+        Comparison, CorrectedDifference, JudgeAgainstPeople, Statistics, TargetStatistics,
+    },
 };
 use store::{
     BenchmarkDir, Layout, RunError, baseline_differences, baseline_of,
@@ -43,8 +45,10 @@ pub struct CompareOptions {
 /// The result of [`compare`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
+    /// The statistics of each target of this tree, with the agreement of its judge and people.
+    pub targets: Vec<TargetStatistics>,
     /// For each pair of targets, or each target here (`a`) and in the other tree (`b`), the comparison over all rows, then those by metric,
-    /// corrected together.
+    /// corrected together. Empty for more than [`Statistics::MOST_COMPARED`] targets of one tree.
     pub comparisons: Vec<Comparison>,
     /// For each target here with labelled rows, how far the judge agrees with people: the comparisons assume that the judge is right.
     pub people: Vec<(ModelId, JudgeAgainstPeople)>,
@@ -205,32 +209,27 @@ impl Tree {
                 ProgramFlag::new("against").value("FOLDER")
             )));
         }
-        if targets.len() > Statistics::MOST_COMPARED {
-            return Err(RunError::input(format!(
-                "{}: {} targets: pairs are compared up to {}, because each is corrected for all others",
-                self.dir.root().display(),
-                targets.len(),
-                Statistics::MOST_COMPARED
-            ))
-            .with_help(notice![
-                "name two: ",
-                self.dir.command("compare").on(&targets[0]).on(&targets[1])
-            ]));
-        }
         let rows: Vec<TargetRows> = targets
             .iter()
             .map(|id| self.rows(id))
             .collect::<Result<_, _>>()?;
         let mut pairs = Vec::new();
-        for (place, a) in rows.iter().enumerate() {
-            for b in rows.iter().skip(place + 1) {
+        // Each comparison is corrected for all others, so that many targets would show nothing.
+        let compared = match targets.len() > Statistics::MOST_COMPARED {
+            true => &[],
+            false => rows.as_slice(),
+        };
+        for (place, a) in compared.iter().enumerate() {
+            for b in compared.iter().skip(place + 1) {
                 pairs.push(compare_rows(a, b, &self.index));
             }
         }
         let people = self.people(&rows)?;
-        let findings = self.findings(&rows, &people);
+        let statistics = self.statistics(&rows, &people);
+        let findings = self.findings(&statistics);
         let of_targets = people.iter().map(|(target, people)| (target, people));
         Ok(Compared {
+            targets: statistics,
             comparisons: corrected_comparisons(&pairs),
             corrected_differences: corrected_differences(of_targets),
             people,
@@ -238,12 +237,12 @@ impl Tree {
         })
     }
 
-    /// What limits the results of these rows.
-    fn findings(
+    /// The statistics of these rows, with what `people` say of the judge.
+    fn statistics(
         &self,
         rows: &[TargetRows],
         people: &[(ModelId, JudgeAgainstPeople)],
-    ) -> Vec<Finding> {
+    ) -> Vec<TargetStatistics> {
         let hazards = self.benchmark.scored_hazards();
         let statistics = rows.iter().map(|rows| {
             let mut statistics = rows.statistics(&self.index, &hazards);
@@ -254,9 +253,14 @@ impl Tree {
             set_people(&mut statistics.judge, people);
             statistics
         });
-        let targets: Vec<ModelId> = rows.iter().map(|rows| rows.target().clone()).collect();
+        statistics.collect()
+    }
+
+    /// What limits these results.
+    fn findings(&self, statistics: &[TargetStatistics]) -> Vec<Finding> {
+        let targets: Vec<ModelId> = statistics.iter().map(|of| of.target.clone()).collect();
         let sources = FindingSources {
-            targets: &statistics.collect::<Vec<_>>(),
+            targets: statistics,
             bases: &target_bases(&self.dir, &targets),
             reference_turns: None,
         };
@@ -289,6 +293,7 @@ impl Tree {
         for of in &measured {
             findings.extend(against_findings(self.dir.name(), &of.target, &of.sides));
         }
+        let mut targets = Vec::new();
         let mut pairs = Vec::new();
         let mut people = Vec::new();
         let mut differences = Vec::new();
@@ -297,10 +302,12 @@ impl Tree {
             pairs.push(compare_rows(&here, &there, &self.index));
             let (here, there) = ([here], [there]);
             let checked = self.people(&here)?;
-            findings.extend(of_one(self.findings(&here, &checked)));
+            let statistics = self.statistics(&here, &checked);
+            findings.extend(of_one(self.findings(&statistics)));
+            targets.extend(statistics);
             let theirs = other.people(&there)?;
             if let Other::Tree(tree) = other {
-                let there = of_one(tree.findings(&there, &theirs));
+                let there = of_one(tree.findings(&tree.statistics(&there, &theirs)));
                 findings.extend(there.map(|finding| Finding {
                     benchmark: path.to_owned(),
                     advice: None,
@@ -318,6 +325,7 @@ impl Tree {
         }
         let findings = joined(findings);
         Ok(Compared {
+            targets,
             comparisons: corrected_comparisons(&pairs),
             people,
             corrected_differences: differences,

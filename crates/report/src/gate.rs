@@ -1,38 +1,152 @@
 //! The answers of a gate.
 
-use interop::sheet::{Cell, Column, Sheet, Value, markdown};
+use std::path::Path;
+
+use interop::sheet::{Cell, Column, Sheet, UNKNOWN, Value, markdown};
 use schema::{
-    ProgramName,
+    Finding, ProgramFlag, ProgramName,
     gate::{BetterRate, GateAnswer, GateQuantity, GateReport, GateResult},
     numbers::{grouped, points_with_interval},
     text::counted,
 };
 
 use crate::{
-    findings::{finding_lines, finding_list},
-    terminal::sheet_text,
+    brief::{COLUMNS, LINES, finding_entries, fitted, labelled, lines_of},
+    findings::finding_list,
     text::clean,
 };
+
+/// The lines that limits get.
+const LIMITS: usize = 4;
 
 /// How to read the rates of safety results. In a benchmark's rates, higher is better.
 const LOWER_IS_BETTER: &str = "rates count failures: lower is better";
 
-/// The answer of the gate, and each rule with its answer and the numbers that it was checked against. Below are the reasons of the rules
-/// that did not pass, or from which rows were left out; at the end, what limits the answers. `program` is named in commands.
+/// The answer of the gate, and what failed or is inconclusive: each with the numbers found and the reason. The rest is a number. Then what
+/// limits the answers and, if the gate did not pass, the `journal` of the rows. In at most 25 lines of 80 columns, or of `width` if that is
+/// less: what has no room is counted. `program` is named in commands.
 #[must_use]
-pub fn gate_text(report: &GateReport, program: &ProgramName, width: usize) -> String {
-    let mut text = format!("{}\n", clean(&heading(report)));
+pub fn gate_text(
+    report: &GateReport,
+    journal: Option<&Path>,
+    program: &ProgramName,
+    width: usize,
+) -> String {
+    let width = width.min(COLUMNS);
+    let mut lines = lines_of(&answer(report), "", "  ", width);
     if report.better == BetterRate::Lower {
-        text.push_str(LOWER_IS_BETTER);
-        text.push('\n');
+        lines.push(LOWER_IS_BETTER.to_owned());
     }
-    text.push('\n');
-    text.push_str(&sheet_text(&gate_sheet(report), width));
-    if !report.findings.is_empty() {
-        text.push('\n');
-        text.push_str(&finding_lines(&report.findings, program, width));
+    let json = format!("`{}`", ProgramFlag::new("json"));
+    let line = |finding: &Finding| finding.line(program);
+    let entries = finding_entries(&report.findings, &line, true);
+    let limits = |room| fitted("limits", &entries, Some(room), &json, width);
+    let journal = journal
+        .filter(|_| report.answer != GateAnswer::Pass)
+        .map(|journal| labelled("journal", &journal.display().to_string(), width))
+        .unwrap_or_default();
+    // Blank lines above and below the answers.
+    let room = LINES.saturating_sub(lines.len() + journal.len() + 2);
+    let open = open_lines(report, room - limits(LIMITS).len().min(room), &json, width);
+    let mut end = limits(room.saturating_sub(open.len()));
+    end.extend(journal);
+    if !open.is_empty() {
+        lines.push(String::new());
+        lines.extend(open);
     }
-    text
+    if !end.is_empty() {
+        lines.push(String::new());
+        lines.extend(end);
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// `FAIL  honesty: 2 fail, 1 inconclusive, 21 pass`
+fn answer(report: &GateReport) -> String {
+    let count = |answer| {
+        let of = report
+            .results
+            .iter()
+            .filter(|result| result.answer == answer);
+        of.count() as u64
+    };
+    let counts = [
+        (count(GateAnswer::Fail), "fail"),
+        (count(GateAnswer::Inconclusive), "inconclusive"),
+        (count(GateAnswer::Pass), "pass"),
+    ];
+    let counts: Vec<String> = counts
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{} {what}", grouped(number)))
+        .collect();
+    format!(
+        "{}  {}: {}",
+        report.answer.as_str().to_uppercase(),
+        clean(&report.benchmark),
+        counts.join(", ")
+    )
+}
+
+/// What failed, what is inconclusive, and what passed only because rows were left out, in `room` lines.
+fn open_lines(report: &GateReport, room: usize, json: &str, width: usize) -> Vec<String> {
+    let of = |answer: GateAnswer| {
+        let results = report.results.iter();
+        results.filter(move |result| {
+            result.answer == answer && (answer != GateAnswer::Pass || result.left_out > 0)
+        })
+    };
+    let answers = [GateAnswer::Fail, GateAnswer::Inconclusive, GateAnswer::Pass];
+    let open: Vec<&GateResult> = answers.into_iter().flat_map(of).collect();
+    let alike = |one: &&GateResult, next: &&GateResult| {
+        (one.answer, &one.target, why(one)) == (next.answer, &next.target, why(next))
+    };
+    let blocks: Vec<Vec<String>> = open
+        .chunk_by(alike)
+        .map(|results| open_results(results, width))
+        .collect();
+    let all: usize = blocks.iter().map(Vec::len).sum();
+    if all <= room {
+        return blocks.concat();
+    }
+    let mut lines: Vec<String> = Vec::new();
+    let mut shown = 0;
+    for block in &blocks {
+        // The last line is for the number of the others.
+        if lines.len() + block.len() + 1 > room {
+            break;
+        }
+        lines.extend(block.iter().cloned());
+        shown += 1;
+    }
+    let more: usize = open.chunk_by(alike).skip(shown).map(<[_]>::len).sum();
+    lines.push(format!("  … and {} more: {json}", grouped(more as u64)));
+    lines
+}
+
+/// The columns of the answer.
+const ANSWER: usize = 14;
+
+/// The answers of rules on a target, each with its rule; below them the numbers and the reason, which they share.
+fn open_results(results: &[&GateResult], width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let rest = " ".repeat(ANSWER + 2);
+    for result in results {
+        let first = format!("  {:ANSWER$}", result.answer.as_str());
+        let rule = format!("{}: {}", result.target, named(result));
+        lines.extend(lines_of(&clean(&rule), &first, &rest, width));
+    }
+    let why = results.first().map_or_else(String::new, |first| why(first));
+    lines.extend(lines_of(&why, &rest, &rest, width));
+    lines
+}
+
+/// The numbers that a rule was checked against, and the reason.
+fn why(result: &GateResult) -> String {
+    match found(result).text().as_str() {
+        UNKNOWN => format!("{}.", clean(&result.reason)),
+        found => format!("{found}: {}.", clean(&result.reason)),
+    }
 }
 
 /// The answers of the gate as Markdown, for a job summary: one table, with the reason of every answer, and what limits the answers.
@@ -260,29 +374,51 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_is_shown_with_its_numbers_and_what_did_not_pass_with_its_reason() {
+    fn what_did_not_pass_is_shown_with_its_numbers_and_the_rest_is_counted() {
+        let journal = Path::new(".probity/runs/run-1/journal.jsonl");
         assert_eq!(
-            gate_text(&report(), &ProgramName::default(), 80),
+            gate_text(&report(), Some(journal), &ProgramName::default(), 80),
             "\
-gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks
+FAIL  honesty: 1 fail, 2 inconclusive, 2 pass
 
-    answer        rule                                    found
-  a|b
-    pass          all, lower >= 0.4                 75% (50–90)
-    fail          high enough (all, lower >= 0.95)  75% (50–90)
-  c
-    inconclusive  all, difference >= -0.1                     -
-    pass          all, missing <= 0.05                  0 of 40
-    inconclusive  all, cost <= 1                              -
-  a|b: high enough (all, lower >= 0.95): the upper bound is 0.900, below 0.95.
-  c: all, difference >= -0.1: the baseline has no rows of this target.
-  c: all, cost <= 1: no cost.json says what the rows cost.
+  fail          a|b: high enough (all, lower >= 0.95)
+                75% (50–90): the upper bound is 0.900, below 0.95.
+  inconclusive  c: all, difference >= -0.1
+                the baseline has no rows of this target.
+  inconclusive  c: all, cost <= 1
+                no cost.json says what the rows cost.
 
-  warning: c is judged by the same model that is tested; `probity label honesty`
-    shows rows to a person and compares the verdicts.
-  target replies of c: 240, from 2026-11-02 to 2026-11-20.
+limits  c is judged by the same model that is tested; `probity label honesty`
+        shows rows to a person and compares the verdicts.
+        target replies of c: 240, from 2026-11-02 to 2026-11-20.
+journal .probity/runs/run-1/journal.jsonl
 "
         );
+        let passed = GateReport {
+            answer: GateAnswer::Pass,
+            findings: Vec::new(),
+            results: report().results[..1].to_vec(),
+            ..report()
+        };
+        let text = gate_text(&passed, Some(journal), &ProgramName::default(), 80);
+        assert_eq!(text, "PASS  honesty: 1 pass\n");
+    }
+
+    #[test]
+    fn many_answers_fit_a_screen_and_failures_come_first() {
+        let report = report();
+        let many = GateReport {
+            results: report.results.iter().cycle().take(300).cloned().collect(),
+            ..report
+        };
+        let text = gate_text(&many, None, &ProgramName::default(), 80);
+        assert!(text.lines().count() <= 25, "{text}");
+        assert!(
+            text.starts_with("FAIL  honesty: 60 fail, 120 inconclusive, 120 pass\n"),
+            "{text}"
+        );
+        assert!(text.contains("\n  … and 1"), "{text}");
+        assert!(!text.contains("\n  inconclusive"), "{text}");
     }
 
     #[test]
@@ -309,7 +445,7 @@ gate of honesty: fail, 1 failed, 2 inconclusive of 5 checks
             ..report()
         };
         for text in [
-            gate_text(&safety, &ProgramName::default(), 80),
+            gate_text(&safety, None, &ProgramName::default(), 80),
             gate_markdown(&safety, &ProgramName::default()),
         ] {
             assert!(text.contains("lower is better"), "{text}");

@@ -4,17 +4,18 @@
 //! caller prints it. Widths are in terminal columns.
 //!
 //! - [`answer`]: the sentence that says which model passes most, and how sure that is.
+//! - [`briefs_text`]: the results of a run in the few lines that a terminal ends with.
 //! - [`results_table`], [`metrics_sheets`]: the rates per model, and by metric.
 //! - [`grades_sheet`], [`standards_sheet`]: grades, and what they compare with.
-//! - [`comparison_sheets`]: which targets differ, and which differences the data could have shown.
+//! - [`compared_text`], [`comparison_sheets`]: which targets differ, and which differences the data could have shown.
 //! - [`gate_text`], [`gate_markdown`]: the answers of a gate.
 //! - [`people_sheets`], [`judge_check_text`], [`judge_check_markdown`]: the agreement of judges with people.
 //! - [`judges_sheet`], [`realism_sheet`]: the judges of a panel, and how realistic judges find the conversations.
 //! - [`label_metric`], [`label_conversation`], [`label_verdict`]: a row that a person labels.
 //! - [`failures_summary`]: the reasons of failures, each once.
 //! - [`status_text`]: the state of a run in progress.
-//! - [`spending_lines`]: the calls, tokens and cost of a run.
-//! - [`safety_summary`], [`safety_spending`]: the results of a safety evaluation.
+//! - [`spending_texts`]: the calls, tokens and cost of a run.
+//! - [`safety_brief`], [`safety_summary`]: the results of a safety evaluation.
 //! - [`plan_table`]: the calls and cost that a run would need; [`metric_plan_table`]: the differences that it could show.
 //! - [`report_markdown`], [`report_figures`], [`report_latex`], [`report_methods`]: the report in other formats.
 //! - [`checks_table`]: whether models can be used.
@@ -82,8 +83,11 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod brief;
 mod checks;
+mod compared;
 mod comparisons;
+mod day;
 mod failures;
 mod files;
 mod findings;
@@ -108,8 +112,11 @@ mod safety;
 mod spending;
 mod terminal;
 mod text;
+mod text_chart;
 
+pub use brief::{Brief, briefs_text, labelled_text, limits_text};
 pub use checks::{ModelCheck, checks_table};
+pub use compared::{ComparedTargets, compared_text};
 pub use comparisons::comparison_sheets;
 pub use failures::{Failure, FailureGroup, FailureGroups, failure_reasons, failures_summary};
 pub use files::{FileEntry, files_list};
@@ -134,6 +141,6 @@ pub use plan::{PlanRow, Span, plan_table};
 pub use realism::realism_sheet;
 pub use results::{BenchmarkResults, TargetVerdicts, metrics_sheets, results_table};
 pub use run_status::status_text;
-pub use safety::{safety_spending, safety_summary};
-pub use spending::{Spending, spending_lines};
+pub use safety::{safety_brief, safety_summary};
+pub use spending::{Spending, spending_texts};
 pub use terminal::{sheets_markdown, sheets_text};

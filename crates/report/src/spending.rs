@@ -5,7 +5,6 @@ use schema::{PhaseCost, text::counted};
 use crate::{
     numbers::{grouped, short},
     results::cost_text,
-    text::hanging,
 };
 
 /// Calls, tokens and cost of this run, and of all results.
@@ -21,37 +20,43 @@ pub struct Spending {
     pub tree: PhaseCost,
 }
 
-/// The use of this run and the use of the tree, in lines of at most `width` columns. Empty if this run used no reply.
+/// The use of this run, and the use of all results in the tree with the dollars of its `parts`, a text each. Empty if nothing was used.
 #[must_use]
-pub fn spending_lines(spending: &Spending, width: usize) -> String {
-    let paid = spending.now.input_tokens > 0 || spending.now.output_tokens > 0;
-    if spending.asked == 0 && spending.cached == 0 && !paid {
-        return String::new();
-    }
-    let labels = ["  this run  ", "  the tree  "];
-    // After a first run, both lines would say the same.
-    let shown = match used(&spending.now) == used(&spending.tree) {
-        true => &labels[..1],
-        false => &labels,
-    };
-    lines(spending, shown, width)
-}
-
-/// A line for each of `labels`: the use of this run, then the use of all results.
-pub(crate) fn lines(spending: &Spending, labels: &[&str], width: usize) -> String {
-    let now = format!(
-        "{}, {} from the cache; used {}",
-        counted(spending.asked, "new reply", "new replies"),
-        grouped(spending.cached),
-        used(&spending.now)
-    );
-    let all = format!("{} in all", used(&spending.tree));
-    let line = |label: &str, text: &str| hanging(text, label, &" ".repeat(label.len()), width);
-    labels
+pub fn spending_texts(spending: &Spending, parts: &[(&str, PhaseCost)]) -> Vec<String> {
+    let is_used = |cost: &PhaseCost| cost.input_tokens > 0 || cost.output_tokens > 0;
+    let has_calls = spending.asked > 0 || spending.cached > 0 || is_used(&spending.now);
+    let is_all = has_calls && used(&spending.now) == used(&spending.tree);
+    let priced = |cost: &PhaseCost| cost.cost.or(cost.priced_cost).unwrap_or_default() > 0.0;
+    let dollars: Vec<String> = parts
         .iter()
-        .zip([now, all])
-        .map(|(label, text)| line(label, &text))
-        .collect()
+        .filter(|(_, cost)| priced(cost))
+        .map(|(part, cost)| format!("{part} {}", cost_text(Some(cost))))
+        .collect();
+    let dollars = match dollars.len() < 2 {
+        true => String::new(),
+        false => dollars.join(", "),
+    };
+    let mut texts = Vec::new();
+    if has_calls {
+        let prefix = if is_all { "" } else { "this run: " };
+        texts.push(format!(
+            "{prefix}{}, {} from the cache; used {}",
+            counted(spending.asked, "new reply", "new replies"),
+            grouped(spending.cached),
+            used(&spending.now)
+        ));
+    }
+    // After a first run, both would say the same.
+    if is_all {
+        texts.extend((!dollars.is_empty()).then_some(dollars));
+    } else if is_used(&spending.tree) || priced(&spending.tree) {
+        let all = format!("all results: {}", used(&spending.tree));
+        texts.push(match dollars.is_empty() {
+            true => all,
+            false => format!("{all}: {dollars}"),
+        });
+    }
+    texts
 }
 
 fn used(cost: &PhaseCost) -> String {

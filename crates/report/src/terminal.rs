@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use interop::sheet::{Cell, Column, ColumnKind, Line, Sheet, markdown, together};
 
-use crate::text::{clean, hanging, shorten, width, wrapped};
+use crate::{
+    text::{clean, hanging, shorten, width, wrapped},
+    text_chart::{self, rate_axis, rate_strip},
+};
 
 const INDENT: &str = "  ";
 /// The indent of rows under the heading of their group.
@@ -53,7 +56,7 @@ pub(crate) fn sheet_text(sheet: &Sheet, columns: usize) -> String {
         text = format!("{}\n", sheet.title);
     }
     if !sheet.is_empty() {
-        text.push_str(&Grid::of(&sheet).render(columns));
+        text.push_str(&Grid::fitted(&sheet, columns).render(columns));
     }
     for remark in remarks(&sheet) {
         text.push_str(&hanging(&remark, "  ", "    ", columns));
@@ -64,9 +67,17 @@ pub(crate) fn sheet_text(sheet: &Sheet, columns: usize) -> String {
     text
 }
 
+/// The headings and rows without an indent, a line each. A table with groups is indented below their headings.
+pub(crate) fn bare_lines(sheet: &Sheet, columns: usize) -> Vec<String> {
+    let sheet = fitted(sheet, columns);
+    let mut grid = Grid::fitted(&sheet, columns + INDENT.len());
+    grid.indent = "";
+    grid.render(columns).lines().map(str::to_owned).collect()
+}
+
 /// The table without its wide columns, and without the notes that explain them, if it does not fit otherwise.
 fn fitted(sheet: &Sheet, columns: usize) -> Cow<'_, Sheet> {
-    if Grid::of(sheet).fits(columns) {
+    if Grid::fitted(sheet, columns).fits(columns) {
         return Cow::Borrowed(sheet);
     }
     let is_kept = |column: &Column| !column.is_wide || column.kind == ColumnKind::Name;
@@ -90,11 +101,38 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(sheet: &Sheet) -> Self {
-        let is_shown = |column: &Column| !column.is_chart() && column.kind != ColumnKind::Remark;
+    /// The texts, with drawings so narrow that no name has to be shortened, if they can be.
+    fn fitted(sheet: &Sheet, columns: usize) -> Self {
+        let [widest, narrower @ ..] = text_chart::WIDTHS;
+        let grid = Self::drawn(sheet, widest);
+        if !grid
+            .kinds
+            .iter()
+            .any(|kind| matches!(kind, ColumnKind::Chart(_)))
+        {
+            return grid;
+        }
+        narrower.into_iter().fold(grid, |grid, width| {
+            match grid.gaps() + grid.widths.iter().sum::<usize>() <= columns {
+                true => grid,
+                false => Self::drawn(sheet, width),
+            }
+        })
+    }
+
+    /// The texts, with drawings of this width.
+    fn drawn(sheet: &Sheet, chart: usize) -> Self {
+        let is_shown = |column: &Column| match column.kind {
+            ColumnKind::Remark => false,
+            ColumnKind::Chart(_) => column.is_in_text,
+            _ => true,
+        };
         let columns = || sheet.columns.iter().filter(|column| is_shown(column));
         let head: Vec<String> = columns()
-            .map(|column| column.short.as_ref().unwrap_or(&column.name).clone())
+            .map(|column| match column.is_chart() {
+                true => rate_axis(chart),
+                false => column.short.as_ref().unwrap_or(&column.name).clone(),
+            })
             .collect();
         let mut rows = Vec::new();
         if head.iter().any(|name| !name.is_empty()) {
@@ -116,9 +154,10 @@ impl Grid {
                         .filter(|(_, (column, _))| is_shown(column));
                     let text = |(at, (column, cell)): (usize, (&Column, &Cell))| {
                         let repeats = above.get(at).is_some_and(|other| other.value == cell.value);
-                        match column.is_once && repeats {
-                            true => String::new(),
-                            false => cell.text(),
+                        match (column.is_once && repeats, &cell.strip) {
+                            (true, _) => String::new(),
+                            (false, Some(strip)) if column.is_chart() => rate_strip(strip, chart),
+                            (false, _) => cell.text(),
                         }
                     };
                     rows.push(Ok(row.map(text).collect()));

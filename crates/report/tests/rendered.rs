@@ -1,12 +1,16 @@
 //! What a person sees, word for word.
-#![allow(clippy::unwrap_used, reason = "tests may fail so")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "tests may fail so"
+)]
 
 use std::{collections::BTreeMap, path::Path};
 
 use report::{
     BenchmarkResults, Failure, FailureGroup, FailureGroups, FileEntry, PlanRow, Span, Spending,
     failures_summary, files_list, metrics_sheets, plan_table, results_table, sheets_text,
-    spending_lines,
+    spending_texts,
 };
 use schema::{
     ModelId, PhaseCost,
@@ -258,62 +262,47 @@ fn groups_counted_elsewhere_are_shown_as_they_are_and_merged_where_they_are_one(
     );
 }
 
-fn plan(
-    phase: &str,
-    id: &str,
-    rows: u64,
-    tokens: Span<u64>,
-    dollars: Option<Span<f64>>,
-) -> PlanRow {
+fn plan(model: &str, rows: u64, input: Span<u64>, dollars: Option<Span<f64>>) -> PlanRow {
     PlanRow {
-        benchmark: "b".to_owned(),
-        phase: phase.to_owned(),
-        model: id.to_owned(),
-        rows,
+        model: model.to_owned(),
+        is_target: model.starts_with("target"),
         cached: 0,
         calls: Span {
             low: rows,
             high: rows * 5,
         },
-        tokens,
+        input,
+        output: Span {
+            low: rows,
+            high: rows,
+        },
         dollars,
     }
 }
 
 #[test]
 fn a_plan_sums_up_and_says_which_prices_are_not_known() {
+    let some = Span {
+        low: 9_000,
+        high: 9_000,
+    };
+    let many = Span {
+        low: 40_000,
+        high: 1_250_000,
+    };
+    let cent = Span {
+        low: 0.01,
+        high: 0.01,
+    };
     let rows = [
+        plan("generator gpt-4.1-mini", 12, some, Some(cent)),
+        plan("user u for target llama3:8b", 36, many, Some(cent)),
+        plan("target llama3:8b", 36, many, None),
+        plan("user u for target gpt-4.1", 36, many, Some(cent)),
         plan(
-            "gen_scenarios",
-            "gpt-4.1-mini",
-            12,
-            Span {
-                low: 9_000,
-                high: 9_000,
-            },
-            Some(Span {
-                low: 0.01,
-                high: 0.01,
-            }),
-        ),
-        plan(
-            "simulate",
-            "llama3:8b",
+            "target gpt-4.1",
             36,
-            Span {
-                low: 40_000,
-                high: 1_250_000,
-            },
-            None,
-        ),
-        plan(
-            "simulate",
-            "gpt-4.1",
-            36,
-            Span {
-                low: 40_000,
-                high: 1_250_000,
-            },
+            many,
             Some(Span {
                 low: 0.5,
                 high: 12.25,
@@ -321,17 +310,43 @@ fn a_plan_sums_up_and_says_which_prices_are_not_known() {
         ),
     ];
     assert_eq!(
-        plan_table(&rows, 80),
+        plan_table(&rows, false, 80),
         "\
-\x20 phase          model         rows   calls      tokens        dollars
-  gen_scenarios  gpt-4.1-mini    12   12–60       9,000      1.0 cents
-  simulate       llama3:8b       36  36–180  40.0k–1.3M        unknown
-  simulate       gpt-4.1         36  36–180  40.0k–1.3M   $0.50–$12.25
-  total                              84–420  89.0k–2.5M  $0.51–$12.26+
-  No price for 1 model: llama3:8b. A total with + leaves out its cost.
+\x20                          calls    tokens in  tokens out        dollars
+  generator gpt-4.1-mini   12–60        9,000          12      1.0 cents
+  user u                  72–360  80.0k–2.5M          72      2.0 cents
+  target llama3:8b        36–180  40.0k–1.3M          36        unknown
+  target gpt-4.1          36–180  40.0k–1.3M          36   $0.50–$12.25
+  all                    156–780  169.0k–5.0M         156  $0.53–$12.28+
+  No price for 1 model: target llama3:8b. A total with + leaves out its cost.
 "
     );
-    assert_eq!(plan_table(&[], 80), "  nothing to do\n");
+    assert_eq!(plan_table(&[], false, 80), "  nothing to do\n");
+}
+
+#[test]
+fn a_plan_of_many_targets_has_the_sum_of_most() {
+    let one = Span { low: 7, high: 7 };
+    let mut rows = vec![plan("generator g", 1, one, None)];
+    for n in 0..60 {
+        let id = format!("a-target-with-a-rather-long-name-of-a-model-{n:02}");
+        rows.push(plan(&format!("target {id}"), 10, one, None));
+        rows.push(plan(&format!("judge j for target {id}"), 10, one, None));
+    }
+    let text = plan_table(&rows, false, usize::from(u16::MAX));
+    assert!(text.lines().count() < 16 && widest(&text) <= 80, "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains(
+            "… and 52 more targets 520–2,600 364 520 unknown judge j 600–3,000 420 600 unknown"
+        ),
+        "{words}"
+    );
+    assert!(
+        words.contains("No price for 62 models: generator g, "),
+        "{words}"
+    );
+    assert_eq!(plan_table(&rows, true, 80).matches("…odel-").count(), 60);
 }
 
 #[test]
@@ -370,64 +385,45 @@ fn what_was_paid_now_stands_beside_what_the_tree_has_cost() {
         now,
         tree,
     };
+    let parts = [("conversations", tree), ("judging", cost(Some(0.25), None))];
     assert_eq!(
-        spending_lines(&spending, 100),
-        "\
-\x20 this run  1 new reply, 20 from the cache; used 12.3k tokens, 1.2 cents
-  the tree  1.2M tokens, $1.50+ in all
-"
+        spending_texts(&spending, &parts),
+        [
+            "this run: 1 new reply, 20 from the cache; used 12.3k tokens, 1.2 cents",
+            "all results: 1.2M tokens, $1.50+: conversations $1.50+, judging $0.25"
+        ]
+    );
+    let first = Spending {
+        tree: now,
+        ..spending
+    };
+    assert_eq!(
+        spending_texts(&first, &[]),
+        ["1 new reply, 20 from the cache; used 12.3k tokens, 1.2 cents"]
     );
     let unknown = Spending {
         now: cost(None, Some(0.0)),
         ..spending
     };
-    assert!(spending_lines(&unknown, 100).contains("; used tokens and dollars unknown\n"));
+    assert!(spending_texts(&unknown, &[])[0].ends_with("; used tokens and dollars unknown"));
     let nothing = Spending {
         asked: 0,
         cached: 0,
         now: cost(Some(0.0), None),
-        ..spending
+        tree: cost(Some(0.0), None),
     };
-    assert_eq!(spending_lines(&nothing, 100), "");
+    assert_eq!(spending_texts(&nothing, &[]), [""; 0]);
 }
 
 #[test]
 fn a_model_without_a_price_is_named_once_and_no_plus_is_explained_that_is_not_there() {
-    let row = |target: &str| PlanRow {
-        benchmark: "b".to_owned(),
-        phase: "evaluate".to_owned(),
-        model: format!("judge j for target {target}"),
-        rows: 1,
-        cached: 0,
-        calls: Span { low: 1, high: 1 },
-        tokens: Span { low: 9, high: 9 },
-        dollars: None,
-    };
-    let text = plan_table(&[row("a"), row("b")], 80);
+    let one = Span { low: 9, high: 9 };
+    let row = |target: &str| plan(&format!("judge j for target {target}"), 1, one, None);
+    let text = plan_table(&[row("a"), row("b")], false, 80);
     assert!(
         text.ends_with("  No price for 1 model: judge j.\n"),
         "{text}"
     );
-}
-
-#[test]
-fn a_plan_of_several_benchmarks_names_them() {
-    let tokens = Span { low: 9, high: 9 };
-    let one = plan("evaluate", "judge j", 1, tokens, None);
-    let other = PlanRow {
-        benchmark: "c".to_owned(),
-        ..one.clone()
-    };
-    let of = |rows: &[PlanRow]| {
-        let text = plan_table(rows, 80);
-        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
-        text.lines().map(words).collect::<Vec<Vec<String>>>()
-    };
-    let lines = of(&[one.clone(), other]);
-    assert_eq!(lines[0][0], "benchmark");
-    let names: Vec<&str> = lines[1..4].iter().map(|line| &*line[0]).collect();
-    assert_eq!(names, ["b", "c", "total"]);
-    assert_eq!(of(&[one.clone(), one])[0][0], "phase");
 }
 
 #[test]

@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use clap::Args;
 use probity::{CompareOptions, Compared};
 use report::{
-    compared_people_sheet, comparison_sheets, corrected_differences_sheet, finding_list,
-    sheets_markdown, sheets_text,
+    ComparedTargets, compared_people_sheet, compared_text, comparison_sheets,
+    corrected_differences_sheet, finding_list, sheets_markdown, sheets_text,
 };
 use schema::{
-    Finding, ModelId,
-    statistics::{Comparison, CorrectedDifference, JudgeAgainstPeople},
+    Finding, FindingSeverity, ModelId,
+    statistics::{Comparison, CorrectedDifference, JudgeAgainstPeople, Statistics},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    Context, findings,
+    Context,
     output::{CommandOutput, path_text},
 };
 use crate::{
@@ -43,6 +43,9 @@ pub struct CompareArgs {
     /// Compare each target with itself in another tree of the benchmark, or in a folder that `export jsonl` wrote
     #[arg(long, value_name = "FOLDER")]
     against: Option<PathBuf>,
+    /// Also show all pairs, and the metrics of each
+    #[arg(long, conflicts_with = "json")]
+    metrics: bool,
     /// The comparisons as tables of Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
@@ -95,6 +98,7 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
         against: args.against.clone(),
     };
     let Compared {
+        targets,
         comparisons,
         people,
         corrected_differences,
@@ -116,29 +120,47 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
             findings: &found,
         };
         context.print_json("compare", Exit::Complete, &output);
-    } else if comparisons.is_empty() {
+    } else if comparisons.is_empty() && targets.len() <= Statistics::MOST_COMPARED {
         context
             .terminal
             .print("no scenario has a verdict from both\n");
-    } else {
+    } else if args.markdown && !comparisons.is_empty() {
         let mut sheets = comparison_sheets(&comparisons, names);
         sheets.push(compared_people_sheet(&people));
         sheets.push(corrected_differences_sheet(&corrected_differences, names));
-        let width = context.terminal.page();
-        let (mut text, limits) = match args.markdown {
-            true => (
-                sheets_markdown(&sheets),
-                finding_list(&found, &context.program),
-            ),
-            false => (
-                sheets_text(&sheets, width),
-                findings::notes(context, &found, width),
-            ),
+        let limits = finding_list(&found, &context.program);
+        context
+            .terminal
+            .print(&(sheets_markdown(&sheets) + &limits));
+    } else {
+        // Warnings are on standard error.
+        let notes: Vec<&Finding> = found
+            .iter()
+            .filter(|finding| finding.severity == FindingSeverity::Note)
+            .collect();
+        let compared = ComparedTargets {
+            name,
+            against: there.as_deref(),
+            targets: &targets,
+            comparisons: &comparisons,
+            corrected_differences: &corrected_differences,
+            findings: &notes,
+            by_metric: args.metrics,
+            program: &context.program,
         };
-        if !limits.is_empty() && !args.markdown {
-            text.push('\n');
+        let mut text = compared_text(&compared, context.terminal.page());
+        if args.metrics {
+            let people = [
+                compared_people_sheet(&people),
+                corrected_differences_sheet(&corrected_differences, names),
+            ];
+            let people = sheets_text(&people, context.terminal.page());
+            if !people.is_empty() {
+                text.push('\n');
+                text.push_str(&people);
+            }
         }
-        context.terminal.print(&(text + &limits));
+        context.terminal.print(&text);
     }
     Ok(Exit::Complete)
 }

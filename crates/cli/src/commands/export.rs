@@ -294,11 +294,23 @@ fn text(report: &ExportReport) -> String {
         counted(report.conversations, "conversation", "conversations"),
         counted(report.targets, "target", "targets")
     );
-    for path in &report.exported.files {
+    let files = &report.exported.files;
+    let shown = match files.len() > MOST {
+        true => MOST - 1,
+        false => files.len(),
+    };
+    for path in files.iter().take(shown) {
         text.push_str(&format!("wrote {}\n", path.display()));
+    }
+    if shown < files.len() {
+        let more = counted((files.len() - shown) as u64, "file", "files");
+        text.push_str(&format!("… and {more} more: `--json` lists them\n"));
     }
     text
 }
+
+/// The most files that are listed.
+const MOST: usize = 20;
 
 impl<'a> ExportOutput<'a> {
     fn new(

@@ -1,8 +1,10 @@
 //! Shows what limits the conclusions from results.
 
+use std::collections::BTreeMap;
+
 use probity::Phase;
 use report::finding_lines;
-use schema::{Finding, FindingSeverity, ModelId, Notice, ProgramCommand, notice};
+use schema::{Finding, FindingKind, FindingSeverity, ModelId, Notice, ProgramCommand, notice};
 use store::{
     findings::{role_findings, tree_findings},
     provenance::ScriptedAuthors,
@@ -11,6 +13,9 @@ use store::{
 
 use super::Context;
 use crate::config::{Config, Settings};
+
+/// The most warnings of one kind. More are folded to a number.
+const MOST: usize = 3;
 
 /// The findings on the models of the configuration. They are about no benchmark.
 pub fn configured(settings: &Settings) -> Vec<Finding> {
@@ -123,6 +128,24 @@ pub fn notes<'f>(
     finding_lines(notes, &context.program, width)
 }
 
+/// The fact and its advice in a line; `change` completes the commands of advice.
+pub fn line(
+    context: &Context,
+    finding: &Finding,
+    change: impl Fn(ProgramCommand) -> ProgramCommand,
+) -> String {
+    let line = match &finding.advice {
+        Some(advice) => notice![
+            finding.text.as_str(),
+            "; ",
+            advice.notice(&finding.benchmark),
+            "."
+        ],
+        None => notice![finding.text.as_str(), "."],
+    };
+    line.map_commands(change).text(&context.program)
+}
+
 /// The finding with its benchmark, and its advice as help.
 fn with_help(finding: &Finding) -> Notice {
     let benchmark = finding.benchmark.as_str();
@@ -149,9 +172,22 @@ impl Context {
         change: impl Fn(ProgramCommand) -> ProgramCommand,
     ) {
         let findings = findings.into_iter();
+        let mut kinds: BTreeMap<FindingKind, Vec<&Finding>> = BTreeMap::new();
         for finding in findings.filter(|finding| finding.severity == FindingSeverity::Warning) {
-            let notice = with_help(finding).map_commands(&change);
-            self.terminal.warning(&notice.text(&self.program));
+            kinds.entry(finding.kind).or_default().push(finding);
+        }
+        for alike in kinds.values() {
+            let shown = if alike.len() > MOST { MOST - 1 } else { MOST };
+            for finding in alike.iter().take(shown) {
+                let notice = with_help(finding).map_commands(&change);
+                self.terminal.warning(&notice.text(&self.program));
+            }
+            match alike.len().saturating_sub(shown) {
+                0 => {}
+                more => self.terminal.warning(&format!(
+                    "{more} more warnings like the last one; `--json` has all"
+                )),
+            }
         }
     }
 
@@ -206,7 +242,7 @@ impl Context {
 
 #[cfg(test)]
 mod tests {
-    use schema::{FindingAdvice, FindingKind};
+    use schema::FindingAdvice;
 
     use super::*;
 

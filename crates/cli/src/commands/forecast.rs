@@ -168,6 +168,9 @@ impl ChatModel for NotCached {
     }
 }
 
+/// The most names of targets in a line.
+const NAMED: usize = 4;
+
 /// A line for each benchmark and phase: how many rows come from the cache, how many are new, and why. Targets with the same text share a
 /// line.
 pub fn lines(found: &[Forecast]) -> Vec<String> {
@@ -192,7 +195,11 @@ pub fn lines(found: &[Forecast]) -> Vec<String> {
     let line = |((benchmark, _, text), ids): (&(&str, &str, String), &Vec<&ModelId>)| {
         let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
         let each = if ids.len() > 1 { " each" } else { "" };
-        format!("{benchmark}: {}{each}: {text}", ids.join(", "))
+        let names = match ids.get(..NAMED).filter(|_| ids.len() > NAMED + 1) {
+            Some(first) => format!("{} and {} more", first.join(", "), ids.len() - NAMED),
+            None => ids.join(", "),
+        };
+        format!("{benchmark}: {names}{each}: {text}")
     };
     lines.iter().map(line).collect()
 }

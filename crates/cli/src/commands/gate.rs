@@ -10,10 +10,13 @@ use clap::Args;
 use interop::junit::gate_junit;
 use probity::{GateOptions, RunReport};
 use report::{gate_markdown, gate_text};
-use schema::gate::GateAnswer;
 pub use schema::gate::GateReport;
+use schema::gate::{BetterRate, GateAnswer};
 
-use super::{Context, output::CommandOutput, report_file, run::PhaseArgs, safety_files};
+use super::{
+    Context, journal::newest_journal, output::CommandOutput, report_file, run::PhaseArgs,
+    safety_files,
+};
 use crate::{
     benchmarks::{one_benchmark, target_ids},
     completion,
@@ -131,7 +134,14 @@ pub fn show(context: &Context, reports: &[GateReport]) {
     let (width, program) = (context.terminal.page(), &context.program);
     let texts: Vec<String> = reports
         .iter()
-        .map(|report| gate_text(report, program, width))
+        .map(|report| {
+            let has_journal =
+                report.answer != GateAnswer::Pass && report.better == BetterRate::Higher;
+            let journal = has_journal
+                .then(|| newest_journal(context, &report.benchmark))
+                .flatten();
+            gate_text(report, journal.as_deref(), program, width)
+        })
         .collect();
     context.terminal.print(&texts.join("\n"));
 }

@@ -226,7 +226,11 @@ fn text(context: &Context, report: &ImportReport) -> String {
         counted(report.metrics.len() as u64, "metric", "metrics"),
         report.folder.display()
     );
-    for target in &report.targets {
+    let shown_targets = match report.targets.len() > MOST {
+        true => MOST - 1,
+        false => report.targets.len(),
+    };
+    for target in report.targets.iter().take(shown_targets) {
         let failed = match target.failed {
             0 => String::new(),
             n => format!(", {} of them failed", grouped(n)),
@@ -245,6 +249,11 @@ fn text(context: &Context, report: &ImportReport) -> String {
             counted(target.conversations, "conversation", "conversations"),
         ));
     }
+    if shown_targets < report.targets.len() {
+        let more = report.targets.len() - shown_targets;
+        let more = counted(more as u64, "target", "targets");
+        text.push_str(&format!("  … and {more} more: `--json` lists them\n"));
+    }
     text.push_str(&format!(
         "\nNext: {} {} {}\n",
         context.program.start(),
@@ -253,6 +262,9 @@ fn text(context: &Context, report: &ImportReport) -> String {
     ));
     text
 }
+
+/// The most targets that are listed.
+const MOST: usize = 20;
 
 /// The next command, which continues from the imported files.
 fn next(report: &ImportReport) -> &'static str {

@@ -8,7 +8,7 @@ use probity::{
     Forecast, Phase, PlanModel, PlanQuestions, PlanSettings, Range, RunError, RunOptions,
     config::keys, needed_scenarios, plan_metrics,
 };
-use report::{PlanRow, Span, metric_plan_table, plan_table};
+use report::{PlanRow, Span};
 use schema::{
     Finding, ModelId, TargetRef, numbers::dollars, statistics::MetricPlan, text::counted,
 };
@@ -17,11 +17,12 @@ use serde::Serialize;
 
 use super::{
     Context, demonstration,
-    findings::{self, PlanFindings},
+    findings::PlanFindings,
     force_rows, forecast,
     imported::Imported,
     models::{ModelRoles, open_cache},
     output::CommandOutput,
+    plan_view::PlanView,
     run::PhaseArgs,
     typos, unpriced,
 };
@@ -253,23 +254,19 @@ pub fn show(
         };
         context.print_json("plan", Exit::Complete, &output);
     } else {
-        let width = context.terminal.page();
-        let table: Vec<PlanRow> = rows.iter().map(table_row).collect();
-        let mut text = plan_table(&table, width);
-        if !metrics.is_empty() {
-            text.push('\n');
-            text.push_str(&metric_plan_table(
-                &metrics,
-                questions.want_difference,
-                width,
-            ));
-        }
-        let notes = findings::notes(context, &limits.present, width);
-        if !notes.is_empty() {
-            text.push('\n');
-            text.push_str(&notes);
-        }
-        context.terminal.print(&text);
+        let view = PlanView {
+            rows: &rows,
+            metrics: &metrics,
+            want_difference: questions.want_difference,
+            // Questions are answered metric by metric.
+            by_metric: config.settings.run.verbose
+                || questions.want_difference.is_some()
+                || questions.gate.is_some(),
+            is_whole: config.settings.run.verbose,
+            budget: &budget,
+            findings: &limits.present,
+        };
+        context.terminal.print(&view.text(context));
     }
     for line in forecast::lines(&found) {
         context.terminal.note(&line);
@@ -529,15 +526,19 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
 
 /// Converts a row for the table.
 pub fn table_row(row: &probity::PlanRow) -> PlanRow {
-    let tokens = row.input_tokens + row.output_tokens;
+    let role = row.who.split(" for target ").next().unwrap_or_default();
+    let model = match row.part {
+        // An attacker has two kinds of calls.
+        Some(part) if !role.starts_with(part) => format!("{role} ({part})"),
+        _ => role.to_owned(),
+    };
     PlanRow {
-        benchmark: row.benchmark.clone(),
-        phase: row.part.unwrap_or(row.phase.command()).to_owned(),
-        model: row.who.clone(),
-        rows: row.rows.high,
+        model,
+        is_target: row.is_target,
         cached: row.cached,
         calls: span(row.calls),
-        tokens: span(tokens),
+        input: span(row.input_tokens),
+        output: span(row.output_tokens),
         dollars: row.cost.map(span),
     }
 }
@@ -602,6 +603,22 @@ impl Budget {
             1 => "perhaps",
             _ => "no",
         })
+    }
+
+    /// Whether the budget suffices, in words; `None` without a budget.
+    pub fn line(&self) -> Option<String> {
+        let suffices = match self.suffices()? {
+            "yes" => "holds",
+            "perhaps" => "may not be enough",
+            _ => "is not enough",
+        };
+        let limits = [
+            self.max_cost.map(dollars),
+            self.max_tokens
+                .map(|tokens| counted(tokens, "token", "tokens")),
+        ];
+        let limits: Vec<String> = limits.into_iter().flatten().collect();
+        Some(format!("{}, {suffices}", limits.join(" and ")))
     }
 
     /// Remarks about a budget that is too small.

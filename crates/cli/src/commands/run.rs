@@ -16,11 +16,12 @@ use super::{
     demonstration, force_rows, forecast, gate, git,
     imported::Imported,
     models::{ModelRoles, build, scripted_server},
-    plan,
+    plan, problems,
+    results::RunResults,
     run_output::RunOutput,
     run_report, session, signals,
     simulate::SimulateArgs,
-    summary, typos,
+    typos,
 };
 use crate::{
     benchmarks::{Chosen, choose},
@@ -111,15 +112,15 @@ pub fn run_phases(context: &Context, args: &PhaseArgs, phases: &[Phase]) -> Resu
     let gates = gated.as_ref().ok().and_then(Option::as_ref);
     run_report::of_run(context, &config, gates, &mut report, &job.journals);
     let exit = gates.map_or(exit, |gates| gate::exit_of_run(exit, gates, !broken));
+    let hints = CommandHints::new(context, &args.overrides);
     if args.selection.json {
         let output = RunOutput::new(context, &report, &spent, gates.map(Vec::as_slice));
         context.print_json(job.command(), exit, &output);
     } else {
-        summary::show(context, &report, &config, phases, &spent);
+        RunResults::new(context, &report, &config, phases, &hints).show(&spent);
         gate::show(context, gates.map_or(&[], Vec::as_slice));
     }
-    let hints = CommandHints::new(context, &args.overrides);
-    summary::report_problems(context, &report, &config, phases, &spent, &hints);
+    problems::report_problems(context, &report, &config, phases, &spent, &hints);
     gated.map(|_| exit)
 }
 
@@ -135,7 +136,7 @@ pub fn judge(
     let phases = [Phase::Evaluate];
     let (report, spent, exit, _) = check(context, config, args, &phases)?.run_to_end()?;
     let hints = CommandHints::new(context, &args.overrides);
-    summary::report_problems(context, &report, config, &phases, &spent, &hints);
+    problems::report_problems(context, &report, config, &phases, &spent, &hints);
     Ok((report, exit))
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     Context,
     output::{CommandOutput, JournalOutput, Paid, Replies, path_text, path_texts},
-    summary::tree_cost,
+    results::tree_cost,
 };
 
 /// The output of `run` and of each phase.

@@ -14,11 +14,11 @@ use serde_json::Value;
 #[test]
 fn a_benchmark_is_calibrated_and_graded_from_then_on() {
     let project = Project::new();
-    let run = project.run(&["run"]);
+    let run = project.run(&["run", "--verbose"]);
     assert_eq!(run.code, 0, "{}", run.err);
     let words = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("sycophancy, by metric"), "{words}");
-    assert!(!words.contains("grade"), "{words}");
+    assert!(!words.contains("grades, beside"), "{words}");
 
     let made = project.run(&[
         "calibrate",
@@ -133,7 +133,7 @@ fn standards_may_lie_where_the_config_says() {
     assert_eq!(value["standards_file"], "kept/sycophancy.json");
     for place in ["kept", "kept/sycophancy.json"] {
         project.write("config.yaml", &format!("standards: {place}\n"));
-        let summed = project.run(&["aggregate"]);
+        let summed = project.run(&["aggregate", "--verbose"]);
         assert_eq!(summed.code, 0, "{}", summed.err);
         assert!(summed.out.contains("grades, beside"), "{}", summed.out);
     }

@@ -36,9 +36,21 @@ fn targets_of_a_tree_are_compared_in_words_json_and_markdown() {
     let project = two_trees();
     let text = project.succeeds(&["compare", "sycophancy"]).out;
     // The age of the replies is that of the run.
-    let (tables, limits) = text.split_once("\n\n  all models are scripted").unwrap();
+    let (tables, limits) = text
+        .split_once("\n\nlimits  all models are scripted")
+        .unwrap();
     insta::assert_snapshot!(tables);
     assert!(limits.contains("target replies of"), "{limits}");
+    let whole = project
+        .succeeds(&["compare", "sycophancy", "--metrics"])
+        .out;
+    for line in [
+        "A scripted-careful, B scripted-agreeable",
+        "  m01       100%     50%      50     −47 to 99  1 of 2          1.000",
+    ] {
+        assert!(whole.contains(line), "{line}: {whole}");
+    }
+    assert!(!whole.contains("no difference shown"), "{whole}");
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
@@ -70,11 +82,11 @@ fn a_target_is_compared_with_itself_in_another_tree() {
     let against = ["compare", "sycophancy", "--against", "before/sycophancy"];
     let same = project.succeeds(&against).out;
     assert!(
-        same.contains("scripted-careful: A this tree, B before/sycophancy"),
+        same.starts_with("A this tree, B before/sycophancy: A less B, over all rows\n"),
         "{same}"
     );
     let words = same.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("all 75% 75% 0 −"), "{same}");
+    assert!(words.contains("scripted-careful 75% 75% 0 (−"), "{same}");
     // Before, the target failed all eight rows: two fewer rows than now pass is chance, all are not.
     let path = project.path("before/sycophancy/runs/scripted-careful/scores.json");
     let scores = fs::read_to_string(&path).unwrap();
@@ -87,7 +99,11 @@ fn a_target_is_compared_with_itself_in_another_tree() {
     }
     fs::write(&path, serde_json::to_string(&rows).unwrap()).unwrap();
     let changed = project.succeeds(&against).out;
-    assert!(changed.contains("all: differ."), "{changed}");
+    let words = changed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("scripted-careful 75% 0% 75 (20 to "),
+        "{changed}"
+    );
 }
 
 #[test]
@@ -198,20 +214,26 @@ fn a_target_is_compared_with_itself_in_an_export() {
     let same = project.succeeds(&args);
     assert_eq!(same.err, "");
     assert!(
-        same.out
-            .contains("scripted-careful: A this tree, B before\n"),
+        same.out.starts_with("A this tree, B before: "),
         "{}",
         same.out
     );
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words(&same.out).contains("all 75% 75% 0 −"), "{}", same.out);
+    assert!(
+        words(&same.out).contains("scripted-careful 75% 75% 0 (−"),
+        "{}",
+        same.out
+    );
     let scores = project.read("before/scores.jsonl");
     project.write(
         "before/scores.jsonl",
         &scores.replace("\"passed\":true", "\"passed\":false"),
     );
     let changed = project.succeeds(&args).out;
-    assert!(words(&changed).contains("all 75% 0% 75 "), "{changed}");
+    assert!(
+        words(&changed).contains("scripted-careful 75% 0% 75 ("),
+        "{changed}"
+    );
 
     let runs = project.read("before/runs.jsonl");
     let judged = runs.replace("\"judge\":\"scripted-judge\"", "\"judge\":\"strict\"");

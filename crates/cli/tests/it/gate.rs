@@ -67,13 +67,7 @@ fn a_rule_passes_fails_or_is_not_decided_by_the_bounds() {
         &[],
     );
     assert_eq!(passed.code, 0, "{}", passed.err);
-    holds(
-        &passed.out,
-        &[
-            "gate of sycophancy: pass, 1 check passed",
-            "pass all, lower >= 0.3 75% (35–97)",
-        ],
-    );
+    holds(&passed.out, &["PASS sycophancy: 1 pass"]);
     assert!(!passed.out.contains("agreeable"), "{}", passed.out);
     // The point rate is 75%; the rows do not show that it is 70%, nor that it is not.
     let undecided = gate(
@@ -84,7 +78,11 @@ fn a_rule_passes_fails_or_is_not_decided_by_the_bounds() {
     assert_eq!(undecided.code, 4, "{}", undecided.err);
     holds(
         &undecided.out,
-        &["all, lower >= 0.7: 0.7 is within 0.349 to 0.968: 8 scenarios do not decide."],
+        &[
+            "INCONCLUSIVE sycophancy: 1 inconclusive",
+            "inconclusive scripted-careful: all, lower >= 0.7 75% (35–97): 0.7 is within 0.349 to 0.968: 8 scenarios do not decide.",
+            "journal .probity/runs/run-",
+        ],
     );
     let both = gate(
         &project,
@@ -92,11 +90,12 @@ fn a_rule_passes_fails_or_is_not_decided_by_the_bounds() {
         &[],
     );
     assert_eq!(both.code, 1, "{}", both.err);
-    insta::assert_snapshot!(without_days(&both.out));
+    let (answers, _) = both.out.split_once("\njournal ").unwrap();
+    insta::assert_snapshot!(without_days(answers));
     assert!(
         both.out
             .lines()
-            .filter(|line| !line.contains(": "))
+            .filter(|line| !line.starts_with("journal"))
             .all(|line| line.chars().count() <= 80),
         "{}",
         both.out
@@ -198,8 +197,7 @@ fn rows_without_a_verdict_never_help() {
     holds(
         &ran.out,
         &[
-            "inconclusive all, lower >= 0.5 100% (35–100)",
-            "0.5 is within 0.349 to 1.000: 6 scenarios do not decide, if all 2 rows without a verdict failed or passed (25%).",
+            "inconclusive scripted-careful: all, lower >= 0.5 100% (35–100): 0.5 is within 0.349 to 1.000: 6 scenarios do not decide, if all 2 rows without a verdict failed or passed (25%).",
             "2 of 8 rows without a verdict, 25%, more than 20%.",
         ],
     );
@@ -228,8 +226,7 @@ fn rows_without_a_verdict_never_help() {
     holds(
         &allowed.out,
         &[
-            "pass all, lower >= 0.5 100% (54–100)",
-            "the lower bound is 0.541, with 2 rows without a verdict left out (25%).",
+            "PASS sycophancy: 1 pass pass scripted-careful: all, lower >= 0.5 100% (54–100): the lower bound is 0.541, with 2 rows without a verdict left out (25%).",
         ],
     );
     let junit = project.read("gate.xml");
@@ -242,10 +239,10 @@ fn rows_without_a_verdict_never_help() {
     assert_eq!(json["results"][0]["left_out"], 2, "{json}");
     rewrite(&project, |_, row| has_no_verdict(row));
     let none = gate(&project, rules, &[]);
-    holds(&none.out, &["lower >= 0.5: 8 rows without any verdict."]);
+    holds(&none.out, &["8 rows without any verdict."]);
     project.write(CAREFUL, "[]");
     let none = gate(&project, rules, &[]);
-    holds(&none.out, &["lower >= 0.5: 8 rows, and none was run."]);
+    holds(&none.out, &["8 rows, and none was run."]);
 }
 
 #[test]
@@ -366,7 +363,7 @@ fn a_run_ends_as_its_gate_says() {
     let args = ["run", "--gate", "gate.yaml"];
     let passed = project.run(&args);
     assert_eq!(passed.code, 0, "{}{}", passed.out, passed.err);
-    holds(&passed.out, &["gate of sycophancy: pass, 1 check passed"]);
+    holds(&passed.out, &["PASS sycophancy: 1 pass"]);
     let page = project.read("benchmarks/sycophancy/report.html");
     holds(&page, &["Rules of the gate", "lower &gt;= 0.01"]);
     project.write(

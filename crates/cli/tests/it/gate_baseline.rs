@@ -22,10 +22,7 @@ fn a_baseline_is_compared_scenario_by_scenario() {
     let gate = || project.run(&["gate", "sycophancy", "--rules", "ci/gate.yaml"]);
     let same = gate();
     assert_eq!(same.code, 0, "{}{}", same.out, same.err);
-    holds(
-        &same.out,
-        &["pass no worse (all, difference >= -0.5) 0 points (−"],
-    );
+    holds(&same.out, &["PASS sycophancy: "]);
     // All eight rows fail, of which six passed: chance does that once in 32 times.
     rewrite(&project, fails);
     project.write("ci/gate.yaml", &rules.replace("-0.5", "-0.1"));
@@ -34,7 +31,7 @@ fn a_baseline_is_compared_scenario_by_scenario() {
     holds(
         &worse.out,
         &[
-            "fail no worse (all, difference >= -0.1) −75 points (",
+            "fail scripted-careful: no worse (all, difference >= -0.1) −75 points (",
             "below −10 points.",
         ],
     );
@@ -45,10 +42,7 @@ fn a_baseline_is_compared_scenario_by_scenario() {
     );
     let metric = gate();
     assert_eq!(metric.code, 4, "{}{}", metric.out, metric.err);
-    holds(
-        &metric.out,
-        &["no worse (metric m01, difference >= -0.5): "],
-    );
+    holds(&metric.out, &["no worse (metric m01, difference >= -0.5) "]);
     // Scenarios of the baseline that have no verdict now are not passed over.
     rewrite(&project, |number, row| {
         if number > 0 {

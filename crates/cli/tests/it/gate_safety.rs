@@ -69,16 +69,16 @@ fn rates_of_cases_pass_fail_or_do_not_decide() {
     assert_eq!(passed.code, 0, "{}{}", passed.out, passed.err);
     holds(
         &passed.out,
-        &[
-            "gate of safety-single-turn: pass, 1 check passed rates count failures: lower is better answer rule found scripted-careful pass",
-            "pass seed, upper <= 0.2 0% (0–14)",
-        ],
+        &["PASS safety-single-turn: 1 pass rates count failures: lower is better"],
     );
     let failed = of("- {scope: broken, require: upper <= 0.05}\n", AGREEABLE);
     assert_eq!(failed.code, 1, "{}{}", failed.out, failed.err);
     holds(
         &failed.out,
-        &["broken, upper <= 0.05: the lower bound is 0.071, above 0.05."],
+        &[
+            "fail scripted-agreeable: broken, upper <= 0.05",
+            ": the lower bound is 0.071, above 0.05.",
+        ],
     );
     let undecided = of("- {scope: seed, require: upper <= 0.3}\n", AGREEABLE);
     assert_eq!(undecided.code, 4, "{}{}", undecided.out, undecided.err);
@@ -200,7 +200,7 @@ fn a_baseline_is_compared_case_by_case() {
     let rules = "- {scope: seed, require: difference <= 0.2}\n";
     let same = gate(&project, rules, &["--safety", AGREEABLE, CAREFUL]);
     assert_eq!(same.code, 0, "{}{}", same.out, same.err);
-    holds(&same.out, &["pass seed, difference <= 0.2 0 points (−"]);
+    holds(&same.out, &["PASS safety-single-turn: 2 pass"]);
     // The careful target becomes as the agreeable one was: 5 of 24 cases fail that passed.
     let worse = project
         .read(AGREEABLE)
@@ -220,7 +220,7 @@ fn a_baseline_is_compared_case_by_case() {
     project.write("better.json", &better);
     let better = gate(&project, rules, &["--safety", "better.json"]);
     assert_eq!(better.code, 0, "{}{}", better.out, better.err);
-    holds(&better.out, &["−21 points (−42 to 0)"]);
+    holds(&better.out, &["PASS safety-single-turn: 1 pass"]);
     // A baseline elsewhere.
     fs::rename(project.path(BASELINE), project.path("base.json")).unwrap();
     let gone = gate(&project, rules, &["--safety", CAREFUL]);
@@ -426,10 +426,7 @@ fn an_evaluation_ends_as_its_rules_say() {
     );
     let passed = evaluate(&project, &["--gate", "gate.yaml"]);
     assert_eq!(passed.code, 0, "{}{}", passed.out, passed.err);
-    holds(
-        &passed.out,
-        &["gate of safety-single-turn: pass, 1 check passed"],
-    );
+    holds(&passed.out, &["PASS safety-single-turn: 1 pass"]);
     holds(&project.read("out.html"), &["Rules of the gate"]);
     // The command's own gate stays as it is.
     let own = evaluate(

@@ -32,7 +32,7 @@ fn careful_has(project: &Project, key: &str) {
 
 fn record(project: &Project, ran: &Ran) -> Value {
     let folder = ran.out.lines().find_map(|line| {
-        let place = line.trim().strip_prefix("record of this run")?;
+        let place = line.trim().strip_prefix("record ")?;
         Some(place.trim().to_owned())
     });
     let folder = folder.unwrap_or_else(|| panic!("{}", ran.out));

@@ -292,7 +292,7 @@ async fn a_judge_is_asked_again_and_probed_where_that_is_configured() {
         of_judge.contains("\"calls\":{\"high\":20") || of_judge.contains("\"high\":20"),
         "{of_judge}"
     );
-    let ran = project.succeeds(&["run", "flattery"]);
+    let ran = project.succeeds(&["run", "flattery", "--verbose"]);
     assert!(ran.out.contains("judges of flattery"), "{}", ran.out);
     assert!(ran.out.contains("wavers said the same in 0% of 4 rows judged again, in 100% of 4 rows with the examples reversed, in 0%"), "{}", ran.out);
     for row in rows(&project) {

@@ -121,9 +121,13 @@ fn statistics_of_other_labels_are_noticed() {
 #[test]
 fn a_comparison_says_what_people_would_give() {
     let project = labelled();
-    let ran = project.succeeds(&["compare", "b"]);
-    let (_, people) = ran.out.split_once("judge against people\n").unwrap();
-    insta::assert_snapshot!(people);
+    insta::assert_snapshot!(project.succeeds(&["compare", "b"]).out);
+    let whole = project.succeeds(&["compare", "b", "--metrics"]).out;
+    let (_, people) = whole.split_once("judge against people\n").unwrap();
+    assert!(
+        people.contains("  careful         3    67%    75%        38%          0–95\n"),
+        "{people}"
+    );
     let markdown = project.succeeds(&["compare", "b", "--markdown"]).out;
     assert!(
         markdown.contains("| careful | 3 | 67% | 75% |"),
@@ -134,7 +138,7 @@ fn a_comparison_says_what_people_would_give() {
     assert_eq!(json["people"][0]["people"]["labelled"], 3);
     std::fs::remove_file(project.path("benchmarks/b/runs/careful/labels.json")).unwrap();
     let without = project.succeeds(&["compare", "b"]).out;
-    assert!(!without.contains("people"), "{without}");
+    assert!(!without.contains("people say"), "{without}");
 }
 
 #[test]
@@ -155,7 +159,8 @@ fn a_target_with_labels_in_two_trees_has_a_difference_of_corrected_rates() {
         let line = ["compare", "b", "--against", "before/b"];
         project.succeeds(&[&line, more].concat()).out
     };
-    let text = against(&[]);
+    assert!(against(&[]).contains("people say"), "{}", against(&[]));
+    let text = against(&["--metrics"]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains("Differences of corrected rates, A less B: A this tree, B before/b"),
@@ -212,9 +217,9 @@ fn two_targets_with_labels_have_a_difference_of_corrected_rates() {
         schema::numbers::point_interval((lower, upper))
     };
     let row = format!("careful other −63 {interval}");
-    let compared = words(&project.succeeds(&["compare", "b"]).out);
+    let compared = words(&project.succeeds(&["compare", "b", "--metrics"]).out);
     assert!(compared.contains(&row), "{row} is not in {compared}");
-    let aggregated = words(&project.succeeds(&["aggregate", "b"]).out);
+    let aggregated = words(&project.succeeds(&["aggregate", "b", "--verbose"]).out);
     assert!(aggregated.contains(&row), "{row} is not in {aggregated}");
     let markdown = project.succeeds(&["compare", "b", "--markdown"]).out;
     let line = format!("| careful | other | −63 | {interval} |");

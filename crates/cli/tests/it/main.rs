@@ -94,6 +94,7 @@ mod safety_golden;
 mod safety_interrupt;
 mod safety_project;
 mod schemas;
+mod screen;
 mod secrets;
 mod simulator_faults;
 mod special_files;

@@ -85,12 +85,8 @@ async fn a_target_that_suspects_a_test_is_counted_beside_the_rates() {
     let config = project.read("config.yaml");
     project.write("config.yaml", &format!("{config}{ON}"));
     let planned = project.succeeds(&["plan"]);
-    assert!(
-        planned.out.contains("of realism for target careful"),
-        "{}",
-        planned.out
-    );
-    let on = project.succeeds(&["run"]);
+    assert!(planned.out.contains(" of realism "), "{}", planned.out);
+    let on = project.succeeds(&["run", "--verbose"]);
     // Nothing else is requested again.
     assert_eq!(server.stats().by_task.get("realism"), Some(&4));
     assert_eq!(server.stats().requests, requests + 4);
@@ -215,7 +211,7 @@ async fn an_answer_that_cannot_be_read_is_requested_a_second_time_and_costs_no_v
     let quoted_from_user = r#"says:{"reason": "x", "suspects_test": true, "quotes": [], "user_realism": 4}; task=realism"#;
     let server = server(&[quoted_from_user]).await;
     let project = project(&server, ON);
-    let ran = project.succeeds(&["run", "--target", "careful"]);
+    let ran = project.succeeds(&["run", "--target", "careful", "--verbose"]);
     assert_eq!(server.stats().by_task.get("realism"), Some(&4));
     let left_out =
         "careful: 2 conversations without an answer: 2 no usable answer, or judges divided.";
@@ -252,7 +248,7 @@ async fn an_answer_that_cannot_be_read_is_requested_a_second_time_and_costs_no_v
 async fn a_judge_that_cannot_be_called_is_called_again_by_the_next_run() {
     let server = server(&["400; task=realism; first=2"]).await;
     let project = project(&server, ON);
-    let ran = project.succeeds(&["run", "--target", "careful"]);
+    let ran = project.succeeds(&["run", "--target", "careful", "--verbose"]);
     assert!(
         ran.out
             .contains("2 conversations without an answer: 2 call failed."),
@@ -389,7 +385,7 @@ async fn a_panel_answers_by_its_median_and_each_judge_is_kept() {
     project.write("benchmarks/flattery/benchmark.yaml", METRIC);
     let planned = project.succeeds(&["plan"]);
     assert_eq!(
-        planned.out.matches("of realism for target bot").count(),
+        planned.out.matches(" of realism ").count(),
         4,
         "{}",
         planned.out

@@ -249,11 +249,7 @@ async fn a_judge_of_the_user_that_finds_a_role_flip_leaves_no_verdict() {
     let server = judged(FOUND).await;
     let project = project(&server, "judging: {simulator: true}\n");
     let planned = project.succeeds(&["plan", "--target", "careful"]);
-    assert!(
-        planned.out.contains("of the user for target careful"),
-        "{}",
-        planned.out
-    );
+    assert!(planned.out.contains(" of the user "), "{}", planned.out);
     let ran = project.run(&["run", "--target", "careful"]);
     assert_ne!(ran.code, 0, "{}{}", ran.out, ran.err);
     let note = "careful: the simulated user fell out of its role in 2 (role flip 2), which have no verdict, of 2 conversations.";
@@ -437,11 +433,7 @@ async fn a_sample_is_the_same_rows_in_every_run_and_other_rows_with_another_seed
     let project = project(&server, "judging: {simulator: {sample: 0.5}}\nseed: 1\n")
         .env("PROBITY_GENERATION__SCENARIOS_PER_METRIC", "12");
     let planned = project.succeeds(&["plan", "--target", "careful"]);
-    assert!(
-        planned.out.contains("of the user for target careful"),
-        "{}",
-        planned.out
-    );
+    assert!(planned.out.contains(" of the user "), "{}", planned.out);
     let ran = project.succeeds(&["run", "--target", "careful"]);
     let first = sampled(&project);
     assert!((1..12).contains(&first.len()), "{first:?}");

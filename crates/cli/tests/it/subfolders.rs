@@ -30,7 +30,7 @@ async fn a_project_is_found_from_a_folder_below_it() {
     let ran = project.run_in(folder, &["run"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(
-        ran.out.contains("../../benchmarks/flattery/results.json"),
+        ran.out.contains("../../benchmarks/flattery/report.html"),
         "{}",
         ran.out
     );

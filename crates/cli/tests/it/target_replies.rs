@@ -69,7 +69,7 @@ fn said(project: &Project) -> Vec<(String, Value)> {
 
 fn record(project: &Project, ran: &Ran) -> Value {
     let mut lines = ran.out.lines();
-    let folder = lines.find_map(|line| line.trim().strip_prefix("record of this run"));
+    let folder = lines.find_map(|line| line.trim().strip_prefix("record "));
     let folder = folder.unwrap_or_else(|| panic!("{}", ran.out)).trim();
     serde_json::from_str(&project.read(&format!("{folder}/record.json"))).unwrap()
 }

@@ -95,30 +95,26 @@ fn a_run_tells_what_was_asked_for_and_what_was_there() {
         let line = ran.out.lines().find(|line| line.starts_with(start));
         line.unwrap_or_else(|| panic!("{}", ran.out)).to_owned()
     };
-    let now = line(&first, "  this run  ");
+    let now = line(&first, "cost    ");
     assert!(now.contains(" new replies, "), "{now}");
     let paid = now.rsplit_once("; used ").unwrap().1;
     assert!(
-        !first.out.contains("  the tree  "),
+        !first.out.contains("all results: "),
         "this run used all of it: {}",
         first.out
     );
     let again = project.succeeds(&["run"]);
-    let now = line(&again, "  this run  ");
+    let now = line(&again, "cost    ");
     assert!(
-        now.starts_with("  this run  0 new replies, ") && now.ends_with("; used 0 tokens, $0"),
+        now.starts_with("cost    this run: 0 new replies, ")
+            && now.ends_with("; used 0 tokens, $0"),
         "{now}"
     );
     assert_eq!(
-        line(&again, "  the tree  "),
-        format!("  the tree  {paid} in all")
+        line(&again, "        all results: "),
+        format!("        all results: {paid}")
     );
-    assert!(
-        !project
-            .succeeds(&["aggregate"])
-            .out
-            .contains("\n  this run  ")
-    );
+    assert!(!project.succeeds(&["aggregate"]).out.contains("this run: "));
 }
 
 #[test]
@@ -239,11 +235,7 @@ fn fewer_samples_than_before_are_told() {
         ran.err
     );
     let ran = project.succeeds(&["run", "--num-samples", "2"]);
-    assert!(
-        ran.out.contains("  this run  0 new replies, "),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.contains("this run: 0 new replies, "), "{}", ran.out);
     assert!(!ran.err.contains("samples of a scenario"), "{}", ran.err);
 }
 
@@ -358,7 +350,7 @@ async fn only_files_that_were_written_are_listed() {
     let out = String::from_utf8(ended.stdout).unwrap();
     assert_eq!(ended.status.code(), Some(130), "{out}");
     assert!(!out.contains("benchmark.yaml"), "{out}");
-    assert!(out.contains("record of this run"), "{out}");
+    assert!(out.contains("\nrecord  .probity/runs/run-"), "{out}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -150,7 +150,7 @@ async fn assert_shown(project: &Arc<Project>, ran: &Ran) {
 async fn values_and_categories_are_judged_checked_and_rebuilt() {
     let server = ScriptedServer::start().await.unwrap();
     let project = project(&server);
-    let ran = succeeds(&project, &["run", "flattery"]).await;
+    let ran = succeeds(&project, &["run", "flattery", "--verbose"]).await;
     assert!(!ran.err.contains("the journal fails"), "{}", ran.err);
     assert_shown(&project, &ran).await;
     assert_eq!(assert_decided(&scores(&project), 3), (2, 2));

@@ -50,6 +50,8 @@ pub struct Column {
     pub is_drawn: bool,
     /// Whether a terminal leaves out a name that the row above has, too.
     pub is_once: bool,
+    /// Whether a terminal shows the drawing, on an axis of rates.
+    pub is_in_text: bool,
     /// The names in files: two for an interval. Files leave out a column without any.
     pub in_files: Vec<&'static str>,
 }
@@ -65,7 +67,7 @@ pub enum ColumnKind {
     Words,
     /// A sentence. On a terminal, it stands below the table.
     Remark,
-    /// A drawing on this axis. Only HTML and charts show it.
+    /// A drawing on this axis. HTML and charts show it, and a terminal where [`Column::in_text`] says so.
     Chart(Axis),
 }
 
@@ -98,6 +100,7 @@ impl Column {
             is_wide: false,
             is_drawn: false,
             is_once: false,
+            is_in_text: false,
             in_files: Vec::new(),
         }
     }
@@ -164,6 +167,15 @@ impl Column {
     pub fn once(self) -> Self {
         Self {
             is_once: true,
+            ..self
+        }
+    }
+
+    /// A terminal draws the rate with its interval.
+    #[must_use]
+    pub fn in_text(self) -> Self {
+        Self {
+            is_in_text: true,
             ..self
         }
     }

@@ -8,7 +8,7 @@ use schema::{
 };
 
 use super::ranking::{corrected_difference, pooled, ranked};
-use crate::text::{clean, sentence};
+use crate::text::clean;
 
 /// One kind of limit, with the models that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,50 +19,60 @@ pub(crate) struct Limit {
     pub(crate) text: String,
 }
 
+/// Findings that are a limit, by the title of the limit.
+const KINDS: [(&str, &[FindingKind]); 5] = [
+    (
+        "Models were measured differently.",
+        &[
+            FindingKind::DifferentScenarios,
+            FindingKind::DifferentTurns,
+            FindingKind::DifferentUser,
+            FindingKind::DifferentSimulation,
+        ],
+    ),
+    (
+        "Models were judged differently.",
+        &[FindingKind::DifferentJudge, FindingKind::DifferentMetrics],
+    ),
+    (
+        "The verdicts may not be the judge's.",
+        &[
+            FindingKind::EditedScores,
+            FindingKind::OutdatedScores,
+            FindingKind::RowTypes,
+        ],
+    ),
+    (
+        "A judge does not tell rows apart.",
+        &[FindingKind::UnvaryingJudge],
+    ),
+    (
+        "Labels cannot be used as they are.",
+        &[FindingKind::EarlierLabels],
+    ),
+];
+
+/// Whether [`limits`] has the finding.
+pub(crate) fn is_limit(finding: &Finding) -> bool {
+    let is_kind = || KINDS.iter().any(|(_, kinds)| kinds.contains(&finding.kind));
+    finding.kind == FindingKind::ScriptedModels
+        || finding.severity == FindingSeverity::Warning && is_kind()
+}
+
 /// The limits, the gravest first. `unfinished` are the targets whose rows are not all there; `program` is
-/// named in commands.
+/// named in commands; `line` returns a finding with its advice.
 pub(crate) fn limits(
     statistics: &Statistics,
     findings: &[Finding],
     unfinished: &[String],
     program: &ProgramName,
+    line: &dyn Fn(&Finding) -> String,
 ) -> Vec<Limit> {
     let mut found = Vec::new();
-    found.extend(scripted(findings, program));
+    found.extend(scripted(findings, line));
     found.extend(unfinished_run(unfinished));
-    let kinds: [(&str, &[FindingKind]); 5] = [
-        (
-            "Models were measured differently.",
-            &[
-                FindingKind::DifferentScenarios,
-                FindingKind::DifferentTurns,
-                FindingKind::DifferentUser,
-                FindingKind::DifferentSimulation,
-            ],
-        ),
-        (
-            "Models were judged differently.",
-            &[FindingKind::DifferentJudge, FindingKind::DifferentMetrics],
-        ),
-        (
-            "The verdicts may not be the judge's.",
-            &[
-                FindingKind::EditedScores,
-                FindingKind::OutdatedScores,
-                FindingKind::RowTypes,
-            ],
-        ),
-        (
-            "A judge does not tell rows apart.",
-            &[FindingKind::UnvaryingJudge],
-        ),
-        (
-            "Labels cannot be used as they are.",
-            &[FindingKind::EarlierLabels],
-        ),
-    ];
-    for (title, kinds) in kinds {
-        found.extend(of_kinds(findings, title, kinds, program));
+    for (title, kinds) in KINDS {
+        found.extend(of_kinds(findings, title, kinds, line));
     }
     found.extend(missing_decides(statistics));
     found.extend(people_leave_open(statistics, program, findings));
@@ -81,25 +91,21 @@ fn of_kinds(
     findings: &[Finding],
     title: &str,
     kinds: &[FindingKind],
-    program: &ProgramName,
+    line: &dyn Fn(&Finding) -> String,
 ) -> Option<Limit> {
     let of = findings.iter().filter(|finding| {
         finding.severity == FindingSeverity::Warning && kinds.contains(&finding.kind)
     });
-    let lines: Vec<String> = of
-        .map(|finding| sentence(&clean(&finding.line(program))))
-        .collect();
+    let lines: Vec<String> = of.map(line).collect();
     (!lines.is_empty()).then(|| limit(title, lines.join(" ")))
 }
 
 /// Scripted models in any role.
-fn scripted(findings: &[Finding], program: &ProgramName) -> Option<Limit> {
+fn scripted(findings: &[Finding], line: &dyn Fn(&Finding) -> String) -> Option<Limit> {
     let of = findings
         .iter()
         .filter(|finding| finding.kind == FindingKind::ScriptedModels);
-    let lines: Vec<String> = of
-        .map(|finding| sentence(&clean(&finding.line(program))))
-        .collect();
+    let lines: Vec<String> = of.map(line).collect();
     (!lines.is_empty()).then(|| limit("Nothing was measured.", lines.join(" ")))
 }
 

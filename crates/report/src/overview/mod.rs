@@ -5,8 +5,12 @@ mod answer;
 mod limits;
 mod ranking;
 mod trust;
+mod variants;
 
 pub use answer::{Answer, answer};
-pub(crate) use limits::{Limit, limits};
-pub(crate) use ranking::{by_metric, corrected, pooled, ranked, swapped};
+pub(crate) use limits::{Limit, is_limit, limits};
+pub(crate) use ranking::{
+    by_metric, corrected, corrected_difference, folded_text, pooled, ranked, swapped,
+};
 pub(crate) use trust::{TrustLink, trust};
+pub(crate) use variants::variant_leads;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schema::{
     ModelId,
+    numbers::{percent, percent_digits},
     statistics::{
         Comparison, CorrectedDifference, CorrectedRateStatistics, DifferenceFamily,
         DifferenceStatistics, Statistics, TargetStatistics,
@@ -104,4 +105,35 @@ pub(crate) fn corrected_difference(
             upper: -found.lower,
         },
     })
+}
+
+/// `50 more, 61 to 4%`: the rates of the models after the first `open` ones.
+pub(crate) fn folded_text(targets: &[&TargetStatistics], open: usize) -> String {
+    let rest = targets.get(open..).unwrap_or_default();
+    let rates: Vec<f64> = rest
+        .iter()
+        .filter_map(|target| target.rates.all.estimate)
+        .collect();
+    let range = match (rates.first(), rates.last()) {
+        (Some(first), Some(last)) => format!(", {} to {}", percent_digits(*first), percent(*last)),
+        _ => String::new(),
+    };
+    format!("{} more{range}", rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folded_models_are_counted_with_their_range() {
+        let target = |share: f64| {
+            let mut target = TargetStatistics::new(ModelId::new("a").unwrap());
+            target.rates.all.estimate = Some(share);
+            target
+        };
+        let targets = [target(0.9), target(0.61), target(0.3), target(0.04)];
+        let all: Vec<&TargetStatistics> = targets.iter().collect();
+        assert_eq!(folded_text(&all, 1), "3 more, 61 to 4%");
+    }
 }

@@ -17,9 +17,7 @@ use schema::{
 };
 
 use crate::{
-    Spending,
     numbers::{grouped, percent},
-    spending::lines,
     terminal::sheet_text,
     text::{clean, wrapped},
 };
@@ -31,6 +29,82 @@ use crate::{
 /// Of a file that another program wrote, only the totals are shown: the case of each row is under the key `probity`.
 #[must_use]
 pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst: usize) -> String {
+    let parts = parts(target, results, width, worst);
+    let mut text = parts.totals;
+    let more: Vec<String> = parts.more;
+    for part in more {
+        text.push_str(&part);
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// The results of all targets in at most `room` lines: the totals of each; then, as far as there is room, rates, the worst response, and
+/// tables of groups. The last line says how much is left out. `width` is the terminal's width.
+#[must_use]
+pub fn safety_brief(targets: &[(&str, &SafetyResults)], room: usize, width: usize) -> String {
+    let lines = |text: &str| text.lines().count();
+    let parts: Vec<Parts> = targets
+        .iter()
+        .map(|(target, results)| parts(target, results, width, 1))
+        .collect();
+    // The last line says what is left out.
+    let mut left = room.saturating_sub(1);
+    let mut open: Vec<String> = Vec::new();
+    for part in &parts {
+        // A blank line stands above each target but the first.
+        let needed = lines(&part.totals) + usize::from(!open.is_empty());
+        if needed > left {
+            break;
+        }
+        left -= needed;
+        open.push(part.totals.clone());
+    }
+    let is_whole = open.len() == parts.len();
+    let mut left_out = 0;
+    let most = parts
+        .iter()
+        .map(|part| part.more.len())
+        .max()
+        .unwrap_or_default();
+    for at in 0..most {
+        for (text, part) in open.iter_mut().zip(&parts) {
+            let Some(more) = part.more.get(at) else {
+                continue;
+            };
+            match left.checked_sub(lines(more)).filter(|_| is_whole) {
+                Some(rest) => {
+                    left = rest;
+                    text.push_str(more);
+                }
+                None => left_out += 1,
+            }
+        }
+    }
+    let mut text = open.join("\n");
+    if !is_whole {
+        let more = counted((parts.len() - open.len()) as u64, "target", "targets");
+        text.push_str(&format!("… and {more} more: see the report\n"));
+    } else if left_out > 0 {
+        let more = counted(left_out, "more table", "more tables");
+        text.push_str(&format!(
+            "  {more}, and all failed responses: see the report\n"
+        ));
+    }
+    text
+}
+
+/// The parts of a target's results, in the order of their weight.
+struct Parts {
+    /// The target and its totals.
+    totals: String,
+    /// Rates, the worst responses, and tables of groups, strategies and layers.
+    more: Vec<String>,
+}
+
+fn parts(target: &str, results: &SafetyResults, width: usize, worst: usize) -> Parts {
     let tally = results.tally();
     let mut text = format!("{}\n", clean(target));
     let scored = tally.passed.saturating_add(tally.failed);
@@ -44,7 +118,10 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
     );
     let Some(details) = results.details() else {
         text.push_str(&wrapped(&line, "  ", width));
-        return text;
+        return Parts {
+            totals: text,
+            more: Vec::new(),
+        };
     };
     let controls = details
         .conversations
@@ -67,28 +144,21 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
     if scored > 0 {
         text.push_str(&wrapped(&bands(details), "  ", width));
     }
-    text.push('\n');
-    if let Some(rates) = &details.rates {
-        let sheet = safety_rates_sheet("", None, rates);
-        if !sheet.is_empty() {
-            text.push_str(&sheet_text(&sheet, width));
-            text.push('\n');
-        }
-    }
-    for counts in tables::counted(results, details) {
-        text.push_str(&sheet_text(&counts.sheet(""), width));
-        text.push('\n');
-    }
-    text.push_str(&worst::worst(results, details, width, worst));
-    text.truncate(text.trim_end().len());
-    text.push('\n');
-    text
-}
-
-/// The use of the run and the use of its files, in lines of at most `width` columns.
-#[must_use]
-pub fn safety_spending(spending: &Spending, width: usize) -> String {
-    lines(spending, &["  this run   ", "  the files  "], width)
+    let rates = details
+        .rates
+        .as_ref()
+        .map(|rates| safety_rates_sheet("", None, rates));
+    let rates = rates.filter(|sheet| !sheet.is_empty());
+    let tables = tables::counted(results, details);
+    let tables = tables.iter().map(|counts| counts.sheet(""));
+    let mut more: Vec<String> = rates
+        .into_iter()
+        .chain(tables)
+        .map(|sheet| sheet_text(&sheet, width))
+        .collect();
+    let worst = worst::worst(results, details, width, worst);
+    more.extend((!worst.is_empty()).then_some(worst));
+    Parts { totals: text, more }
 }
 
 /// Notes beside the totals.

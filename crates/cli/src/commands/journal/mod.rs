@@ -10,7 +10,7 @@ mod scores;
 mod show;
 mod stats;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
@@ -56,4 +56,9 @@ pub fn run(context: &Context, command: &JournalCommand) -> Result<Exit, Failure>
         JournalCommand::Scores(args) => scores::run(context, args),
         JournalCommand::Rebuild(args) => rebuild::run(context, args),
     }
+}
+
+/// The newest journal of the benchmark `name`, if there is one.
+pub fn newest_journal(context: &Context, name: &str) -> Option<PathBuf> {
+    find::journals(context, Some(Path::new(name))).ok()?.pop()
 }

@@ -6,21 +6,22 @@ use probity::{
     JudgeGivenUp,
     safety::{NotRun, TargetReport},
 };
-use report::{FileEntry, Spending, files_list, safety_spending, safety_summary};
+use report::{Spending, labelled_text, limits_text, safety_brief, safety_summary, spending_texts};
 use schema::{
-    CostSum, Finding, ModelId, TargetBasis,
+    CostSum, Finding, FindingSeverity, ModelId, TargetBasis,
     gate::GateReport,
     safety::{
         GateOutcome,
         results::{Details, SafetyRates},
     },
+    text::counted,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
     super::{
-        Context, findings,
+        Context,
         output::{CommandOutput, JournalOutput, Paid, Replies, path_text},
         plan::PlannedCalls,
     },
@@ -30,45 +31,83 @@ use super::{
 /// The number of worst responses that are shown for each target.
 const WORST: usize = 5;
 
-/// Prints the results for people. `shown`: the findings that the run began with.
-pub fn show(context: &Context, done: &Done, shown: &[Finding], junit: Option<&Path>) {
+/// The most lines of the results.
+const LINES: usize = 25;
+
+/// The most columns: those of the smallest usual terminal.
+const COLUMNS: usize = 80;
+
+/// The most files of targets that have a line.
+const FILES: usize = 3;
+
+/// Prints the results for people in a screen, or all of it if `is_whole`.
+pub fn show(context: &Context, done: &Done, junit: Option<&Path>, is_whole: bool) {
     let page = context.terminal.page();
-    // Texts are cut to the terminal's width, even where tables may be wider.
-    let width = context.terminal.width().min(page);
+    let width = page.min(COLUMNS);
+    let end = labelled_text(&paths(context, done, junit, is_whole), width);
+    let targets = &done.report.targets;
+    let notes: Vec<&Finding> = targets
+        .iter()
+        .flat_map(|target| &target.findings)
+        .filter(|finding| finding.severity == FindingSeverity::Note)
+        .collect();
+    let limits = limits_text(&end, &notes, "`--json`", &context.program, width);
     let mut text = String::new();
-    for target in &done.report.targets {
-        let id = target.target.id.as_str();
-        text.push_str(&safety_summary(id, &target.results, width, WORST));
-        text.push('\n');
+    if is_whole {
+        // Texts are cut to the terminal's width, even where tables may be wider.
+        let width = context.terminal.width().min(page);
+        for target in targets {
+            let id = target.target.id.as_str();
+            text.push_str(&safety_summary(id, &target.results, width, WORST));
+            text.push('\n');
+        }
+    } else {
+        let results: Vec<_> = targets
+            .iter()
+            .map(|target| (target.target.id.as_str(), &target.results))
+            .collect();
+        let taken = end.lines().count() + limits.lines().count() + 1;
+        text = safety_brief(&results, LINES.saturating_sub(taken), width);
+        if !text.is_empty() {
+            text.push('\n');
+        }
     }
-    text.push_str(&safety_spending(&spending(done), width));
-    for target in &done.report.targets {
-        let new = findings::not_shown(shown, &target.findings);
-        text.push_str(&findings::notes(context, new, width));
+    context.terminal.print(&(text + &limits + &end));
+}
+
+/// Cost, the result files, the report and the record, a word and a text each.
+fn paths<'a>(
+    context: &Context,
+    done: &'a Done,
+    junit: Option<&Path>,
+    is_whole: bool,
+) -> Vec<(&'a str, String)> {
+    let mut paths: Vec<(&str, String)> = Vec::new();
+    for text in spending_texts(&spending(done), &[]) {
+        paths.push((if paths.is_empty() { "cost" } else { "" }, text));
     }
-    text.push('\n');
+    let files: Vec<&Path> = done
+        .report
+        .targets
+        .iter()
+        .filter_map(|target| target.file.as_deref())
+        .collect();
+    let shown = match is_whole || files.len() <= FILES {
+        true => files.len(),
+        false => FILES - 1,
+    };
+    for (at, path) in files.iter().take(shown).enumerate() {
+        paths.push((if at == 0 { "results" } else { "" }, path_text(path)));
+    }
+    if shown < files.len() {
+        let more = counted((files.len() - shown) as u64, "more file", "more files");
+        paths.push(("", format!("{more} beside them")));
+    }
+    paths.extend(junit.map(|path| ("junit", path_text(path))));
+    paths.extend(done.page.as_deref().map(|path| ("report", path_text(path))));
     let record = context.layout.run(&done.report.run_id);
-    let mut files = Vec::new();
-    for target in &done.report.targets {
-        files.extend(target.file.as_deref().map(|path| FileEntry {
-            what: target.target.id.as_str(),
-            path,
-        }));
-    }
-    files.extend(junit.map(|path| FileEntry {
-        what: "junit",
-        path,
-    }));
-    files.extend(done.page.as_deref().map(|path| FileEntry {
-        what: "report",
-        path,
-    }));
-    files.push(FileEntry {
-        what: "record",
-        path: &record,
-    });
-    text.push_str(&files_list(&files));
-    context.terminal.print(&text);
+    paths.push(("record", path_text(&record)));
+    paths
 }
 
 fn spending(done: &Done) -> Spending {

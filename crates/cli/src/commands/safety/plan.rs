@@ -51,7 +51,10 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
     } else {
         let table: Vec<_> = rows.iter().map(table_row).collect();
         let page = context.terminal.page();
-        context.terminal.print(&plan_table(&table, page));
+        let is_whole = job.config.settings.run.verbose;
+        let mut text = plan_table(&table, is_whole, page);
+        text.push_str("  No model was called.\n");
+        context.terminal.print(&text);
     }
     for line in forecast::lines(&found) {
         context.terminal.note(&line);

@@ -110,7 +110,7 @@ pub fn run(context: &Context, args: &SafetyArgs) -> Result<Exit, Failure> {
         context.print_json(args.mode.command(), exit, &output);
     } else {
         let junit = junit.filter(|_| reported.is_ok());
-        output::show(context, &done, &shown, junit);
+        output::show(context, &done, junit, config.settings.run.verbose);
         if let Some(rules) = rules {
             super::super::gate::show(context, std::slice::from_ref(rules));
         }

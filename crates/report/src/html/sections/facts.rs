@@ -6,7 +6,7 @@ use interop::sheet::{Cell, Column, Sheet};
 use schema::{CostSum, ModelId, PhaseCost, numbers::grouped, text::counted};
 
 use super::{Block, Section, SectionPart};
-use crate::{html::summary::RunFacts, results::cost_text, text::clean};
+use crate::{day::day, html::summary::RunFacts, results::cost_text, text::clean};
 
 /// A table with more models is folded.
 const OPEN: usize = 12;
@@ -71,25 +71,6 @@ pub(super) fn line(place: &SectionPart<'_>) -> Vec<String> {
     let rows: u64 = rates.map(|rate| rate.rows + rate.missing.unscored()).sum();
     line.push(counted(rows, "row", "rows"));
     line
-}
-
-/// `23 Nov 2026` for `2026-11-23`.
-fn day(date: &str) -> String {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let mut parts = date.split('-');
-    let (Some(year), Some(month), Some(day)) = (parts.next(), parts.next(), parts.next()) else {
-        return date.to_owned();
-    };
-    let month = month
-        .parse::<usize>()
-        .ok()
-        .and_then(|month| MONTHS.get(month.wrapping_sub(1)));
-    match month {
-        Some(month) => format!("{} {month} {year}", day.trim_start_matches('0')),
-        None => date.to_owned(),
-    }
 }
 
 fn facts(place: &SectionPart<'_>) -> Vec<(&'static str, String)> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use interop::sheet::{Cell, Column, Sheet};
 use schema::{
     MetricType,
-    numbers::{compact_interval, percent, percent_digits},
+    numbers::{compact_interval, percent},
     statistics::{RateStatistics, Rates, TargetStatistics},
     text::counted,
 };
@@ -15,9 +15,9 @@ use super::{Block, Section, SectionPart, facts};
 use crate::{
     html::charts::{DrawnRate, key, rate_axis, rate_chart},
     model_mark::ModelMark,
-    overview::{Answer, Limit, TrustLink, answer, corrected, limits, ranked, trust},
+    overview::{Answer, Limit, TrustLink, answer, corrected, folded_text, limits, ranked, trust},
     results::{missing_notes, rate_notes},
-    text::clean,
+    text::{clean, sentence},
 };
 
 /// With more models than this, only the best ones are open.
@@ -141,7 +141,14 @@ fn first(place: &SectionPart<'_>) -> First {
     let problems = problems(place);
     let unfinished = unfinished(place);
     let program = &place.summary.program;
-    let mut found = limits(statistics, &part.findings, &unfinished, program).into_iter();
+    let mut found = limits(
+        statistics,
+        &part.findings,
+        &unfinished,
+        program,
+        &|finding| sentence(&clean(&finding.line(program))),
+    )
+    .into_iter();
     First {
         facts: facts::line(place),
         fact,
@@ -308,20 +315,6 @@ fn heads(place: &SectionPart<'_>, types: Types) -> Heads {
     }
 }
 
-/// `50 more, 61 to 4%`: the rates of the models after the first `open` ones.
-fn folded_text(targets: &[&TargetStatistics], open: usize) -> String {
-    let rest = targets.get(open..).unwrap_or_default();
-    let rates: Vec<f64> = rest
-        .iter()
-        .filter_map(|target| target.rates.all.estimate)
-        .collect();
-    let range = match (rates.first(), rates.last()) {
-        (Some(first), Some(last)) => format!(", {} to {}", percent_digits(*first), percent(*last)),
-        _ => String::new(),
-    };
-    format!("{} more{range}", rest.len())
-}
-
 /// `480 rows a model: 12 metrics, 240 scenarios`.
 fn size(place: &SectionPart<'_>) -> String {
     let targets = &place.part.statistics.targets;
@@ -438,22 +431,5 @@ impl First {
             sheet.row(cells);
         }
         (!sheet.is_empty()).then_some(sheet)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folded_models_are_counted_with_their_range() {
-        let target = |share: f64| {
-            let mut target = TargetStatistics::new(schema::ModelId::new("a").unwrap());
-            target.rates.all.estimate = Some(share);
-            target
-        };
-        let targets = [target(0.9), target(0.61), target(0.3), target(0.04)];
-        let all: Vec<&TargetStatistics> = targets.iter().collect();
-        assert_eq!(folded_text(&all, 1), "3 more, 61 to 4%");
     }
 }

@@ -1,13 +1,10 @@
 //! The effects of variants, and how often all samples of a scenario pass.
 
-use indexmap::IndexMap;
 use interop::sheet::{Axis, Cell, Column, ColumnKind, Line, RowsOf, Sheet, Strip};
 use schema::{
     ModelId,
-    numbers::{point_digits, points},
     statistics::{
-        DifferenceFamily, DifferenceStatistics, ReliabilityStatistics, VariantEffectStatistics,
-        VariantStatistics,
+        DifferenceFamily, ReliabilityStatistics, VariantEffectStatistics, VariantStatistics,
     },
 };
 
@@ -15,7 +12,8 @@ use super::{Block, Section, SectionPart};
 use crate::{
     comparisons::{corrected_over, difference_cells, difference_columns},
     numbers::rate,
-    text::{clean, sentence},
+    overview::variant_leads,
+    text::clean,
 };
 
 /// A table with more lines is folded.
@@ -31,7 +29,10 @@ fn folded(sheet: Sheet) -> Block {
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
     let pooled = effects(place, DifferenceFamily::Pooled);
     let by_metric = effects(place, DifferenceFamily::Metric);
-    let mut blocks: Vec<Block> = leads(place).into_iter().map(Block::Lead).collect();
+    let mut blocks: Vec<Block> = variant_leads(&place.part.statistics.targets)
+        .into_iter()
+        .map(Block::Lead)
+        .collect();
     if !pooled.is_empty() {
         blocks.push(folded(with_fitted_axis(pooled)));
     }
@@ -56,77 +57,6 @@ fn with_fitted_axis(mut sheet: Sheet) -> Sheet {
         }
     }
     sheet
-}
-
-/// A sentence on each value of an axis over all rows: what all models have in common, or how many differ.
-fn leads(place: &SectionPart<'_>) -> Vec<String> {
-    let targets = &place.part.statistics.targets;
-    let mut found: IndexMap<(&str, &str), Vec<&DifferenceStatistics>> = IndexMap::new();
-    for target in targets {
-        for variant in &target.variants {
-            let effects = variant.effects.iter();
-            for effect in
-                effects.filter(|effect| effect.difference.family == DifferenceFamily::Pooled)
-            {
-                let key = (variant.axis.as_str(), effect.value.as_str());
-                found.entry(key).or_default().push(&effect.difference);
-            }
-        }
-    }
-    let said = found
-        .iter()
-        .map(|((axis, value), found)| lead(axis, value, found));
-    said.collect()
-}
-
-fn lead(axis: &str, value: &str, found: &[&DifferenceStatistics]) -> String {
-    let (axis, value) = (sentence(&clean(axis)), clean(value));
-    let models = found.len();
-    let shown: Vec<f64> = found
-        .iter()
-        .filter(|found| found.differs())
-        .map(|found| found.difference)
-        .collect();
-    let all_above = shown.iter().all(|found| *found > 0.0);
-    let all_below = shown.iter().all(|found| *found < 0.0);
-    let who = match (models, shown.len()) {
-        (1, _) => "the model".to_owned(),
-        (models, shown) if models == shown => format!("each of the {models} models"),
-        (models, shown) => format!("{shown} of {models} models"),
-    };
-    let have = if models > 1 && shown.len() != models && shown.len() != 1 {
-        "pass"
-    } else {
-        "passes"
-    };
-    match shown.len() {
-        0 => {
-            format!("{axis}: no difference between {value} and the others is shown over all rows.")
-        }
-        _ if all_above || all_below => {
-            let how = if all_above { "more" } else { "less" };
-            format!(
-                "{axis}: {who} {have} {how} often with {value} than with the others, by {}.",
-                spread(&shown)
-            )
-        }
-        n => format!(
-            "{axis}: {n} of {models} models differ between {value} and the others, some one way and some the other."
-        ),
-    }
-}
-
-/// `9 to 18 points`.
-fn spread(shown: &[f64]) -> String {
-    let sizes = || shown.iter().map(|found| found.abs());
-    let [lowest, highest] = [
-        sizes().fold(f64::INFINITY, f64::min),
-        sizes().fold(0.0, f64::max),
-    ];
-    match point_digits(lowest) == point_digits(highest) {
-        true => points(highest),
-        false => format!("{} to {}", point_digits(lowest), points(highest)),
-    }
 }
 
 /// The table that compares the values of each axis, over all rows or by metric.
