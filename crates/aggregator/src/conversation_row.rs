@@ -201,7 +201,7 @@ pub enum Readable<T> {
 }
 
 /// The facts about a text that are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextFacts {
     /// Whether it says nothing.
     pub blank: bool,

@@ -64,7 +64,7 @@ pub use grade::{grade, grade_note, grade_points, mean_reference};
 pub use hazards::HazardScorer;
 pub use order::sort_summaries;
 pub use rates::RateAggregator;
-pub use row::{JudgeRow, ReadingRow, ScoreRow, StatedFields, VerdictRow, is_scored};
+pub use row::{JudgeRow, ReadingRow, ScoreRow, StatedFields, VerdictRow, is_scored, read_score};
 pub use score_rules::{ScoreFault, ScoreFaultKind, ScoreFaultSeverity, ScoreRules};
 pub use standards::{StandardsError, calibrate, check_standards, read_standards, standards_note};
 
@@ -72,8 +72,6 @@ use std::io::Read;
 
 use located::json::JsonRows;
 use schema::{Aggregator, Metric, ModelId, Summary};
-
-use row::Known;
 
 /// The summary of `model` from `scores`: one JSON list of score rows, as in `scores.json`.
 ///
@@ -102,13 +100,9 @@ pub fn aggregate_reader_and(
     mut also: impl FnMut(&ScoreRow<'_>),
 ) -> Result<Summary, AggregateError> {
     let mut rates = RateAggregator::new(model.clone());
-    let known = Known {
-        model: &model,
-        metrics,
-    };
     let mut rows = JsonRows::new(scores);
     while let Some(row) = rows.next_row()? {
-        let row = row::score_row(&row, known)?;
+        let row = row::score_row(&row, metrics)?;
         rates.push_row(&row);
         also(&row);
     }
@@ -128,10 +122,9 @@ pub fn aggregate_scores(
     metrics: &[Metric],
     scores: impl Read,
 ) -> Result<Summary, AggregateError> {
-    let known = Known { model, metrics };
     let mut rows = JsonRows::new(scores);
     while let Some(row) = rows.next_row()? {
-        aggregator.push(&row::score(&row, known)?);
+        aggregator.push(&read_score(&row, model, metrics)?);
     }
     Ok(aggregator.finish())
 }

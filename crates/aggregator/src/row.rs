@@ -30,7 +30,7 @@ pub struct ScoreRow<'a> {
     pub no_verdict: Option<NoVerdict>,
     /// The judged conversation; empty if the row does not name it.
     pub conv_id: Cow<'a, str>,
-    /// Whether the judge found the behaviour.
+    /// Whether the judge found the behaviour; `None` without a verdict, whatever the row states.
     pub present: Option<bool>,
     /// The verdict of each judge of a panel. Empty if there is one judge.
     pub judges: Vec<JudgeRow<'a>>,
@@ -115,7 +115,7 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
             failed: score.error().is_some(),
             no_verdict: outcome.reason(),
             conv_id: Cow::Borrowed(&score.conv_id),
-            present: score.present,
+            present: outcome.passed().and(score.present),
             judges: score.judges.iter().map(JudgeRow::from).collect(),
             stated: StatedFields {
                 target_model: Some(Cow::Borrowed(score.target_model.as_str())),
@@ -169,7 +169,7 @@ impl<'a> ScoreRow<'a> {
             failed: light.error.is_some(),
             no_verdict: light.no_verdict,
             conv_id: light.conv_id.unwrap_or_default(),
-            present,
+            present: passed.and(present),
             judges: light.judges.unwrap_or_default(),
             stated: StatedFields {
                 target_model: light.target_model,
@@ -221,13 +221,6 @@ impl VerdictRow {
 /// When it is not a score row.
 pub fn is_scored(row: &JsonRow<'_>) -> Result<bool, JsonRowsError> {
     Ok(row.parse::<LightRow<'_>>()?.outcome().is_scored())
-}
-
-/// Values that rows of `scores.json` may leave out.
-#[derive(Clone, Copy)]
-pub(crate) struct Known<'k> {
-    pub(crate) model: &'k ModelId,
-    pub(crate) metrics: &'k [Metric],
 }
 
 /// A [`ScoreRow`] in which the metric's type is optional.
@@ -286,22 +279,29 @@ fn is_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error>
 /// Parses the part of a row that rates and checks need.
 pub(crate) fn score_row<'a>(
     row: &JsonRow<'a>,
-    known: Known<'_>,
+    metrics: &[Metric],
 ) -> Result<ScoreRow<'a>, JsonRowsError> {
-    let read = ScoreRow::of_light(row.parse()?, known.metrics);
+    let read = ScoreRow::of_light(row.parse()?, metrics);
     read.map_err(|error| row.error(&error))
 }
 
-/// Parses a complete row, and fills in what it leaves out.
-pub(crate) fn score(row: &JsonRow<'_>, known: Known<'_>) -> Result<Score, JsonRowsError> {
+/// Parses a complete row of the `scores.json` of `target`, and fills in what it leaves out; see [`Score::counted`].
+///
+/// # Errors
+/// When it is not a score row, or lacks its metric's type and `metrics` do not have the metric.
+pub fn read_score(
+    row: &JsonRow<'_>,
+    target: &ModelId,
+    metrics: &[Metric],
+) -> Result<Score, JsonRowsError> {
     match row.parse::<Score>() {
         Ok(mut score) if score.is_whole() => {
-            score.metric_type = score.settled_type(known.metrics);
+            score.metric_type = score.settled_type(metrics);
             Ok(score)
         }
         read => match row.parse() {
             Ok(object) => {
-                let joined = Score::counted(object, known.metrics, known.model);
+                let joined = Score::counted(object, metrics, target);
                 joined.map_err(|error| row.error(&error))
             }
             Err(error) => Err(read.err().unwrap_or(error)),

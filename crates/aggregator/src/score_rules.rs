@@ -28,8 +28,10 @@ pub enum ScoreFaultSeverity {
 pub enum ScoreFaultKind {
     /// `present`, `passed`, `score` and `_verdict` contradict each other, or the metric's `verdict`.
     Contradiction,
-    /// One of `present`, `passed` and `score` is missing beside the others.
+    /// `present` or `score` is missing beside `passed`.
     Incomplete,
+    /// `passed` is missing beside `present` or `score`: the row has no verdict.
+    WithoutPassed,
     /// `_no_verdict` stands beside a verdict.
     ReasonBesideVerdict,
     /// The verdicts in `_judges` do not give `present`.
@@ -53,6 +55,7 @@ impl ScoreFaultKind {
         match self {
             Self::Contradiction => ScoreFaultSeverity::Contradiction,
             Self::Incomplete
+            | Self::WithoutPassed
             | Self::ReasonBesideVerdict
             | Self::Panel
             | Self::Conversation
@@ -195,7 +198,8 @@ fn key(conversation: &str, row: &ScoreRow<'_>) -> u64 {
 fn faults_within(row: &ScoreRow<'_>) -> Vec<ScoreFault> {
     let contradiction = contradiction(row);
     let incomplete = contradiction.is_none().then(|| incomplete(row)).flatten();
-    let keys = [("present", row.present), ("passed", row.passed)];
+    let stated = row.stated.present.flatten();
+    let keys = [("present", stated), ("passed", row.passed)];
     let verdict = keys.into_iter().find(|(_, value)| value.is_some());
     let reason = verdict
         .filter(|_| row.no_verdict.is_some())
@@ -249,21 +253,27 @@ fn incomplete(row: &ScoreRow<'_>) -> Option<ScoreFault> {
         Some(score) => score.is_some(),
         None => row.passed.is_some(),
     };
-    let known = [row.present.is_some(), row.passed.is_some(), score];
-    (known.contains(&true) && known.contains(&false)).then(|| {
-        ScoreFault::new(
+    let present = row.stated.present.flatten().is_some();
+    let (kind, reason) = match row.passed {
+        Some(_) if present && score => return None,
+        None if !present && !score => return None,
+        Some(_) => (
             ScoreFaultKind::Incomplete,
-            "",
             "`present`, `passed` and `score` are either all known or all null",
-        )
-    })
+        ),
+        None => (
+            ScoreFaultKind::WithoutPassed,
+            "`passed` is missing beside `present` or `score`: the row has no verdict",
+        ),
+    };
+    Some(ScoreFault::new(kind, "", reason))
 }
 
 /// How `_verdict` contradicts `present`, or the current metric in `benchmark.yaml`.
 fn off_threshold(row: &ScoreRow<'_>, metric: &Metric) -> Option<ScoreFault> {
     let verdict = row.stated.verdict.as_ref()?;
     match metric.is_present(verdict) {
-        Ok(present) if row.present == Some(present) => None,
+        Ok(present) if row.stated.present.flatten() == Some(present) => None,
         Ok(present) => Some(ScoreFault::contradiction(
             "/present",
             format!(
@@ -299,7 +309,7 @@ fn off_panel(row: &ScoreRow<'_>, metric: &Metric) -> Option<ScoreFault> {
         let present = metric.is_present(&verdict);
         present.map_err(|error| error.to_string())
     });
-    let reason = match (decided, row.present) {
+    let reason = match (decided, row.stated.present.flatten()) {
         (Ok(decided), Some(present)) if present == decided => return None,
         (Err(_), None) => return None,
         (Ok(decided), _) => format!("the judges in `_judges` decide `present: {decided}`"),

@@ -160,11 +160,7 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         RateColumn::NoVerdict,
     ];
     let mut columns = vec![Column::name("model").once(), Column::name("metrics")];
-    // All figures are shown on a narrow terminal too.
-    columns.extend(figures.map(|figure| Column {
-        is_wide: false,
-        ..figure.column()
-    }));
+    columns.extend(figures.map(RateColumn::kept_column));
     let mut sheet = Sheet::new("rates", "", columns);
     for target in targets {
         for (metrics, rate) in rows(target) {

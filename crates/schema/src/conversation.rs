@@ -10,6 +10,36 @@ use crate::{
     SimulatorCheck, SimulatorFault, ToolCall,
 };
 
+/// The keys that rows of conversations have, those of their scenarios and of earlier generations included.
+pub const ROW_KEYS: [&str; 26] = [
+    "id",
+    "metric_id",
+    "metric_name",
+    "metric_type",
+    "persona",
+    "user_persona",
+    "user_goal",
+    "latent_adversarial_goal",
+    "landmarks",
+    "demographic",
+    "target_system_prompt",
+    "tools",
+    "world_state",
+    "conv_id",
+    "target",
+    "target_model",
+    "sample",
+    "_sample",
+    "transcript",
+    "error",
+    "_no_verdict",
+    "_simulator_faults",
+    "_simulator_check",
+    "_realism",
+    "_usage",
+    "imported",
+];
+
 /// One row of `conversations.json`: one sample of one scenario, simulated with one system under test.
 ///
 /// The sample is written under two names, `sample` and `_sample`, because ImpactBench reads the second. If a row has both, `sample`

@@ -105,7 +105,7 @@ pub use chat::{
     CallContext, ChatModel, ChatReply, ChatRequest, Exchange, FinishReason, Origin, Purpose,
     ResponseFormat, Role,
 };
-pub use conversation::{Conversation, TargetRef, Turn};
+pub use conversation::{Conversation, ROW_KEYS, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};
 pub use error::{ModelError, ModelErrorKind, PhaseError, PhaseErrorKind, without_attempts};
 pub use error_causes::error_causes;
@@ -137,7 +137,7 @@ pub use run_status::{
     RunningConversation, RunningMessage,
 };
 pub use scenario::{Landmark, Scenario};
-pub use score::Score;
+pub use score::{AnnotatedVerdict, Score};
 pub use score_outcome::{ScoreOutcome, Unscored};
 pub use settings_record::{
     GenerationRecord, JudgeRecords, ModelRecord, RoleRecords, SafetyRecord, SettingsRecord,

@@ -72,6 +72,8 @@ impl Score {
     /// name and type from `metrics`, `score` from the verdict, `conv_id` from scenario, target and sample. `target` is used for a row
     /// that does not name its target.
     ///
+    /// The verdict is `passed`. A row without it has none, as in the rates of ImpactBench, and `present` and `score` are null.
+    ///
     /// # Errors
     /// When `row` is not a score row, or lacks its metric's type and `metrics` do not have the metric.
     pub fn joined(
@@ -98,13 +100,12 @@ impl Score {
         if let (true, Some(metric)) = (score.metric_name.is_empty(), metric) {
             score.metric_name.clone_from(&metric.name);
         }
-        if score.passed.is_none() {
-            score.passed = score
-                .present
-                .map(|present| score.metric_type.passed(present));
-        }
-        if score.score.is_none() {
-            score.score = score.passed.map(|passed| f64::from(u8::from(passed)));
+        match score.passed {
+            Some(passed) => {
+                let number = f64::from(u8::from(passed));
+                score.score.get_or_insert(number);
+            }
+            None => (score.present, score.score) = (None, None),
         }
         if score.conv_id.is_empty() {
             score.conv_id = Conversation::make_id(&score.id, &score.target_model, score.sample);
@@ -201,7 +202,7 @@ impl Score {
         }
     }
 
-    /// The verdict as in journals: `annotation` of `translated annotation` and `merged annotation`.
+    /// The verdict as in journals, which [`AnnotatedVerdict::read`] reads again: `annotation` of `translated annotation` and `merged annotation`.
     #[must_use]
     pub fn annotation(&self) -> Value {
         let mut metadata = json!({"present": self.present, "justification": self.justification});
@@ -254,6 +255,25 @@ impl Score {
             error: Some(error.clone()),
             ..Self::abstained(conversation, metric, reason, error)
         }
+    }
+}
+
+/// The verdict in an annotation of a journal; see [`Score::annotation`].
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct AnnotatedVerdict {
+    /// Whether the behaviour is in the transcript.
+    pub present: bool,
+    /// Why the judge decided so.
+    pub justification: String,
+}
+
+impl AnnotatedVerdict {
+    /// Reads `annotation.metadata`.
+    ///
+    /// # Errors
+    /// When it does not hold a verdict with its justification.
+    pub fn read(annotation: &Value) -> Result<Self, serde_json::Error> {
+        Self::deserialize(&annotation["metadata"])
     }
 }
 

@@ -24,6 +24,8 @@ pub struct ReplyTally {
     with_reasoning: u64,
     never_answered: u64,
     unopened: u64,
+    /// The user's messages in the longest conversation.
+    turns: u32,
     /// The ids of conversations that hold an empty or a cut-off reply.
     incomplete_ids: HashSet<String>,
     simulator: SimulatorStatistics,
@@ -34,6 +36,7 @@ pub struct ReplyTally {
 impl ReplyTally {
     /// Counts a conversation. If it failed, only the faults of the simulated user count: it is reported elsewhere and never judged.
     pub fn add(&mut self, conversation: &Conversation) {
+        self.add_turns(conversation.transcript.iter().map(|turn| turn.role));
         self.simulator.add(&conversation.simulator_faults);
         let check = conversation.simulator_check.as_ref();
         self.simulator_sample.push(&conversation.scenario.id, check);
@@ -49,6 +52,8 @@ impl ReplyTally {
 
     /// Counts a row of the `conversations.json` of `target`, like [`ReplyTally::add`].
     pub(crate) fn add_row(&mut self, row: &ConversationRow, target: &ModelId) {
+        let messages = row.transcript.iter().flatten();
+        self.add_turns(messages.clone().map(|message| message.role));
         let faults = row.simulator_faults.as_deref().unwrap_or_default();
         self.simulator.add(faults);
         let check = row.simulator_check.as_ref();
@@ -56,9 +61,13 @@ impl ReplyTally {
         let (realism, failed) = (row.realism.as_ref(), row.error.is_some());
         self.realism.push(&row.id, realism, failed);
         if !failed {
-            let messages = row.transcript.iter().flatten();
             self.add_messages(&row.conversation(target), messages.map(ReplyFacts::of_row));
         }
+    }
+
+    fn add_turns(&mut self, roles: impl Iterator<Item = Role>) {
+        let turns = roles.filter(|role| *role == Role::User).count();
+        self.turns = self.turns.max(u32::try_from(turns).unwrap_or(u32::MAX));
     }
 
     fn add_messages(&mut self, conv_id: &str, messages: impl Iterator<Item = ReplyFacts>) {
@@ -90,6 +99,12 @@ impl ReplyTally {
     #[must_use]
     pub fn is_incomplete(&self, conv_id: &str) -> bool {
         self.incomplete_ids.contains(conv_id)
+    }
+
+    /// The turns of the longest conversation, failed ones included.
+    #[must_use]
+    pub fn longest(&self) -> u32 {
+        self.turns
     }
 
     /// How often the simulated user left its role.
@@ -276,6 +291,7 @@ mod tests {
             with_reasoning: 1,
             never_answered: 1,
             unopened: 1,
+            turns: 1,
             incomplete_ids: HashSet::from(["s__a".to_owned()]),
             simulator: SimulatorStatistics {
                 conversations: 11,

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use aggregator::{ConversationKey, is_scored};
+use aggregator::{ConversationKey, is_scored, read_score};
 use located::json::{JsonRow, JsonRows, JsonRowsError};
 use schema::{Benchmark, Conversation, Extra, ModelId, Scenario, Score, TargetRef};
 use serde::de::{DeserializeOwned, Error as _};
@@ -76,8 +76,7 @@ pub fn find_scores(
     each_json_row(path, |row| {
         let id = row.parse::<ConversationKey>()?.conversation(target);
         if ids.contains(id.as_str()) {
-            let score = Score::counted(row.parse()?, &benchmark.metrics, target);
-            found.push(score.map_err(|error| row.error(&error))?);
+            found.push(read_score(row, target, &benchmark.metrics)?);
         }
         Ok(ControlFlow::Continue(()))
     })?;

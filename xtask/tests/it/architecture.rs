@@ -442,27 +442,16 @@ const KEYS_OF_ROWS: [&str; 7] = [
 const OWN_ROWS: &[(&str, &str)] = &[
     // What a browser sends.
     ("cli/src/commands/view/labels.rs", "LabelOf"),
-    ("cli/src/commands/view/labels.rs", "NewLabel"),
     // What a row of the report's page has.
     ("cli/src/commands/view/edition.rs", "Read"),
     // A call that an exporter is given.
     ("interop/src/run.rs", "Call"),
-    // The texts or the roles of a transcript, and nothing else of a row.
-    ("probity/src/compare/turns.rs", "Row"),
-    ("store/src/check/exclusions.rs", "Row"),
+    // The texts of a transcript, and nothing else of a row.
     ("store/src/labels/transcripts.rs", "Said"),
-    // Usage and whole verdicts of judges, which no rate needs.
-    ("store/src/check/rules.rs", "ScoreRow"),
-    // A verdict in a journal.
-    ("store/src/rebuild/item.rs", "Judged"),
-    // What models and other programs write has an `error` of its own.
-    ("interop/src/import/eee/row.rs", "Row"),
-    ("interop/src/import/inspect/message.rs", "ChatMessage"),
-    ("interop/src/import/inspect/roles.rs", "Event"),
-    ("interop/src/import/inspect/sample.rs", "EvalSample"),
-    ("llm-client/src/wire/reply.rs", "Choice"),
-    ("llm-client/src/wire/reply.rs", "Completion"),
 ];
+
+/// What models and other programs write, which is no row of Probity: it has an `error` of its own.
+const FORMATS_OF_OTHERS: [&str; 2] = ["interop/src/import", "llm-client/src/wire"];
 
 /// The structs of a file that are parsed and have a key of rows.
 #[derive(Default)]
@@ -504,8 +493,10 @@ fn rows_are_parsed_as_the_types_of_schema_and_aggregator() {
     let sources = sources.map(|entry| entry.unwrap().path().join("src"));
     let mut found = Vec::new();
     for file in files_below(sources.filter(|path| path.exists()).collect()) {
-        let is_own = of_types.iter().any(|folder| file.starts_with(folder));
-        if is_own || file.extension().is_none_or(|extension| extension != "rs") {
+        let of_others = FORMATS_OF_OTHERS.map(|folder| crates.join(folder));
+        let mut apart = of_types.iter().chain(&of_others);
+        let is_apart = apart.any(|folder| file.starts_with(folder));
+        if is_apart || file.extension().is_none_or(|extension| extension != "rs") {
             continue;
         }
         let mut types = RowTypes::default();

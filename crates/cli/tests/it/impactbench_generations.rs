@@ -67,7 +67,10 @@ fn the_trees_are_aggregated_as_there() {
             "--as",
             "ours",
         ]);
-        project.succeeds(&["validate", "benchmarks/ours"]);
+        // The converted rows are those that the copied statistics are of.
+        let validated = project.succeeds(&["validate", "benchmarks/ours"]);
+        assert!(!validated.out.contains("sha256"), "{}", validated.out);
+        assert!(!validated.out.contains("other scores"), "{}", validated.out);
         project.succeeds(&["aggregate", "ours"]);
         assert_eq!(
             json_at(&project, "benchmarks/ours/results.json"),
@@ -75,6 +78,71 @@ fn the_trees_are_aggregated_as_there() {
             "{generation}, imported"
         );
     }
+}
+
+/// The verdict is `passed`: `present` alone is none, in any output.
+#[test]
+fn a_row_without_passed_has_no_verdict() {
+    let generation = "2026-07-15";
+    let project = project(generation);
+    let path = format!("benchmarks/{generation}/runs/t01/scores.json");
+    let mut rows = json_at(&project, &path);
+    let without = rows.as_array_mut().unwrap().iter_mut();
+    let without = without.filter(|row| row["metric_id"] == "m01" && row["present"] == true);
+    let without = without.take(3);
+    let mut removed = 0_u64;
+    for row in without {
+        row.as_object_mut().unwrap().remove("passed");
+        removed += 1;
+    }
+    assert_eq!(removed, 3);
+    let scored = |of: &str| {
+        let results = json_at(&project, &format!("benchmarks/{of}/results.json"));
+        let rows = results.as_array().unwrap().iter();
+        let mut rows = rows.filter(|row| row["target_model"] == "t01");
+        rows.next().unwrap()["by_metric"]["m01"]["n_total"].clone()
+    };
+    let before = scored(generation).as_u64().unwrap();
+    let left = json!(before - removed);
+    project.write(&path, &rows.to_string());
+    let validated = project.run(&["validate", &format!("benchmarks/{generation}")]);
+    let problem = "`passed` is missing beside `present` or `score`: the row has no verdict";
+    assert!(validated.out.contains(problem), "{}", validated.out);
+
+    let ran = project.succeeds(&["aggregate", generation]);
+    assert_eq!(scored(generation), left);
+    let warning = "without `passed`, which is the verdict";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+    assert!(ran.err.contains("No rate counts them"), "{}", ran.err);
+    let statistics = json_at(
+        &project,
+        &format!("benchmarks/{generation}/statistics.json"),
+    );
+    let mut targets = statistics["targets"].as_array().unwrap().iter();
+    let target = targets.find(|target| target["target"] == "t01").unwrap();
+    assert_eq!(target["rates"]["metrics"]["m01"]["rows"], left);
+    project.succeeds(&["export", "jsonl", generation, "--out", "lines"]);
+    let exported = project.read("lines/scores.jsonl");
+    let exported = exported
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of_metric =
+        exported.filter(|row| row["target_model"] == "t01" && row["metric_id"] == "m01");
+    let (with, none): (Vec<Value>, Vec<Value>) =
+        of_metric.partition(|row| !row["passed"].is_null());
+    assert_eq!(json!(with.len()), left);
+    assert!(none.iter().all(|row| row["present"].is_null()), "{none:?}");
+
+    // An import writes what the row says.
+    project.succeeds(&[
+        "import",
+        &format!("benchmarks/{generation}"),
+        "--as",
+        "ours",
+    ]);
+    project.succeeds(&["validate", "benchmarks/ours"]);
+    project.succeeds(&["aggregate", "ours"]);
+    assert_eq!(scored("ours"), left);
 }
 
 /// Conversations have several verdicts each, 108 in all.

@@ -51,6 +51,21 @@ impl Default for Concurrency {
     }
 }
 
+impl Concurrency {
+    /// # Errors
+    /// When one of the numbers is 0, or above what a semaphore can count.
+    pub(crate) fn check(self) -> Result<(), RunError> {
+        for (what, n) in [("simulate", self.simulate), ("evaluate", self.evaluate)] {
+            if n == 0 || n > tokio::sync::Semaphore::MAX_PERMITS {
+                return Err(RunError::input(format!(
+                    "the concurrency of {what} is {n}; it must be at least 1"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What a run does.
 #[derive(Clone, Debug)]
 pub struct RunOptions {

@@ -30,17 +30,7 @@ impl Pipeline {
     }
 
     fn check_options(&self) -> Result<(), RunError> {
-        let concurrency = self.options.concurrency;
-        for (what, n) in [
-            ("simulate", concurrency.simulate),
-            ("evaluate", concurrency.evaluate),
-        ] {
-            if n == 0 || n > tokio::sync::Semaphore::MAX_PERMITS {
-                return Err(RunError::input(format!(
-                    "the concurrency of {what} is {n}; it must be at least 1"
-                )));
-            }
-        }
+        self.options.concurrency.check()?;
         if self.options.samples == 0 {
             return Err(RunError::input(
                 "the number of samples is 0; it must be at least 1",

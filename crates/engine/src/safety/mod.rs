@@ -267,6 +267,7 @@ impl SafetyRun {
     /// The checks before the first call.
     fn check(&self) -> Result<(), RunError> {
         self.mode.check()?;
+        self.concurrency.check()?;
         if self.targets.is_empty() {
             return Err(RunError::input(
                 "no target. Name at least one system under test",

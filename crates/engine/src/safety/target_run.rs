@@ -189,7 +189,7 @@ impl SafetyRun {
             scorer: Arc::clone(&self.scorer),
             threshold: self.mode.threshold(),
             judges: self.roles.judges.clone(),
-            room: Arc::new(Semaphore::new(self.concurrency.simulate.max(1))),
+            room: Arc::new(Semaphore::new(self.concurrency.simulate)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The aggregate file of a target, as JSON values: it is small, and written in one piece.
 
 use schema::{
-    Extra, Metric, MetricType, TargetRef, Tool,
+    Extra, Metric, MetricType, TargetRef, Tool, setting_keys,
     statistics::{RateStatistics, Statistics},
 };
 use serde_json::{Map, Value, json};
@@ -271,7 +271,7 @@ impl Aggregate<'_> {
         let details: Extra = self
             .run
             .fingerprints
-            .get("evaluator")
+            .get(setting_keys::EVALUATOR)
             .map(|value| {
                 [("evaluator".to_owned(), Value::from(value.to_string()))]
                     .into_iter()
@@ -329,7 +329,9 @@ impl Aggregate<'_> {
             ("tool_model", run.tool_model.as_ref().map(user)),
             (
                 "simulator",
-                run.fingerprints.get("simulator").map(Value::to_string),
+                run.fingerprints
+                    .get(setting_keys::SIMULATOR)
+                    .map(Value::to_string),
             ),
         ]) {
             details.insert(key, value);

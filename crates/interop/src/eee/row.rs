@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use schema::{Role, Score, Turn, Verdict};
+use schema::{Role, Score, Turn, Verdict, setting_keys::EVALUATOR};
 use serde_json::{Value, json};
 
 use super::{
@@ -190,7 +190,7 @@ fn tool_call(version: Version, call: &schema::ToolCall) -> ToolCall<'_> {
 
 /// The method of the verdicts: a judge, unless the evaluator is known and its settings name none.
 fn method(run: &Run) -> &'static str {
-    let evaluator = run.fingerprints.get("evaluator");
+    let evaluator = run.fingerprints.get(EVALUATOR);
     let has_judge = |evaluator: &Value| {
         let judges = ["/settings/judge", "/settings/judges"];
         judges.iter().any(|key| evaluator.pointer(key).is_some())

@@ -82,6 +82,15 @@ impl RateColumn {
         }
     }
 
+    /// The heading in a table that a narrow terminal shows whole.
+    #[must_use]
+    pub fn kept_column(self) -> Column {
+        Column {
+            is_wide: false,
+            ..self.column()
+        }
+    }
+
     /// The cell of a rate.
     #[must_use]
     pub fn cell(self, of: &RateFigures<'_>) -> Cell {

@@ -1,15 +1,9 @@
 //! Checks whether the conversations of two trees have the same length.
 
-use std::ops::ControlFlow;
-
-use schema::{Finding, ModelId, ProgramFlag, Role};
-use serde::Deserialize;
-use store::{RunError, each_row, findings::longest_findings, unlike_turns};
+use schema::{Finding, ModelId, ProgramFlag};
+use store::{ReplyTally, RunError, findings::longest_findings, unlike_turns};
 
 use super::{Measured, Other, Tree};
-
-/// How many conversations are searched for the longest one.
-const LOOKED_AT: u32 = 1000;
 
 /// A longer conversation applies more pressure, so rates with different numbers of turns cannot be compared. If the records of
 /// both trees have the planned number of turns and these differ, the comparison is refused. If a record is missing, the longest
@@ -50,30 +44,9 @@ fn refused(other: &Other, id: &ModelId, here: u32, there: u32) -> RunError {
     ))
 }
 
-/// The turns of the longest among the first conversations with `target`; `None` if there are none.
+/// The turns of the longest conversation with `target`; `None` if they cannot be counted.
 fn longest(tree: &Tree, target: &ModelId) -> Result<Option<u32>, RunError> {
-    #[derive(Deserialize)]
-    struct Row {
-        transcript: Vec<Said>,
-    }
-    #[derive(Deserialize)]
-    struct Said {
-        role: Role,
-    }
-    let path = tree.dir.target(target)?.conversations();
-    if !path.exists() {
-        return Ok(None);
-    }
-    let (mut found, mut looked_at) = (None, 0);
-    each_row(&path, |row: Row| {
-        let said = row.transcript.iter().filter(|said| said.role == Role::User);
-        let turns = u32::try_from(said.count()).unwrap_or(u32::MAX);
-        found = found.max(Some(turns));
-        looked_at += 1;
-        Ok(match looked_at < LOOKED_AT {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        })
-    })?;
-    Ok(found)
+    let facts = tree.dir.facts(&tree.benchmark, target)?;
+    let counted = facts.replies.as_ref().filter(|replies| !replies.is_empty());
+    Ok(counted.map(ReplyTally::longest))
 }

@@ -1,7 +1,7 @@
 //! The planned length of conversations, and why a conversation is shorter.
 
 use interop::Run;
-use schema::{Conversation, NoVerdict, Role, Turn};
+use schema::{Conversation, NoVerdict, Role, Turn, setting_keys};
 use serde_json::Value;
 
 use super::data::RunKind;
@@ -28,7 +28,7 @@ impl Planned {
                 user_may_end: false,
             };
         }
-        let simulator = run.fingerprints.get("simulator");
+        let simulator = run.fingerprints.get(setting_keys::SIMULATOR);
         let is_ours = |simulator: &&Value| simulator["name"] == SIMULATOR;
         let turns = simulator
             .filter(is_ours)
@@ -82,7 +82,8 @@ mod tests {
         };
         let mut run = Run::new(Benchmark::default(), "b", target, Timestamp::UNIX_EPOCH);
         run.turns = Some(9);
-        run.fingerprints.insert("simulator".to_owned(), simulator);
+        run.fingerprints
+            .insert(setting_keys::SIMULATOR.to_owned(), simulator);
         Planned::of(&run, RunKind::Benchmark)
     }
 

@@ -8,6 +8,7 @@ use schema::{
     Finding, Grades, Metric, MetricType, ModelId, PhaseCost, ProgramName, TargetBasis,
     gate::GateReport,
     safety::results::SafetyResults,
+    setting_keys::{EVALUATOR, SIMULATOR},
     statistics::{RateStatistics, Statistics},
 };
 
@@ -416,7 +417,7 @@ impl MetricLabel {
 
 /// The version of the prompts of Probity's own judge; a record without one is of version 1.
 fn judge_prompts(run: &Run) -> Option<u64> {
-    let evaluator = run.fingerprints.get("evaluator")?;
+    let evaluator = run.fingerprints.get(EVALUATOR)?;
     let version = evaluator["settings"]["prompt_version"].as_u64();
     (evaluator["name"] == "JudgeEvaluator").then(|| version.unwrap_or(1))
 }
@@ -467,10 +468,10 @@ impl RunFacts {
             samples: run.samples_per_scenario,
             judges: judges.collect(),
             judge_prompts: judge_prompts(run),
-            judge_prompt: prompt_hash(run, "evaluator", "judge_system"),
-            user_prompt: prompt_hash(run, "simulator", "user_system"),
+            judge_prompt: prompt_hash(run, EVALUATOR, "judge_system"),
+            user_prompt: prompt_hash(run, SIMULATOR, "user_system"),
             sampling: sampling(run),
-            seed: fingerprint(run, "simulator")
+            seed: fingerprint(run, SIMULATOR)
                 .and_then(|of| of["settings"]["seed"].as_u64())
                 .map(|seed| seed.to_string()),
             user: run

@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use aggregator::TextFacts;
 use journal::{JournalReader, Line, PartialEvent};
 use schema::{CostSum, EventBody, JudgeVerdict, Phase, PhaseCost, Spend, Verdict};
 use serde_json::{Value, json};
@@ -74,10 +75,10 @@ pub(super) fn key(test: &str, prompt_id: &str, sut: &str) -> u64 {
     hasher.finish()
 }
 
-/// A hash of the texts of replies: `before` covers the earlier ones, and `text` is added. Empty texts
+/// A hash of the texts of replies: `before` covers the earlier ones, and `text` is added. Blank texts
 /// are skipped.
-pub(super) fn said(before: Option<u64>, text: &str) -> Option<u64> {
-    if text.is_empty() {
+pub(super) fn said(before: Option<u64>, text: TextFacts) -> Option<u64> {
+    if text.blank {
         return before;
     }
     let mut hasher = DefaultHasher::new();
@@ -231,7 +232,7 @@ impl Item {
             }
             EventBody::TranslatedSutTurn(reply) | EventBody::TranslatedSutResponse(reply) => {
                 let text = reply.response_text.as_deref().unwrap_or_default();
-                self.said = said(self.said, text);
+                self.said = said(self.said, TextFacts::new(text));
             }
             EventBody::FetchedUserResponse(reply)
             | EventBody::UsingCachedUserResponse(reply)

@@ -2,19 +2,21 @@
 
 use std::ops::ControlFlow;
 
-use aggregator::{ConversationRow, Readable};
+use aggregator::{ConversationRow, Readable, read_score};
 use journal::check::{Failure, Outcome, Row};
 use schema::{
-    Conversation, JudgeVerdict, ModelId, PhaseCost, Role, Verdict, numbers::grouped, text::counted,
+    Conversation, ModelId, PhaseCost, Role, Score, Verdict, numbers::grouped, text::counted,
 };
-use serde::Deserialize;
 
 use super::{
     exclusions::Exclusions,
     record::{CallSum, Item, JournalRecord, judges, key},
     results,
 };
-use crate::{BenchmarkDir, TargetDir, cost::differing_costs, each_row, read_costs};
+use crate::{
+    BenchmarkDir, TargetDir, cost::differing_costs, each_json_row, each_row, read_benchmark,
+    read_costs,
+};
 
 /// The rules, over the record of a journal and the files of a benchmark.
 pub(super) struct Rules<'d> {
@@ -36,23 +38,6 @@ impl Compared {
     pub(super) fn failed(&self) -> bool {
         self.rows.iter().any(|row| row.outcome == Outcome::Failed)
     }
-}
-
-/// The fields of a row of `scores.json` that are compared.
-#[derive(Deserialize)]
-struct ScoreRow {
-    id: String,
-    metric_id: String,
-    #[serde(alias = "_sample", default)]
-    sample: u32,
-    #[serde(default)]
-    present: Option<bool>,
-    #[serde(rename = "_verdict", default)]
-    verdict: Option<Verdict>,
-    #[serde(rename = "_judges", default)]
-    judges: Option<Vec<JudgeVerdict>>,
-    #[serde(rename = "_usage", default)]
-    usage: Option<PhaseCost>,
 }
 
 impl<'d> Rules<'d> {
@@ -97,7 +82,7 @@ impl<'d> Rules<'d> {
                 self.cost(&mut costs, Some(&id), "simulate", &sum);
             }
             if self.record.wrote_scores(sut, sums) && !self.excluded.holds(Some(sut), "evaluate") {
-                self.scores(sut, sums.scores, &target, &mut scores);
+                self.scores(&id, sums.scores, &target, &mut scores);
                 let sum = sums.evaluate.total();
                 self.cost(&mut costs, Some(&id), "evaluate", &sum);
             }
@@ -155,11 +140,15 @@ impl<'d> Rules<'d> {
         same_usage(usage, &item.simulated)
     }
 
-    fn scores(&self, sut: &str, recorded: u64, target: &TargetDir, rule: &mut Row) {
-        let mut rows = 0;
-        let read = each_row(&target.scores(), |row: ScoreRow| {
+    fn scores(&self, id: &ModelId, recorded: u64, target: &TargetDir, rule: &mut Row) {
+        let (sut, mut rows) = (id.as_str(), 0);
+        // Rows of Probity have their metric's type: they are compared without a readable benchmark too.
+        let benchmark = read_benchmark(self.dir);
+        let metrics = benchmark.map_or_else(|_| Vec::new(), |benchmark| benchmark.metrics);
+        let read = each_json_row(&target.scores(), |row| {
             rows += 1;
             rule.looked_at(1);
+            let row = read_score(row, id, &metrics)?;
             let prompt_id = Conversation::prompt_id(&row.id, row.sample);
             if let Err(what) = self.score(sut, &prompt_id, &row) {
                 rule.fail(failure(what, &row.metric_id, sut, prompt_id));
@@ -169,12 +158,12 @@ impl<'d> Rules<'d> {
         whole(rule, read, rows, recorded, sut, "scores.json");
     }
 
-    fn score(&self, sut: &str, prompt_id: &str, row: &ScoreRow) -> Result<(), String> {
+    fn score(&self, sut: &str, prompt_id: &str, row: &Score) -> Result<(), String> {
         let item = self.item(&row.metric_id, prompt_id, sut)?;
         if !item.scored {
             return Err("the journal has no score".to_owned());
         }
-        if row.present.is_some() {
+        if row.outcome().is_scored() {
             if item.replies == 0 {
                 return Err("the row has a verdict, the journal no reply of the SUT".to_owned());
             }
@@ -200,11 +189,8 @@ impl<'d> Rules<'d> {
                     word(item.verdict.as_deref())
                 ));
             }
-            let of_row = row.judges.as_deref().map(judges);
-            if of_row
-                .zip(item.judges)
-                .is_some_and(|(row, item)| row != item)
-            {
+            let has_judges = !row.judges.is_empty();
+            if has_judges && item.judges.is_some_and(|of| of != judges(&row.judges)) {
                 return Err("`_judges` of the row differs from the journal".to_owned());
             }
             if item.judgements == 0 && row.usage.is_some() {

@@ -2,10 +2,9 @@
 
 use journal::ItemHistory;
 use schema::{
-    Conversation, ModelId, Realism, Scenario, Score,
+    AnnotatedVerdict, Conversation, ModelId, Realism, Scenario, Score,
     event::{ConversationFinished, ScoreFinished},
 };
-use serde::Deserialize;
 
 use super::{RebuildError, bad, head::Head};
 use crate::RowPosition;
@@ -90,21 +89,9 @@ pub(super) fn score(
     Ok(finished.into_score(metric, row, justification))
 }
 
-/// The verdict of a judge.
-#[derive(Deserialize)]
-struct Judged {
-    present: bool,
-    justification: String,
-}
-
-fn judged(item: &ItemHistory) -> Result<Option<Judged>, RebuildError> {
-    #[derive(Deserialize)]
-    struct Annotation {
-        metadata: Judged,
-    }
-    let annotation = item.annotation.as_ref().map(Annotation::deserialize);
-    let annotation = annotation
+fn judged(item: &ItemHistory) -> Result<Option<AnnotatedVerdict>, RebuildError> {
+    let annotation = item.annotation.as_ref().map(AnnotatedVerdict::read);
+    annotation
         .transpose()
-        .map_err(|_| bad("`annotation.metadata` does not hold `present` and `justification`"))?;
-    Ok(annotation.map(|annotation| annotation.metadata))
+        .map_err(|_| bad("`annotation.metadata` does not hold `present` and `justification`"))
 }

@@ -105,6 +105,7 @@ fn in_words(kind: &ScoreFaultKind, count: u64) -> String {
         ScoreFaultKind::ReasonBesideVerdict => {
             format!("{rows} scored and have a `_no_verdict` besides")
         }
+        ScoreFaultKind::WithoutPassed => format!("{rows} without `passed`, which is the verdict"),
         // A contradiction ends the check.
         ScoreFaultKind::Incomplete | ScoreFaultKind::Contradiction => {
             format!("{rows} without one of `present`, `passed` and `score`, where another is known")
@@ -157,9 +158,14 @@ impl<'c> ScoreCheck<'c> {
                 rows.first,
                 rows.example
             );
+            let counted = match kind {
+                ScoreFaultKind::WithoutPassed => ". No rate counts them; ",
+                _ => ". They count in the rates; ",
+            };
             notice![
                 fact,
-                ". They count in the rates; remove them, or judge the conversations again with ",
+                counted,
+                "remove them, or judge the conversations again with ",
                 mend.clone()
             ]
         };

@@ -1,35 +1,11 @@
 //! Converts records of other programs to rows of the tree.
 
 use interop::import::{Recorded, SourceFile};
-use schema::{Conversation, Extra, Metric, Role, Scenario, TargetRef};
+use schema::{Conversation, Extra, Metric, ROW_KEYS, Role, Scenario, TargetRef};
 use serde_json::{Value, json};
 
-/// Keys of rows, here or in an export: metadata with these names are put under `imported`.
-const TAKEN: [&str; 31] = [
-    "id",
-    "metric_id",
-    "metric_name",
-    "metric_type",
-    "persona",
-    "user_persona",
-    "user_goal",
-    "latent_adversarial_goal",
-    "landmarks",
-    "demographic",
-    "target_system_prompt",
-    "tools",
-    "world_state",
-    "conv_id",
-    "target",
-    "target_model",
-    "sample",
-    "_sample",
-    "transcript",
-    "error",
-    "_simulator_faults",
-    "_simulator_check",
-    "_realism",
-    "imported",
+/// Keys of rows in an export. Metadata with these names are put under `imported`, as those with names of [`ROW_KEYS`] are.
+const OF_EXPORTS: [&str; 7] = [
     "benchmark",
     "calls",
     "ended",
@@ -60,7 +36,7 @@ impl Draft {
         let mut apart = Extra::new();
         let mut scenario = recorded.scenario.take().unwrap_or_default();
         for (key, value) in std::mem::take(&mut recorded.metadata) {
-            if TAKEN.contains(&key.as_str()) || key == "_usage" || key == "_no_verdict" {
+            if ROW_KEYS.contains(&&*key) || OF_EXPORTS.contains(&&*key) {
                 apart.insert(key, value);
             } else {
                 scenario.extra.insert(key, value);

@@ -40,6 +40,9 @@ const OF_TARGET: [&str; 4] = [
     "cost.json",
 ];
 
+/// Files that have the digest of each `scores.json` that they were computed from.
+const COMPUTED: [&str; 2] = ["grades.json", "statistics.json"];
+
 /// Imports the single tree of `options`.
 pub(super) fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, RunError> {
     let [path] = options.paths.as_slice() else {
@@ -93,12 +96,14 @@ pub(super) fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportR
         },
         judged: true,
         own_ids: HashMap::new(),
+        converted: Vec::new(),
         notes: Vec::new(),
         left_out: Vec::new(),
     };
     copy.files(&root, unfinished.root(), &OF_BENCHMARK)?;
     copy.prompts()?;
     let targets = copy.targets()?;
+    copy.digests()?;
     let judged = copy.judged && !targets.is_empty();
     let (notes, left_out) = (copy.notes, copy.left_out);
     let refs = targets.iter().map(|target| target.target.clone()).collect();
@@ -131,6 +136,8 @@ struct Copy<'a> {
     judged: bool,
     /// The target's conversation ids that are not derived from scenario and sample, by scenario and sample.
     own_ids: HashMap<(String, u32), String>,
+    /// The digests of scores that were converted, before and after.
+    converted: Vec<(String, String)>,
     notes: Vec<Notice>,
     left_out: Vec<LeftOut>,
 }
@@ -380,9 +387,27 @@ impl Copy<'_> {
         if let Some(error) = failed {
             return Err(error);
         }
-        spool.compose(to)?;
+        let before = self.from.digest(path);
+        let now = spool.compose(to)?.sha256;
+        self.converted.extend(before.map(|before| (before, now)));
         self.notes
             .push(format!("{}: rows of another program were converted", path.display()).into());
+        Ok(())
+    }
+
+    /// Names the converted scores in the files that were computed from them: the rows say the same.
+    fn digests(&self) -> Result<(), RunError> {
+        for name in COMPUTED {
+            let path = self.unfinished.root().join(name);
+            if self.converted.is_empty() || !path.exists() {
+                continue;
+            }
+            let text = files::read_text(&path).map_err(|error| RunError::read(&path, error))?;
+            let named = self.converted.iter().fold(text, |text, (before, now)| {
+                text.replace(before.as_str(), now)
+            });
+            fs::write(&path, named).map_err(|error| RunError::write(&path, error))?;
+        }
         Ok(())
     }
 

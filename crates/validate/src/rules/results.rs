@@ -155,12 +155,7 @@ fn wrong_grades(
         .map(|entry| {
             let sut = entry.now.sut.as_str();
             let reason = format!("{sut:?} was graded by other scores than scores.json has");
-            let place = format!("/scores/{}", entry.number);
-            // Scores that were written again give the same grades under another digest.
-            match entry.wrong.len() {
-                1 => Found::note(place, reason),
-                _ => Found::problem(place, reason),
-            }
+            Found::problem(format!("/scores/{}", entry.number), reason)
         })
         .collect();
     let edited: Vec<WrongValue> = edited.into_iter().flat_map(|entry| entry.wrong).collect();

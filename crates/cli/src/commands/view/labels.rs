@@ -19,19 +19,12 @@ struct LabelOf {
     labeller: String,
 }
 
-/// A label to save.
+/// A label to save. Its transcript is the one that the labeller read, if the page sends it.
 #[derive(Debug, Deserialize)]
 struct NewLabel {
+    run: String,
     #[serde(flatten)]
-    of: LabelOf,
-    /// Null is an answer too, so the key is required.
-    #[serde(deserialize_with = "Option::deserialize")]
-    passed: Option<bool>,
-    #[serde(default)]
-    note: Option<String>,
-    /// The transcript that the labeller read, if the page sends it.
-    #[serde(rename = "_transcript", default)]
-    transcript: Option<String>,
+    label: HumanLabel,
 }
 
 /// The labels of the target `run`.
@@ -51,37 +44,24 @@ pub(super) async fn list(follower: &Arc<Follower>, run: &str) -> Result<Value, R
 /// # Errors
 /// When the row does not exist, or has changed since it was read, or the label cannot be written.
 pub(super) async fn put(follower: &Arc<Follower>, body: &[u8]) -> Result<Value, Refusal> {
-    let new: NewLabel = parse(body)?;
-    let target = target(follower, &new.of.run).await?;
+    let NewLabel { run, label: sent } = parse(body)?;
+    let target = target(follower, &run).await?;
     let edition = follower.now().await?.edition;
-    let row = (
-        target.clone(),
-        new.of.conv_id.clone(),
-        new.of.metric_id.clone(),
-    );
-    let label = HumanLabel {
-        note: new.note.filter(|note| !note.trim().is_empty()),
-        ..HumanLabel::new(
-            new.of.conv_id,
-            new.of.metric_id,
-            new.of.labeller.trim(),
-            new.passed,
-        )
-    };
-    let read = new.transcript;
     let follower = Arc::clone(follower);
     let work = move || {
-        let (target, conversation, metric) = row;
         let dir = follower.dir();
-        let transcript = edition.transcript(&target, &conversation, &metric)?;
-        if read.is_some_and(|read| read != transcript) {
+        let transcript = edition.transcript(&target, &sent.conv_id, &sent.metric_id)?;
+        if sent.transcript.is_some_and(|read| read != transcript) {
+            let conversation = sent.conv_id;
             let text =
                 format!("{conversation} was simulated again since you read it; reload the page");
             return Err(Refusal::Conflict(text));
         }
+        let labeller = sent.labeller.trim();
         let label = HumanLabel {
+            note: sent.note.filter(|note| !note.trim().is_empty()),
             transcript: Some(transcript),
-            ..label
+            ..HumanLabel::new(sent.conv_id, sent.metric_id, labeller, sent.passed)
         };
         put_label(dir, &target, label).map_err(refused)?;
         follower.labelled(&target);

@@ -1,6 +1,6 @@
 //! Metadata that Probity itself wrote into a row.
 
-use schema::{Extra, MetricType, Scenario};
+use schema::{Extra, MetricType, ROW_KEYS, Scenario};
 use serde_json::json;
 
 /// The text under `key`.
@@ -13,36 +13,9 @@ pub(super) fn number(metadata: &Extra, key: &str) -> Option<u32> {
     text_of(metadata, key)?.parse().ok()
 }
 
-/// Fields of scenarios and conversations that a text cannot replace. `tools` is one of them: it names tools whose answers are not in
-/// the format, and without answers no conversation can be simulated.
-const FIELDS: [&str; 24] = [
-    "id",
-    "metric_id",
-    "metric_name",
-    "metric_type",
-    "persona",
-    "user_persona",
-    "user_goal",
-    "latent_adversarial_goal",
-    "landmarks",
-    "demographic",
-    "target_system_prompt",
-    "tools",
-    "world_state",
-    "conv_id",
-    "target",
-    "sample",
-    "_sample",
-    "transcript",
-    "error",
-    "_simulator_faults",
-    "_simulator_check",
-    "_realism",
-    "_usage",
-    "imported",
-];
-
-/// The scenario, if Probity wrote the row. Its values are texts here; landmarks and tool names are left out.
+/// The scenario, if Probity wrote the row. Its values are texts here, and a text cannot replace what a row holds under a key of its own:
+/// landmarks are left out, and so is `tools`, which names tools whose answers are not in the format. Without answers no conversation can be
+/// simulated.
 pub(super) fn own(metadata: &Extra) -> Option<Scenario> {
     let text = |key: &str| text_of(metadata, key);
     text("conv_id")?;
@@ -64,7 +37,7 @@ pub(super) fn own(metadata: &Extra) -> Option<Scenario> {
         if let Some(axis) = key.strip_prefix("demographic.") {
             scenario.demographic.insert(axis.to_owned(), value.clone());
         } else if let Some(key) = key.strip_prefix("scenario.")
-            && !FIELDS.contains(&key)
+            && !ROW_KEYS.contains(&key)
         {
             scenario.extra.insert(key.to_owned(), value.clone());
         }

@@ -1,6 +1,9 @@
 //! Rates with their intervals, drawn as dots and bars with all models on one axis.
 
-use interop::sheet::{Cell, Column, RowsOf, Sheet, Strip};
+use interop::{
+    figures::RateColumn,
+    sheet::{Cell, Column, RowsOf, Sheet, Strip},
+};
 use schema::{
     MetricType, ModelId,
     statistics::{RateStatistics, Rates},
@@ -167,7 +170,12 @@ pub(super) fn main(place: &SectionPart<'_>) -> Option<Sheet> {
     if has_labels {
         columns.push(Column::number("corrected"));
     }
-    columns.extend(["rows", cases(place), "no verdict"].map(Column::number));
+    let counts = [
+        RateColumn::Rows,
+        RateColumn::Cases(cases(place)),
+        RateColumn::NoVerdict,
+    ];
+    columns.extend(counts.map(RateColumn::kept_column));
     let title = format!("{}: pass rates with their 95% intervals", part.name);
     let mut sheet = Sheet::new(&part.folder, title, columns);
     for target in targets {
@@ -182,7 +190,7 @@ pub(super) fn main(place: &SectionPart<'_>) -> Option<Sheet> {
             let ends = rate.lower.zip(rate.upper);
             cells.push(Cell::rate_with_interval(rate.estimate, ends));
         }
-        cells.extend([all.rows, all.scenarios, all.missing.unscored()].map(Cell::from));
+        cells.extend(counts.map(|column| column.cell(&all.into())));
         sheet.row(cells);
     }
     sheet.notes.extend(rate_notes(targets));
