@@ -8,5 +8,5 @@ mod trust;
 
 pub use answer::{Answer, answer};
 pub(crate) use limits::{Limit, limits};
-pub(crate) use ranking::{by_metric, corrected, pooled, ranked, swapped};
+pub(crate) use ranking::{by_metric, corrected, is_ahead, pooled, ranked, swapped};
 pub(crate) use trust::{TrustLink, trust};
