@@ -519,6 +519,22 @@ fn a_ranking_claims_only_steps_that_the_test_shows_in_its_direction() {
 }
 
 #[test]
+fn the_sentence_of_a_variant_counts_only_models_that_have_it() {
+    let mut page = part(Vec::new(), Vec::new());
+    page.statistics = ranked(&[("a", 0.75), ("b", 0.6), ("c", 0.5)], Vec::new());
+    let text = |page: &PartSummary| overview_html(&summary(vec![page.clone()]));
+    let all = text(&page);
+    assert!(
+        all.contains("Age: each of the 3 models passes less often with old"),
+        "{all}"
+    );
+    page.statistics.targets[2].variants.clear();
+    let two = text(&page);
+    let says = "Age: each of the 2 models with verdicts on both sides passes less often with old";
+    assert!(two.contains(says), "{two}");
+}
+
+#[test]
 fn methods_cite_what_was_used_and_say_how_to_do_it_again() {
     let text = report_methods(&two());
     for part in [
