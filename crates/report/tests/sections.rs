@@ -451,6 +451,90 @@ fn people_s_labels_qualify_a_lead() {
 }
 
 #[test]
+fn a_ranking_claims_only_steps_that_the_test_shows_in_its_direction() {
+    let page = |rates: &[(&str, f64)], comparisons: Vec<Value>| {
+        let mut page = part(Vec::new(), Vec::new());
+        page.statistics = ranked(rates, comparisons);
+        page
+    };
+    let html = |page: PartSummary| overview_html(&summary(vec![page]));
+    let shown = page(
+        &[("a", 0.75), ("b", 0.6)],
+        vec![comparison("a", "b", "all", 0.15, "differ")],
+    );
+    let text = html(shown);
+    assert!(
+        text.contains("a 75% &gt; b 60%. The step is shown by the corrected test."),
+        "{text}"
+    );
+    // On the scenarios that both have, b is ahead: the order of the rates is not shown.
+    let turned = page(
+        &[("a", 0.75), ("b", 0.6)],
+        vec![comparison("a", "b", "all", -0.15, "differ")],
+    );
+    let text = html(turned);
+    assert!(
+        text.contains("a 75% ≥ b 60%. No step is shown by the corrected test."),
+        "{text}"
+    );
+    assert!(
+        !text.contains("leave first place open"),
+        "no lead is claimed: {text}"
+    );
+    // A model without a verdict has no place in the order, and could have any.
+    let mut open = page(
+        &[("a", 0.75), ("b", 0.6), ("c", 0.5)],
+        vec![comparison("a", "b", "all", 0.15, "differ")],
+    );
+    for target in &mut open.statistics.targets {
+        target.rates.all.missing = schema::statistics::MissingRows::default();
+        target.rates.all.bounds = Some(schema::statistics::RateBounds {
+            lowest: 0.7,
+            highest: 0.7,
+            lower: 0.7,
+            upper: 0.7,
+        });
+    }
+    open.statistics.targets[1]
+        .rates
+        .all
+        .bounds
+        .as_mut()
+        .unwrap()
+        .highest = 0.6;
+    let none = &mut open.statistics.targets[2].rates.all;
+    none.estimate = None;
+    none.missing.failed = 20;
+    let text = html(open);
+    assert!(
+        text.contains(
+            "a 75% &gt; b 60%. The step is shown by the corrected test. Without a verdict: c."
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("20 rows of a and c without a verdict"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_sentence_of_a_variant_counts_only_models_that_have_it() {
+    let mut page = part(Vec::new(), Vec::new());
+    page.statistics = ranked(&[("a", 0.75), ("b", 0.6), ("c", 0.5)], Vec::new());
+    let text = |page: &PartSummary| overview_html(&summary(vec![page.clone()]));
+    let all = text(&page);
+    assert!(
+        all.contains("Age: each of the 3 models passes less often with old"),
+        "{all}"
+    );
+    page.statistics.targets[2].variants.clear();
+    let two = text(&page);
+    let says = "Age: each of the 2 models with verdicts on both sides passes less often with old";
+    assert!(two.contains(says), "{two}");
+}
+
+#[test]
 fn methods_cite_what_was_used_and_say_how_to_do_it_again() {
     let text = report_methods(&two());
     for part in [

@@ -187,7 +187,7 @@ export class MatrixPage {
     };
     const head = el("tr", {}, el("td"), columns.map(({ name, target }, x) => el("th", { scope: "col" }, target && modelMark(target), visible(name), target ? rate(name, x) : null)));
     const body = cells.map((line, y) =>
-      el("tr", {}, el("th", { scope: "row" }, visible(lines[y] ?? ""), columns[0]?.target ? null : rate(lines[y] ?? "", 0)), line.map((number, x) => el("td", {}, this.cell(index, number, y, x)))),
+      el("tr", {}, lines[y] ? el("th", { scope: "row" }, visible(lines[y]), columns[0]?.target ? null : rate(lines[y], 0)) : el("td"), line.map((number, x) => el("td", {}, this.cell(index, number, y, x)))),
     );
     const table = el("table", { class: "matrix" }, el("thead", {}, head), el("tbody", {}, body));
     table.classList.toggle("wide", columns.length > 5);

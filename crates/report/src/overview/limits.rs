@@ -3,11 +3,11 @@
 use schema::{
     Finding, FindingKind, FindingSeverity, ProgramCommand, ProgramName, notice,
     numbers::{point_interval, points},
-    statistics::Statistics,
+    statistics::{Statistics, TargetStatistics},
     text::counted,
 };
 
-use super::ranking::{corrected_difference, pooled, ranked};
+use super::ranking::{corrected_difference, is_ahead, ranked};
 use crate::text::clean;
 
 /// One kind of limit, with the models that it is about.
@@ -120,27 +120,42 @@ fn unfinished_run(unfinished: &[String]) -> Option<Limit> {
     })
 }
 
-/// A lead that the rows without a verdict could turn round.
+/// A lead that the rows without a verdict could turn round: of any model that is shown to be behind, or has no verdict at all.
 fn missing_decides(statistics: &Statistics) -> Option<Limit> {
     let all = ranked(statistics);
-    let [best, second, ..] = all.as_slice() else {
-        return None;
-    };
-    let found = pooled(statistics, &best.target, &second.target)?;
-    let [one, other] = [best, second].map(|target| &target.rates.all);
-    let (lowest, highest) = (one.bounds?.lowest, other.bounds?.highest);
-    if !found.difference.differs() || lowest > highest {
+    let (best, others) = all.split_first()?;
+    let lowest = best.rates.all.bounds?.lowest;
+    let is_behind = |other: &TargetStatistics| is_ahead(statistics, &best.target, &other.target);
+    if !others.iter().any(|other| is_behind(other)) {
         return None;
     }
     let missing =
-        |of: &schema::statistics::RateStatistics| of.missing.unscored() + of.missing.incomplete;
-    let rows = counted(missing(one) + missing(other), "row", "rows");
+        |of: &TargetStatistics| of.rates.all.missing.unscored() + of.rates.all.missing.incomplete;
+    let could: Vec<&TargetStatistics> = others
+        .iter()
+        .copied()
+        .filter(
+            |other| match (other.rates.all.estimate, other.rates.all.bounds) {
+                (None, _) => missing(other) > 0,
+                (Some(_), bounds) => {
+                    is_behind(other) && bounds.is_some_and(|bounds| bounds.highest >= lowest)
+                }
+            },
+        )
+        .collect();
+    let (last, before) = could.split_last()?;
+    let names: Vec<String> = std::iter::once(best)
+        .chain(before)
+        .map(|target| clean(target.target.as_str()))
+        .collect();
+    let rows = missing(best) + could.iter().map(|other| missing(other)).sum::<u64>();
     Some(limit(
         "Missing verdicts leave first place open.",
         format!(
-            "{rows} of {} and {} without a verdict, or that passed with an empty or cut-off reply, could change the order.",
-            clean(best.target.as_str()),
-            clean(second.target.as_str())
+            "{} of {} and {} without a verdict, or that passed with an empty or cut-off reply, could change the order.",
+            counted(rows, "row", "rows"),
+            names.join(", "),
+            clean(last.target.as_str())
         ),
     ))
 }
@@ -155,9 +170,8 @@ fn people_leave_open(
     let [best, second, ..] = all.as_slice() else {
         return None;
     };
-    let found = pooled(statistics, &best.target, &second.target)?;
     let corrected = corrected_difference(statistics, &best.target, &second.target)?;
-    if !found.difference.differs() || corrected.lower > 0.0 {
+    if !is_ahead(statistics, &best.target, &second.target) || corrected.lower > 0.0 {
         return None;
     }
     let of_both = [best, second].map(|target| {

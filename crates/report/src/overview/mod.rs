@@ -10,7 +10,7 @@ mod variants;
 pub use answer::{Answer, answer};
 pub(crate) use limits::{Limit, is_limit, limits};
 pub(crate) use ranking::{
-    by_metric, corrected, corrected_difference, folded_text, pooled, ranked, swapped,
+    by_metric, corrected, corrected_difference, folded_text, is_ahead, pooled, ranked, swapped,
 };
 pub(crate) use trust::{TrustLink, trust};
 pub(crate) use variants::variant_leads;

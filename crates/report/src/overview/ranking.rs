@@ -32,6 +32,13 @@ pub(crate) fn pooled<'s>(
     })
 }
 
+/// Whether the corrected test shows over all rows that `a` passes more often than `b`. Rates cover all rows of a target, the test the scenarios
+/// that both have: they can point in different directions.
+pub(crate) fn is_ahead(statistics: &Statistics, a: &ModelId, b: &ModelId) -> bool {
+    pooled(statistics, a, b)
+        .is_some_and(|found| found.difference.differs() && found.difference.difference > 0.0)
+}
+
 /// The comparison of two targets in the rows of a metric, with `a` as the first one.
 pub(crate) fn by_metric<'s>(
     statistics: &'s Statistics,

@@ -24,11 +24,11 @@ pub(crate) fn variant_leads(targets: &[TargetStatistics]) -> Vec<String> {
     }
     let said = found
         .iter()
-        .map(|((axis, value), found)| lead(axis, value, found));
+        .map(|((axis, value), found)| lead(axis, value, found, targets.len()));
     said.collect()
 }
 
-fn lead(axis: &str, value: &str, found: &[&DifferenceStatistics]) -> String {
+fn lead(axis: &str, value: &str, found: &[&DifferenceStatistics], targets: usize) -> String {
     let (axis, value) = (sentence(&clean(axis)), clean(value));
     let models = found.len();
     let shown: Vec<f64> = found
@@ -42,6 +42,11 @@ fn lead(axis: &str, value: &str, found: &[&DifferenceStatistics]) -> String {
         (1, _) => "the model".to_owned(),
         (models, shown) if models == shown => format!("each of the {models} models"),
         (models, shown) => format!("{shown} of {models} models"),
+    };
+    // A model may have no verdict with the value, or none without it.
+    let who = match models < targets {
+        true => format!("{who} with verdicts on both sides"),
+        false => who,
     };
     let have = if models > 1 && shown.len() != models && shown.len() != 1 {
         "pass"
@@ -60,7 +65,7 @@ fn lead(axis: &str, value: &str, found: &[&DifferenceStatistics]) -> String {
             )
         }
         n => format!(
-            "{axis}: {n} of {models} models differ between {value} and the others, some one way and some the other."
+            "{axis}: {n} of {targets} models differ between {value} and the others, some one way and some the other."
         ),
     }
 }

@@ -6,14 +6,14 @@ use interop::sheet::{Axis, Cell, Column, Line, RowsOf, Sheet, Strip, Value};
 use schema::{
     ModelId, ProgramCommand,
     numbers::{percent, points_with_interval},
-    statistics::{Comparison, DifferenceFamily, Statistics},
+    statistics::{Comparison, DifferenceFamily, Statistics, TargetStatistics},
     text::counted,
 };
 
 use super::{Block, Section, SectionPart};
 use crate::{
     comparisons::{Pairs, corrected_over, pair_sheet},
-    overview::{pooled, ranked, swapped},
+    overview::{is_ahead, ranked, swapped},
     text::clean,
 };
 
@@ -131,17 +131,19 @@ fn oriented<'s>(
     all
 }
 
-/// `a 75% > b 60% = c 58%`: the models from the best, with the step to the next one.
+/// `a 75% > b 60% ≥ c 58%`: the models from the best, with the step to the next one; those without a verdict after them.
 fn ranking(statistics: &Statistics) -> String {
-    let ranked = ranked(statistics);
+    let all = ranked(statistics);
+    let (rated, unrated): (Vec<&TargetStatistics>, Vec<&TargetStatistics>) = all
+        .into_iter()
+        .partition(|target| target.rates.all.estimate.is_some());
     let mut text = String::new();
     let mut before: Option<&ModelId> = None;
-    let mut is_open = false;
-    for target in ranked {
+    let mut open = 0;
+    for target in &rated {
         if let Some(before) = before {
-            let found = pooled(statistics, before, &target.target);
-            let is_shown = found.is_some_and(|found| found.difference.differs());
-            is_open |= !is_shown;
+            let is_shown = is_ahead(statistics, before, &target.target);
+            open += usize::from(!is_shown);
             text.push_str(if is_shown { " > " } else { " ≥ " });
         }
         text.push_str(&clean(target.target.as_str()));
@@ -151,11 +153,22 @@ fn ranking(statistics: &Statistics) -> String {
         }
         before = Some(&target.target);
     }
-    text.push_str(match is_open {
-        true => ". > is shown by the corrected test, ≥ is not.",
-        false => ". Each step is shown by the corrected test.",
+    text.push_str(match (rated.len(), open) {
+        (0, _) => "",
+        (1, _) => ".",
+        (2, 0) => ". The step is shown by the corrected test.",
+        (_, 0) => ". Each step is shown by the corrected test.",
+        (steps, open) if open + 1 == steps => ". No step is shown by the corrected test.",
+        _ => ". > is shown by the corrected test, ≥ is not.",
     });
-    text
+    let names: Vec<String> = unrated
+        .iter()
+        .map(|target| clean(target.target.as_str()))
+        .collect();
+    match names.is_empty() {
+        true => text,
+        false => format!("{text} Without a verdict: {}.", names.join(", ")),
+    }
 }
 
 /// The pairs over all rows, with the metrics in which each differs.

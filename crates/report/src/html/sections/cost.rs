@@ -17,7 +17,8 @@ const NAMED: usize = 8;
 const UNKNOWN: &str = "unknown";
 
 pub(super) fn section<'a>(place: &SectionPart<'a>) -> Option<Section<'a>> {
-    let mut blocks: Vec<Block> = sentence(place).map(Block::Lead).into_iter().collect();
+    let lead = sentence(place).filter(|line| *line != dollars(0.0));
+    let mut blocks: Vec<Block> = lead.map(Block::Lead).into_iter().collect();
     let phases = phases(place);
     if !phases.is_empty() {
         blocks.push(Block::Table(phases));
@@ -58,6 +59,10 @@ pub(super) fn sentence(place: &SectionPart<'_>) -> Option<String> {
     if by_phase.is_empty() {
         return None;
     }
+    // Where nothing costs anything, the parts of it say no more.
+    if all.cost == Some(0.0) {
+        return Some(known_cost(&all));
+    }
     let phases: Vec<String> = by_phase
         .iter()
         .map(|(phase, sum)| match known_cost(&sum.total()) {
@@ -96,7 +101,8 @@ fn activity(phase: &str) -> &str {
     match phase {
         "simulate" => "conversations",
         "evaluate" => "judging",
-        "generate" => "scenarios",
+        "gen_metrics" => "metrics",
+        "gen_scenarios" => "scenarios",
         other => other,
     }
 }
