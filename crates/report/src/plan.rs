@@ -126,7 +126,7 @@ impl ModelLine {
     }
 }
 
-/// One line for each model in its role, in the order of the first rows.
+/// One line for each model in its role, in the order of the first rows, but all targets together.
 fn by_model(rows: &[PlanRow]) -> Vec<ModelLine> {
     let mut lines: Vec<ModelLine> = Vec::new();
     for row in rows {
@@ -146,6 +146,15 @@ fn by_model(rows: &[PlanRow]) -> Vec<ModelLine> {
             None => lines.push(line),
         }
     }
+    // All targets stand together, after what is called before them.
+    let first = lines
+        .iter()
+        .position(|line| line.is_target)
+        .unwrap_or_default();
+    let after = lines.split_off(first);
+    let (targets, others): (Vec<_>, Vec<_>) = after.into_iter().partition(|line| line.is_target);
+    lines.extend(targets);
+    lines.extend(others);
     lines
 }
 

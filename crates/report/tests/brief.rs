@@ -167,7 +167,10 @@ fn text(statistics: &Statistics, findings: &[Finding], is_whole: bool) -> String
     ];
     let text = briefs_text(&[brief], &end, is_whole, usize::from(u16::MAX));
     assert!(is_whole || text.lines().count() <= 25, "{text}");
-    assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+    assert!(
+        is_whole || text.lines().all(|line| line.width() <= 80),
+        "{text}"
+    );
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&answer(statistics).text()), "{text}");
     text
@@ -238,20 +241,19 @@ fn sixty_models_are_folded_with_all_that_limits_them() {
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
     let (last, rest) = all.split_last().unwrap();
     let list = format!("{} and {last}", rest.join(", "));
-    findings.push(finding(
+    let mut unchecked = finding(
         FindingKind::UncheckedJudge,
         &all,
         &format!(
             "no person checked the verdicts on {list}: how often the judge is right is not known"
         ),
-    ));
+    );
+    unchecked.severity = FindingSeverity::Note;
+    findings.push(unchecked);
     insta::assert_snapshot!("sixty_models", text(&found, &findings, false));
     let whole = text(&found, &findings, true);
     for name in &names {
-        assert!(
-            whole.contains(&format!("\n{name}  ")) && whole.contains(&format!("of {name}")),
-            "{whole}"
-        );
+        assert!(whole.contains(&format!("\n{name}  ")), "{whole}");
     }
 }
 

@@ -12,9 +12,10 @@ use probity::{GateOptions, RunReport};
 use report::{gate_markdown, gate_text};
 pub use schema::gate::GateReport;
 use schema::gate::{BetterRate, GateAnswer};
+use store::provenance::Provenance;
 
 use super::{
-    Context, journal::newest_journal, output::CommandOutput, report_file, run::PhaseArgs,
+    Context, journal::journal_of_run, output::CommandOutput, report_file, run::PhaseArgs,
     safety_files,
 };
 use crate::{
@@ -135,15 +136,30 @@ pub fn show(context: &Context, reports: &[GateReport]) {
     let texts: Vec<String> = reports
         .iter()
         .map(|report| {
-            let has_journal =
-                report.answer != GateAnswer::Pass && report.better == BetterRate::Higher;
-            let journal = has_journal
-                .then(|| newest_journal(context, &report.benchmark))
-                .flatten();
+            let journal = journal(context, report);
             gate_text(report, journal.as_deref(), program, width)
         })
         .collect();
     context.terminal.print(&texts.join("\n"));
+}
+
+/// The journal of the newest run that wrote rows of a target with a rule that did not pass; `None` for safety results, and where it is not
+/// known.
+fn journal(context: &Context, report: &GateReport) -> Option<PathBuf> {
+    if report.better == BetterRate::Lower {
+        return None;
+    }
+    let dir = context.layout.benchmark(&report.benchmark).ok()?;
+    let provenance = Provenance::read(&dir);
+    let open = report
+        .results
+        .iter()
+        .filter(|result| result.answer != GateAnswer::Pass);
+    let runs = open.filter_map(|result| {
+        let target = provenance.target(&result.target);
+        Some(target.scores.or(target.conversations)?.run_id)
+    });
+    journal_of_run(context, &report.benchmark, &runs.max()?)
 }
 
 fn write_junit(path: &Path, report: &GateReport) -> Result<(), Failure> {

@@ -339,7 +339,7 @@ async fn a_judge_that_never_varies_is_named_and_agreement_is_shown() {
     let config = project.read("config.yaml");
     let config = config.replace("generation: {scenarios_per_metric: 4, turns: 2}\n", more);
     project.write("config.yaml", &config);
-    let ran = project.succeeds(&["run", "flattery"]);
+    let ran = project.succeeds(&["run", "flattery", "--verbose"]);
     for judge in [
         "yes-1 gave the same verdict, present",
         "no-1 gave the same verdict, absent",

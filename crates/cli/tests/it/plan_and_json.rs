@@ -240,11 +240,7 @@ fn a_plan_prices_what_is_not_in_the_cache() {
     assert_eq!(row["calls"], json!({"low": 16, "high": 16}), "{row}");
 
     let table = project.succeeds(&["plan"]);
-    assert!(
-        table.out.contains("  cached rows  calls  "),
-        "{}",
-        table.out
-    );
+    assert!(table.out.contains("  cached rows  calls "), "{}", table.out);
     assert!(
         table
             .err

@@ -251,8 +251,8 @@ mod tests {
             ]
         );
         assert_eq!(
-            lines_of("run it with `a b c d` now", "", "  ", 26),
-            ["run it with `a b c d`", "  now"]
+            lines_of("do run it now with `a b c d`", "", "  ", 26),
+            ["do run it now with", "  `a b c d`"]
         );
     }
 }

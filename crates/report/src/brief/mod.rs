@@ -124,29 +124,36 @@ pub fn limits_text(
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The first benchmarks that fit, and the number of the others.
+/// The first benchmarks that fit; then the number of the others, and the command that shows everything.
 fn several_lines(benchmarks: &[Brief<'_>], room: usize, width: usize) -> Vec<String> {
     let all = benchmarks.len();
-    let each = (room / all.max(1)).saturating_sub(1);
+    let Some(first) = benchmarks.first() else {
+        return Vec::new();
+    };
+    // The last line is for the command.
+    let room = room.saturating_sub(1);
+    let each = (room / all).saturating_sub(1);
     let mut lines: Vec<String> = Vec::new();
-    for (at, brief) in benchmarks.iter().enumerate() {
+    let mut shown = 0;
+    for brief in benchmarks {
         let block = brief.lines(Some(each), width);
-        let gap = usize::from(!lines.is_empty());
-        // The last line is for the number of the others.
-        let is_last = at + 1 == all;
-        let reserved = usize::from(!is_last);
-        if lines.len() + gap + block.len() + reserved > room {
-            let more = counted((all - at) as u64, "benchmark", "benchmarks");
-            let command = ProgramCommand::new("aggregate").flag("verbose");
-            let text = notice!["… and ", more, " more: ", command].text(brief.program);
-            lines.extend(lines_of(&text, "", "  ", width));
+        let gap = usize::from(shown > 0);
+        if lines.len() + gap + block.len() > room {
             break;
         }
         if gap > 0 {
             lines.push(String::new());
         }
         lines.extend(block);
+        shown += 1;
     }
+    let what = match all - shown {
+        0 => "All of it: ".to_owned(),
+        more => format!("… and {more} more; all of it: "),
+    };
+    let command = ProgramCommand::new("aggregate").flag("verbose");
+    let text = notice![what, command].text(first.program);
+    lines.extend(lines_of(&text, "", "  ", width));
     lines
 }
 

@@ -58,7 +58,9 @@ pub fn run(context: &Context, command: &JournalCommand) -> Result<Exit, Failure>
     }
 }
 
-/// The newest journal of the benchmark `name`, if there is one.
-pub fn newest_journal(context: &Context, name: &str) -> Option<PathBuf> {
-    find::journals(context, Some(Path::new(name))).ok()?.pop()
+/// The journal of the benchmark `name` in the run `run_id`, if there is one.
+pub fn journal_of_run(context: &Context, name: &str, run_id: &str) -> Option<PathBuf> {
+    let journals = find::journals(context, Some(Path::new(run_id))).ok()?;
+    let is_of = |path: &PathBuf| probity::journal_benchmark(path).as_deref() == Some(name);
+    journals.into_iter().rfind(is_of)
 }
