@@ -74,6 +74,7 @@ export function choices(index) {
       { value: "fail", text: "fail" },
       { value: "pass", text: "pass" },
       { value: "none", text: "no verdict" },
+      ...(index.rows.some((row) => row.verdict === "pending") ? [{ value: "pending", text: "pending" }] : []),
     ],
     variant: [...variants].sort().map((value) => ({ value, text: value.replace("=", ": ") })),
     error,
@@ -170,7 +171,7 @@ export function modelSpread(index, row) {
   if (!tallies) {
     tallies = new Map();
     for (const one of index.rows) {
-      if (one.verdict === "none") continue;
+      if (one.verdict !== "pass" && one.verdict !== "fail") continue;
       const key = scenarioKey(index, one);
       const [passed, all] = tallies.get(key) ?? [0, 0];
       tallies.set(key, [passed + (one.verdict === "pass" ? 1 : 0), all + 1]);
@@ -211,11 +212,11 @@ export const ORDERS = [
 const SORT_VALUES = {
   model: (index, row) => index.runs[row.run]?.id ?? "",
   metric: (index, row) => `${index.metrics[row.metric]?.id} ${index.metrics[row.metric]?.name}`,
-  verdict: (_index, row) => ["fail", "none", "pass"].indexOf(row.verdict),
+  verdict: (_index, row) => ["fail", "none", "pending", "pass"].indexOf(row.verdict),
   what: (_index, row) => row.title ?? row.scenario,
   scenario: (_index, row) => row.scenario,
   // Without a number, a pass is 1 and a fail 0. What has no verdict comes last.
-  score: (_index, row) => row.score ?? { pass: 1, fail: 0, none: Number.MAX_VALUE }[row.verdict],
+  score: (_index, row) => row.score ?? { pass: 1, fail: 0, none: Number.MAX_VALUE, pending: Number.MAX_VALUE }[row.verdict],
   judges: (_index, row) => -judgeSpread(row),
   // Rows of one scenario stay together.
   models: (index, row) => `${(2 - modelSpread(index, row)).toFixed(6)} ${scenarioKey(index, row)}`,

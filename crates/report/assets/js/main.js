@@ -15,7 +15,7 @@ import { showThemes } from "./themes.js";
 
 /** @import {Index, Route} from "./types.js" */
 
-const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "scenario", "themes", "label", "missing"]);
+const SECTIONS = /** @type {const} */ (["monitor", "overview", "cost", "rows", "conversation", "scenario", "themes", "label", "missing"]);
 /** The scroll position of each address in the history. @type {Map<string, number>} */
 const places = new Map();
 
@@ -40,6 +40,7 @@ function showSection(page) {
  */
 function routeOf(hash) {
   const route = readRoute(hash);
+  if (route.page === "monitor" && !document.documentElement.dataset["live"]) return { page: "missing", address: hash };
   const part = route.page === "missing" ? document.getElementById(hash.slice(1)) : null;
   const of = part?.closest("#overview, #cost");
   return of ? { page: of.id === "cost" ? "cost" : "overview" } : route;
@@ -163,6 +164,8 @@ async function start() {
   window.addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("main section:not([hidden]) details")) details.dispatchEvent(new Event("probity-print"));
   });
+  // During a run, the page begins with it.
+  if (document.documentElement.dataset["running"] && location.hash === "") history.replaceState(null, "", "#/monitor");
   showSection(routeOf(location.hash).page);
   try {
     await (source.live ? follow(source, load) : load());
