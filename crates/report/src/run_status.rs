@@ -16,9 +16,9 @@ use crate::{
 /// The most lines of [`status_text`].
 const LINES: usize = 25;
 /// The fewest models that are listed.
-const FEWEST_MODELS: usize = 3;
+const FEWEST_MODELS: usize = 2;
 /// Limits and reasons that are listed.
-const LISTED: usize = 3;
+const LISTED: usize = 2;
 /// The width of the name of a line.
 const NAME: &str = "          ";
 
@@ -42,9 +42,9 @@ pub fn status_text(status: &RunStatus, lead: Option<&str>, width: usize) -> Stri
     if let Some(help) = &status.help {
         tail.push_str(&hanging(&format!("help: {help}"), "", "      ", width));
     }
-    // Two blank lines, the heading of the models, and a line for those that are not listed.
+    // Three blank lines, the heading of the models, and a line for those that are not listed.
     let taken = [&head, &phases, &tail].map(|part| part.lines().count());
-    let room = LINES.saturating_sub(taken.iter().sum::<usize>() + 4);
+    let room = LINES.saturating_sub(taken.iter().sum::<usize>() + 5);
     let models = models_text(&status.models, room.max(FEWEST_MODELS), width);
     let mut parts = vec![head, phases, models, tail];
     parts.retain(|part| !part.is_empty());
@@ -196,7 +196,8 @@ pub(crate) fn rough(amount: f64) -> String {
 
 fn phases_sheet(phases: &[PhaseStatus]) -> Sheet {
     let mut columns = vec![Column::name("phase")];
-    columns.extend(["done", "failed", "running", "pending", "of"].map(Column::number));
+    let heads = ["done", "no verdict", "failed", "running", "pending", "of"];
+    columns.extend(heads.map(Column::number));
     let mut sheet = Sheet::new("phases", "", columns);
     for phase in phases {
         let all = match phase.rows {
@@ -210,13 +211,18 @@ fn phases_sheet(phases: &[PhaseStatus]) -> Sheet {
         sheet.row(vec![
             phase.phase.replace('_', "-").into(),
             count(phase.done).into(),
+            match phase.no_verdict {
+                0 => String::new(),
+                n => grouped(n),
+            }
+            .into(),
             grouped(phase.failed).into(),
             count(phase.running).into(),
             count(phase.pending).into(),
             all.into(),
         ]);
     }
-    sheet
+    sheet.without_empty_columns()
 }
 
 /// `n` models at most: those that run or have failed rows first. The rest is one line.
@@ -299,7 +305,7 @@ fn facts(status: &RunStatus) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The first three of `all`, or two and the number of the others. Only the first has the name.
+/// The first two of `all`, or one and the number of the others. Only the first has the name.
 fn named<T>(
     name: &'static str,
     all: &[T],
@@ -442,6 +448,7 @@ mod tests {
             phase: phase.to_owned(),
             rows: Some(1_920),
             done: 912,
+            no_verdict: 3,
             failed: 9,
             running: 64,
             pending: 935,

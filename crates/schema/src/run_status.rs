@@ -14,8 +14,8 @@ pub struct RunStatus {
     pub run_id: String,
     /// Whether it goes on.
     pub state: RunState,
-    /// How it ended according to its manifest: `complete`, `failed_rows`, `nothing_ran` or `interrupted`. Null until then, and for a run that
-    /// died.
+    /// How it ended according to its manifest: `complete`, `failed_rows`, `nothing_ran` or `interrupted`. Null until then, also while a run
+    /// whose rows have ended checks its journal, and for a run that died.
     pub outcome: Option<String>,
     /// The benchmarks that were given. Empty for a safety evaluation.
     pub benchmarks: Vec<String>,
@@ -58,7 +58,7 @@ pub struct RunStatus {
     pub running: u64,
     /// Those whose last event is the oldest, at most eight.
     pub conversations: Vec<RunningConversation>,
-    /// The order in which rows are played: `files`, that of the benchmark's files. Null if the manifest does not record it.
+    /// The order in which rows are simulated: `files`, that of the benchmark's files. Null if the manifest does not record it.
     pub row_order: Option<String>,
     /// Why no rates are shown.
     pub no_rates: String,
@@ -93,6 +93,8 @@ pub struct PhaseStatus {
     pub rows: Option<u64>,
     /// Rows that are done; for generating phases, replies.
     pub done: u64,
+    /// Rows among them that are judged and have no verdict.
+    pub no_verdict: u64,
     /// Rows that failed; for generating phases, calls.
     pub failed: u64,
     /// Rows in progress. A conversation that waits for its judge counts for `evaluate`.

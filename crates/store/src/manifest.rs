@@ -33,7 +33,7 @@ pub struct Manifest {
     pub phases: Vec<String>,
     /// The targets that ran.
     pub targets: Vec<schema::TargetRef>,
-    /// The order in which rows are played: `files`, that of the benchmark's files. Absent in safety evaluations, and in manifests from
+    /// The order in which rows are simulated: `files`, that of the benchmark's files. Absent in safety evaluations, and in manifests from
     /// before it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row_order: Option<String>,

@@ -20,6 +20,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Snapshot {
     layout: Layout,
+    judging: Vec<ModelId>,
     // Removed on drop.
     _folder: TempDir,
 }
@@ -56,8 +57,12 @@ impl Snapshot {
             copy_target(&from, &to, of_run).map_err(unusable)?;
         }
         sum_up(&copy)?;
+        let judging = spools
+            .into_iter()
+            .filter(|(_, spools)| spools.contains_key(&Phase::Evaluate));
         Ok(Some(Self {
             layout: copied,
+            judging: judging.map(|(target, _)| target).collect(),
             _folder: folder,
         }))
     }
@@ -66,6 +71,12 @@ impl Snapshot {
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The targets whose conversations the run judges: those without a score are pending.
+    #[must_use]
+    pub fn judging(&self) -> &[ModelId] {
+        &self.judging
     }
 }
 

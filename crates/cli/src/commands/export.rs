@@ -168,6 +168,7 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
             .map(|id| ModelId::new(id).map_err(|error| Failure::usage(error.to_string())))
             .collect::<Result<_, _>>()?,
         program: context.program.clone(),
+        judging: None,
     };
     let out = match &args.out {
         Some(out) => out.clone(),

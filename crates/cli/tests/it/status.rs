@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use schema::EventKind;
 use scripted_llm::ScriptedServer;
 use serde_json::Value;
 
@@ -75,10 +76,12 @@ async fn a_run_in_progress_is_shown_as_its_journal_has_it() {
         (&24.into(), &9_000_000.into())
     );
     let ended = count(&lines, |_, message| {
-        ["item finished", "item failed"].contains(&message)
+        message == EventKind::ItemFinished || message == EventKind::ItemFailed
     });
-    let simulated = count(&lines, |_, message| message == "conversation finished");
-    let queued = count(&lines, |_, message| message == "queuing item");
+    let simulated = count(&lines, |_, message| {
+        message == EventKind::ConversationFinished
+    });
+    let queued = count(&lines, |_, message| message == EventKind::QueuingItem);
     let replies = count(&lines, |line, message| {
         message.starts_with("fetched") && line["turns"].is_null()
     });
@@ -107,7 +110,7 @@ async fn a_run_in_progress_is_shown_as_its_journal_has_it() {
     // A running conversation has the messages so far.
     let conversation = &now["conversations"][0];
     let said = count(&lines, |line, message| {
-        ["translated user response", "translated sut turn"].contains(&message)
+        (message == EventKind::TranslatedUserResponse || message == EventKind::TranslatedSutTurn)
             && line["prompt_id"] == conversation["prompt_id"]
             && line["sut"] == conversation["model"]
     });
@@ -115,7 +118,7 @@ async fn a_run_in_progress_is_shown_as_its_journal_has_it() {
         conversation["messages"].as_array().unwrap().len() as u64,
         said
     );
-    // Rows are played in the order of the files, so no rate is shown, and the page and the command say why.
+    // Rows are simulated in the order of the files, so no rate is shown, and the page and the command say why.
     assert_eq!(now["row_order"], "files");
     assert!(
         now["no_rates"]

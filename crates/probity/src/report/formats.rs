@@ -54,6 +54,7 @@ pub fn write_formatted(
         strict: false,
         targets: request.targets.clone(),
         program: request.program.clone(),
+        judging: None,
     };
     let mut done = FormattedReport::default();
     if !request.names.is_empty() {

@@ -41,7 +41,7 @@ fn to_label<'a>((row, metric): &(&'a Row, &'a IndexMetric)) -> RowToLabel<'a> {
         passed: match row.verdict {
             RowVerdict::Pass => Some(true),
             RowVerdict::Fail => Some(false),
-            RowVerdict::None => None,
+            RowVerdict::None | RowVerdict::Pending => None,
         },
     }
 }

@@ -41,6 +41,8 @@ pub struct ReportRequest {
     pub program: ProgramName,
     /// Journals that were read for an earlier report: only data appended since then is read.
     pub journals: Journals,
+    /// While a run goes on, the targets that it judges: their rows without a score are pending and not missing.
+    pub judging: Option<Vec<ModelId>>,
 }
 
 /// The gate whose answers a report shows.
@@ -120,6 +122,7 @@ pub fn read_report(
         strict: false,
         targets: request.targets.clone(),
         program: request.program.clone(),
+        judging: request.judging.clone(),
     };
     let mut done = ExportReport::default();
     labels::add(layout, request, &mut report)?;
@@ -174,6 +177,7 @@ fn new_report(layout: &Layout, request: &ReportRequest) -> Result<HtmlReport, Ru
         rows: request.rows,
         program: request.program.clone(),
         title: title(request),
+        judging: request.judging.clone(),
     };
     let summary = summary::summary(layout, request)?;
     let mut report = HtmlReport::new(options, summary).map_err(unreadable)?;

@@ -76,6 +76,7 @@ export function choices(index) {
       { value: "fail", text: "fail" },
       { value: "pass", text: "pass" },
       { value: "none", text: "no verdict" },
+      ...(index.rows.some((row) => row.verdict === "pending") ? [{ value: "pending", text: "pending" }] : []),
     ],
     variant: [...variants].sort().map((value) => ({ value, text: value.replace("=", ": ") })),
     tag: [...tags].sort().map((value) => ({ value, text: value })),
@@ -174,7 +175,7 @@ export function modelSpread(index, row) {
   if (!tallies) {
     tallies = new Map();
     for (const one of index.rows) {
-      if (one.verdict === "none") continue;
+      if (one.verdict !== "pass" && one.verdict !== "fail") continue;
       const key = scenarioKey(index, one);
       const [passed, all] = tallies.get(key) ?? [0, 0];
       tallies.set(key, [passed + (one.verdict === "pass" ? 1 : 0), all + 1]);
@@ -230,7 +231,7 @@ function sortScore(row) {
 const SORT_VALUES = {
   model: (index, row) => index.runs[row.run]?.id ?? "",
   metric: (index, row) => `${index.metrics[row.metric]?.id} ${index.metrics[row.metric]?.name}`,
-  verdict: (_index, row) => ["fail", "none", "pass"].indexOf(row.verdict),
+  verdict: (_index, row) => ["fail", "none", "pending", "pass"].indexOf(row.verdict),
   what: (_index, row) => row.title ?? row.scenario,
   scenario: (_index, row) => row.scenario,
   score: (_index, row) => sortScore(row),

@@ -1,6 +1,8 @@
 // Follows a run in the viewer: when the files of the run change, overview, rows and labels are read again.
 import { byId, el } from "./dom.js";
+import { showMonitor } from "./monitor.js";
 import { fromViewer } from "./source.js";
+import { swap } from "./swap.js";
 
 /** @import {Source} from "./types.js" */
 
@@ -20,24 +22,6 @@ const SOON_MS = 400;
 /** @returns {Promise<State>} */
 async function askState() {
   return JSON.parse(await fromViewer("state"));
-}
-
-/**
- * Replaces the content of a section by HTML from the viewer's own templates. Opened parts stay open, and the focus stays where it was.
- * @param {HTMLElement} section
- * @param {string} html
- */
-function swap(section, html) {
-  const parsed = new DOMParser().parseFromString(html, "text/html");
-  const opened = [...section.querySelectorAll("details")].map((details) => details.open);
-  const focusable = "a, button, summary, [tabindex]";
-  const focused = [...section.querySelectorAll(focusable)].indexOf(/** @type {Element} */ (document.activeElement));
-  const scrolled = [...section.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
-  section.replaceChildren(...[...parsed.body.childNodes].map((node) => document.adoptNode(node)));
-  for (const [place, details] of section.querySelectorAll("details").entries()) details.open = opened[place] ?? details.open;
-  for (const [place, box] of section.querySelectorAll(".scroll").entries()) box.scrollLeft = scrolled[place] ?? 0;
-  const again = [...section.querySelectorAll(focusable)][focused];
-  if (again instanceof HTMLElement || again instanceof SVGElement) again.focus({ preventScroll: true });
 }
 
 /**
@@ -64,6 +48,7 @@ export async function follow(source, load) {
   let awaited = false;
   const ask = async () => {
     const state = await askState();
+    await showMonitor(state.running);
     if (state.version !== version) {
       source.forget(state.version);
       if (state.version !== overview) {

@@ -16,7 +16,7 @@ import { ThemesPage } from "./themes.js";
 
 /** @import {Route} from "./types.js" */
 
-const SECTIONS = /** @type {const} */ (["overview", "cost", "rows", "conversation", "scenario", "scenarios", "themes", "label", "missing"]);
+const SECTIONS = /** @type {const} */ (["monitor", "overview", "cost", "rows", "conversation", "scenario", "scenarios", "themes", "label", "missing"]);
 /** The scroll position of each address in the history. @type {Map<string, number>} */
 const places = new Map();
 
@@ -41,6 +41,7 @@ function showSection(page) {
  */
 function routeOf(hash) {
   const route = readRoute(hash);
+  if (route.page === "monitor" && !document.documentElement.dataset["live"]) return { page: "missing", address: hash };
   const part = route.page === "missing" ? document.getElementById(hash.slice(1)) : null;
   const of = part?.closest("#overview, #cost");
   return of ? { page: of.id === "cost" ? "cost" : "overview" } : route;
@@ -168,6 +169,8 @@ async function start() {
   window.addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("main section:not([hidden]) details")) details.dispatchEvent(new Event("probity-print"));
   });
+  // During a run, the page begins with it.
+  if (document.documentElement.dataset["running"] && location.hash === "") history.replaceState(null, "", "#/monitor");
   showSection(routeOf(location.hash).page);
   try {
     await (source.live ? follow(source, load) : load());

@@ -44,6 +44,8 @@ export function readRoute(hash) {
   switch (page) {
     case "":
       return parts === 0 ? { page: "overview" } : missing;
+    case "monitor":
+      return parts === 0 ? { page: "monitor" } : missing;
     case "cost":
       return parts === 0 ? { page: "cost" } : missing;
     case "rows": {
@@ -121,6 +123,8 @@ export function writeRoute(route) {
       return address("#/themes", { metric: route.metric });
     case "label":
       return address("#/label", { model: route.model });
+    case "monitor":
+      return "#/monitor";
     case "cost":
       return "#/cost";
     case "overview":

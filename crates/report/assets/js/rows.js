@@ -188,9 +188,9 @@ export class RowsPage {
    */
   countWords(index, numbers) {
     const of = numbers.length === index.rows.length ? counted(numbers.length, "row") : `${count(numbers.length)} of ${counted(index.rows.length, "row")}`;
-    const tally = { pass: 0, fail: 0, none: 0 };
+    const tally = { pass: 0, fail: 0, none: 0, pending: 0 };
     for (const number of numbers) tally[index.rows[number]?.verdict ?? "none"] += 1;
-    const parts = [`${count(tally.fail)} fail`, `${count(tally.pass)} pass`, `${count(tally.none)} without a verdict`];
+    const parts = [`${count(tally.fail)} fail`, `${count(tally.pass)} pass`, `${count(tally.none)} without a verdict`, `${count(tally.pending)} pending`];
     return numbers.length ? `${of}: ${parts.filter((part) => !part.startsWith("0 ")).join(", ")}` : of;
   }
 

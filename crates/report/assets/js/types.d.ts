@@ -1,6 +1,6 @@
 // The data of the page, as crates/report/src/html/data.rs writes them. Types only: no part of the page's script.
 
-export type Verdict = "pass" | "fail" | "none";
+export type Verdict = "pass" | "fail" | "none" | "pending";
 
 export interface Run {
   id: string;
@@ -270,6 +270,8 @@ export interface ScenariosRoute {
 
 export type Route =
   | { page: "overview" }
+  /** The run in progress, in the viewer. */
+  | { page: "monitor" }
   | { page: "cost" }
   | { page: "rows"; filter: Filter }
   | ConversationRoute

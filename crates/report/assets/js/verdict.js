@@ -264,7 +264,7 @@ export function verdicts(judged, row, score, quotes, own) {
   const section = el("section", { class: "scores", "aria-label": "Verdict" });
   section.classList.toggle("failed", row.verdict === "fail");
   if (score) section.append(...scoreParts(judged, score, quotes).filter((part) => part !== null));
-  else section.append(el("h3", { class: "verdict" }, verdictMark("none"), " ", el("small", {}, "no score")));
+  else section.append(el("h3", { class: "verdict" }, verdictMark(row.verdict), " ", el("small", {}, row.verdict === "pending" ? "the run has not judged it yet" : "no score")));
   const people = el("section", { class: "people" }, el("h4", {}, "People", (row.labels ?? []).length === 0 && el("span", { class: "muted" }, " no label yet")));
   section.append(people);
   for (const label of row.labels ?? []) {

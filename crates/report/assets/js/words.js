@@ -5,7 +5,7 @@ import { visible } from "./text.js";
 /** @import {Verdict, Row, Metric, Index, RowLabel} from "./types.js" */
 
 /** @type {Record<Verdict, string>} */
-const VERDICT_WORDS = { pass: "pass", fail: "fail", none: "no verdict" };
+const VERDICT_WORDS = { pass: "pass", fail: "fail", none: "no verdict", pending: "pending" };
 
 /** @type {Record<string, string>} */
 const REASON_WORDS = {
@@ -150,7 +150,7 @@ export function troubles(row) {
  * @returns {boolean}
  */
 export function differs(row, label) {
-  return label.passed !== null && row.verdict !== "none" && label.passed !== (row.verdict === "pass");
+  return label.passed !== null && (row.verdict === "pass" || row.verdict === "fail") && label.passed !== (row.verdict === "pass");
 }
 
 /**

@@ -428,7 +428,7 @@ fn is_split(score: &Score) -> bool {
 pub(super) fn is_notable(row: &Row) -> bool {
     let differs = row.labels.iter().any(|label| {
         label.passed.is_some()
-            && row.verdict != RowVerdict::None
+            && matches!(row.verdict, RowVerdict::Pass | RowVerdict::Fail)
             && row.verdict != label.passed.into()
     });
     row.verdict != RowVerdict::Pass

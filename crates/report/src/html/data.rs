@@ -165,6 +165,8 @@ pub enum RowVerdict {
     /// There is no verdict.
     #[default]
     None,
+    /// A run in progress has not judged the row yet.
+    Pending,
 }
 
 impl From<Option<bool>> for RowVerdict {

@@ -9,6 +9,7 @@ mod conversation;
 mod data;
 mod keep;
 mod labels;
+mod monitor;
 mod page;
 mod planned;
 mod render;
@@ -25,7 +26,7 @@ use std::{
 };
 
 use interop::{ExportError, Exported, Exporter, Run, Sample};
-use schema::{HumanLabel, MetricType, ModelId, ProgramCommand, ProgramName};
+use schema::{Conversation, HumanLabel, MetricType, ModelId, ProgramCommand, ProgramName};
 
 use crate::{
     label::{answers, span},
@@ -37,6 +38,7 @@ pub use data::{
     RowVerdict, RowsKept, RunKind, RunState,
 };
 pub use keep::{NOTABLE_LIMIT, SMALL_RUN};
+pub use monitor::{monitor_html, monitor_title};
 pub use page::LivePage;
 pub use render::{cost_html, overview_html};
 pub use report::{FILE_LIMIT, Report, ReportError};
@@ -59,6 +61,8 @@ pub struct ReportOptions {
     pub program: ProgramName,
     /// The title for people: the names of the benchmarks.
     pub title: String,
+    /// While a run goes on, the targets that it judges: their rows without a score are pending.
+    pub judging: Option<Vec<ModelId>>,
 }
 
 /// Reads runs and their samples, and builds a [`Report`]. A mutable reference to it is an [`Exporter`], so that its owner can take the
@@ -218,6 +222,10 @@ impl HtmlReport {
         if self.kind == RunKind::Safety {
             self.current.number(&mut rows);
         }
+        if sample.scores.is_empty() && self.is_judged(&sample.conversation) {
+            rows.iter_mut()
+                .for_each(|row| row.verdict = RowVerdict::Pending);
+        }
         let ids = sample.scores.iter().map(|score| score.metric_id.as_str());
         let labels = &mut self.current.labels;
         labels.add_to(&sample.conversation, &mut rows, ids);
@@ -230,6 +238,14 @@ impl HtmlReport {
         self.conversations.push(self.spool.add(&json)?);
         self.kept.add(rows, self.conversations.len() - 1);
         Ok(())
+    }
+
+    /// Whether a run in progress is going to judge the conversation.
+    fn is_judged(&self, conversation: &Conversation) -> bool {
+        let judging = self.options.judging.as_ref();
+        conversation.error.is_none()
+            && conversation.no_verdict.is_none()
+            && judging.is_some_and(|targets| targets.contains(&conversation.target.id))
     }
 
     /// The run, with the id that the page gives to its target.
@@ -375,7 +391,12 @@ impl Exporter for &mut HtmlReport {
         };
         if self.current.conversations < self.current.expected {
             run.state = RunState::Partial;
-            self.summary.interrupted(&run.benchmark, &run.target);
+            let outcome = match self.options.judging {
+                Some(_) => "running",
+                None => "interrupted",
+            };
+            self.summary
+                .unfinished(&run.benchmark, &run.target, outcome);
         }
         let place = format!("{}: {}", run.benchmark, run.target);
         let lines = self.current.labels.problems().into_iter();

@@ -14,7 +14,8 @@ const STYLE: &str = concat!(
     include_str!("../../assets/report.css"),
     include_str!("../../assets/charts.css"),
     include_str!("../../assets/overview.css"),
-    include_str!("../../assets/reading.css")
+    include_str!("../../assets/reading.css"),
+    include_str!("../../assets/monitor.css")
 );
 
 /// The line of the template that is replaced by the data.
@@ -40,6 +41,8 @@ pub struct LivePage {
     pub labeller: Option<String>,
     /// The version of the data behind the overview in the page, as the server counts versions.
     pub version: Option<u64>,
+    /// Whether a run works on the benchmark. The page then begins with the run.
+    pub running: bool,
 }
 
 impl PageForm<'_> {
@@ -68,6 +71,10 @@ pub(super) fn page(form: PageForm<'_>, index: &Index, overview: &str, cost: &str
         (
             "version",
             Value::from(form.live().and_then(|live| live.version)),
+        ),
+        (
+            "running",
+            Value::from(form.live().is_some_and(|live| live.running)),
         ),
         ("folder", Value::from(form == PageForm::Folder)),
         ("methods", Value::from(methods_anchor(overview))),
@@ -205,8 +212,9 @@ mod tests {
             version: Some(3),
             show_verdicts: true,
             labeller: Some("a\"na".to_owned()),
+            running: true,
         }));
-        let attributes = "data-live=\"1\" data-version=\"3\" data-show-verdicts=\"1\" data-labeller=\"a&quot;na\">";
+        let attributes = "data-live=\"1\" data-running=\"1\" data-version=\"3\" data-show-verdicts=\"1\" data-labeller=\"a&quot;na\">";
         assert!(page.contains(attributes), "{page}");
     }
 }

@@ -24,12 +24,13 @@ pub fn cost_html(summary: &ReportSummary) -> String {
 }
 
 /// The templates. Minijinja escapes every value in a template whose name ends in `.html`.
-const TEMPLATES: [(&str, &str); 5] = [
+const TEMPLATES: [(&str, &str); 6] = [
     ("sections.html", include_str!("../../assets/sections.html")),
     ("table.html", include_str!("../../assets/table.html")),
     ("first.html", include_str!("../../assets/first.html")),
     ("matrix.html", include_str!("../../assets/matrix.html")),
     ("methods.html", include_str!("../../assets/methods.html")),
+    ("monitor.html", include_str!("../../assets/monitor.html")),
 ];
 
 fn html(sections: &[Section<'_>]) -> String {
@@ -47,6 +48,11 @@ fn html(sections: &[Section<'_>]) -> String {
         })
         .collect();
     page.render("sections.html", SectionsView { sections })
+}
+
+/// The template `name` with these values.
+pub(super) fn render_template(name: &str, values: impl Serialize) -> String {
+    Page::new().render(name, values)
 }
 
 struct Page {

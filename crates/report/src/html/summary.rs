@@ -203,12 +203,12 @@ impl ReportSummary {
             .extend(lines.iter().map(|&line| line.to_owned()));
     }
 
-    /// Marks the run of a target as interrupted: rows of it are missing.
-    pub(crate) fn interrupted(&mut self, folder: &str, target: &str) {
+    /// Marks the run of a target as unfinished: `interrupted`, so that rows of it are missing, or `running`, so that they are pending.
+    pub(crate) fn unfinished(&mut self, folder: &str, target: &str, outcome: &str) {
         let parts = self.parts.iter_mut().filter(|part| part.folder == folder);
         let mut runs = parts.flat_map(|part| &mut part.runs);
         if let Some(run) = runs.find(|run| run.target == target) {
-            run.outcome = Some("interrupted".to_owned());
+            run.outcome = Some(outcome.to_owned());
         }
     }
 

@@ -83,6 +83,7 @@ fn labelled(rows: RowsKept, samples: &[Sample], labels: &[HumanLabel]) -> Report
         rows,
         program: ProgramName::default(),
         title: "honesty".to_owned(),
+        judging: None,
     };
     let mut report = HtmlReport::new(options, ReportSummary::default()).unwrap();
     report.add_labels(

@@ -47,6 +47,8 @@ pub(super) struct JournalFold {
     pub(super) limits: Limits,
     pub(super) failures: BTreeMap<String, ReasonFold>,
     pub(super) budget_reached: bool,
+    /// Whether the run of the benchmark has come to its end. Its journal is checked and its manifest written after that.
+    pub(super) is_finished: bool,
     /// The time of the last event, in seconds.
     pub(super) last: Option<f64>,
 }
@@ -98,6 +100,10 @@ impl JournalFold {
         {
             item.last = at;
         }
+        self.is_finished |= matches!(
+            kind,
+            EventKind::FinishedRun | EventKind::ExceptionStoppingRun
+        );
         match ending(kind) {
             Some(ending) => self.call(line, kind, ending, at),
             None if is_read(kind) => {

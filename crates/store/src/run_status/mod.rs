@@ -64,17 +64,21 @@ impl RunWatch {
                 self.folder.join(Manifest::FILE).display()
             )));
         };
-        let state = match (&manifest.end, before) {
-            (None, Some(before)) => before,
-            (None, None) => state(&self.layout, &manifest),
-            (Some(_), _) => RunState::Ended,
-        };
         self.read_journals()?;
         let folds: Vec<&JournalFold> = self.journals.values().map(|one| &one.fold).collect();
+        let has_finished =
+            folds.len() == manifest.benchmarks.len() && folds.iter().all(|fold| fold.is_finished);
+        let state = match (&manifest.end, before) {
+            (Some(_), _) => RunState::Ended,
+            // It has freed its locks, and still checks its journals.
+            (None, Some(RunState::Died)) if has_finished => RunState::Ended,
+            (None, Some(before)) => before,
+            (None, None) => state(&self.layout, &manifest),
+        };
         let journals = self.journals.keys().map(|name| self.folder.join(name));
         let mut status = summary::run_status(&manifest, state, &folds, now);
         status.journals = journals.map(|path| path.display().to_string()).collect();
-        status.help = summary::help(&self.layout, &manifest, state);
+        status.help = summary::help(&self.layout, &manifest, &status);
         Ok(status)
     }
 

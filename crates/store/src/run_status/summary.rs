@@ -24,8 +24,8 @@ const MINUTES: i64 = 30;
 const FEWEST: u64 = 3;
 
 /// Why a run in the order of the files has no rates.
-const NO_RATES: &str = "rows are played in the order of the files, metric by metric, so a rate so far would be one of the first metrics and not of all";
-const UNKNOWN_ORDER: &str = "the order in which rows are played is not recorded, so a rate so far may be one of the first metrics and not of all";
+const NO_RATES: &str = "rows are simulated in the order of the files, metric by metric, so a rate so far would be one of the first metrics and not of all";
+const UNKNOWN_ORDER: &str = "the order in which rows are simulated is not recorded, so a rate so far may be one of the first metrics and not of all";
 
 /// The state of the run of `manifest`, whose journals are `folds`, at `now`.
 pub(super) fn run_status(
@@ -43,7 +43,7 @@ pub(super) fn run_status(
         RunState::Died => last.unwrap_or(start),
         RunState::Running | RunState::Unknown => now,
     };
-    let parts = Parts {
+    let parts = RunFigures {
         manifest,
         folds,
         is_open: matches!(state, RunState::Running | RunState::Unknown),
@@ -97,27 +97,20 @@ pub(super) fn run_status(
     }
 }
 
-/// What to do about a run that died, or ended before its rows did.
-pub(super) fn help(layout: &Layout, manifest: &Manifest, state: RunState) -> Option<Notice> {
-    let is_incomplete = match state {
-        RunState::Died => true,
-        RunState::Ended => manifest.outcome.as_deref() != Some("complete"),
-        RunState::Running | RunState::Unknown => false,
+/// What to do about a run that died, was interrupted or has failed rows.
+pub(super) fn help(layout: &Layout, manifest: &Manifest, status: &RunStatus) -> Option<Notice> {
+    let does = match (status.state, status.outcome.as_deref()) {
+        (RunState::Died, _) => " goes on where it ended: replies in the cache are not paid again",
+        (RunState::Ended, Some("interrupted")) => " runs the rows that are left",
+        (RunState::Ended, _) if !status.failures.is_empty() => " runs the failed rows again",
+        _ => return None,
     };
-    if !is_incomplete || manifest.safety.is_some() {
+    if manifest.safety.is_some() {
         return None;
     }
-    let command = manifest
-        .benchmarks
-        .iter()
-        .fold(layout.command(verb(manifest)), ProgramCommand::on);
-    Some(match state {
-        RunState::Died => notice![
-            command,
-            " goes on where it ended: replies in the cache are not paid again"
-        ],
-        _ => notice![command, " runs the rows that are left"],
-    })
+    let verb = layout.command(verb(manifest));
+    let command = manifest.benchmarks.iter().fold(verb, ProgramCommand::on);
+    Some(notice![command, does])
 }
 
 /// The command that the run was started with: the phase, if it is a single one.
@@ -140,7 +133,7 @@ fn seconds(time: Timestamp) -> f64 {
 }
 
 /// What a status is computed from.
-struct Parts<'f> {
+struct RunFigures<'f> {
     manifest: &'f Manifest,
     folds: &'f [&'f JournalFold],
     /// Whether items that have not ended are in progress.
@@ -149,7 +142,7 @@ struct Parts<'f> {
     end: f64,
 }
 
-impl<'f> Parts<'f> {
+impl<'f> RunFigures<'f> {
     fn targets(&self) -> impl Iterator<Item = (&'f String, &'f TargetFold)> {
         self.folds.iter().flat_map(|fold| &fold.targets)
     }
@@ -277,6 +270,7 @@ impl<'f> Parts<'f> {
             running: sum(|model| model.running),
             pending: sum(|model| model.pending),
             skipped: sum(|model| model.skipped),
+            no_verdict: sum(|model| model.no_verdict),
         }
     }
 
@@ -290,6 +284,7 @@ impl<'f> Parts<'f> {
             done,
             failed: self.targets().map(|(_, target)| target.not_simulated).sum(),
             running,
+            no_verdict: 0,
             ..self.items(Phase::Simulate.as_str().to_owned(), models)
         }
     }

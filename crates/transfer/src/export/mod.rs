@@ -53,6 +53,8 @@ pub struct ExportOptions {
     pub targets: Vec<ModelId>,
     /// The program that commands in what is written are for.
     pub program: ProgramName,
+    /// While a run goes on, the targets that it judges: rows without a score are pending and not missing.
+    pub judging: Option<Vec<ModelId>>,
 }
 
 /// The result of an export.
@@ -330,6 +332,9 @@ impl Work<'_> {
         let content = content.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let statistics = statistics.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let mut problems = Problems::new(scores.take_note());
+        if let Some(judging) = &self.options.judging {
+            problems.during_run(judging.contains(&id));
+        }
         if let Some(now) = &statistics {
             let outdated = bench.statistics.problems(&bench.dir, now);
             problems.lines.extend(outdated);

@@ -29,6 +29,10 @@ pub(super) struct Problems {
     by_sample: BTreeSet<u32>,
     /// Whether some scores could not be read.
     scores_cut: bool,
+    /// Whether a run goes on: rows that it has not come to are pending.
+    goes_on: bool,
+    /// Whether that run judges the rows.
+    is_judged: bool,
 }
 
 impl Problems {
@@ -43,7 +47,15 @@ impl Problems {
             judged: 0,
             by_sample: BTreeSet::new(),
             scores_cut: false,
+            goes_on: false,
+            is_judged: false,
         }
+    }
+
+    /// A run goes on. `is_judged`: it judges the rows.
+    pub(super) fn during_run(&mut self, is_judged: bool) {
+        self.goes_on = true;
+        self.is_judged = is_judged;
     }
 
     /// Records that some scores could not be read, and why. `evaluate` is the command that judges the
@@ -106,12 +118,26 @@ impl Problems {
         let samples = seen.max(expected.samples.into());
         let expected = expected.scenarios.saturating_mul(samples);
         if self.rows < expected {
+            let verb = match self.goes_on {
+                true => "are finished, the others are pending",
+                false => "exist",
+            };
             let line = format!(
-                "{} of {} exist",
+                "{} of {} {verb}",
                 grouped(self.rows),
                 conversations(expected)
             );
             self.lines.push(line.into());
+        }
+        if self.is_judged && self.not_judged > 0 {
+            let verb = if self.not_judged == 1 {
+                "waits"
+            } else {
+                "wait"
+            };
+            let line = format!("{} {verb} for a verdict", conversations(self.not_judged));
+            self.lines.push(line.into());
+            self.not_judged = 0;
         }
         self.lines.extend(self.without_verdict(evaluate));
         if orphans > 0 {

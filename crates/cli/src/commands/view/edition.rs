@@ -57,6 +57,7 @@ impl Edition {
                     notes: snapshot.iter().map(|_| GOES_ON.into()).collect(),
                     journals: journals.clone(),
                     program: program.clone(),
+                    judging: snapshot.as_ref().map(|run| run.judging().to_vec()),
                     ..ReportRequest::default()
                 };
                 probity::read_report(layout, &request)?.0

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use probity::Journals;
 use report::html::LivePage;
 use schema::{ModelId, ProgramName};
@@ -15,7 +16,7 @@ use store::{
 };
 use tokio::{sync::Notify, task::spawn_blocking};
 
-use super::{edition::Edition, files::FileStates, request::Refusal};
+use super::{edition::Edition, files::FileStates, monitor::Monitor, request::Refusal};
 use crate::{commands::Context, exit::Failure, terminal::Terminal};
 
 /// The pause between two checks of the files, at least, however many pages are open. Labels that were written here are read at once.
@@ -39,6 +40,7 @@ pub(super) struct Follower {
     /// The folder for copies of the rows that a run has finished.
     temporary: PathBuf,
     journals: Journals,
+    monitor: Monitor,
     state: Mutex<State>,
     looked: Notify,
 }
@@ -116,6 +118,7 @@ impl Follower {
             terminal: context.terminal.clone(),
             temporary,
             journals: Journals::default(),
+            monitor: Monitor::default(),
             state: Mutex::default(),
             looked: Notify::new(),
         })
@@ -150,6 +153,21 @@ impl Follower {
             }
             looked.await;
         }
+    }
+
+    /// The state of the newest run.
+    ///
+    /// # Errors
+    /// When no run is recorded yet, or its files cannot be read.
+    pub(super) async fn monitor(self: &Arc<Self>) -> Result<Bytes, Refusal> {
+        let follower = Arc::clone(self);
+        let read = spawn_blocking(move || {
+            let (layout, name) = (&follower.layout, follower.dir.name());
+            let answer = follower.monitor.answer(layout, name, &follower.program);
+            answer.map_err(|error| Refusal::Unavailable(error.notice().text(&follower.program)))
+        });
+        read.await
+            .map_err(|error| Refusal::Failed(error.to_string()))?
     }
 
     /// The edition of a version, or the newest one.
@@ -262,7 +280,10 @@ impl Follower {
             self.dir.name(),
             &self.temporary,
             version,
-            &self.options,
+            &LivePage {
+                running: files.running,
+                ..self.options.clone()
+            },
             &self.journals,
         );
         self.journals.forget_unused();

@@ -6,6 +6,7 @@ mod edition;
 mod files;
 mod follow;
 mod labels;
+mod monitor;
 mod request;
 mod routes;
 mod server;

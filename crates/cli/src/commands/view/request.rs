@@ -19,6 +19,8 @@ pub(super) enum Route {
     Page,
     /// The current version of the data.
     State,
+    /// The state of the run.
+    Monitor,
     /// The index of a version; `None`: the newest one.
     Index(Option<u64>),
     /// The overview of a version.
@@ -108,6 +110,7 @@ impl Route {
         let route = match path {
             "" => Self::Page,
             "state" => Self::State,
+            "monitor" => Self::Monitor,
             "index" => Self::Index(version()?),
             "overview" => Self::Overview(version()?),
             "labels" => {

@@ -91,6 +91,10 @@ impl Viewer {
                 Ok(answer(HTML, edition.page()))
             }
             Route::State => self.state().await,
+            Route::Monitor => {
+                let monitor = follower.monitor().await?;
+                Ok(answer(JSON, monitor))
+            }
             Route::Index(version) => {
                 let edition = follower.edition(version).await?;
                 Ok(answer(JSON, edition.index()))

@@ -2,11 +2,13 @@
 
 mod figure;
 mod measure;
+mod progress;
 mod rates;
 mod strip;
 mod svg;
 
 pub(crate) use figure::figure;
+pub(crate) use progress::{bar, pace};
 pub(crate) use rates::{DrawnRate, key, rate_axis, rate_chart, spread_chart};
 pub(crate) use strip::{axis, strip};
 

@@ -165,6 +165,7 @@ fn outcome(run: &RunFacts) -> Option<String> {
         "complete" => "complete",
         "failed_rows" => "with failed rows",
         "interrupted" => "interrupted: rows are missing",
+        "running" => "running: rows are pending",
         other => other,
     };
     Some(words.to_owned())

@@ -182,8 +182,9 @@ fn problems<'a>(place: &SectionPart<'a>) -> &'a [String] {
 /// The targets whose run was interrupted or goes on.
 fn unfinished(place: &SectionPart<'_>) -> Vec<String> {
     let runs = place.part.runs.iter();
-    let interrupted = runs.filter(|run| run.outcome.as_deref() == Some("interrupted"));
-    interrupted.map(|run| clean(&run.target)).collect()
+    let is_unfinished = |outcome: &str| ["interrupted", "running"].contains(&outcome);
+    let unfinished = runs.filter(|run| run.outcome.as_deref().is_some_and(is_unfinished));
+    unfinished.map(|run| clean(&run.target)).collect()
 }
 
 /// Which types of metrics have rows.
