@@ -222,7 +222,7 @@ export const ORDERS = [
  */
 function sortScore(row) {
   if (row.score !== undefined) return row.score;
-  if (row.verdict === "none") return Number.MAX_VALUE;
+  if (row.verdict === "none" || row.verdict === "pending") return Number.MAX_VALUE;
   const [passed, failed] = row.votes ?? [0, 0];
   return passed + failed > 0 ? passed / (passed + failed) : Number(row.verdict === "pass");
 }
