@@ -43,7 +43,7 @@ fn a_benchmark_is_calibrated_and_graded_from_then_on() {
         check.err
     );
 
-    let run = project.run(&["run"]);
+    let run = project.run(&["run", "--verbose"]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(
         run.out

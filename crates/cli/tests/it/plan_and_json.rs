@@ -257,7 +257,7 @@ fn a_plan_prices_what_is_not_in_the_cache() {
     assert!(range.contains(&asked), "{asked}: {total}");
     let done = project.succeeds(&["plan"]).out;
     let mut lines = done.lines();
-    let total = lines.find(|line| line.starts_with("  total")).unwrap();
+    let total = lines.find(|line| line.starts_with("  all ")).unwrap();
     assert!(total.contains("   0  "), "{done}");
 }
 

@@ -12,10 +12,22 @@ fn shown(project: &Project, args: &[&str]) -> String {
         "$ probity {}\nexit code {}\n--- stdout\n{}--- stderr\n{}\n",
         args.join(" "),
         ran.code,
-        ran.out,
+        without_title_of_run(&ran.out),
         ran.err
     );
     without_days(&journals::without_run_ids(&text))
+}
+
+/// The text without the day and the time of the run in the title of its results.
+fn without_title_of_run(out: &str) -> String {
+    let line = |line: &str| match (line.split_once(", "), line.split_once(", run ")) {
+        (Some((name, _)), Some((_, run))) if !line.starts_with(' ') => {
+            let (_, rest) = run.split_once(": ").unwrap_or_default();
+            format!("{name}, DAY, run RUN: {rest}\n")
+        }
+        _ => format!("{line}\n"),
+    };
+    out.lines().map(line).collect()
 }
 
 #[test]
