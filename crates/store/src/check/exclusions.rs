@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::{
     journal_benchmark,
-    record::{JournalRecord, key, said},
+    record::{JournalRecord, key},
 };
 use crate::{BenchmarkDir, Layout, each_row};
 
@@ -223,13 +223,14 @@ fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
     let read = each_row(&target.conversations(), |row: Row| {
         let replies = row.transcript.iter();
         let replies = replies.filter(|said| said.role == Role::Assistant);
-        let row_said = replies.fold(None, |before, reply| said(before, &reply.content));
+        let replies: Vec<&str> = replies.map(|said| said.content.as_str()).collect();
         let sample = row.sample.or(row.older_sample).unwrap_or_default();
         let prompt_id = Conversation::prompt_id(&row.id, sample);
-        match record.items.get(&key(&row.metric_id, &prompt_id, sut)) {
+        let item = record.items.get(&key(&row.metric_id, &prompt_id, sut));
+        match item.map(|item| item.has_said(&replies)) {
             // If either side has no text, the replies cannot be compared.
-            Some(item) if item.said.is_none() || row_said.is_none() => {}
-            Some(item) if item.said == row_said => known += 1,
+            Some(None) => {}
+            Some(Some(true)) => known += 1,
             _ => others += 1,
         }
         Ok(ControlFlow::Continue(()))
