@@ -13,7 +13,7 @@ use journal::{
     check::{Outcome, Report, Verdict},
 };
 use schema::{Event, Journal, ModelId};
-use store::{BenchmarkDir, RunError, check::check_ended_run};
+use store::{BenchmarkDir, EarlierJournals, RunError, check::check_ended_run};
 
 /// The journal files of a run, in the folder of its records. Checkers of these journals expect one benchmark in a file, and the same
 /// requests to all its systems under test. A benchmark run therefore writes one file for each benchmark, and a safety evaluation one for
@@ -106,14 +106,41 @@ impl JournalSet {
         self.incomplete.get().cloned().or_else(now)
     }
 
+    /// Opens the file `id` of the benchmark in the folder `benchmark`. Rows that come whole from the cache refer to the journals of earlier
+    /// runs of it, where these have them. `runs` is the folder with the records of all runs: files elsewhere are written whole.
+    pub(crate) fn open_benchmark(
+        &self,
+        id: &RunId,
+        benchmark: &str,
+        runs: &Path,
+    ) -> Result<(), RunError> {
+        let is_among_runs = self.folder.parent() == Some(runs);
+        self.open_with(id, None, |turns| match is_among_runs {
+            true => {
+                let earlier = EarlierJournals::new(runs, benchmark, id.clone());
+                turns.with_earlier(Arc::new(earlier))
+            }
+            false => turns,
+        })
+    }
+
     /// Opens the file `id`, for one target or for all.
     pub(crate) fn open(&self, id: &RunId, sut: Option<&ModelId>) -> Result<(), RunError> {
+        self.open_with(id, sut, |turns| turns)
+    }
+
+    fn open_with(
+        &self,
+        id: &RunId,
+        sut: Option<&ModelId>,
+        set: impl FnOnce(ItemTurns<JournalWriter>) -> ItemTurns<JournalWriter>,
+    ) -> Result<(), RunError> {
         fs::create_dir_all(&self.folder).map_err(|error| RunError::write(&self.folder, error))?;
         let writer = JournalWriter::create_as(&self.folder, id, self.form)
             .map_err(|error| RunError::output(error.to_string()).with_source(error))?;
         let open = OpenJournal {
             sut: sut.cloned(),
-            turns: Arc::new(ItemTurns::new(writer)),
+            turns: Arc::new(set(ItemTurns::new(writer))),
         };
         self.open
             .write()

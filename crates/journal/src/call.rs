@@ -220,3 +220,58 @@ fn user_role(purpose: &str) -> CallRole {
         false => CallRole::User,
     }
 }
+
+/// The calls to one model in an item that came whole from the cache: one line stands for them, and an earlier journal has them.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptCalls<'e> {
+    /// What the model was called as.
+    pub role: CallRole,
+    /// The model's id.
+    pub model: &'e str,
+    /// Their number.
+    pub replies: u64,
+    /// What all of them used and cost when they were fetched.
+    pub spend: Option<&'e Spend>,
+}
+
+impl<'e> KeptCalls<'e> {
+    /// The calls that `event` of an item of the system under test `sut` stands for. `None` for all other events.
+    #[must_use]
+    pub fn of(event: &'e EventBody, sut: &'e str) -> Option<Self> {
+        let (role, model, turns, spend, kept) = match event {
+            EventBody::UsingCachedSutResponse(reply) => (
+                CallRole::Sut,
+                sut,
+                reply.turns,
+                reply.spend.as_ref(),
+                &reply.kept,
+            ),
+            EventBody::UsingCachedAnnotatorResponse(reply) => {
+                let (model, spend) = (&*reply.annotator, reply.spend.as_ref());
+                (CallRole::Annotator, model, reply.turns, spend, &reply.kept)
+            }
+            EventBody::UsingCachedUserResponse(reply) => {
+                let (role, spend) = (user_role(&reply.purpose), Some(&reply.spend));
+                (role, &*reply.model, reply.turns, spend, &reply.kept)
+            }
+            EventBody::UsingCachedToolResponse(reply) => {
+                let spend = Some(&reply.spend);
+                (
+                    CallRole::Tool,
+                    &*reply.model,
+                    reply.turns,
+                    spend,
+                    &reply.kept,
+                )
+            }
+            _ => return None,
+        };
+        kept.as_ref()?;
+        Some(Self {
+            role,
+            model,
+            replies: turns?,
+            spend,
+        })
+    }
+}

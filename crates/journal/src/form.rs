@@ -38,17 +38,35 @@ impl Form {
 /// ```
 #[must_use]
 pub fn index_name(name: &str) -> Option<String> {
-    let rest = name.strip_prefix("journal-")?;
-    let mut forms = Form::ALL.iter();
-    let stem = forms.find_map(|form| rest.strip_suffix(form.extension())?.strip_suffix('.'))?;
-    Some(format!("{INDEX_PREFIX}{stem}"))
+    Some(format!("{INDEX_PREFIX}{}", stem(name)?))
 }
 
-/// Whether `name` is the name of a file of [`index_name`], for the journal of a run.
+/// The name of the table of items that a run leaves beside its journal file `name`: later runs find in it what they need not write again.
+/// `None` for a file that is not called as journals are.
+///
+/// ```
+/// let table = journal::item_table_name("journal-run-20261121-052131-284600.jsonl");
+/// assert_eq!(table.as_deref(), Some("items-run-20261121-052131-284600"));
+/// ```
+#[must_use]
+pub fn item_table_name(name: &str) -> Option<String> {
+    Some(format!("{TABLE_PREFIX}{}", stem(name)?))
+}
+
+/// The id in the name of a journal file.
+fn stem(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("journal-")?;
+    let mut forms = Form::ALL.iter();
+    forms.find_map(|form| rest.strip_suffix(form.extension())?.strip_suffix('.'))
+}
+
+/// Whether `name` is the name of a file of [`index_name`] or [`item_table_name`], for the journal of a run.
 #[must_use]
 pub fn is_index_name(name: &str) -> bool {
-    let run = name.strip_prefix(INDEX_PREFIX);
+    let mut prefixes = [INDEX_PREFIX, TABLE_PREFIX].into_iter();
+    let run = prefixes.find_map(|prefix| name.strip_prefix(prefix));
     run.is_some_and(|run| run.parse::<RunId>().is_ok())
 }
 
 const INDEX_PREFIX: &str = "index-";
+const TABLE_PREFIX: &str = "items-";

@@ -6,7 +6,8 @@
 //! - [`JournalWriter`] appends. [`Journal::record`](schema::Journal::record) takes the time, creates the line and passes it to one
 //!   thread that writes. Within a second, events are passed to the operating system, so they survive when the process is killed,
 //!   in either [`Form`].
-//! - [`ItemTurns`] names the calls of an item and summarises them.
+//! - [`ItemTurns`] names the calls of an item and summarises them. Rows that come whole from the cache refer to an earlier journal where
+//!   [`EarlierItems`] finds them there, by their [`ItemContent`].
 //! - [`JournalReader`] reads any journal with the same messages, line by line, and reports where a torn one ends. A [`Line`]
 //!   borrows from the reader, an [`Entry`] owns its fields. A [`JournalFollower`] reads only what was appended since the last time.
 //! - [`Replay`] returns the events of a journal with their types, each with the history of its item. [`PartialEvent`] is an
@@ -60,6 +61,7 @@ mod entry;
 mod error;
 mod follow;
 mod form;
+mod item_content;
 mod kept;
 mod line;
 mod line_buffer;
@@ -81,12 +83,13 @@ mod version;
 mod writer;
 
 pub use blank::is_blank;
-pub use call::{Call, CallEnding, CallRole};
+pub use call::{Call, CallEnding, CallRole, KeptCalls};
 pub use cut_off::CutOff;
 pub use entry::Entry;
 pub use error::{JournalError, ReadError};
 pub use follow::JournalFollower;
-pub use form::{Form, index_name, is_index_name};
+pub use form::{Form, index_name, is_index_name, item_table_name};
+pub use item_content::{ContentHash, EarlierItem, EarlierItems, ItemContent};
 pub use line_view::Line;
 pub use partial_event::PartialEvent;
 pub use reader::{JournalPosition, JournalReader};

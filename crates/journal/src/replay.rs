@@ -8,7 +8,7 @@ use schema::{
 };
 use serde_json::Value;
 
-use crate::{JournalReader, JournalSource, Line, PartialEvent, ReadError};
+use crate::{CallRole, JournalReader, JournalSource, KeptCalls, Line, PartialEvent, ReadError};
 
 /// Reads a journal event by event, in the order of the file, and keeps the history of each item that has not ended.
 ///
@@ -246,6 +246,9 @@ impl ItemHistory {
     }
 
     fn take(&mut self, event: &EventBody) {
+        if let Some(kept) = KeptCalls::of(event, "") {
+            return self.take_kept(&kept);
+        }
         // The summary of several calls is not a call itself.
         if summarised_turns(event).is_some() {
             return;
@@ -295,6 +298,21 @@ impl ItemHistory {
     }
 }
 
+impl ItemHistory {
+    /// Adds the calls of an item that came whole from the cache.
+    fn take_kept(&mut self, kept: &KeptCalls<'_>) {
+        let calls = match kept.role {
+            CallRole::Annotator => &mut self.judged,
+            _ => &mut self.simulated,
+        };
+        calls.other(kept.spend);
+        if matches!(kept.role, CallRole::Annotator | CallRole::Sut) {
+            let replies = u32::try_from(kept.replies).unwrap_or(u32::MAX);
+            calls.replies = calls.replies.saturating_add(replies);
+        }
+    }
+}
+
 /// The number of calls of an item that `event` summarises; `None` for an event that is not a summary.
 pub(crate) fn summarised_turns(event: &EventBody) -> Option<u64> {
     match event {
@@ -304,6 +322,9 @@ pub(crate) fn summarised_turns(event: &EventBody) -> Option<u64> {
         EventBody::TranslatedSutResponse(said) => said.turns,
         EventBody::FetchedAnnotatorResponse(reply) => reply.turns,
         EventBody::UsingCachedAnnotatorResponse(reply) => reply.turns,
+        EventBody::UsingCachedUserResponse(reply) | EventBody::UsingCachedToolResponse(reply) => {
+            reply.turns
+        }
         _ => None,
     }
 }

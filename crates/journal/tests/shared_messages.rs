@@ -58,6 +58,8 @@ fn call(peer: Peer, request: &str) -> EventBody {
             response,
             spend: Spend::default(),
             original_run_time: None,
+            turns: None,
+            kept: None,
         }),
         Peer::Judge(annotator) => EventBody::FetchedAnnotatorResponse(AnnotatorReply {
             annotator: annotator.into(),

@@ -40,6 +40,8 @@ pub mod findings;
 mod grades;
 mod hazards;
 mod import_record;
+mod item_table;
+mod journal_stamp;
 mod judge_statistics;
 mod labels;
 mod layout;
@@ -86,6 +88,8 @@ pub use error::{RunError, RunErrorKind, explain_read_error};
 pub use grades::{WrongGrades, read_grades, write_grades, wrong_grades};
 pub use hazards::check_hazards;
 pub use import_record::{ImportRecord, imported_targets};
+pub use item_table::{EarlierJournals, find_journal};
+pub use journal_stamp::JournalStamp;
 pub use judge_statistics::{
     RefreshedPeople, StatisticsState, add_judge_statistics, people_statistics, refresh_people,
     set_people,

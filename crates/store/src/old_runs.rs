@@ -9,7 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 use journal::{JournalReader, JournalSource, RunId, is_index_name};
-use schema::{EventBody, EventKind};
+use schema::{EventBody, EventKind, event::KeptIn};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -48,6 +48,8 @@ pub enum NeededRun {
     FetchedReplies(String),
     /// This run, whose records stay, continued it.
     ContinuedBy(String),
+    /// This run, whose records stay, has rows that came whole from the cache: their calls are in this run's journal only.
+    KeepsRowsOf(String),
     /// This result file of a safety evaluation is the run's, and still there.
     ResultFile(String),
     /// It has no end on record, and its files were written not long ago: it may be at work.
@@ -60,6 +62,7 @@ impl std::fmt::Display for NeededRun {
             Self::WroteFiles(name) => write!(f, "files of {name} come from it"),
             Self::FetchedReplies(name) => write!(f, "replies in the files of {name} came in it"),
             Self::ContinuedBy(run) => write!(f, "{run} continued it"),
+            Self::KeepsRowsOf(run) => write!(f, "the journal of {run} refers to its calls"),
             Self::ResultFile(file) => write!(f, "its result file is there: {file}"),
             Self::MayBeAtWork => f.write_str("it has not ended, and may be at work"),
         }
@@ -74,6 +77,15 @@ struct Found {
     /// When one of its files was last written.
     written: Option<SystemTime>,
     bytes: u64,
+    /// The ids of its journals.
+    journals: BTreeSet<String>,
+}
+
+impl Found {
+    /// Whether the journal `id` is among the records: that of the run itself, or a further one of a run over several benchmarks.
+    fn has_journal(&self, id: &str) -> bool {
+        self.id.as_str() == id || self.journals.contains(id)
+    }
 }
 
 /// Finds the records of the runs of `layout` that started before `before`, and decides which of them are still needed. Nothing is removed.
@@ -90,15 +102,19 @@ pub fn old_runs(layout: &Layout, before: Timestamp) -> Result<OldRuns, RunError>
             reasons.insert(run.id.as_str(), reason);
         }
     }
-    // Runs that stay need those that they continued. The ids sort by time, so one pass from the newest is enough.
+    // Runs that stay need those that they continued, and those whose journals have their rows. The ids sort by time, so one pass from the newest is enough.
     for run in found.iter().rev() {
         if is_old(run) && !reasons.contains_key(run.id.as_str()) {
             continue;
         }
-        for earlier in continued(&run.folder) {
-            let known = found.iter().find(|run| run.id.as_str() == earlier);
+        let continued = continued(&run.folder).into_iter();
+        let continued = continued.map(|id| (id, NeededRun::ContinuedBy as fn(String) -> NeededRun));
+        let named = kept_in(run).into_iter();
+        let named = named.map(|id| (id, NeededRun::KeepsRowsOf as fn(String) -> NeededRun));
+        for (earlier, reason) in continued.chain(named) {
+            let known = found.iter().find(|run| run.has_journal(&earlier));
             if let Some(earlier) = known.filter(|earlier| is_old(earlier)) {
-                let reason = || NeededRun::ContinuedBy(run.id.to_string());
+                let reason = || reason(run.id.to_string());
                 reasons.entry(earlier.id.as_str()).or_insert_with(reason);
             }
         }
@@ -162,8 +178,10 @@ fn find(folder: &Path) -> Result<Vec<Found>, RunError> {
             continue;
         };
         let folder = entry.path();
-        let (mut bytes, mut written) = (0, None);
+        let (mut bytes, mut written, mut journals) = (0, None, BTreeSet::new());
         for path in records(&folder).unwrap_or_default() {
+            let name = path.file_name().and_then(|name| name.to_str());
+            journals.extend(name.and_then(journal_id).map(str::to_owned));
             if let Ok(file) = fs::symlink_metadata(&path) {
                 bytes += file.len();
                 written = written.max(file.modified().ok());
@@ -175,6 +193,7 @@ fn find(folder: &Path) -> Result<Vec<Found>, RunError> {
             folder,
             written,
             bytes,
+            journals,
         });
     }
     found.sort_by(|a, b| a.id.cmp(&b.id));
@@ -200,7 +219,14 @@ fn records(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn is_journal(name: &str) -> bool {
-    name.starts_with("journal-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst"))
+    journal_id(name).is_some()
+}
+
+/// The id in the name of a journal.
+fn journal_id(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("journal-")?;
+    rest.strip_suffix(".jsonl")
+        .or_else(|| rest.strip_suffix(".jsonl.zst"))
 }
 
 /// The readable journals in `folder`.
@@ -247,6 +273,35 @@ fn continued(folder: &Path) -> BTreeSet<String> {
                 Some(Ok(EventBody::StartingRun(_) | EventBody::StartingCalibrationRun(_))) => break,
                 _ => {}
             }
+        }
+    }
+    runs
+}
+
+/// The runs in whose journals rows of `run` are, that came whole from the cache. The manifest of a run that ended lists them.
+fn kept_in(run: &Found) -> BTreeSet<String> {
+    let ended = run
+        .manifest
+        .as_ref()
+        .filter(|manifest| manifest.end.is_some());
+    if let Some(manifest) = ended {
+        let lists = manifest
+            .results
+            .values()
+            .filter_map(|result| result.get("kept_in"));
+        let runs = lists.filter_map(|list| list.as_array()).flatten();
+        return runs
+            .filter_map(|run| Some(run.as_str()?.to_owned()))
+            .collect();
+    }
+    let mut runs = BTreeSet::new();
+    for mut reader in journals(&run.folder) {
+        while let Some(line) = reader.next_line() {
+            let queued = line
+                .ok()
+                .filter(|line| line.message == EventKind::QueuingItem);
+            let kept = queued.and_then(|line| line.get::<KeptIn>("kept"));
+            runs.extend(kept.map(|kept| kept.run_id.to_string()));
         }
     }
     runs

@@ -14,6 +14,7 @@ mod bad_endpoints;
 mod bad_files;
 mod baseline;
 mod cache;
+mod cached_rows;
 mod calibrate;
 mod cli;
 mod common;

@@ -233,7 +233,7 @@ impl Pipeline {
             return run.run(&id).await;
         };
         let dir = run.dir.clone();
-        if let Err(error) = journals.open(&id, None) {
+        if let Err(error) = journals.open_benchmark(&id, dir.name(), &self.layout.run("")) {
             return run.refused(error);
         }
         let mut end = run.run(&id).await;
@@ -287,6 +287,8 @@ fn results(end: &BenchmarkEnd) -> Value {
         .iter()
         .map(|((phase, target), cost)| json!({"phase": phase, "target": target, "cost": cost}))
         .collect();
+    let journal = report.journal.as_ref();
+    let kept_in = journal.map(|journal| journal.check.kept_in.keys().collect::<Vec<_>>());
     json!({
         "fingerprints": end.fingerprints,
         "metrics": end.metrics,
@@ -296,5 +298,6 @@ fn results(end: &BenchmarkEnd) -> Value {
         "basis": report.basis,
         "failures": report.failures,
         "error": report.error.as_ref().map(ToString::to_string),
+        "kept_in": kept_in,
     })
 }

@@ -331,8 +331,7 @@ fn queue(item: Item, scenario: &Scenario, position: RowPosition, one_reply: bool
         sample: Some(item.sample()),
         place: Some(place.map(u64::from).to_vec()),
         one_reply: one_reply.then_some(true),
-        judged_between: None,
-        derived: None,
+        ..QueuingItem::default()
     };
     ItemGuard::queue(item, queued)
 }

@@ -48,6 +48,8 @@ pub(crate) struct Item {
     pub(crate) joined: u32,
     /// The last measurement.
     pub(crate) value: Measured,
+    /// Whether it came whole from the cache, and its turns are in an earlier journal.
+    pub(crate) kept: bool,
     /// Whether the item derives from another item, and is not announced.
     pub(crate) derived: bool,
     /// Whether any reply of the SUT is not blank.
@@ -127,6 +129,7 @@ impl Item {
             partial_requests: 0,
             joined: 0,
             value: Measured::Not,
+            kept: false,
             derived: false,
             has_text: false,
             merged: None,
@@ -209,7 +212,7 @@ impl Item {
         })
     }
 
-    /// Whether the summary of `step` says another number of replies than there are.
+    /// Whether the summary of `step` says another number of replies than there are. Those of a kept item are not in the journal.
     pub(crate) fn summary_differs(&self, step: Step) -> bool {
         let summed = match step {
             Step::Answered => self.summed_responses,
@@ -219,7 +222,7 @@ impl Item {
             Step::Answered => reply.answered > 0,
             Step::Translated => reply.translated > 0,
         });
-        summed > 0 && replies.count() != summed as usize
+        summed > 0 && !self.kept && replies.count() != summed as usize
     }
 
     /// Whether the same replies were answered and translated.

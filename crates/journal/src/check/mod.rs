@@ -139,6 +139,7 @@ impl Checker {
         let state = &mut self.state;
         report.lines = state.lines;
         report.items = u64::try_from(state.items.len()).unwrap_or(u64::MAX);
+        report.kept_in = std::mem::take(&mut state.kept_in);
         report.run_id = state.starts.first().and_then(|start| start.run_id.clone());
         let subject = Subject::of(state).map_err(|reason| and_torn(reason.into()))?;
         let context = RuleContext {

@@ -1,6 +1,6 @@
 //! The result of a check.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
@@ -42,6 +42,9 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// Remarks that are not failures: a torn end, times out of order.
     pub notes: Vec<String>,
+    /// The runs whose journals have the calls and turns of items of this one, which came whole from the cache, and the number of these items.
+    /// Not part of the JSON.
+    pub kept_in: BTreeMap<String, u64>,
 }
 
 /// The result of a check as a whole.
@@ -169,6 +172,7 @@ impl Report {
             items: 0,
             rows: Vec::new(),
             notes: Vec::new(),
+            kept_in: BTreeMap::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The data that one pass over a journal collects.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -63,6 +63,8 @@ pub(crate) struct CheckState {
     /// The SUTs for which it announces another number, by test and SUT.
     pub(crate) using_of_sut: HashMap<(u32, u32), u64>,
     pub(crate) finished_counts: Option<FinishedCounts>,
+    /// By run: the items whose calls and turns are in its journal.
+    pub(crate) kept_in: BTreeMap<String, u64>,
     pub(crate) lines: u64,
     /// The number of lines with an earlier time than the previous line.
     pub(crate) earlier: u64,
@@ -101,7 +103,8 @@ impl CheckState {
     }
 
     fn take(&mut self, line: &Line<'_>, event: &PartialEvent<'_>) -> Result<(), MissingField> {
-        if self.shares_messages && may_share(event.body.kind()) {
+        let has_request = may_share(event.body.kind()) && !event.is_summary();
+        if self.shares_messages && has_request {
             self.item(line, |item| {
                 item.requests += 1;
                 // The reader removes the field where it puts the messages back.
@@ -109,10 +112,16 @@ impl CheckState {
             })?;
         }
         match &*event.body {
-            EventBody::QueuingItem(queued) => self.item(line, |item| {
-                item.queued += 1;
-                item.derived |= queued.derived == Some(true);
-            }),
+            EventBody::QueuingItem(queued) => {
+                if let Some(kept) = &queued.kept {
+                    *self.kept_in.entry(kept.run_id.to_string()).or_default() += 1;
+                }
+                self.item(line, |item| {
+                    item.queued += 1;
+                    item.derived |= queued.derived == Some(true);
+                    item.kept |= queued.kept.is_some();
+                })
+            }
             EventBody::RetryingItem(_) => self.item(line, Item::retry),
             EventBody::ItemFinished(_) => self.item(line, |item| item.finished += 1),
             EventBody::ItemFailed(_) => self.item(line, |item| item.failed += 1),

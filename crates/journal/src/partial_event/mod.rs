@@ -147,6 +147,8 @@ impl<'l> PartialEvent<'l> {
                 | EventBody::TranslatedSutResponse(_)
                 | EventBody::FetchedAnnotatorResponse(_)
                 | EventBody::UsingCachedAnnotatorResponse(_)
+                | EventBody::UsingCachedUserResponse(_)
+                | EventBody::UsingCachedToolResponse(_)
         );
         may_be && self.has("turns")
     }

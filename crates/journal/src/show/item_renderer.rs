@@ -21,6 +21,8 @@ use crate::{Entry, Line, replay::summarised_turns};
 pub struct ItemRenderer {
     /// The last exchange with each model.
     shown: HashMap<Peer, Shown>,
+    /// Whether the item came whole from the cache, and its turns are in an earlier journal.
+    is_kept: bool,
 }
 
 /// The model of an event.
@@ -77,6 +79,9 @@ impl ItemRenderer {
             body,
             peer: peer(entry, body),
         };
+        if let Some(EventBody::QueuingItem(queued)) = body {
+            self.is_kept = queued.kept.is_some();
+        }
         let mut rest = Map::new();
         for (name, value) in &entry.fields {
             if !self.field(&mut step, &event, name, value) {
@@ -97,7 +102,7 @@ impl ItemRenderer {
 
     /// Renders a field with a special form; returns `false` for others.
     fn field(&mut self, step: &mut Step, event: &Event<'_>, name: &str, value: &Value) -> bool {
-        if event.is_summary() && summary_field(step, name, value) {
+        if event.is_summary() && summary_field(step, self.is_kept, name, value) {
             return true;
         }
         if event.is_tool_answer() && self.tool_field(step, name, value) {
@@ -128,6 +133,12 @@ impl ItemRenderer {
             ("response", response) => self.response(step, event, response),
             ("response_text", Value::String(text)) => self.translated(step, event, text),
             ("exception" | "exc_val", Value::Object(_)) => exception(step, value),
+            ("context", Value::Null) if self.is_kept => {}
+            ("kept", Value::Object(place)) => {
+                let of = |key: &str| place.get(key).map_or_else(String::new, value::inline);
+                step.facts
+                    .push(format!("in {}, line {}", of("run_id"), of("line")));
+            }
             ("measurements", Value::Object(measurements)) => {
                 let facts = measurements.iter();
                 step.facts
@@ -332,7 +343,9 @@ fn peer(entry: &Entry, body: Option<&EventBody>) -> Peer {
 }
 
 /// Renders a field of the summary of an item's calls that has a special form there.
-fn summary_field(step: &mut Step, name: &str, value: &Value) -> bool {
+///
+/// `is_kept`: the turns are in an earlier journal.
+fn summary_field(step: &mut Step, is_kept: bool, name: &str, value: &Value) -> bool {
     match (name, value) {
         ("turns", Value::Number(n)) => {
             let turns = n.as_u64().unwrap_or_default();
@@ -340,7 +353,7 @@ fn summary_field(step: &mut Step, name: &str, value: &Value) -> bool {
         }
         // The turns above already show these.
         ("request" | "annotator_request" | "response", _) => {}
-        ("response_text", Value::String(text)) => {
+        ("response_text", Value::String(text)) if !is_kept => {
             step.brief = blank_or(text);
             step.sections.push(Section::new("", "(the turns above)"));
         }

@@ -10,7 +10,7 @@ use super::{
     Latency, OTHERS, Used,
     latency::{Latencies, StoredLatencies},
 };
-use crate::{Call, CallEnding, CallRole};
+use crate::{Call, CallEnding, CallRole, KeptCalls};
 
 /// The number of models that are counted separately; the rest are counted together. Each has a histogram of up to 100 KB.
 const MODELS: usize = 100;
@@ -31,6 +31,8 @@ pub(super) struct CountedCall<'a> {
     role: &'static str,
     model: &'a str,
     pub(super) ending: Ending,
+    /// How many calls it stands for: more than one in an item that came whole from the cache.
+    pub(super) count: u64,
     run_time: Option<f64>,
     /// The usage of this call; zero for a reply from a cache. `None` if the journal does not have it.
     pub(super) spend: Option<Spend>,
@@ -40,6 +42,16 @@ impl<'a> CountedCall<'a> {
     /// The call that `event` of the system under test `sut` records; `None` for an event that is not a call, or summarises
     /// several.
     pub(super) fn of(event: &'a EventBody, sut: &'a str) -> Option<Self> {
+        if let Some(kept) = KeptCalls::of(event, sut) {
+            return Some(Self {
+                role: name(kept.role),
+                model: kept.model,
+                ending: Ending::Cached,
+                count: kept.replies,
+                run_time: None,
+                spend: None,
+            });
+        }
         let call = Call::of(event, sut)?;
         let recorded = call.spend.copied();
         let (ending, run_time, spend) = match call.ending {
@@ -54,6 +66,7 @@ impl<'a> CountedCall<'a> {
             role: name(call.role),
             model: call.model,
             ending,
+            count: 1,
             run_time,
             spend,
         })
@@ -149,9 +162,9 @@ impl Calls {
             return;
         };
         match call.ending {
-            Ending::Fetched => counts.fetched += 1,
-            Ending::Cached => counts.cached += 1,
-            Ending::Failed => counts.failed += 1,
+            Ending::Fetched => counts.fetched += call.count,
+            Ending::Cached => counts.cached += call.count,
+            Ending::Failed => counts.failed += call.count,
         }
         if let Some(seconds) = call.run_time {
             latencies.push(seconds);

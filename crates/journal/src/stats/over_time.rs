@@ -51,9 +51,9 @@ impl Bucket {
 
     fn push(&mut self, call: &CountedCall<'_>) {
         match call.ending {
-            Ending::Fetched => self.fetched += 1,
-            Ending::Cached => self.cached += 1,
-            Ending::Failed => self.failed += 1,
+            Ending::Fetched => self.fetched += call.count,
+            Ending::Cached => self.cached += call.count,
+            Ending::Failed => self.failed += call.count,
         }
         self.used.push(call);
     }

@@ -3,8 +3,11 @@
 //! Scripts for ModelBench's journals expect one response of the SUT for each item, one translation of it, and one response of
 //! each annotator. So the calls of a conversation, and the calls of a judge that is called more than once, have other names. One message
 //! of each kind sums them up: of the conversation before a judge is called, of the judges when the item ends.
+//!
+//! An item that comes whole from the cache and that an earlier journal has is written by reference to that journal: see `held`.
 
 mod calls;
+mod held;
 mod sum;
 #[cfg(test)]
 mod tests;
@@ -16,7 +19,8 @@ use std::{
 
 use schema::{Event, EventBody, ItemKey, Journal};
 
-use self::calls::Calls;
+use self::{calls::Calls, held::HeldItem};
+use crate::EarlierItems;
 
 /// A journal that names the calls of an item by their number, and passes all events on to another journal.
 ///
@@ -25,11 +29,58 @@ use self::calls::Calls;
 #[derive(Debug, Default)]
 pub struct ItemTurns<J> {
     inner: J,
-    items: Mutex<HashMap<Arc<ItemKey>, OpenItem>>,
+    items: Mutex<HashMap<Arc<ItemKey>, SharedItem>>,
+    earlier: Option<Arc<dyn EarlierItems>>,
 }
 
-/// The calls of an item; `None` after its end.
-type OpenItem = Arc<Mutex<Option<Calls>>>;
+/// An item; `None` after its end.
+type SharedItem = Arc<Mutex<Option<OpenItem>>>;
+
+/// An item that has not ended.
+#[derive(Debug)]
+struct OpenItem {
+    calls: Calls,
+    /// Its events, as long as it may come whole from the cache.
+    held: Option<HeldItem>,
+}
+
+impl OpenItem {
+    /// The events to pass on instead of `event`.
+    fn take(&mut self, event: Event) -> Vec<Event> {
+        let is_kept = self.held.as_mut().is_some_and(|held| held.take(&event));
+        let events = self.calls.take(event);
+        self.pass_on(is_kept, events)
+    }
+
+    /// `events`, and those that were held back before: `is_kept` says that all of them still wait.
+    fn pass_on(&mut self, is_kept: bool, events: Vec<Event>) -> Vec<Event> {
+        match (self.held.take(), is_kept) {
+            (Some(mut held), true) => {
+                held.hold(events);
+                self.held = Some(held);
+                Vec::new()
+            }
+            (Some(held), false) => held.release().into_iter().chain(events).collect(),
+            (None, _) => events,
+        }
+    }
+
+    /// The last events of the item, which `ended` ends.
+    fn end(mut self, ended: Event, earlier: Option<&dyn EarlierItems>) -> Vec<Event> {
+        let is_kept = self.held.as_mut().is_some_and(|held| held.take(&ended));
+        let OpenItem { calls, held } = self;
+        let mut events = calls.end(&ended);
+        events.push(ended);
+        match (held, earlier) {
+            (Some(mut held), Some(earlier)) if is_kept => {
+                held.hold(events);
+                held.end(earlier)
+            }
+            (Some(held), _) => held.release().into_iter().chain(events).collect(),
+            (None, _) => events,
+        }
+    }
+}
 
 impl<J> ItemTurns<J> {
     /// A journal that passes its events on to `inner`.
@@ -37,7 +88,15 @@ impl<J> ItemTurns<J> {
         Self {
             inner,
             items: Mutex::default(),
+            earlier: None,
         }
+    }
+
+    /// Sets who finds items in earlier journals: rows that come whole from the cache are then written by reference to these.
+    #[must_use]
+    pub fn with_earlier(mut self, earlier: Arc<dyn EarlierItems>) -> Self {
+        self.earlier = Some(earlier);
+        self
     }
 
     /// The wrapped journal.
@@ -45,7 +104,7 @@ impl<J> ItemTurns<J> {
         &self.inner
     }
 
-    fn items(&self) -> MutexGuard<'_, HashMap<Arc<ItemKey>, OpenItem>> {
+    fn items(&self) -> MutexGuard<'_, HashMap<Arc<ItemKey>, SharedItem>> {
         lock(&self.items)
     }
 }
@@ -59,11 +118,11 @@ impl<J: Journal> ItemTurns<J> {
     pub fn release(&self) {
         let left = std::mem::take(&mut *self.items());
         for open in left.into_values() {
-            for event in lock(&open)
-                .take()
-                .map(Calls::release_all)
-                .unwrap_or_default()
-            {
+            let Some(open) = lock(&open).take() else {
+                continue;
+            };
+            let held = open.held.map(HeldItem::release).unwrap_or_default();
+            for event in held.into_iter().chain(open.calls.release_all()) {
                 self.inner.record(event);
             }
         }
@@ -76,8 +135,15 @@ impl<J: Journal> Journal for ItemTurns<J> {
             None => None,
             Some(item) => match &event.body {
                 EventBody::QueuingItem(queued) => {
-                    let open = OpenItem::new(Mutex::new(Some(Calls::begin(queued))));
+                    let earlier = self.earlier.as_deref();
+                    let held = earlier.and_then(|earlier| HeldItem::begin(&event, earlier));
+                    let waits = held.is_some();
+                    let calls = Calls::begin(queued);
+                    let open = SharedItem::new(Mutex::new(Some(OpenItem { calls, held })));
                     self.items().insert(Arc::clone(item), open);
+                    if waits {
+                        return;
+                    }
                     None
                 }
                 EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => self.items().remove(item),
@@ -91,15 +157,11 @@ impl<J: Journal> Journal for ItemTurns<J> {
         // leaves out what the one before it has.
         let mut open = lock(&open);
         let events = match (&event.body, &mut *open) {
-            (EventBody::ItemFinished(_) | EventBody::ItemFailed(_), _) => {
-                let mut events = open
-                    .take()
-                    .map(|calls| calls.end(&event))
-                    .unwrap_or_default();
-                events.push(event);
-                events
-            }
-            (_, Some(calls)) => calls.take(event),
+            (EventBody::ItemFinished(_) | EventBody::ItemFailed(_), _) => match open.take() {
+                Some(item) => item.end(event, self.earlier.as_deref()),
+                None => vec![event],
+            },
+            (_, Some(item)) => item.take(event),
             (_, None) => vec![event],
         };
         events

@@ -65,6 +65,8 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
                 response: received,
                 spend: reply.spend(),
                 original_run_time,
+                turns: None,
+                kept: None,
             };
             match (purpose, fetched) {
                 (Purpose::UserTurn | Purpose::UserJudge | Purpose::Realism, true) => {

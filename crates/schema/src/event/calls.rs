@@ -18,6 +18,15 @@ pub struct SharedMessages {
     pub sha256: String,
 }
 
+/// Where an earlier journal has, whole, what a line of an item that came whole from the cache leaves out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptIn {
+    /// The id of that journal's run: the journal is `journal-<run id>.jsonl`, or the same compressed.
+    pub run_id: Arc<str>,
+    /// The line in it, from 1.
+    pub line: u64,
+}
+
 /// A reply of the system under test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SutReply {
@@ -51,6 +60,9 @@ pub struct SutReply {
     /// The number of replies that the event sums up; `request` and `response` are then those of the last one. Absent: it is one reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
+    /// Where the bodies are, if the item came whole from the cache and an earlier journal has them. Absent: they are here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptIn>,
 }
 
 /// A reply that was fetched from a judge.
@@ -98,6 +110,9 @@ pub struct CachedAnnotatorReply {
     /// reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u64>,
+    /// Where the bodies are, if the item came whole from the cache and an earlier journal has them. Absent: they are here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptIn>,
 }
 
 /// A reply of any other model.
@@ -115,12 +130,12 @@ pub struct ModelReply {
     /// Seconds that the successful attempt took. Absent: from the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_time: Option<f64>,
-    /// The request body.
+    /// The request body; null where `kept` says where it is.
     pub request: JsonText,
     /// The first messages of the request that are left out. Absent: none are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedMessages>,
-    /// The response body.
+    /// The response body; null where `kept` says where it is.
     pub response: JsonText,
     /// What the call used and cost.
     pub spend: Spend,
@@ -128,6 +143,12 @@ pub struct ModelReply {
     /// unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_run_time: Option<f64>,
+    /// The number of replies that the event sums up, if the item came whole from the cache. Absent: it is one reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u64>,
+    /// Where the bodies are, if the item came whole from the cache and an earlier journal has them. Absent: they are here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptIn>,
 }
 
 /// A call to the system under test failed.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::KeptIn;
 use crate::{
     Extra, FinishReason, JsonText, JudgeVerdict, Metric, ModelId, NoVerdict, PhaseCost, Role,
     Score, ToolCall, Turn, Verdict, safety::Stage,
@@ -16,7 +17,7 @@ use crate::{
 pub struct QueuingItem {
     /// The scenario's `user_goal`.
     pub prompt_text: Option<Arc<str>>,
-    /// The scenario's row.
+    /// The scenario's row. Null with `kept`.
     pub context: Option<JsonText>,
     /// The repetition of the scenario, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,6 +35,12 @@ pub struct QueuingItem {
     /// Whether the item derives from another one, so that `using test items` does not count it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived: Option<bool>,
+    /// The line of the same item in an earlier journal, if it came whole from the cache: its calls, turns and `context` are there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptIn>,
+    /// For how many seconds the event was held back, if it was: an earlier journal has the item, so it could have come from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<f64>,
 }
 
 /// The conversation of the item starts again: the earlier turns no longer count.

@@ -31,8 +31,8 @@ use serde::{Serialize, Serializer};
 
 pub use calls::{
     AnnotatorException, AnnotatorReply, CachedAnnotatorReply, CallNotMade, CircuitBreakerClosed,
-    CircuitBreakerOpened, Exception, FailedAttempt, LimiterChanged, ModelException, ModelReply,
-    RequestFormChanged, SharedMessages, SutException, SutReply,
+    CircuitBreakerOpened, Exception, FailedAttempt, KeptIn, LimiterChanged, ModelException,
+    ModelReply, RequestFormChanged, SharedMessages, SutException, SutReply,
 };
 pub use items::{
     AnnotationException, CaseFailed, ConversationFinished, ItemFailed, ItemFinished,

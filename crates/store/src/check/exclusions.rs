@@ -10,13 +10,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use aggregator::ConversationRow;
 use journal::RunId;
 use schema::{Conversation, ModelId, Role, text::counted};
+use serde::Deserialize;
 
 use super::{
     journal_benchmark,
-    record::{JournalRecord, key, said},
+    record::{JournalRecord, key},
 };
 use crate::{BenchmarkDir, Layout, each_row};
 
@@ -200,20 +200,38 @@ fn words(parts: &BTreeSet<Part>) -> String {
 
 /// Whether the tree has conversations of `sut` and most of them differ from those of the journal.
 fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
+    /// A row with the texts of its replies, which are compared.
+    #[derive(Deserialize)]
+    struct Row {
+        id: String,
+        metric_id: String,
+        #[serde(default)]
+        sample: Option<u32>,
+        #[serde(rename = "_sample", default)]
+        older_sample: Option<u32>,
+        transcript: Vec<Said>,
+    }
+    #[derive(Deserialize)]
+    struct Said {
+        role: Role,
+        content: String,
+    }
     let target = ModelId::new(sut).ok().and_then(|id| dir.target(&id).ok());
     let Some(target) = target else {
         return false;
     };
     let (mut known, mut others) = (0_u64, 0_u64);
-    let read = each_row(&target.conversations(), |row: ConversationRow| {
-        let messages = row.transcript.iter().flatten();
-        let replies = messages.filter(|message| message.role == Role::Assistant);
-        let row_said = replies.fold(None, |before, reply| said(before, reply.text()));
-        let prompt_id = Conversation::prompt_id(&row.id, row.sample());
-        match record.items.get(&key(&row.metric_id, &prompt_id, sut)) {
+    let read = each_row(&target.conversations(), |row: Row| {
+        let replies = row.transcript.iter();
+        let replies = replies.filter(|said| said.role == Role::Assistant);
+        let replies: Vec<&str> = replies.map(|said| said.content.as_str()).collect();
+        let sample = row.sample.or(row.older_sample).unwrap_or_default();
+        let prompt_id = Conversation::prompt_id(&row.id, sample);
+        let item = record.items.get(&key(&row.metric_id, &prompt_id, sut));
+        match item.map(|item| item.has_said(&replies)) {
             // If either side has no text, the replies cannot be compared.
-            Some(item) if item.said.is_none() || row_said.is_none() => {}
-            Some(item) if item.said == row_said => known += 1,
+            Some(None) => {}
+            Some(Some(true)) => known += 1,
             _ => others += 1,
         }
         Ok(ControlFlow::Continue(()))

@@ -11,14 +11,14 @@ use journal::{
     JournalReader, JournalVisitor, Replay,
     check::{Checker, Report, Verdict},
 };
-use schema::{EventBody, EventKind};
+use schema::{EventBody, EventKind, text::counted};
 
 use self::{
     exclusions::Exclusions,
     record::JournalRecord,
     rules::{Compared, Rules},
 };
-use crate::{BenchmarkDir, Layout};
+use crate::{BenchmarkDir, Layout, find_journal, item_table::TableBuilder};
 
 /// Checks the journal at `journal` against the rules of journals and, if `layout` holds the benchmark of its run, against that
 /// benchmark's files.
@@ -42,9 +42,12 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
         dir.root().exists().then_some((layout, dir))
     });
     let Some((layout, dir)) = dir else {
-        return journal::check::check(journal);
+        let mut report = journal::check::check(journal);
+        note_kept(journal, &mut report);
+        return report;
     };
-    let (mut report, record) = read_once(journal, None);
+    let (mut report, record) = read_once(journal, None, None);
+    note_kept(journal, &mut report);
     compare(record, &mut report, |record, report| {
         let compared = Rules::new(record, &dir, &Exclusions::default()).check();
         if !compared.failed() {
@@ -58,7 +61,8 @@ pub fn check_journal(journal: &Path, layout: Option<&Layout>) -> Report {
 }
 
 /// Checks the journal of a run that has just ended: against the rules of journals, and with `dir` against the files that the run has written
-/// there. The journal is read once, also for `visitor`.
+/// there. The journal is read once, also for `visitor`. With `dir`, the table of its items is written beside it: see
+/// [`EarlierJournals`](crate::EarlierJournals).
 ///
 /// The rules between journal and files:
 ///
@@ -78,7 +82,11 @@ pub fn check_ended_run(
     dir: Option<&BenchmarkDir>,
     visitor: Option<Box<dyn JournalVisitor>>,
 ) -> Report {
-    let (mut report, record) = read_once(journal, visitor);
+    let mut table = dir.map(|_| TableBuilder::default());
+    let (mut report, record) = read_once(journal, visitor, table.as_mut());
+    if let Some(table) = table {
+        table.write(journal);
+    }
     if let Some(dir) = dir {
         compare(record, &mut report, |record, _| {
             Rules::new(record, dir, &Exclusions::of_own_tree(record, dir)).check()
@@ -87,10 +95,29 @@ pub fn check_ended_run(
     report
 }
 
-/// Reads the journal in one pass: for the rules of journals, for the comparison with files, and for `visitor`.
+/// Adds to `report` which other journals have the calls of its items, and whether they are there.
+fn note_kept(journal: &Path, report: &mut Report) {
+    let runs = journal.parent().and_then(Path::parent);
+    for (run, items) in std::mem::take(&mut report.kept_in) {
+        let came = counted(
+            items,
+            "item came whole from the cache: its calls and turns are",
+            "items came whole from the cache: their calls and turns are",
+        );
+        let place = match runs.and_then(|runs| find_journal(runs, &run)) {
+            Some(path) => format!("in {}", path.display()),
+            None => format!("in the journal of {run}, which is not beside this one's"),
+        };
+        report.notes.push(format!("{came} {place}"));
+        report.kept_in.insert(run, items);
+    }
+}
+
+/// Reads the journal in one pass: for the rules of journals, for the comparison with files, for `visitor`, and for the table of its items.
 fn read_once(
     journal: &Path,
     mut visitor: Option<Box<dyn JournalVisitor>>,
+    mut table: Option<&mut TableBuilder>,
 ) -> (Report, Result<JournalRecord, String>) {
     let name = journal.display().to_string();
     let mut checker = Checker::default();
@@ -117,6 +144,9 @@ fn read_once(
                 checker.fail(error);
                 record = record.and(Err(error.to_string()));
             }
+        }
+        if let (Some(table), Ok(replayed)) = (&mut table, &replayed) {
+            table.push(replayed);
         }
         if let Some(visitor) = &mut visitor {
             visitor.visit(replayed);

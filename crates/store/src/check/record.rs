@@ -6,8 +6,7 @@ use std::{
     path::Path,
 };
 
-use aggregator::TextFacts;
-use journal::{JournalReader, Line, PartialEvent};
+use journal::{CallRole, JournalReader, KeptCalls, Line, PartialEvent, is_blank};
 use schema::{CostSum, EventBody, JudgeVerdict, Phase, PhaseCost, Spend, Verdict};
 use serde_json::{Value, json};
 
@@ -45,6 +44,8 @@ pub(super) struct Item {
     pub(super) judges: Option<u64>,
     pub(super) queued: bool,
     pub(super) scored: bool,
+    /// Whether it came whole from the cache, and its turns are in an earlier journal.
+    pub(super) kept: bool,
 }
 
 /// What calls used and cost, in the fields of rows.
@@ -75,10 +76,10 @@ pub(super) fn key(test: &str, prompt_id: &str, sut: &str) -> u64 {
     hasher.finish()
 }
 
-/// A hash of the texts of replies: `before` covers the earlier ones, and `text` is added. Blank texts
+/// A hash of the texts of replies: `before` covers the earlier ones, and `text` is added. Empty texts
 /// are skipped.
-pub(super) fn said(before: Option<u64>, text: TextFacts) -> Option<u64> {
-    if text.blank {
+fn said(before: Option<u64>, text: &str) -> Option<u64> {
+    if text.is_empty() {
         return before;
     }
     let mut hasher = DefaultHasher::new();
@@ -156,6 +157,7 @@ impl JournalRecord {
             return Ok(());
         };
         if event.is_summary() {
+            item.take_summary(&event.body);
             return Ok(());
         }
         item.take(&event.body);
@@ -221,7 +223,10 @@ impl Item {
     /// Counts a call of the item, or a message in it.
     fn take(&mut self, event: &EventBody) {
         match event {
-            EventBody::QueuingItem(_) => self.queued = true,
+            EventBody::QueuingItem(queued) => {
+                self.queued = true;
+                self.kept = queued.kept.is_some();
+            }
             EventBody::RetryingItem(_) => (self.replies, self.said) = (0, None),
             EventBody::FetchedSutTurn(reply)
             | EventBody::UsingCachedSutTurn(reply)
@@ -232,7 +237,7 @@ impl Item {
             }
             EventBody::TranslatedSutTurn(reply) | EventBody::TranslatedSutResponse(reply) => {
                 let text = reply.response_text.as_deref().unwrap_or_default();
-                self.said = said(self.said, TextFacts::new(text));
+                self.said = said(self.said, text);
             }
             EventBody::FetchedUserResponse(reply)
             | EventBody::UsingCachedUserResponse(reply)
@@ -255,6 +260,48 @@ impl Item {
             _ => {}
         }
     }
+}
+
+impl Item {
+    /// Counts what the summary of an item says that came whole from the cache. Other summaries repeat what was counted.
+    fn take_summary(&mut self, event: &EventBody) {
+        if let Some(kept) = KeptCalls::of(event, "") {
+            let replies = u32::try_from(kept.replies).unwrap_or(u32::MAX);
+            match kept.role {
+                CallRole::Annotator => {
+                    self.judgements += replies;
+                    self.judged.add(kept.spend);
+                }
+                CallRole::Sut => {
+                    self.replies += replies;
+                    self.simulated.add(kept.spend);
+                }
+                _ => self.simulated.add(kept.spend),
+            }
+        }
+        if let (true, EventBody::TranslatedSutResponse(all)) = (self.kept, event) {
+            self.said = said(None, all.response_text.as_deref().unwrap_or_default());
+        }
+    }
+
+    /// Whether these are the item's replies. `None` if either side has no text.
+    pub(super) fn has_said(&self, replies: &[&str]) -> Option<bool> {
+        let texts = match self.kept {
+            false => said_all(replies),
+            true => {
+                let texts = replies.iter().copied().filter(|text| !is_blank(text));
+                said(None, &texts.collect::<Vec<_>>().join("\n\n"))
+            }
+        };
+        Some(self.said? == texts?)
+    }
+}
+
+/// The hash of the texts of all replies.
+fn said_all(replies: &[&str]) -> Option<u64> {
+    replies
+        .iter()
+        .fold(None, |before, reply| said(before, reply))
 }
 
 /// `_usage` of a row, as rebuilding computes it. `recorded` is the row's own value, null if it has

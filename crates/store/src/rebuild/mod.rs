@@ -3,6 +3,7 @@
 mod costs;
 mod head;
 mod item;
+mod kept;
 mod problems;
 mod safety;
 mod sut;
@@ -24,6 +25,7 @@ use schema::{EventBody, ItemKey, ModelId, Summary, event::ExceptionStoppingRun, 
 pub(crate) use self::costs::Costs;
 use self::{
     head::Head,
+    kept::KeptItems,
     problems::{ItemRows, Problems, name},
     sut::SutFiles,
     unfinished::Unfinished,
@@ -55,7 +57,7 @@ impl Rebuilt {
 }
 
 /// Writes `conversations.json`, `scores.json`, `cost.json` and `results.json` into `out`, laid out as a benchmark's folder, using only the
-/// journal at `journal`.
+/// journal at `journal`, and for items that came whole from the cache the journals beside it that it refers to.
 ///
 /// The files appear in `out` when all of them are complete: a journal that cannot be rebuilt leaves nothing.
 ///
@@ -82,7 +84,8 @@ pub fn rebuild(journal: &Path, out: &Path) -> Result<Rebuilt, RunError> {
         |error: journal::ReadError| RunError::input(error.to_string()).with_source(error);
     let mut replay = Replay::new(JournalReader::open(journal).map_err(unreadable)?);
     let unfinished = Unfinished::begin(out)?;
-    let mut state = State::new(journal, unfinished.root());
+    let kept = KeptItems::read(journal, unfinished.root())?;
+    let mut state = State::new(journal, unfinished.root(), kept);
     while let Some(replayed) = replay.next_event() {
         let replayed = replayed.map_err(unreadable)?;
         let number = replayed.line.number;
@@ -130,6 +133,8 @@ pub(crate) fn is_last_word(event: &EventBody) -> bool {
 
 struct State<'o> {
     journal: &'o Path,
+    /// The items that came whole from the cache, from the journals that have them.
+    kept_items: KeptItems,
     out: &'o Path,
     head: Option<Head>,
     suts: BTreeMap<ModelId, SutFiles>,
@@ -146,9 +151,10 @@ struct State<'o> {
 }
 
 impl<'o> State<'o> {
-    fn new(journal: &'o Path, out: &'o Path) -> Self {
+    fn new(journal: &'o Path, out: &'o Path, kept_items: KeptItems) -> Self {
         Self {
             journal,
+            kept_items,
             out,
             head: None,
             suts: BTreeMap::new(),
@@ -258,6 +264,9 @@ impl<'o> State<'o> {
         let sut = || ModelId::new(&key.sut).map_err(|error| bad(error.to_string()));
         let head = || self.head.as_ref().ok_or_else(|| bad("no run has begun"));
         match event {
+            EventBody::QueuingItem(_) => self.kept_items.fill(item)?,
+            // What could not be filled was reported.
+            _ if item.queued.kept.is_some() && item.queued.context.is_none() => {}
             EventBody::ConversationFinished(finished) => {
                 let (sut, place) = (sut()?, item::place(item)?);
                 let row = item::conversation(item, &sut, head()?, finished)?;

@@ -80,7 +80,8 @@ impl ItemRows {
             | EventBody::UsingCachedSutTurn(reply)
             | EventBody::FetchedSutResponse(reply)
             | EventBody::UsingCachedSutResponse(reply) => {
-                self.simulated |= reply.turns.is_none() && reply.source.is_none();
+                self.simulated |=
+                    reply.kept.is_some() || (reply.turns.is_none() && reply.source.is_none());
             }
             EventBody::MeasuredItemQuality(_) => self.measured = true,
             EventBody::ConversationFinished(_) => self.conversation = true,

@@ -120,7 +120,8 @@ pub(super) fn journals(
             let wanted = head.suts.iter().filter(is_wanted).cloned().collect();
             let record = journals.read(&journal)?;
             let reported = record.reported(&replies, &wanted);
-            if !is_earlier && reported.is_empty() {
+            // One that lacks items may be the one that reports them: its notes say so.
+            if !is_earlier && reported.is_empty() && !record.lacks_items() {
                 continue;
             }
             // Replies from the cache are also in an earlier journal, which has the time when they were fetched.

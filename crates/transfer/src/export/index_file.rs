@@ -7,16 +7,14 @@
 use std::{
     collections::HashMap,
     fs::File,
-    io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    io::{self, BufRead, BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use journal::index_name;
-use schema::{Role, Turn, text::hex};
+use schema::{Role, Turn};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use store::ConversationIndex;
+use store::{ConversationIndex, JournalStamp};
 
 use super::{
     disk_index::{DiskFile, DiskPosition, hash_key},
@@ -25,9 +23,7 @@ use super::{
 };
 
 /// Raise it when an index of an earlier version must not be used any more.
-const FORMAT: u32 = 1;
-/// How much of the end of the journal is compared, in bytes.
-const TAIL: u64 = 64 * 1024;
+const FORMAT: u32 = 2;
 
 /// The first line.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,44 +33,6 @@ struct Header {
     /// Keys of known texts: the functions that make them may change with the program.
     keys: Vec<u64>,
     journal: JournalStamp,
-}
-
-/// What identifies the content of a journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct JournalStamp {
-    bytes: u64,
-    /// Microseconds since 1970.
-    modified: Option<u64>,
-    /// SHA-256 of its end.
-    tail: String,
-}
-
-impl JournalStamp {
-    /// The length of the journal.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The stamp of the journal at `path`.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub(super) fn of(path: &Path) -> io::Result<Self> {
-        let mut file = files::open(path)?;
-        let known = file.metadata()?;
-        let since = known
-            .modified()
-            .ok()
-            .and_then(|time: SystemTime| time.duration_since(UNIX_EPOCH).ok());
-        file.seek(SeekFrom::Start(known.len().saturating_sub(TAIL)))?;
-        let mut tail = Vec::new();
-        file.take(TAIL).read_to_end(&mut tail)?;
-        Ok(Self {
-            bytes: known.len(),
-            modified: since.and_then(|since| u64::try_from(since.as_micros()).ok()),
-            tail: hex(&Sha256::digest(&tail)),
-        })
-    }
 }
 
 impl Header {

@@ -1,28 +1,30 @@
 //! Reads each journal once, or its index instead. When more was appended to it, only the new part is read.
 
+mod earlier;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
 use interop::Asked;
 use jiff::Timestamp;
 use journal::{
-    CallTotals, JournalReader, JournalSource, JournalVisitor, JournalVisitors, ReadError, Replay,
-    Replayed, Scope,
+    CallRole, CallTotals, JournalReader, JournalSource, JournalVisitor, JournalVisitors, KeptCalls,
+    ReadError, Replay, Replayed, Scope,
 };
 use schema::{EventBody, ItemKey, event::StartingRun};
 use serde::{Deserialize, Serialize};
-use store::RunError;
+use store::{JournalStamp, RunError};
 
 use super::{
     disk_index::{DiskFile, DiskPosition, hash_key},
     exchange::Exchange,
     find::Head,
-    index_file::{self, JournalStamp},
+    index_file,
     replies::{Coverage, Replies, ReplyOrigins, ReportedReplies},
     reported_item::ReportedItem,
     reported_target::ReportedTarget,
@@ -83,6 +85,7 @@ impl Journals {
         kept.items = Some(Arc::clone(&items));
         let record = Arc::new(JournalRecord {
             path: path.to_owned(),
+            journals: Arc::downgrade(&self.0),
             items,
             reading: Mutex::default(),
         });
@@ -143,6 +146,8 @@ impl JournalVisitor for RecordVisitor {
 #[derive(Debug)]
 pub(super) struct JournalRecord {
     path: PathBuf,
+    /// The journals that were read, this one among them.
+    journals: Weak<Mutex<KeptJournals>>,
     items: SharedFile,
     reading: Mutex<Reading>,
 }
@@ -156,6 +161,10 @@ struct Reading {
     open: HashMap<ItemKey, ReportedItem>,
     /// The origins of the replies of an item.
     origins: HashMap<ItemKey, ReplyOrigins>,
+    /// The journals of earlier runs that have items of this one, by the ids of their runs.
+    earlier: HashMap<String, Option<Arc<JournalRecord>>>,
+    /// Whether an earlier journal is missing, or does not have an item.
+    lacks_items: bool,
     /// Whether a line could not be read: calls after it are not counted.
     is_faulty: bool,
     notes: Vec<String>,
@@ -238,6 +247,11 @@ impl JournalRecord {
             .iter()
             .map(|cut_off| format!("{}: {cut_off}", self.path.display()));
         reading.notes.iter().cloned().chain(cut_off).collect()
+    }
+
+    /// Whether items of it are in the journals of earlier runs, and not found there.
+    pub(super) fn lacks_items(&self) -> bool {
+        lock(&self.reading).lacks_items
     }
 
     /// The calls in the readable lines.
@@ -365,7 +379,8 @@ impl JournalRecord {
         let Some(file) = reading.file else {
             return;
         };
-        if reading.is_faulty || !(reading.is_closed || is_left(&self.path)) {
+        let is_whole = !reading.is_faulty && !reading.lacks_items;
+        if !is_whole || !(reading.is_closed || is_left(&self.path)) {
             return;
         }
         // Taken after the pass: what was appended meanwhile makes it another journal than the one that was read.
@@ -429,22 +444,24 @@ impl Reading {
         };
         match event {
             EventBody::QueuingItem(_) => {
-                let item = ReportedItem::queued(&key.test, history, time);
+                let line = replayed.line.number;
+                let item = ReportedItem::queued(&key.test, history, line, time);
                 self.open.insert(key, item);
             }
             EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => {
                 let origins = self.origins.remove(&key).unwrap_or_default();
-                if let Some(target) = self.content.targets.get_mut(&*key.sut) {
-                    let replies = &mut target.replies;
-                    replies.add_item(&key.prompt_id, &history.transcript, origins);
+                let Some(mut item) = self.open.remove(&key) else {
+                    return Ok(());
+                };
+                item.end(time);
+                match &history.queued.kept {
+                    None => item.set_replies(&history.transcript),
+                    Some(kept) => match self.of_earlier(kept, &key, record)? {
+                        Some(earlier) => item = item.of_earlier(earlier),
+                        None => return Ok(()),
+                    },
                 }
-                if let Some(mut item) = self.open.remove(&key) {
-                    item.end(time);
-                    item.set_replies(&history.transcript);
-                    let position = lock(&record.items).put(&item)?;
-                    let places = self.content.ended.entry(item.key(&key)).or_default();
-                    places.push(position);
-                }
+                self.add_ended(&item, &key, origins, record)?;
             }
             event => {
                 if let Some(item) = self.open.get_mut(&key) {
@@ -452,6 +469,24 @@ impl Reading {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Adds an item that ended.
+    fn add_ended(
+        &mut self,
+        item: &ReportedItem,
+        key: &ItemKey,
+        origins: ReplyOrigins,
+        record: &JournalRecord,
+    ) -> Result<(), RunError> {
+        if let Some(target) = self.content.targets.get_mut(&*key.sut) {
+            let replies = &mut target.replies;
+            replies.add_keys(&key.prompt_id, item.replies(), origins);
+        }
+        let position = lock(&record.items).put(item)?;
+        let places = self.content.ended.entry(item.key(key)).or_default();
+        places.push(position);
         Ok(())
     }
 
@@ -493,6 +528,13 @@ impl Reading {
             return;
         };
         record.target.add(event, call, time, &self.content.run);
+        if let Some(kept) = KeptCalls::of(event, &key.sut)
+            && matches!(kept.role, CallRole::Sut | CallRole::Annotator)
+        {
+            let origins = ReplyOrigins::from_cache();
+            record.replies.add_call(origins);
+            self.origins.entry(key.clone()).or_default().add(origins);
+        }
         if let Some(origins) = call.and_then(|(by, call)| ReplyOrigins::of_call(*by, call)) {
             record.replies.add_call(origins);
             self.origins.entry(key.clone()).or_default().add(origins);

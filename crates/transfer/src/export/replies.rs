@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use interop::Asked;
-use schema::{Benchmark, Conversation, ModelId, Scenario, TargetRef, Turn};
+use schema::{Benchmark, Conversation, ModelId, Scenario, TargetRef};
 use serde::{Deserialize, Serialize};
 
 use super::{exchange::Exchange, reported_item::reply_keys};
@@ -66,13 +66,12 @@ impl ReportedReplies {
         self.cached |= origins.cached;
     }
 
-    /// Adds an item that ended.
-    pub(super) fn add_item(&mut self, prompt: &str, transcript: &[Turn], origins: ReplyOrigins) {
-        let replies: Vec<u64> = reply_keys(transcript).collect();
+    /// Adds an item that ended, by the keys of its replies.
+    pub(super) fn add_keys(&mut self, prompt: &str, replies: &[u64], origins: ReplyOrigins) {
         self.items.push(ReportedReply {
             prompt: ConversationIndex::prompt_key(prompt),
             is_empty: replies.is_empty(),
-            replies: ConversationIndex::replies_key(&replies),
+            replies: ConversationIndex::replies_key(replies),
             origins,
         });
     }
@@ -111,6 +110,14 @@ impl ReplyOrigins {
                 cached: call.is_cached(),
             }),
             _ => None,
+        }
+    }
+
+    /// The origin of replies from the cache.
+    pub(super) fn from_cache() -> Self {
+        Self {
+            fetched: false,
+            cached: true,
         }
     }
 

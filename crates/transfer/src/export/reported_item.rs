@@ -12,6 +12,8 @@ use super::exchange::Exchange;
 /// The data that a journal reports about an item and that the tree does not have.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ReportedItem {
+    /// The line of the journal that queued it.
+    pub(super) line: u64,
     /// The metric, or the group of a safety evaluation.
     pub(super) test: String,
     /// The number of the conversation in the result file of a safety evaluation.
@@ -30,8 +32,13 @@ pub(super) struct ReportedItem {
 }
 
 impl ReportedItem {
-    /// An item of `test` that was queued at `time`.
-    pub(super) fn queued(test: &str, item: &ItemHistory, time: Option<Timestamp>) -> Self {
+    /// An item of `test` that line `line` queued at `time`.
+    pub(super) fn queued(
+        test: &str,
+        item: &ItemHistory,
+        line: u64,
+        time: Option<Timestamp>,
+    ) -> Self {
         #[derive(Deserialize)]
         struct Context {
             conversation_id: Option<i64>,
@@ -42,12 +49,38 @@ impl ReportedItem {
             .as_ref()
             .and_then(|text| serde_json::from_str::<Context>(text.get()).ok());
         let number = context.and_then(|context| context.conversation_id);
+        let started = time.map(Timestamp::as_microsecond);
         Self {
+            line,
             test: test.to_owned(),
             number,
-            started: time.map(Timestamp::as_microsecond),
+            started: started.map(|time| time.saturating_sub(held_back(item))),
             ..Self::default()
         }
+    }
+
+    /// The same item as the journal of an earlier run reports it: this one came whole from the cache.
+    pub(super) fn of_earlier(self, earlier: Self) -> Self {
+        let came = earlier
+            .calls
+            .into_iter()
+            .filter(|call| call.error.is_none());
+        let calls = came.map(|call| Call {
+            cached: true,
+            ..call
+        });
+        Self {
+            line: self.line,
+            started: self.started,
+            ended: self.ended,
+            calls: calls.collect(),
+            ..earlier
+        }
+    }
+
+    /// Keys of the target's replies.
+    pub(super) fn replies(&self) -> &[u64] {
+        &self.replies
     }
 
     /// Adds an event of the item. If the event is a call, `call` is set.
@@ -134,6 +167,12 @@ impl ReportedItem {
     pub(super) fn simulated(&self) -> bool {
         self.simulated || self.calls.iter().any(|call| call.by != Asked::Judge)
     }
+}
+
+/// For how many microseconds the event that queued the item was held back.
+#[expect(clippy::cast_possible_truncation, reason = "far fewer than fit")]
+fn held_back(item: &ItemHistory) -> i64 {
+    (item.queued.held_back.unwrap_or_default() * 1e6) as i64
 }
 
 /// Keys of the target's replies in `transcript`.

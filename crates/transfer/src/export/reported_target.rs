@@ -83,6 +83,28 @@ impl ReportedTarget {
         }
     }
 
+    /// Adds the data of calls of `run` to which the same replies came from the cache as in an earlier run, whose journal reports `earlier`.
+    pub(super) fn add_kept(&mut self, earlier: &Self, run: &Self) {
+        if !self.was_called {
+            *self = Self {
+                judges: std::mem::take(&mut self.judges),
+                was_judged: self.was_judged,
+                was_called: true,
+                ..run.clone()
+            };
+        }
+        if !self.has_settings {
+            self.settings = earlier.settings.clone();
+            self.has_settings = earlier.has_settings;
+        }
+        self.was_judged |= earlier.was_judged;
+        for judge in &earlier.judges {
+            if !self.judges.iter().any(|known| known.id == judge.id) {
+                self.judges.push(judge.clone());
+            }
+        }
+    }
+
     fn add_judge(&mut self, call: &Exchange<'_>) {
         self.was_judged = true;
         if !self.judges.iter().any(|judge| judge.id == call.model()) {
