@@ -432,7 +432,7 @@ mod tests {
         let model = |n: u64| ModelProgress {
             model: format!("a-model-with-a-name-that-is-really-long-{n}"),
             rows: 480,
-            simulated: 480 * u64::from(n % 2 == 0),
+            simulated: 480 * u64::from(n.is_multiple_of(2)),
             judged: Some(100),
             failed: u64::from(n == 7),
             running: 8 * (n % 2),

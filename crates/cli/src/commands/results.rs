@@ -248,12 +248,17 @@ fn tree_costs(context: &Context, benchmark: &str) -> Vec<(String, PhaseCost)> {
         .into_iter()
         .flatten()
         .flatten();
-    let files = targets.map(|target| target.path().join("cost.json"));
-    let files = std::iter::once(dir.cost()).chain(files);
-    files
-        .flat_map(|file| read_costs(&file))
-        .map(|(phase, entry)| (phase, entry.cost))
-        .collect()
+    let names = targets.filter_map(|target| target.file_name().into_string().ok());
+    let targets = names.filter_map(|name| ModelId::new(name).ok());
+    let mut costs = Vec::new();
+    for target in std::iter::once(None).chain(targets.map(Some)) {
+        let read = read_costs(&dir, target.as_ref());
+        costs.extend(
+            read.iter()
+                .map(|(phase, entry)| (phase.clone(), entry.cost)),
+        );
+    }
+    costs
 }
 
 /// The cost of each target's conversations and of judging them. For phases that this run did not do, the cost is read from the tree.
@@ -266,10 +271,7 @@ fn target_costs(context: &Context, benchmark: &BenchmarkReport) -> BTreeMap<Mode
         .iter()
         .map(|summary| &summary.target_model)
     {
-        let on_disk = dir
-            .target(id)
-            .map(|target| read_costs(&target.cost()))
-            .unwrap_or_default();
+        let on_disk = read_costs(&dir, Some(id));
         let mut sum = CostSum::default();
         let mut known = false;
         for phase in [Phase::Simulate, Phase::Evaluate] {

@@ -67,6 +67,9 @@ pub(super) fn looks_like_rows(line: &[u8]) -> bool {
     })
 }
 
+/// A sample: its model, its id, and the hash of its question.
+type Sample = (Option<String>, String, Option<[u8; 32]>);
+
 /// The facts about the file at `path` as a whole.
 pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
     let mut lines = JsonLines::open(path)?;
@@ -89,7 +92,7 @@ pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
 /// Passes the conversations of the file to `take`. Returns the number of replaced halves of surrogate pairs.
 pub(super) fn read(path: &Path, take: &mut Take<'_>) -> Result<u64, ImportError> {
     let mut lines = JsonLines::open(path)?;
-    let mut repetitions: HashMap<(Option<String>, String, Option<[u8; 32]>), u32> = HashMap::new();
+    let mut repetitions: HashMap<Sample, u32> = HashMap::new();
     while let Some((number, row)) = lines.next_row::<Extra>()? {
         let (recorded, stated) = recorded(row).map_err(|what| lines.bad(number, what))?;
         let next = repetitions

@@ -264,7 +264,7 @@ impl ImportVerdicts {
                     nearest(&rule.metric, ids()).map(|near| format!("; did you mean `{near}`?"));
                 return Err(RunError::input(format!(
                     "{}: no metric {:?}{}",
-                    ProgramFlag::new("verdicts").value(&rule.to_string()),
+                    ProgramFlag::new("verdicts").value(rule.to_string()),
                     rule.metric,
                     near.unwrap_or_default()
                 ))
@@ -277,7 +277,7 @@ impl ImportVerdicts {
                 if place.is_some() {
                     return Err(RunError::input(format!(
                         "{}: another scorer gives the verdicts on {:?} already",
-                        ProgramFlag::new("verdicts").value(&rule.to_string()),
+                        ProgramFlag::new("verdicts").value(rule.to_string()),
                         rule.metric
                     )));
                 }
@@ -383,7 +383,7 @@ impl VerdictRule {
             ))
             .with_help(format!(
                 "say when the behaviour is present, such as {}",
-                ProgramFlag::new("verdicts").value(&format!("{scorer}={}:>=0.5", self.metric))
+                ProgramFlag::new("verdicts").value(format!("{scorer}={}:>=0.5", self.metric))
             )),
         }
     }
