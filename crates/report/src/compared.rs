@@ -380,9 +380,8 @@ impl<'a> View<'a> {
                 " compares two."
             ].text(self.compared.program));
         } else {
-            let over = corrected_over(differences()).map(|over| over.to_lowercase());
-            let over = over.map_or_else(String::new, |over| {
-                format!(", {}", over.trim_end_matches('.'))
+            let over = corrected_over(differences()).map_or_else(String::new, |over| {
+                format!(", {}", over.to_lowercase().trim_end_matches('.'))
             });
             let is_open = self
                 .pooled_pairs()
@@ -410,11 +409,11 @@ impl<'a> View<'a> {
 
     /// `8 scenarios show 9 points or more over all rows, 2 could not have shown any in a single metric.`
     fn could_have_shown(&self) -> Option<String> {
-        let parts = [
+        let families = [
             (DifferenceFamily::Pooled, "over all rows"),
             (DifferenceFamily::Metric, "in a single metric"),
         ];
-        let parts: Vec<String> = parts
+        let parts: Vec<String> = families
             .into_iter()
             .filter_map(|(family, rows)| {
                 let of = || {

@@ -70,12 +70,12 @@ fn answer(report: &GateReport) -> String {
             .filter(|result| result.answer == answer);
         of.count() as u64
     };
-    let counts = [
+    let answers = [
         (count(GateAnswer::Fail), "fail"),
         (count(GateAnswer::Inconclusive), "inconclusive"),
         (count(GateAnswer::Pass), "pass"),
     ];
-    let counts: Vec<String> = counts
+    let counts: Vec<String> = answers
         .into_iter()
         .filter(|(number, _)| *number > 0)
         .map(|(number, what)| format!("{} {what}", grouped(number)))

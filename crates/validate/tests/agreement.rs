@@ -304,7 +304,7 @@ const SCORES: [(&str, Done, &str); 12] = [
     (
         r#""present": false, "score": 1"#,
         Done::Warned,
-        "`present`, `passed` and `score`",
+        "`passed` is missing",
     ),
     (
         r#""present": false, "passed": true, "score": 1, "_no_verdict": "call_failed""#,

@@ -448,9 +448,13 @@ const OWN_ROWS: &[(&str, &str)] = &[
     ("interop/src/run.rs", "Call"),
     // The texts of a transcript, and nothing else of a row.
     ("store/src/labels/transcripts.rs", "Said"),
+    // The texts of the replies of a row, which are compared with a journal.
+    ("store/src/check/exclusions.rs", "Row"),
+    // The messages of a journal's item that refers to another journal.
+    ("store/src/rebuild/kept.rs", "KeptItem"),
 ];
 
-/// What models and other programs write, which is no row of Probity: it has an `error` of its own.
+/// What models and other programs write, which is not a row of Probity: it has an `error` of its own.
 const FORMATS_OF_OTHERS: [&str; 2] = ["interop/src/import", "llm-client/src/wire"];
 
 /// The structs of a file that are parsed and have a key of rows.

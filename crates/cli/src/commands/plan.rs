@@ -612,12 +612,15 @@ impl Budget {
             "perhaps" => "may not be enough",
             _ => "is not enough",
         };
-        let limits = [
-            self.max_cost.map(dollars),
-            self.max_tokens
-                .map(|tokens| counted(tokens, "token", "tokens")),
-        ];
-        let limits: Vec<String> = limits.into_iter().flatten().collect();
+        let tokens = self
+            .max_tokens
+            .map(|tokens| counted(tokens, "token", "tokens"));
+        let limits: Vec<String> = self
+            .max_cost
+            .map(dollars)
+            .into_iter()
+            .chain(tokens)
+            .collect();
         Some(format!("{}, {suffices}", limits.join(" and ")))
     }
 

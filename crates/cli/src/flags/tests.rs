@@ -119,8 +119,8 @@ fn flags_set_the_keys_that_the_documentation_gives() {
             seen.insert(flag);
         }
     }
-    let with_keys = documented.iter().filter(|(_, key)| key.is_some());
-    let with_keys: BTreeSet<String> = with_keys.map(|(flag, _)| (*flag).to_owned()).collect();
+    let keyed = documented.iter().filter(|(_, key)| key.is_some());
+    let with_keys: BTreeSet<String> = keyed.map(|(flag, _)| (*flag).to_owned()).collect();
     assert_eq!(seen, with_keys);
 }
 

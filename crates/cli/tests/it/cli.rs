@@ -196,7 +196,7 @@ fn run_without_anything_shows_the_demonstration() {
         "{}",
         ran.err
     );
-    assert!(ran.out.starts_with("sycophancy\n  model "), "{}", ran.out);
+    assert!(ran.out.starts_with("sycophancy, "), "{}", ran.out);
     for file in [
         "scenarios.json",
         "results.json",
@@ -205,7 +205,8 @@ fn run_without_anything_shows_the_demonstration() {
         project.read(&format!("benchmarks/sycophancy/{file}"));
     }
     assert!(
-        ran.out.contains("benchmarks/sycophancy/results.json\n"),
+        ran.out
+            .contains("\nreport  benchmarks/sycophancy/report.html"),
         "{}",
         ran.out
     );

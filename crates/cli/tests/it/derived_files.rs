@@ -90,7 +90,10 @@ fn texts_digests_and_missing_targets_of_statistics_are_found() {
 #[test]
 fn a_plan_does_not_believe_edited_statistics() {
     let project = demonstration();
-    let plan = || project.succeeds(&["plan", "sycophancy"]).out;
+    let plan = || {
+        let args = ["plan", "sycophancy", "--want-difference", "0.1"];
+        project.succeeds(&args).out
+    };
     let honest = plan();
     assert!(honest.contains("measured by an earlier run"), "{honest}");
     change(&project, STATISTICS, |file| {

@@ -36,7 +36,7 @@ const CASES: [Case; 21] = [
                 "evaluator_model",
                 "source: scripted, model: scripted-judge",
             );
-            project.succeeds(&["run"])
+            project.succeeds(&["run", "--verbose"])
         },
     ),
     (
@@ -45,7 +45,7 @@ const CASES: [Case; 21] = [
         |project| {
             let config = project.read("config.yaml");
             project.write("config.yaml", &config.replace("model: c,", "model: j,"));
-            project.succeeds(&["run"])
+            project.succeeds(&["run", "--verbose"])
         },
     ),
     (
@@ -113,7 +113,7 @@ const CASES: [Case; 21] = [
         |project| {
             let text = project.read(SCORES).replace("fine", "good");
             project.write(SCORES, &text);
-            project.succeeds(&["aggregate"])
+            project.succeeds(&["aggregate", "--verbose"])
         },
     ),
     (
@@ -123,7 +123,7 @@ const CASES: [Case; 21] = [
             let mut rows: Value = serde_json::from_str(&project.read(SCORES)).unwrap();
             rows[0]["metric_type"] = "positive".into();
             project.write(SCORES, &rows.to_string());
-            project.succeeds(&["aggregate"])
+            project.succeeds(&["aggregate", "--verbose"])
         },
     ),
     (
@@ -133,7 +133,7 @@ const CASES: [Case; 21] = [
             let config = project.read("config.yaml");
             let cut = config.replace("model: c,", "model: c, max_tokens: 1,");
             project.write("config.yaml", &cut);
-            project.succeeds(&["run"])
+            project.succeeds(&["run", "--verbose"])
         },
     ),
     (
@@ -145,13 +145,13 @@ const CASES: [Case; 21] = [
             }]);
             let text = format!("{label:#}\n");
             project.write("benchmarks/flattery/runs/careful/labels.json", &text);
-            project.succeeds(&["aggregate"])
+            project.succeeds(&["aggregate", "--verbose"])
         },
     ),
     (
         "unchecked_judge",
         "no person checked the verdicts on agreeable and careful: how often the judge is right is not known",
-        |project| project.succeeds(&["aggregate"]),
+        |project| project.succeeds(&["aggregate", "--verbose"]),
     ),
     (
         "target_replies",
@@ -160,7 +160,7 @@ const CASES: [Case; 21] = [
             let config = project.read("config.yaml");
             let version = config.replace("model: c,", "model: c, version: v7,");
             project.write("config.yaml", &version);
-            project.succeeds(&["run"])
+            project.succeeds(&["run", "--verbose"])
         },
     ),
     (
@@ -171,7 +171,7 @@ const CASES: [Case; 21] = [
                 .read(CONVERSATIONS)
                 .replace("I am fine", "I am well");
             project.write(CONVERSATIONS, &text);
-            project.succeeds(&["aggregate"])
+            project.succeeds(&["aggregate", "--verbose"])
         },
     ),
     (
@@ -179,7 +179,7 @@ const CASES: [Case; 21] = [
         "the labels of careful are not used: benchmarks/flattery/runs/careful/labels.json: ",
         |project| {
             project.write("benchmarks/flattery/runs/careful/labels.json", "no list");
-            project.succeeds(&["aggregate"])
+            project.succeeds(&["aggregate", "--verbose"])
         },
     ),
     (
@@ -200,7 +200,7 @@ const CASES: [Case; 21] = [
         |project| {
             let config = project.read("config.yaml");
             project.write("config.yaml", &config.replace("model: u,", "model: v,"));
-            project.run(&["run"])
+            project.run(&["run", "--verbose"])
         },
     ),
     (
@@ -209,7 +209,7 @@ const CASES: [Case; 21] = [
          say little",
         |project| {
             project.succeeds(&["calibrate", "flattery", "--reference", "careful"]);
-            project.succeeds(&["aggregate"]);
+            project.succeeds(&["aggregate", "--verbose"]);
             project.succeeds(&[&ONE[..], &["--turns", "3"]].concat())
         },
     ),
@@ -291,7 +291,7 @@ fn outputs(project: &Project) -> Vec<(&'static str, String)> {
         format!("{}\n{}", ran.out, ran.err)
     };
     let mut all = vec![
-        ("aggregate", text(&["aggregate"])),
+        ("aggregate --verbose", text(&["aggregate", "--verbose"])),
         ("aggregate --json", text(&["aggregate", "--json"])),
         ("plan", text(&["plan"])),
         ("plan --json", text(&["plan", "--json"])),

@@ -23,8 +23,21 @@ fn ungrouped(text: &str) -> Vec<&str> {
         word.len() > 3 && !word.starts_with('0') && word.bytes().all(|byte| byte.is_ascii_digit())
     };
     let words = text.split(|c: char| c.is_whitespace() || "()|,;<>=".contains(c));
-    words.filter(is_bare).collect()
+    let mut before = "";
+    let mut found = Vec::new();
+    for word in words {
+        // The year of a date.
+        if is_bare(&word) && !MONTHS.contains(&before) {
+            found.push(word);
+        }
+        before = word;
+    }
+    found
 }
+
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
 
 #[track_caller]
 fn is_grouped(what: &str, text: &str) {
@@ -43,7 +56,7 @@ fn says(what: &str, text: &str, parts: &[&str]) {
 
 #[test]
 fn a_number_is_found_where_it_is_a_word() {
-    let text = "1050 of (2100), 1,050 of 0.12345 on 2026-11-25, http://host:8080/v1, m01_s1050_v01: 0042; 31415.";
+    let text = "1050 of (2100), 1,050 of 26 Nov 2026, 0.12345 on 2026-11-25, http://host:8080/v1, m01_s1050_v01: 0042; 31415.";
     assert_eq!(ungrouped(text), ["1050", "2100", "31415."]);
 }
 

@@ -67,8 +67,8 @@ fn a_judge_is_held_against_one_person() {
             label("s7", Some(false), "ana"),
         ],
     );
-    let ran = project.succeeds(&["aggregate", "b"]);
-    let tables = ran.out.split("\n  results").next().unwrap();
+    let ran = project.succeeds(&["aggregate", "b", "--verbose"]);
+    let tables = ran.out.split("\n  results ").next().unwrap();
     insta::assert_snapshot!(tables);
     assert!(!ran.err.contains("label"), "{}", ran.err);
     let people = people(&project);
@@ -125,7 +125,7 @@ fn people_who_differ_are_counted_by_their_majority() {
             label("s8", None, "ben"),
         ],
     );
-    let ran = project.succeeds(&["aggregate", "b"]);
+    let ran = project.succeeds(&["aggregate", "b", "--verbose"]);
     assert!(
         ran.out.contains("(4 rows labelled by 3 people)"),
         "{}",
@@ -160,7 +160,7 @@ fn labels_of_one_side_alone_are_warned_of() {
             label("s2", Some(true), "ana"),
         ],
     );
-    let ran = project.succeeds(&["aggregate", "b"]);
+    let ran = project.succeeds(&["aggregate", "b", "--verbose"]);
     let words = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains(
@@ -212,7 +212,7 @@ fn labels_that_cannot_be_used_are_named_by_validate_and_cost_a_run_nothing_else(
         assert_eq!(checked.code, 1, "{words}: {}", checked.out);
         assert!(checked.out.contains("labels.json"), "{}", checked.out);
         assert!(checked.out.contains(words), "{words}: {}", checked.out);
-        let ran = project.succeeds(&["aggregate", "b"]);
+        let ran = project.succeeds(&["aggregate", "b", "--verbose"]);
         let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             told.contains("the labels of careful are not used"),
@@ -224,7 +224,7 @@ fn labels_that_cannot_be_used_are_named_by_validate_and_cost_a_run_nothing_else(
         assert_eq!(people(&project), Value::Null);
     }
     project.write(LABELS, "{}");
-    let ran = project.succeeds(&["aggregate", "b"]);
+    let ran = project.succeeds(&["aggregate", "b", "--verbose"]);
     assert!(ran.err.contains("expected a list of rows"), "{}", ran.err);
 }
 
@@ -260,7 +260,7 @@ fn labels_of_an_earlier_run_are_left_out_and_counted() {
             of("s99", false, seventh),
         ],
     );
-    let ran = project.succeeds(&["aggregate", "b"]);
+    let ran = project.succeeds(&["aggregate", "b", "--verbose"]);
     let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = "2 labels of careful left out: the conversations are those of an earlier run help: label their rows again";
     assert!(told.contains(words), "{}", ran.err);
@@ -489,7 +489,7 @@ fn judge_check_has_conversations_judged_as_a_benchmark_of_their_own() {
         "positive",
     ];
     let dry = project.succeeds(&[&args[..], &["--dry-run"]].concat());
-    assert!(dry.out.contains("evaluate"), "{}", dry.out);
+    assert!(dry.out.contains("judge scripted-judge"), "{}", dry.out);
     assert!(!project.path("benchmarks").exists());
     let ran = project.succeeds(&args);
     assert!(
@@ -505,7 +505,7 @@ fn judge_check_has_conversations_judged_as_a_benchmark_of_their_own() {
     let again = project.succeeds(&args);
     assert_eq!(again.out, ran.out);
     assert_eq!(project.read(&format!("{folder}/scores.json")), first);
-    let aggregated = project.succeeds(&["aggregate", "judge-check-mine"]);
+    let aggregated = project.succeeds(&["aggregate", "judge-check-mine", "--verbose"]);
     assert!(
         aggregated.out.contains("judge against people: labelled"),
         "{}",

@@ -24,10 +24,7 @@ fn a_run_ends_with_a_report_of_its_rows() {
         .lines()
         .find(|line| line.trim().starts_with("report "));
     let line = line.unwrap_or_else(|| panic!("{}", ran.out));
-    assert!(
-        line.ends_with("benchmarks/sycophancy/report.html"),
-        "{line}"
-    );
+    assert!(line.contains("benchmarks/sycophancy/report.html"), "{line}");
     let page = Page::read(&project, "benchmarks/sycophancy/report.html");
     assert_eq!(page.index["title"], "sycophancy");
     assert_eq!(page.index["kept"], "notable");

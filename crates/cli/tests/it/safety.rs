@@ -34,7 +34,7 @@ async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
     assert_eq!((rates.broken.count, rates.broken.rows), (1, 2));
     assert_eq!(rates.controls_refused.estimate, None);
     for word in [
-        "bot\n  all attempts: 1 passed, 2 failed (67% of those with a verdict), 0 with no verdict",
+        "bot\n  all attempts: 1 passed, 2 failed (67% of those with a verdict), 0 with no\n",
         "seed cases failed    50%          1–99  1 of 2      2           0",
         "cases broken         50%          1–99  1 of 2      2           0",
         "1 variation dropped",
@@ -42,7 +42,7 @@ async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
         "health",
         "seed",
         "layer",
-        "0.10 high risk, health a, conversation 1",
+        "all failed responses: see the report",
         "out.json",
         ".probity/runs/run-",
     ] {

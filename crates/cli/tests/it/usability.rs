@@ -350,7 +350,7 @@ async fn only_files_that_were_written_are_listed() {
     let out = String::from_utf8(ended.stdout).unwrap();
     assert_eq!(ended.status.code(), Some(130), "{out}");
     assert!(!out.contains("benchmark.yaml"), "{out}");
-    assert!(out.contains("\nrecord  .probity/runs/run-"), "{out}");
+    assert!(out.contains("record  .probity/runs/run-"), "{out}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,7 +24,7 @@ use super::{
     text::{json_text, known},
 };
 
-/// `failureReason` of a row whose call failed. A row that an assertion failed has its text as `error` too, which is no error.
+/// `failureReason` of a row whose call failed. A row that an assertion failed has its text as `error` too, which is not an error.
 const CALL_FAILED: u64 = 2;
 
 /// A file in JSON.
@@ -54,7 +54,7 @@ struct Config {
 pub(super) struct Row {
     #[serde(default)]
     id: Option<String>,
-    provider: Provider,
+    provider: RowProvider,
     #[serde(default)]
     prompt: Prompt,
     #[serde(default)]
@@ -78,7 +78,7 @@ pub(super) struct Row {
 }
 
 #[derive(Debug, Deserialize)]
-struct Provider {
+struct RowProvider {
     #[serde(default)]
     id: String,
     #[serde(default)]
@@ -260,12 +260,10 @@ impl Rows {
 
     /// The name of what is measured: the provider, with the prompt where there are several.
     fn model(&self, row: &Row) -> String {
-        let provider = row
-            .provider
-            .label
-            .as_deref()
-            .filter(|label| !label.is_empty());
-        let provider = provider.unwrap_or(&row.provider.id);
+        let label = row.provider.label.as_deref();
+        let provider = label
+            .filter(|label| !label.is_empty())
+            .unwrap_or(&row.provider.id);
         match self.prompts.get(&row.prompt.label) {
             Some(number) if self.prompts.len() > 1 => format!("{provider} prompt {number}"),
             _ => provider.to_owned(),
@@ -300,8 +298,9 @@ impl Row {
         }
         let (system_prompt, transcript) = split_system(turns);
         let failed = self.failure_reason == Some(CALL_FAILED);
-        let error = response.and_then(|response| response.error.clone());
-        let error = error.or_else(|| self.error.clone().filter(|_| failed));
+        let error = response
+            .and_then(|response| response.error.clone())
+            .or_else(|| self.error.clone().filter(|_| failed));
         let mut metadata = self.metadata.clone().unwrap_or_default();
         metadata.retain(|key, _| !key.starts_with('_'));
         if let Some(description) = &self.test_case.description {

@@ -235,9 +235,9 @@ fn recorded(mut row: Extra) -> Result<(Recorded, Option<u32>), String> {
 
 /// A hash of what the conversation begins with.
 fn question(system: Option<&str>, transcript: &[Turn]) -> [u8; 32] {
-    let first = transcript.iter().find(|turn| turn.role == Role::User);
-    let first = first.map(|turn| &*turn.content);
-    Sha256::digest(json!([system, first]).to_string()).into()
+    let asked = transcript.iter().find(|turn| turn.role == Role::User);
+    let text = asked.map(|turn| &*turn.content);
+    Sha256::digest(json!([system, text]).to_string()).into()
 }
 
 /// The scores of a row: an object by name, or a list of objects with `name`.

@@ -46,7 +46,7 @@ pub fn safety_summary(target: &str, results: &SafetyResults, width: usize, worst
 #[must_use]
 pub fn safety_brief(targets: &[(&str, &SafetyResults)], room: usize, width: usize) -> String {
     let lines = |text: &str| text.lines().count();
-    let parts: Vec<Parts> = targets
+    let parts: Vec<SafetyBrief> = targets
         .iter()
         .map(|(target, results)| parts(target, results, width, 1))
         .collect();
@@ -97,14 +97,14 @@ pub fn safety_brief(targets: &[(&str, &SafetyResults)], room: usize, width: usiz
 }
 
 /// The parts of a target's results, in the order of their weight.
-struct Parts {
+struct SafetyBrief {
     /// The target and its totals.
     totals: String,
     /// Rates, the worst responses, and tables of groups, strategies and layers.
     more: Vec<String>,
 }
 
-fn parts(target: &str, results: &SafetyResults, width: usize, worst: usize) -> Parts {
+fn parts(target: &str, results: &SafetyResults, width: usize, worst: usize) -> SafetyBrief {
     let tally = results.tally();
     let mut text = format!("{}\n", clean(target));
     let scored = tally.passed.saturating_add(tally.failed);
@@ -118,7 +118,7 @@ fn parts(target: &str, results: &SafetyResults, width: usize, worst: usize) -> P
     );
     let Some(details) = results.details() else {
         text.push_str(&wrapped(&line, "  ", width));
-        return Parts {
+        return SafetyBrief {
             totals: text,
             more: Vec::new(),
         };
@@ -147,10 +147,10 @@ fn parts(target: &str, results: &SafetyResults, width: usize, worst: usize) -> P
     let rates = details
         .rates
         .as_ref()
-        .map(|rates| safety_rates_sheet("", None, rates));
-    let rates = rates.filter(|sheet| !sheet.is_empty());
-    let tables = tables::counted(results, details);
-    let tables = tables.iter().map(|counts| counts.sheet(""));
+        .map(|rates| safety_rates_sheet("", None, rates))
+        .filter(|sheet| !sheet.is_empty());
+    let counts = tables::counted(results, details);
+    let tables = counts.iter().map(|counts| counts.sheet(""));
     let mut more: Vec<String> = rates
         .into_iter()
         .chain(tables)
@@ -158,7 +158,7 @@ fn parts(target: &str, results: &SafetyResults, width: usize, worst: usize) -> P
         .collect();
     let worst = worst::worst(results, details, width, worst);
     more.extend((!worst.is_empty()).then_some(worst));
-    Parts { totals: text, more }
+    SafetyBrief { totals: text, more }
 }
 
 /// Notes beside the totals.

@@ -283,11 +283,15 @@ impl<'a> Builder<'a> {
         }
         let failed = recorded.error.is_some();
         let place = place_of("sample");
-        let verdicts = self.verdicts.iter().map(|rule| match rule {
+        let read = |rule: &Option<VerdictRule>| match rule {
             Some(rule) => rule.read(&recorded, &place),
             None => Ok(None),
-        });
-        let mut verdicts = verdicts.collect::<Result<Vec<_>, _>>()?;
+        };
+        let mut verdicts = self
+            .verdicts
+            .iter()
+            .map(read)
+            .collect::<Result<Vec<_>, _>>()?;
         for (count, verdict) in self.scored.iter_mut().zip(&verdicts) {
             *count += u64::from(verdict.is_some());
         }
@@ -371,10 +375,9 @@ impl<'a> Builder<'a> {
     /// the scenario's id.
     fn base_scenario(&mut self, recorded: &Recorded, number: u32) -> Option<String> {
         let value = self.cluster.as_mut().and_then(|(key, found)| {
-            let value = recorded.metadata.get(key.as_str());
-            let value = value.filter(|value| !value.is_null())?;
-            *found += 1;
-            Some(value)
+            let value = recorded.metadata.get(key.as_str())?;
+            *found += u64::from(!value.is_null());
+            (!value.is_null()).then_some(value)
         });
         match value {
             Some(Value::String(text)) => Some(text.clone()),

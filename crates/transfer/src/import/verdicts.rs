@@ -150,7 +150,7 @@ impl FromStr for VerdictCondition {
         let is_text = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
         if number.is_none() && !is_text {
             return Err(format!(
-                "the condition {text:?} compares with {value:?}, which is no number"
+                "the condition {text:?} compares with {value:?}, which is not a number"
             ));
         }
         Ok(Self {
