@@ -37,7 +37,13 @@ pub fn status_text(status: &RunStatus, lead: Option<&str>, width: usize) -> Stri
     let mut tail = String::new();
     for (name, text) in facts(status) {
         let gap = NAME.get(name.len()..).unwrap_or(" ");
-        tail.push_str(&line(&format!("{name}{gap}{}", clean(&text)), width));
+        let fact = format!("{name}{gap}{}", clean(&text));
+        // A path is copied, so it stays whole.
+        if name == JOURNAL {
+            tail.push_str(&format!("{fact}\n"));
+        } else {
+            tail.push_str(&line(&fact, width));
+        }
     }
     if let Some(help) = &status.help {
         tail.push_str(&hanging(&format!("help: {help}"), "", "      ", width));
@@ -50,6 +56,9 @@ pub fn status_text(status: &RunStatus, lead: Option<&str>, width: usize) -> Stri
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
+
+/// The name of the fact that is a path.
+const JOURNAL: &str = "journal";
 
 /// One line of at most `width` columns.
 fn line(text: &str, width: usize) -> String {
@@ -301,7 +310,7 @@ fn facts(status: &RunStatus) -> Vec<(&'static str, String)> {
             "none before the end: rows are not played in a random order".to_owned(),
         ));
     }
-    facts.extend(status.journals.last().map(|path| ("journal", path.clone())));
+    facts.extend(status.journals.last().map(|path| (JOURNAL, path.clone())));
     facts
 }
 
@@ -523,7 +532,7 @@ mod tests {
                 80,
             );
             assert!(text.lines().count() <= LINES, "{models}\n{text}");
-            for line in text.lines() {
+            for line in text.lines().filter(|line| !line.starts_with(JOURNAL)) {
                 assert!(crate::text::width(line) <= 80, "{line}");
             }
         }

@@ -137,7 +137,7 @@ pub struct ModelProgress {
 pub struct CallProgress {
     /// Replies from endpoints.
     pub replies: u64,
-    /// Replies from the cache. For a row that comes from the cache as a whole, journals may have only the sum of its turns.
+    /// Replies from the cache.
     pub cached: u64,
     /// Calls that failed for good.
     pub failed: u64,

@@ -117,6 +117,11 @@ impl JournalFold {
 
     /// Takes a call. Its request and reply are not parsed.
     fn call(&mut self, line: &Line<'_>, kind: EventKind, ending: Ending, at: f64) {
+        // A row that comes whole from the cache has only the sum of its turns.
+        if line.raw("kept").is_some() {
+            self.calls.cached += line.get::<u64>("turns").unwrap_or_default();
+            return;
+        }
         // A summary of turns, or a message that an earlier run received.
         if line.raw("turns").is_some() || line.raw("source").is_some() {
             return;
