@@ -42,6 +42,7 @@ pub use monitor::{monitor_html, monitor_title};
 pub use page::LivePage;
 pub use render::{cost_html, overview_html};
 pub use report::{FILE_LIMIT, Report, ReportError};
+pub(crate) use summary::RUNNING;
 pub use summary::{
     CallFigure, CallFigures, MetricLabel, PartSummary, ReportSummary, RetryFigure, RunFacts,
     SafetyFileSummary,
@@ -96,6 +97,8 @@ struct Current {
     planned: Planned,
     /// For a safety evaluation, the number of attempts at each case so far.
     attempts: BTreeMap<String, u32>,
+    /// Whether the run in progress has rows to judge.
+    has_pending: bool,
 }
 
 impl Current {
@@ -225,6 +228,7 @@ impl HtmlReport {
         if sample.scores.is_empty() && self.is_judged(&sample.conversation) {
             rows.iter_mut()
                 .for_each(|row| row.verdict = RowVerdict::Pending);
+            self.current.has_pending = true;
         }
         let ids = sample.scores.iter().map(|score| score.metric_id.as_str());
         let labels = &mut self.current.labels;
@@ -349,6 +353,7 @@ impl Exporter for &mut HtmlReport {
             expected: run.expected.unwrap_or_default(),
             planned,
             attempts: BTreeMap::new(),
+            has_pending: false,
         };
         let of_target = run.statistics.as_ref();
         self.runs.push(IndexRun {
@@ -389,10 +394,10 @@ impl Exporter for &mut HtmlReport {
         let Some(run) = self.runs.last_mut() else {
             return Ok(());
         };
-        if self.current.conversations < self.current.expected {
+        if self.current.conversations < self.current.expected || self.current.has_pending {
             run.state = RunState::Partial;
             let outcome = match self.options.judging {
-                Some(_) => "running",
+                Some(_) => RUNNING,
                 None => "interrupted",
             };
             self.summary

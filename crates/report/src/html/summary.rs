@@ -180,6 +180,9 @@ pub struct RetryFigure {
     pub given_up: u64,
 }
 
+/// The outcome of a run that goes on.
+pub(crate) const RUNNING: &str = "running";
+
 impl ReportSummary {
     /// Adds the facts of a run. The run's own statistics, if known, replace the statistics from the file.
     pub fn add_run(&mut self, run: &Run) {
@@ -205,10 +208,14 @@ impl ReportSummary {
 
     /// Marks the run of a target as unfinished: `interrupted`, so that rows of it are missing, or `running`, so that they are pending.
     pub(crate) fn unfinished(&mut self, folder: &str, target: &str, outcome: &str) {
-        let parts = self.parts.iter_mut().filter(|part| part.folder == folder);
-        let mut runs = parts.flat_map(|part| &mut part.runs);
-        if let Some(run) = runs.find(|run| run.target == target) {
+        for part in self.parts.iter_mut().filter(|part| part.folder == folder) {
+            let Some(run) = part.runs.iter_mut().find(|run| run.target == target) else {
+                continue;
+            };
             run.outcome = Some(outcome.to_owned());
+            if outcome == RUNNING {
+                part.leave_out_rates(target);
+            }
         }
     }
 
@@ -338,6 +345,26 @@ impl PartSummary {
         if let Some(grades) = &mut self.grades {
             grades.scores.retain(|score| score.sut != *target);
         }
+    }
+
+    /// Removes the rates of a target whose run goes on. Rows are played in the order of the files, so those that are done are not a
+    /// sample of all.
+    fn leave_out_rates(&mut self, target: &str) {
+        let targets = &mut self.statistics.targets;
+        let Some(at) = targets.iter().position(|of| of.target.as_str() == target) else {
+            return;
+        };
+        let removed = targets.remove(at);
+        self.leave_out(&removed.target);
+        self.verdicts.retain(|of| of.sut != removed.target);
+    }
+
+    /// The targets whose run goes on.
+    pub(crate) fn running(&self) -> impl Iterator<Item = &str> {
+        self.runs
+            .iter()
+            .filter(|run| run.outcome.as_deref() == Some(RUNNING))
+            .map(|run| run.target.as_str())
     }
 
     /// The facts of the run of a target.

@@ -16,7 +16,7 @@ use store::{Layout, RunError, Snapshot, scored_targets, simulated_targets};
 
 use super::request::Refusal;
 
-const GOES_ON: &str = "a run goes on: rows and rates are those finished so far";
+const GOES_ON: &str = "a run goes on: rows are those finished so far";
 
 /// The content of a page, from files that were read once. Conversations are in a temporary file.
 #[derive(Debug)]

@@ -121,7 +121,14 @@ pub(super) fn section<'a>(place: &SectionPart<'a>) -> Section<'a> {
 fn first(place: &SectionPart<'_>) -> First {
     let part = place.part;
     let statistics = &part.statistics;
-    let Answer { fact, rest } = answer(statistics);
+    let running: Vec<String> = part.running().map(clean).collect();
+    let Answer { fact, rest } = match running.is_empty() || !statistics.targets.is_empty() {
+        true => answer(statistics),
+        false => Answer {
+            fact: "No rate before the end of the run.".to_owned(),
+            rest: String::new(),
+        },
+    };
     let targets = ranked(statistics);
     let has_people = targets.iter().any(|target| corrected(target).is_some());
     let types = Types::of(place);
@@ -141,14 +148,13 @@ fn first(place: &SectionPart<'_>) -> First {
     let problems = problems(place);
     let unfinished = unfinished(place);
     let program = &place.summary.program;
-    let mut found = limits(
+    let mut found = going_on(&running).into_iter().chain(limits(
         statistics,
         &part.findings,
         &unfinished,
         program,
         &|finding| sentence(&clean(&finding.line(program))),
-    )
-    .into_iter();
+    ));
     First {
         facts: facts::line(place),
         fact,
@@ -179,12 +185,25 @@ fn problems<'a>(place: &SectionPart<'a>) -> &'a [String] {
     }
 }
 
-/// The targets whose run was interrupted or goes on.
+/// The targets whose run was interrupted.
 fn unfinished(place: &SectionPart<'_>) -> Vec<String> {
     let runs = place.part.runs.iter();
-    let is_unfinished = |outcome: &str| ["interrupted", "running"].contains(&outcome);
-    let unfinished = runs.filter(|run| run.outcome.as_deref().is_some_and(is_unfinished));
+    let unfinished = runs.filter(|run| run.outcome.as_deref() == Some("interrupted"));
     unfinished.map(|run| clean(&run.target)).collect()
+}
+
+/// Why the targets whose run goes on have no rates.
+fn going_on(running: &[String]) -> Option<Limit> {
+    (!running.is_empty()).then(|| Limit {
+        title: "The run goes on.".to_owned(),
+        text: format!(
+            "{} no rates before the end: rows are played in the order of the files, so those that are done are not a sample of all.",
+            match running {
+                [one] => format!("{one} has"),
+                several => format!("{} have", several.join(", ")),
+            }
+        ),
+    })
 }
 
 /// Which types of metrics have rows.
