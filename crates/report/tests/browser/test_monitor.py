@@ -82,13 +82,18 @@ def held_run(folder, after):
     place.mkdir(parents=True)
     for name in ("benchmark.yaml", "scenarios.json"):
         shutil.copy(trees.GOLDEN / name, place / name)
-    models = Models(after)
+    # The last calls come later: a run shows a finished row half a second after the last one that it showed, or with the next one.
+    late = 16
+    models = Models(after - late)
+    timer = threading.Timer(2, lambda: models.left.release(late))
+    timer.start()
     threading.Thread(target=models.serve_forever, daemon=True).start()
     (folder / "config.yaml").write_text(CONFIG.format(url=f"http://127.0.0.1:{models.server_port}/v1"))
     run = subprocess.Popen([trees.PROBITY, "run", "sycophancy", "--quiet"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield run, models.release
     finally:
+        timer.join()
         models.release()
         run.wait(timeout=60)
         models.shutdown()
@@ -100,10 +105,10 @@ def status(folder):
 
 
 def standing_still(folder):
-    """The state of the run once its models answer no more: its journal has not grown for two seconds."""
+    """The state of the run once its models answer no more: its journal has not grown for three seconds."""
     for _ in range(300):
         now = status(folder)
-        if now.get("calls", {}).get("replies", 0) > 20 and now["since_last_event"] > 2:
+        if now.get("calls", {}).get("replies", 0) > 20 and now["since_last_event"] > 3:
             return now
         threading.Event().wait(0.1)
     raise AssertionError(f"the run does not stand still: {now}")
@@ -128,7 +133,8 @@ def test_a_run_in_progress_is_the_first_page_and_becomes_the_report(open_page, t
         assert [rows.nth(at).locator(".mname").inner_text() for at in range(rows.count())] == ["aster-large-2", "birch-4.1"]
         assert re.match(r"\d+% · ", page.title())
         # A running conversation opens turn by turn, its texts are texts, and it stays open while the page follows the run.
-        first = page.locator("#monitor details").first
+        # One that has a message: others may wait for their first.
+        first = page.locator("#monitor details").filter(has_text="says <b>this</b> & keeps").first
         first.locator("summary").click()
         key = first.get_attribute("data-key")
         assert "says <b>this</b> & keeps" in first.inner_text()
