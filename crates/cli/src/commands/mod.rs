@@ -30,6 +30,7 @@ mod missing_rows;
 mod models;
 mod output;
 mod plan;
+mod plan_budget;
 mod plan_view;
 mod problems;
 mod replaced_files;

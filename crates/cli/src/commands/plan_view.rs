@@ -11,10 +11,7 @@ use schema::{
     text::counted,
 };
 
-use super::{
-    Context,
-    plan::{Budget, table_row},
-};
+use super::{Context, plan::table_row, plan_budget::Budget};
 
 /// The most benchmarks that have a line of their own.
 const MOST: usize = 3;

@@ -13,7 +13,8 @@ use super::{
     super::{
         Context, forecast,
         models::open_cache,
-        plan::{Budget, NOWHERE, PlannedCalls, counting, plan_model, table_row},
+        plan::{NOWHERE, PlannedCalls, counting, plan_model, table_row},
+        plan_budget::Budget,
         unpriced,
     },
     args::Mode,
