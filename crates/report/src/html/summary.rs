@@ -347,7 +347,7 @@ impl PartSummary {
         }
     }
 
-    /// Removes the rates of a target whose run goes on. Rows are played in the order of the files, so those that are done are not a
+    /// Removes the rates of a target whose run goes on. Rows are simulated in the order of the files, so those that are done are not a
     /// sample of all.
     fn leave_out_rates(&mut self, target: &str) {
         let targets = &mut self.statistics.targets;

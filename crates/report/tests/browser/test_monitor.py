@@ -150,7 +150,7 @@ def test_a_run_in_progress_is_the_first_page_and_becomes_the_report(open_page, t
         page.goto(f"{address}#/")
         overview = page.locator("#overview").inner_text()
         assert "judges those that are not judged" not in overview and "rows are missing" not in overview
-        # Rows are played in the order of the files, so what is done says nothing of the rest.
+        # Rows are simulated in the order of the files, so what is done says nothing of the rest.
         assert "no rates before the end" in overview
         page.goto(f"{address}#/monitor")
         release()

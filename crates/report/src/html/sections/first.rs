@@ -197,7 +197,7 @@ fn going_on(running: &[String]) -> Option<Limit> {
     (!running.is_empty()).then(|| Limit {
         title: "The run goes on.".to_owned(),
         text: format!(
-            "{} no rates before the end: rows are played in the order of the files, so those that are done are not a sample of all.",
+            "{} no rates before the end: rows are simulated in the order of the files, so those that are done are not a sample of all.",
             match running {
                 [one] => format!("{one} has"),
                 several => format!("{} have", several.join(", ")),
