@@ -156,6 +156,7 @@ fn what_a_rule_does_not_say_is_asked() {
         ),
         ("includes", &["SCORER=METRIC"]),
         ("flattery=m01:>=much", &["much", "not a number"]),
+        ("flattery=m01:>=2:x", &["2:x", "not a number"]),
         ("style=m01:>1", &["cannot be compared"]),
     ] {
         let ran = project.run(&["import", &logs, "--verdicts", verdicts]);

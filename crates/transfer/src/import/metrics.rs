@@ -114,12 +114,14 @@ impl Wanted {
         for (_, source) in sources {
             if source.metrics.is_empty() {
                 return Err(RunError::input(format!(
-                    "{}: no metric for a judge. Pass one with `{}` (a benchmark.yaml, or a list of metrics), or with `{} {} {}`",
+                    "{}: no metric for a judge. Pass one with `{}` (a benchmark.yaml, or a list of metrics), or with `{} {} {}`; or take \
+                     scores of the file as verdicts with `{}`",
                     source.file,
                     ProgramFlag::new("metrics").value("FILE"),
                     ProgramFlag::new("metric-name").value("NAME"),
                     ProgramFlag::new("metric-type").value("positive|negative"),
-                    ProgramFlag::new("definition").value("TEXT")
+                    ProgramFlag::new("definition").value("TEXT"),
+                    ProgramFlag::new("verdicts").value("SCORER=METRIC")
                 )));
             }
         }

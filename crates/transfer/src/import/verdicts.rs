@@ -98,12 +98,15 @@ impl FromStr for VerdictRule {
     fn from_str(text: &str) -> Result<Self, String> {
         let form = "expected SCORER=METRIC, or SCORER=METRIC:CONDITION such as match=m01:>=0.5";
         let (scorer, rest) = text.split_once('=').ok_or(form)?;
-        let is_condition = |text: &str| text.trim().starts_with(['<', '>', '=', '!']);
-        let (metric, condition) = match rest.rsplit_once(':') {
-            Some((metric, condition)) if is_condition(condition) => {
-                (metric, Some(condition.parse()?))
-            }
-            _ => (rest, None),
+        // A name may have a colon; one before a sign begins the condition.
+        let parts = rest.match_indices(':').find_map(|(at, colon)| {
+            let condition = rest.get(at + colon.len()..)?.trim_start();
+            let begins = condition.starts_with(['<', '>', '=', '!']);
+            begins.then_some((rest.get(..at)?, condition))
+        });
+        let (metric, condition) = match parts {
+            Some((metric, condition)) => (metric, Some(condition.parse()?)),
+            None => (rest, None),
         };
         let (scorer, metric) = (scorer.trim(), metric.trim());
         if scorer.is_empty() || metric.is_empty() {
