@@ -77,9 +77,9 @@ pub use store::{
     safety_results::{SafetySource, read_safety_file, safety_baseline_file},
 };
 pub use transfer::{
-    ExportOptions, ExportReport, ImportFormat, ImportOptions, ImportReport, ImportVerdicts,
-    ImportedTarget, Journals, LabelledConversations, LeftOut, VerdictCondition, VerdictRule,
-    export, export_safety, import, import_labelled, read_metrics,
+    ExportOptions, ExportReport, ImportFormat, ImportOptions, ImportReport, ImportTasks,
+    ImportVerdicts, ImportedTarget, Journals, LabelledConversations, LeftOut, VerdictCondition,
+    VerdictRule, export, export_safety, import, import_labelled, read_metrics,
 };
 pub use verdicts::target_verdicts;
 pub use {

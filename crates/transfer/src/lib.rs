@@ -42,7 +42,7 @@ pub use export::{
     export_safety, export_safety_with, export_with,
 };
 pub use import::{
-    ImportFormat, ImportOptions, ImportReport, ImportVerdicts, ImportedTarget,
+    ImportFormat, ImportOptions, ImportReport, ImportTasks, ImportVerdicts, ImportedTarget,
     LabelledConversations, LeftOut, VerdictCondition, VerdictRule, import, import_labelled,
     read_metrics,
 };

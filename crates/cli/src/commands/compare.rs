@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use super::{
     Context,
+    logs::{self, LogArgs, LogBenchmark},
     output::{CommandOutput, path_text},
 };
 use crate::{
@@ -27,22 +28,24 @@ use crate::{
 
 /// Compare targets, or runs of one target, scenario by scenario
 ///
-/// Everything comes from the scores in the tree. No model is called, and nothing is written.
+/// Everything comes from the scores in the tree, or in logs of other programs. No model is called, and nothing is written.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask compare honesty\n  cargo xtask compare honesty gpt-4.1 gpt-5 --markdown\n  cargo xtask \
-        compare honesty --against ../last-month/benchmarks/honesty"
+        compare honesty --against ../last-month/benchmarks/honesty\n  cargo xtask compare logs/a.eval logs/b.eval"
 )]
 pub struct CompareArgs {
-    /// The benchmark by name
-    #[arg(value_name = "BENCHMARK", add = completion::benchmarks())]
+    /// The benchmark by name; or logs of other programs, which need no benchmark: files and folders that `import` takes
+    #[arg(value_name = "BENCHMARK|LOG..", add = completion::benchmarks())]
     name: String,
-    /// The targets by their ids in the tree [default: all]
+    /// The targets by their ids [default: all]
     #[arg(value_name = "TARGET", add = completion::simulated_targets())]
     targets: Vec<String>,
     /// Compare each target with itself in another tree of the benchmark, or in a folder that `export jsonl` wrote
     #[arg(long, value_name = "FOLDER")]
     against: Option<PathBuf>,
+    #[command(flatten)]
+    logs: LogArgs,
     /// Also show all pairs, and the metrics of each
     #[arg(long, conflicts_with = "json")]
     metrics: bool,
@@ -92,9 +95,32 @@ struct ComparedPeople<'a> {
 /// # Errors
 /// When there are no such scores, or the other tree belongs to another benchmark.
 pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
-    let name = &one_benchmark(&context.layout, &args.name)?;
+    let arguments: Vec<String> = std::iter::once(&args.name)
+        .chain(&args.targets)
+        .cloned()
+        .collect();
+    if let Some(named) = logs::split(&context.layout, &arguments)? {
+        let made = LogBenchmark::read(context, named.paths, &args.logs, true)?;
+        return compare(&made.context, args, &made.name, LOGS, named.targets);
+    }
+    args.logs.refuse()?;
+    let name = one_benchmark(&context.layout, &args.name)?;
+    compare(context, args, &name, &name, target_ids(&args.targets)?)
+}
+
+/// How commands name the logs that they are given again.
+const LOGS: &str = "LOG..";
+
+/// `named`: what commands in the output name in the place of the benchmark.
+fn compare(
+    context: &Context,
+    args: &CompareArgs,
+    name: &str,
+    named: &str,
+    targets: Vec<ModelId>,
+) -> Result<Exit, Failure> {
     let options = CompareOptions {
-        targets: target_ids(&args.targets)?,
+        targets,
         against: args.against.clone(),
     };
     let Compared {
@@ -139,7 +165,7 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
             .filter(|finding| finding.severity == FindingSeverity::Note)
             .collect();
         let compared = ComparedTargets {
-            name,
+            name: named,
             against: there.as_deref(),
             targets: &targets,
             comparisons: &comparisons,

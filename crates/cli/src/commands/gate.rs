@@ -15,7 +15,12 @@ use schema::gate::{BetterRate, GateAnswer};
 use store::provenance::Provenance;
 
 use super::{
-    Context, journal::journal_of_run, output::CommandOutput, report_file, run::PhaseArgs,
+    Context,
+    journal::journal_of_run,
+    logs::{self, LogArgs, LogBenchmark},
+    output::CommandOutput,
+    report_file,
+    run::PhaseArgs,
     safety_files,
 };
 use crate::{
@@ -27,23 +32,26 @@ use crate::{
 /// Hold rules against the rates of a benchmark: pass, fail, or not decided by the rows
 ///
 /// Rules are on the bounds of intervals, differences to a baseline, rows without a verdict and cost. Everything comes from the files of the
-/// benchmark. No model is called.
+/// benchmark, or from logs of other programs. No model is called.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask gate honesty --rules gate.yaml\n  cargo xtask gate honesty --rules gate.yaml --junit gate.xml \
-        --summary summary.md\n\nExit codes:\n  0    every rule passed\n  1    a rule failed\n  2    rules, baseline or scores cannot be \
+        --summary summary.md\n  cargo xtask gate gate.yaml logs/*.eval\n\nExit codes:\n  0    every rule passed\n  1    a rule failed\n  2    rules, baseline or scores cannot be \
         used\n  4    no rule failed, and the rows do not decide one"
 )]
 pub struct GateArgs {
-    /// The benchmark by name
-    #[arg(value_name = "BENCHMARK", add = completion::benchmarks(), required_unless_present = "safety")]
-    name: Option<String>,
+    /// The benchmark by name; or logs of other programs, which need no benchmark: files and folders that `import` takes. The file of rules
+    /// may stand before logs
+    #[arg(value_name = "BENCHMARK|LOG..", add = completion::benchmarks(), required_unless_present = "safety")]
+    names: Vec<String>,
     /// Result files of safety evaluations of one kind, instead of a benchmark
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "name")]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "names")]
     safety: Vec<PathBuf>,
     /// The rules
     #[arg(long, value_name = "FILE")]
-    rules: PathBuf,
+    rules: Option<PathBuf>,
+    #[command(flatten)]
+    logs: LogArgs,
     /// The baseline to compare with [default: the one that the rules name, or baseline.json in the folder of the benchmark; with --safety
     /// safety-single-turn-baseline.json or safety-multi-turn-baseline.json here]
     #[arg(long, value_name = "FILE")]
@@ -78,16 +86,12 @@ pub fn run(context: &Context, args: &GateArgs) -> Result<Exit, Failure> {
             .map_or(Ok(()), |path| report_file::check(flag, path));
         problems.take(checked);
     }
-    let options = target_ids(&args.targets).map(|targets| GateOptions {
-        rules: args.rules.clone(),
-        baseline: args.baseline.clone(),
-        targets,
-    });
-    let report = options.and_then(|options| evaluate(context, args, &options));
-    let report = problems.take(report).filter(|_| problems.is_empty());
-    let Some(report) = report else {
+    let evaluated = evaluate(context, args);
+    let evaluated = problems.take(evaluated).filter(|_| problems.is_empty());
+    let Some((report, made)) = evaluated else {
         return Err(problems.into_failure());
     };
+    let context = made.as_ref().map_or(context, |made| &made.context);
     let exit = exit(report.answer);
     if args.json {
         context.print_json("gate", exit, &report);
@@ -103,22 +107,52 @@ pub fn run(context: &Context, args: &GateArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
+/// The answer, and the benchmark that was made of logs, if they are what is checked.
 fn evaluate(
     context: &Context,
     args: &GateArgs,
-    options: &GateOptions,
-) -> Result<GateReport, Failure> {
+) -> Result<(GateReport, Option<LogBenchmark>), Failure> {
+    let targets = target_ids(&args.targets)?;
+    let (rules, names) = match (&args.rules, args.names.as_slice()) {
+        (Some(rules), names) => (rules.clone(), names),
+        (None, [rules, logs @ ..]) if !logs.is_empty() => (PathBuf::from(rules), logs),
+        (None, _) => {
+            return Err(Failure::usage(
+                "gate: --rules FILE is missing: the file with the rules",
+            ));
+        }
+    };
+    let options = GateOptions {
+        rules,
+        baseline: args.baseline.clone(),
+        targets,
+    };
     let layout = &context.layout;
-    match &args.name {
-        Some(name) => Ok(probity::gate(
-            layout,
-            &one_benchmark(layout, name)?,
-            options,
-        )?),
-        None => safety_files::with_sources(&args.safety, |sources| {
-            Ok(probity::gate_safety(layout, sources, options)?)
-        }),
+    let Some(name) = names.first() else {
+        args.logs.refuse()?;
+        let report = safety_files::with_sources(&args.safety, |sources| {
+            Ok(probity::gate_safety(layout, sources, &options)?)
+        })?;
+        return Ok((report, None));
+    };
+    if let Some(named) = logs::split(layout, names)? {
+        if let Some(target) = named.targets.first() {
+            return Err(Failure::usage(format!(
+                "gate {target}: no file or folder. Targets are chosen with --target"
+            )));
+        }
+        let made = LogBenchmark::read(context, named.paths, &args.logs, false)?;
+        let report = probity::gate(&made.context.layout, &made.name, &options)?;
+        return Ok((report, Some(made)));
     }
+    args.logs.refuse()?;
+    if let Some(second) = names.get(1) {
+        return Err(Failure::usage(format!(
+            "gate {name} {second}: one benchmark at a time; several logs of other programs may be named"
+        )));
+    }
+    let report = probity::gate(layout, &one_benchmark(layout, name)?, &options)?;
+    Ok((report, None))
 }
 
 /// The exit code of an answer.

@@ -41,7 +41,7 @@ pub struct ImportArgs {
     #[arg(long, value_enum, value_name = "TYPE", conflicts_with = "metrics")]
     metric_type: Option<Polarity>,
     /// Take the scores of a scorer in the files as verdicts on a metric, such as match=m01 or flattery=m02:>=3; can be repeated. The
-    /// condition says when the behaviour is present. `metrics`: of all scorers that are called as the metrics are
+    /// condition says when the behaviour is present. `metrics`: of all scorers that are called as the metrics are; `all`: of all that say yes or no
     #[arg(long, value_name = "SCORER=METRIC[:CONDITION]")]
     verdicts: Vec<String>,
     /// The key in the samples' data whose value dependent samples share, such as group
@@ -115,6 +115,17 @@ pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
     } else {
         Exit::FailedRows
     };
+    let notes = warn_of(context, &report);
+    if args.json {
+        context.print_json("import", exit, &ImportOutput::new(&report, &notes));
+    } else {
+        context.terminal.print(&text(context, &report));
+    }
+    Ok(exit)
+}
+
+/// Says what was left out of an import, which conversations have an error, and its notes, which it returns.
+pub fn warn_of(context: &Context, report: &ImportReport) -> Vec<String> {
     for left in &report.left_out {
         let line = format!("left out {}: {}", left.count, listed(left));
         context.terminal.warning(&line);
@@ -133,12 +144,7 @@ pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
     for note in &notes {
         context.terminal.note(&shown(note));
     }
-    if args.json {
-        context.print_json("import", exit, &ImportOutput::new(&report, &notes));
-    } else {
-        context.terminal.print(&text(context, &report));
-    }
-    Ok(exit)
+    notes
 }
 
 /// The reason that some things share, and a few of them.
@@ -200,11 +206,13 @@ fn options(args: &ImportArgs) -> Result<ImportOptions, Failure> {
         metric_type: args.metric_type.map(Into::into),
         cluster: args.cluster.clone(),
         force: args.force,
+        ..ImportOptions::default()
     })
 }
 
-fn verdicts_error(error: String) -> Failure {
-    Failure::usage(format!("import --verdicts: {error}"))
+/// The error for words that ask for verdicts.
+pub fn verdicts_error(error: String) -> Failure {
+    Failure::usage(format!("--verdicts: {error}"))
 }
 
 fn metrics(args: &ImportArgs) -> Result<Vec<Metric>, Failure> {

@@ -25,6 +25,7 @@ mod journal;
 mod judge_check;
 mod label;
 mod label_words;
+mod logs;
 mod man;
 mod missing_rows;
 mod models;

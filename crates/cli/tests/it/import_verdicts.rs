@@ -98,7 +98,7 @@ fn without_metrics_the_verdicts_name_them() {
     let ran = project.succeeds(&["import", &logs, "--verdicts", "style.polite=Polite"]);
     assert!(ran.err.contains("--metric-type negative"), "{}", ran.err);
     assert!(ran.out.contains("aggregate sums"), "{}", ran.out);
-    let rate = rate(&project, "sums", "clerk-a", "m01");
+    let rate = rate(&project, "sums", "clerk-a", "Polite");
     assert_eq!(
         (&rate["passed"], &rate["scenarios"]),
         (&json!(8), &json!(12))
@@ -113,7 +113,7 @@ fn without_metrics_the_verdicts_name_them() {
         "--as",
         "praise",
     ]);
-    let rate = self::rate(&project, "praise", "clerk-b", "m01");
+    let rate = self::rate(&project, "praise", "clerk-b", "Praise");
     assert_eq!(rate["passed"], 24);
 }
 
@@ -219,12 +219,15 @@ fn results_of_promptfoo_are_read_as_their_program_counts_them() {
         };
         let passed = of(&|row| row["success"] == true);
         let refund = of(&|row| row["namedScores"]["mentions-refund"] == 1);
-        let all = rate(&project, "support", target, "m01");
+        let all = rate(&project, "support", target, "Passes");
         assert_eq!(
             (&all["passed"], &all["rows"], &all["scenarios"]),
             (&json!(passed), &json!(6), &json!(3))
         );
-        assert_eq!(rate(&project, "support", target, "m02")["passed"], refund);
+        assert_eq!(
+            rate(&project, "support", target, "Refund")["passed"],
+            refund
+        );
     }
     let rows = rows_at(
         &project,
@@ -245,8 +248,8 @@ fn results_of_promptfoo_are_read_as_their_program_counts_them() {
         "pass=Passes",
     ]);
     assert_eq!(
-        rate(&project, "again", "echo-a", "m01")["passed"],
-        rate(&project, "support", "echo-a", "m01")["passed"]
+        rate(&project, "again", "echo-a", "Passes")["passed"],
+        rate(&project, "support", "echo-a", "Passes")["passed"]
     );
 }
 
@@ -281,7 +284,7 @@ fn rows_of_any_program_are_read_by_their_usual_names() {
         "--json",
     ]);
     assert_eq!(json_of(&ran)["targets"][0]["verdicts"], 5, "{}", ran.out);
-    let rate = rate(&project, "mine", "a", "m01");
+    let rate = rate(&project, "mine", "a", "Praise");
     assert_eq!(
         (
             &rate["passed"],

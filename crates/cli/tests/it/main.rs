@@ -69,6 +69,7 @@ mod label_results;
 #[cfg(target_os = "linux")]
 mod label_terminal;
 mod labels;
+mod logs;
 mod measured_alike;
 mod modelbench;
 mod open_files;

@@ -8,6 +8,7 @@ mod numbers;
 mod renamed;
 mod report;
 mod rows;
+mod scorers;
 mod tasks;
 mod tools;
 mod tree;
@@ -31,7 +32,7 @@ use store::{ImportRecord, Layout, RunError, write_atomically};
 
 pub use labelled::{LabelledConversations, import_labelled};
 pub use metrics::read_metrics;
-pub use report::{ImportFormat, ImportOptions, ImportReport, ImportedTarget, LeftOut};
+pub use report::{ImportFormat, ImportOptions, ImportReport, ImportTasks, ImportedTarget, LeftOut};
 pub use verdicts::{ImportVerdicts, VerdictCondition, VerdictRule};
 
 /// The error of a file that another program wrote.
@@ -205,6 +206,15 @@ fn recorded(
         left_out,
         mut notes,
     } = sources(&options.paths, format)?;
+    tasks::choose(&mut sources, &options.tasks)?;
+    if options.one_model_by_file {
+        name_by_file(&mut sources, format);
+    }
+    let verdicts = scorers::chosen(options, format, &sources, &mut notes)?;
+    let options = &ImportOptions {
+        verdicts,
+        ..options.clone()
+    };
     let offered = tools::offered(&mut sources, &mut notes);
     let wanted = Wanted::of(options, &sources)?;
     let verdicts = options.verdicts.by_metric(&wanted.metrics)?;
@@ -311,6 +321,25 @@ fn recorded(
         failures: built.failures,
         notes: notes.into_iter().map(Into::into).collect(),
     })
+}
+
+/// Names the targets for the files, where several files are of a single model.
+fn name_by_file(sources: &mut [(PathBuf, SourceFile)], format: Format) {
+    // In the other formats a file has rows of several models.
+    let is_of_one = matches!(format, Format::Inspect | Format::EveryEvalEver);
+    let mut models = sources.iter().map(|(_, source)| source.model.as_str());
+    let first = models.next().map(str::to_owned);
+    let is_single = models.next().is_some()
+        && sources
+            .iter()
+            .all(|(_, source)| Some(source.model.as_str()) == first.as_deref());
+    if !is_of_one || !is_single {
+        return;
+    }
+    for (path, source) in sources {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+        source.target = stem.map(|stem| safe_name(&stem, "log"));
+    }
 }
 
 fn read_file(

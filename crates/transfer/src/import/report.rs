@@ -81,8 +81,24 @@ pub struct ImportOptions {
     pub metric_type: Option<MetricType>,
     /// The key of the samples' data whose value dependent samples share: it becomes their base scenario.
     pub cluster: Option<String>,
+    /// Which evaluations of the files are imported.
+    pub tasks: ImportTasks,
+    /// Where all logs are of a single model, each file is a target of its own, with the file's name.
+    pub one_model_by_file: bool,
     /// Replaces an existing benchmark with that name.
     pub force: bool,
+}
+
+/// The evaluations (tasks of Inspect, datasets of Every Eval Ever) that an import takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ImportTasks {
+    /// All that the files have, in one benchmark.
+    #[default]
+    All,
+    /// The only one that the files have.
+    Single,
+    /// The one of this name.
+    Named(String),
 }
 
 /// The result of an import.

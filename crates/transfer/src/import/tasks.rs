@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use interop::import::SourceFile;
 
-use schema::ProgramFlag;
+use schema::{ProgramFlag, nearest};
 use store::RunError;
+
+use super::ImportTasks;
 
 /// The most benchmarks, and the most files of each, that are named.
 const NAMED: usize = 12;
@@ -38,6 +40,58 @@ pub(super) fn check_one_task(sources: &[(PathBuf, SourceFile)]) -> Result<(), Ru
         named.join(", "),
         ProgramFlag::new("metrics").value("FILE")
     )))
+}
+
+/// Keeps the files of the evaluation that `tasks` chooses.
+///
+/// # Errors
+/// When there is no such evaluation, or several where a single one is expected. The error names them.
+pub(super) fn choose(
+    sources: &mut Vec<(PathBuf, SourceFile)>,
+    tasks: &ImportTasks,
+) -> Result<(), RunError> {
+    let mut known: Vec<&str> = sources
+        .iter()
+        .map(|(_, source)| source.task.as_str())
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    match tasks {
+        ImportTasks::Single if known.len() > 1 => Err(RunError::input(format!(
+            "the files are of {} tasks, whose rates are not one: {}",
+            known.len(),
+            listed(&known)
+        ))
+        .with_help(format!(
+            "choose one with `{}`",
+            ProgramFlag::new("task").value("NAME")
+        ))),
+        ImportTasks::All | ImportTasks::Single => Ok(()),
+        ImportTasks::Named(name) if known.contains(&name.as_str()) => {
+            sources.retain(|(_, source)| source.task == *name);
+            Ok(())
+        }
+        ImportTasks::Named(name) => {
+            let near = nearest(name, known.iter().copied())
+                .map(|near| format!("; did you mean `{near}`?"));
+            Err(RunError::input(format!(
+                "{}: no file is of this task{}",
+                ProgramFlag::new("task").value(name),
+                near.unwrap_or_default()
+            ))
+            .with_help(format!("the tasks are {}", listed(&known))))
+        }
+    }
+}
+
+/// Some of the names.
+fn listed(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let mut text = names[..names.len() - more].join(", ");
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
 }
 
 /// The paths that select only this benchmark: the folder of its files if it has no other files, otherwise the

@@ -7,6 +7,8 @@ use schema::{Conversation, Metric, MetricType, NoVerdict, ProgramFlag, Score, ne
 use serde_json::Value;
 use store::{IMPORTED, RunError};
 
+use super::names::safe_name;
+
 /// A scorer of another program whose scores are verdicts on a metric: `SCORER=METRIC[:CONDITION]`.
 ///
 /// ```
@@ -75,7 +77,8 @@ const NO: [&str; 9] = [
 ];
 
 impl ImportVerdicts {
-    /// The verdicts that words of a command line ask for: rules, or `metrics`, which takes the scorers that are called as the metrics are.
+    /// The verdicts that words of a command line ask for: rules; or `metrics`, which takes the scorers that are called as the metrics are;
+    /// or `all`, which takes every scorer that says yes or no.
     ///
     /// # Errors
     /// What is wrong with a word.
@@ -83,6 +86,7 @@ impl ImportVerdicts {
         match words {
             [] => Ok(Self::None),
             [word] if word == OF_METRICS => Ok(Self::OfMetrics),
+            [word] if word == ALL => Ok(Self::All),
             rules => rules
                 .iter()
                 .map(|rule| rule.parse())
@@ -196,6 +200,9 @@ impl VerdictCondition {
 /// The word for [`ImportVerdicts::OfMetrics`].
 const OF_METRICS: &str = "metrics";
 
+/// The word for [`ImportVerdicts::All`].
+const ALL: &str = "all";
+
 /// Which scores of the files become verdicts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ImportVerdicts {
@@ -204,6 +211,9 @@ pub enum ImportVerdicts {
     None,
     /// Those of every scorer whose name is the id or the name of a metric.
     OfMetrics,
+    /// Those of every scorer whose scores are yes or no as they are, each on a metric of its name; where the user or the files define
+    /// metrics, as [`OfMetrics`](Self::OfMetrics).
+    All,
     /// Those of these scorers.
     Of(Vec<VerdictRule>),
 }
@@ -214,6 +224,7 @@ impl ImportVerdicts {
         match self {
             Self::None => Vec::new(),
             Self::OfMetrics => vec![OF_METRICS.to_owned()],
+            Self::All => vec![ALL.to_owned()],
             Self::Of(rules) => rules.iter().map(ToString::to_string).collect(),
         }
     }
@@ -228,7 +239,7 @@ impl ImportVerdicts {
             if metrics.iter().any(|metric| metric.name == rule.metric) {
                 continue;
             }
-            let id = format!("m{:02}", metrics.len() + 1);
+            let id = id_of(&rule.metric, &metrics);
             let definition = match &rule.condition {
                 Some(condition) => format!("The scorer `{}` gives {condition}.", rule.scorer),
                 None => format!("The scorer `{}` says yes.", rule.scorer),
@@ -248,7 +259,7 @@ impl ImportVerdicts {
     ) -> Result<Vec<Option<VerdictRule>>, RunError> {
         let rules = match self {
             Self::None => return Ok(vec![None; metrics.len()]),
-            Self::OfMetrics => {
+            Self::OfMetrics | Self::All => {
                 let own = |metric: &Metric| VerdictRule {
                     scorer: metric.id.clone(),
                     metric: metric.id.clone(),
@@ -289,6 +300,21 @@ impl ImportVerdicts {
         }
         Ok(found)
     }
+}
+
+/// The id of a metric with this name: the name itself, if it can be one and is free, otherwise a numbered one.
+fn id_of(name: &str, taken: &[Metric]) -> String {
+    let is_free = |id: &str| {
+        !taken
+            .iter()
+            .any(|metric| metric.id.eq_ignore_ascii_case(id))
+    };
+    let is_safe = safe_name(name, "") == name && !name.contains("__");
+    if is_safe && is_free(name) {
+        return name.to_owned();
+    }
+    let mut numbered = (taken.len() + 1..).map(|number| format!("m{number:02}"));
+    numbered.find(|id| is_free(id)).unwrap_or_default()
 }
 
 /// The verdict that a score means.
