@@ -36,6 +36,12 @@ impl JsonText {
         Self::from(to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 
+    /// Whether the text is `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.get() == "null"
+    }
+
     /// The bytes of the text.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
@@ -46,6 +52,13 @@ impl JsonText {
     #[must_use]
     pub fn get(&self) -> &str {
         self.0.get()
+    }
+}
+
+impl Default for JsonText {
+    /// `null`.
+    fn default() -> Self {
+        Self::from(RawValue::NULL.to_owned())
     }
 }
 

@@ -93,12 +93,14 @@ pub struct AnnotatorReply {
 pub struct CachedAnnotatorReply {
     /// The judge's id.
     pub annotator: Arc<str>,
-    /// The request body.
+    /// The request body. Absent where `kept` says where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotator_request: Option<JsonText>,
     /// The first messages of the request that are left out. Absent: none are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedMessages>,
-    /// The response body.
+    /// The response body. Absent where `kept` says where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<JsonText>,
     /// What the call used and cost.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,12 +132,14 @@ pub struct ModelReply {
     /// Seconds that the successful attempt took. Absent: from the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_time: Option<f64>,
-    /// The request body; null where `kept` says where it is.
+    /// The request body; absent where `kept` says where it is.
+    #[serde(default, skip_serializing_if = "JsonText::is_null")]
     pub request: JsonText,
     /// The first messages of the request that are left out. Absent: none are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedMessages>,
-    /// The response body; null where `kept` says where it is.
+    /// The response body; absent where `kept` says where it is.
+    #[serde(default, skip_serializing_if = "JsonText::is_null")]
     pub response: JsonText,
     /// What the call used and cost.
     pub spend: Spend,

@@ -17,7 +17,8 @@ use crate::{
 pub struct QueuingItem {
     /// The scenario's `user_goal`.
     pub prompt_text: Option<Arc<str>>,
-    /// The scenario's row. Null with `kept`.
+    /// The scenario's row. Absent with `kept`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<JsonText>,
     /// The repetition of the scenario, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
