@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, Spend, Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, Spend, Usage,
 };
 
 use crate::{
@@ -123,6 +123,10 @@ impl<M: ChatModel> ChatModel for Budgeted<M> {
         };
         held.settle(actual(&spend, estimate));
         result
+    }
+
+    async fn end_conversation(&self, context: &CallContext) {
+        self.inner.end_conversation(context).await;
     }
 }
 

@@ -66,6 +66,8 @@ pub(crate) struct Reporter {
     has_key: bool,
     key_name: Option<String>,
     timeout: Duration,
+    /// The key of the configuration that has the address.
+    address: &'static str,
     scrubber: Scrubber,
 }
 
@@ -78,15 +80,22 @@ impl Reporter {
             has_key: settings.key().is_some(),
             key_name: settings.key_name.clone(),
             timeout: settings.request_timeout,
+            address: "base_url",
             scrubber: Scrubber::new(settings),
         }
+    }
+
+    /// Errors name this key of the configuration for the address.
+    pub(crate) fn with_address(mut self, key: &'static str) -> Self {
+        self.address = key;
+        self
     }
 
     pub(crate) fn scrubber(&self) -> &Scrubber {
         &self.scrubber
     }
 
-    fn who(&self, purpose: Purpose) -> String {
+    pub(crate) fn who(&self, purpose: Purpose) -> String {
         format!("{} {} at {}", role(purpose), self.model, self.endpoint)
     }
 
@@ -183,8 +192,9 @@ impl Reporter {
             | Unreached::NotHttp => (
                 ModelErrorKind::Transient,
                 format!(
-                    "{who} cannot be reached: {}. Is it running, and is base_url right?",
-                    what.reason()
+                    "{who} cannot be reached: {}. Is it running, and is {} right?",
+                    what.reason(),
+                    self.address
                 ),
             ),
             Unreached::Certificate(reason) => (

@@ -73,6 +73,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod adaptive;
+mod app;
 mod budget;
 mod budgeted;
 mod cache;
@@ -107,6 +108,10 @@ mod transport;
 mod unreached;
 mod wire;
 
+pub use app::{
+    AppErrorKind, AppStep, ErrorRule, EventMatch, HttpApp, HttpAppSettings, StreamFormat,
+    StreamSettings, SystemPrompt, UsagePointers,
+};
 pub use budget::{Amount, Budget, BudgetLimits};
 pub use budgeted::{Budgeted, UnpricedModel};
 pub use cache::{
@@ -134,4 +139,4 @@ pub use secrecy::{ExposeSecret, SecretString};
 pub use settings::{ModelSettings, Price, ReasoningSentBack, StructuredSupport, TokenLimitName};
 pub use settings_error::SettingsError;
 pub use stop::Stop;
-pub use wire::Canonical;
+pub use wire::{Canonical, Wire};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId};
+use schema::{CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId};
 
 use crate::{
     CircuitBreaker, Stop,
@@ -103,5 +103,9 @@ impl<M: ChatModel> ChatModel for Limited<M> {
             Err(_) => Outcome::Other,
         });
         result
+    }
+
+    async fn end_conversation(&self, context: &CallContext) {
+        self.inner.end_conversation(context).await;
     }
 }

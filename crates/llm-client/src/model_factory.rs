@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::{
     Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HttpClient, Journaled, LimitSettings,
     Limited, Limiter, Meter, ModelSettings, OpenAi, Retried, RetryPolicy, SettingsError, Stop,
-    UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route,
+    UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route, wire::Wired,
 };
 
 /// Creates the models of one run. It holds what they share, and adds the layers to each:
@@ -200,8 +200,16 @@ impl ModelFactory {
     /// When `settings` do not allow any call, or there is a budget in dollars and no price.
     pub fn model(&self, settings: ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError> {
         let settings = Arc::new(settings);
-        let endpoint =
-            OpenAi::new(Arc::clone(&settings), &self.http)?.with_journal(Arc::clone(&self.journal));
+        let endpoint: Arc<dyn ChatModel> = match &settings.wire {
+            Some(wire) => Arc::new(Wired {
+                id: settings.id.clone(),
+                wire: Arc::clone(wire),
+            }),
+            None => Arc::new(
+                OpenAi::new(Arc::clone(&settings), &self.http)?
+                    .with_journal(Arc::clone(&self.journal)),
+            ),
+        };
         let breaker = self.breaker(&settings);
         let limited = Limited::new(
             endpoint,

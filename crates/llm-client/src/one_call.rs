@@ -115,21 +115,36 @@ impl OneCall {
         self.reply().take()
     }
 
-    async fn run(&self, factory: &HttpRequestFactory) -> Result<Response, NoJson> {
+    /// Sends a request that is not of async-openai, once, and reads the whole reply.
+    pub(crate) async fn fetch(&self, request: reqwest::Request) -> Result<HttpReply, Unreached> {
         // Held until the whole reply is read.
         let seat = self.http.seat(self.route).map_err(Unreached::Unsent)?;
-        let mut response = self.send(&seat.client, factory).await?;
+        let connect_timeout = self.http.options().connect_timeout;
+        let sent = seat.client.execute(request).await;
+        let response = sent.map_err(|error| Unreached::of(&error, connect_timeout))?;
+        self.whole(response).await
+    }
+
+    async fn whole(&self, mut response: Response) -> Result<HttpReply, Unreached> {
         let status = response.status();
         let headers = mem::take(response.headers_mut());
         let (body, room) = self.read(response).await?;
         let (body, room) =
             encoding::decoded(&headers, body, room, self.http.room(), &self.waited).await?;
-        let mut reply = HttpReply {
+        Ok(HttpReply {
             status,
             headers,
             body,
             room,
-        };
+        })
+    }
+
+    async fn run(&self, factory: &HttpRequestFactory) -> Result<Response, NoJson> {
+        // Held until the whole reply is read.
+        let seat = self.http.seat(self.route).map_err(Unreached::Unsent)?;
+        let response = self.send(&seat.client, factory).await?;
+        let mut reply = self.whole(response).await?;
+        let status = reply.status;
         if !status.is_success() || serde_json::from_slice::<&RawValue>(&reply.body).is_err() {
             return Err(NoJson::Reply(reply));
         }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, ChatReply, ChatRequest, Event, EventBody, Journal, ModelError, ModelErrorKind,
+    CallContext, ChatModel, ChatReply, ChatRequest, Event, EventBody, Journal, ModelError, ModelErrorKind,
     ModelId, Spend, event::FailedAttempt,
 };
 
@@ -266,6 +266,10 @@ impl<M: ChatModel> ChatModel for Retried<M> {
                 () = wait(breaker, Instant::now() + delay, &error) => {}
             }
         }
+    }
+
+    async fn end_conversation(&self, context: &CallContext) {
+        self.inner.end_conversation(context).await;
     }
 }
 

@@ -1,13 +1,13 @@
 //! The settings of a model's calls.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use schema::{Extra, HIDDEN, ModelId, Usage, reasoning::ReasoningOpening};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{redacted_url::redacted_url, scrub::masked, wire::Form};
+use crate::{redacted_url::redacted_url, scrub::masked, wire::{Form, Wire}};
 
 /// Everything that decides how a model is called. `Debug` shows neither keys nor header values.
 #[derive(Clone)]
@@ -58,6 +58,8 @@ pub struct ModelSettings {
     pub price: Option<Price>,
     /// Whether `price` is an assumption: the model runs on this machine, and no price was given.
     pub assumed_free: bool,
+    /// What answers in the place of an OpenAI-compatible endpoint at `base_url`, which then only names what the limits are for.
+    pub wire: Option<Arc<dyn Wire>>,
 }
 
 impl ModelSettings {
@@ -93,6 +95,7 @@ impl ModelSettings {
             request_timeout: Duration::from_secs(300),
             price: None,
             assumed_free: false,
+            wire: None,
         }
     }
 
@@ -179,6 +182,7 @@ impl fmt::Debug for ModelSettings {
             .field("request_timeout", &self.request_timeout)
             .field("price", &self.price)
             .field("assumed_free", &self.assumed_free)
+            .field("wire", &self.wire)
             .finish()
     }
 }

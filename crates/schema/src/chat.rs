@@ -27,6 +27,25 @@ pub trait ChatModel: Send + Sync {
     /// # Errors
     /// When no reply arrives; [`ModelError::kind`] returns the kind of failure. An empty or cut-off reply is not an error.
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError>;
+
+    /// The conversation of `context` is over: no further call of it follows. A model that keeps a conversation open on the other side closes
+    /// it. Most keep none, and do nothing.
+    async fn end_conversation(&self, _context: &CallContext) {}
+}
+
+#[async_trait]
+impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
+    fn id(&self) -> &ModelId {
+        (**self).id()
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        (**self).chat(request).await
+    }
+
+    async fn end_conversation(&self, context: &CallContext) {
+        (**self).end_conversation(context).await;
+    }
 }
 
 /// The role of a message's author.

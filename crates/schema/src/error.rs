@@ -53,6 +53,9 @@ pub enum ModelErrorKind {
     OverBudget,
     /// The run is stopping and the call was not made.
     Cancelled,
+    /// The other side keeps the conversation, and has not seen these messages: it ended, or the turns before came from the cache. The call
+    /// was not made, or its conversation is lost; the conversation has to begin again.
+    Unseen,
 }
 
 impl ModelErrorKind {
@@ -67,6 +70,7 @@ impl ModelErrorKind {
             Self::CircuitOpen => "circuit_open",
             Self::OverBudget => "over_budget",
             Self::Cancelled => "cancelled",
+            Self::Unseen => "unseen",
         }
     }
 }

@@ -163,6 +163,9 @@ pub struct ModelRecord {
     /// Limits of its endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<Value>,
+    /// How an application is called, without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<Value>,
     /// Keys of other versions.
     #[serde(flatten)]
     pub other: Extra,

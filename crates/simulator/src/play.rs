@@ -5,7 +5,7 @@ mod refusals;
 use std::sync::Arc;
 
 use schema::{
-    CallContext, ChatReply, Conversation, FinishReason, Item, ModelError, NoVerdict, Origin,
+    CallContext, ChatReply, Conversation, FinishReason, Item, ModelError, ModelErrorKind, NoVerdict, Origin,
     PhaseError, PhaseErrorKind, Purpose, ReturnedReasoning, Role, Scenario, SimulatorFault,
     ToolCall, ToolChoice, TranscriptBuilder, Turn, reply::advice, text::is_blank,
 };
@@ -43,10 +43,19 @@ pub(crate) struct Play<'a> {
 
 /// Why a conversation stops before its end.
 enum Stop {
+    /// The target has not seen the conversation.
+    Unseen(String),
     /// The row failed and keeps the turns so far.
     Row(NoVerdict, String),
     /// There is no row.
     Phase(PhaseError),
+}
+
+/// A conversation that was played to its end.
+pub(crate) struct Played {
+    pub(crate) conversation: Conversation,
+    /// Why the conversation has to begin again: the target keeps it on its side, and lost it.
+    pub(crate) unseen: Option<String>,
 }
 
 /// The user's action in a turn.
@@ -62,10 +71,13 @@ impl From<PhaseError> for Stop {
 }
 
 impl<'a> Play<'a> {
+    /// `attempt` is the item that the target's calls and the turns belong to. The user's calls are those of `item`, so that a later attempt
+    /// gets the same messages from the cache for as long as the replies are the same.
     pub(crate) fn new(
         simulator: &'a ChatSimulator,
         scenario: &'a Arc<Scenario>,
         item: &'a Item,
+        attempt: &'a Item,
     ) -> Result<Self, PhaseError> {
         check(scenario)?;
         let tools = simulator.tools.offer(scenario)?;
@@ -79,13 +91,13 @@ impl<'a> Play<'a> {
         Ok(Self {
             form: Form::new(&roleplay),
             user: Side::new(Some(roleplay), item.call(Purpose::UserTurn, 0)),
-            target: Side::new(system, item.call(Purpose::TargetTurn, 0))
+            target: Side::new(system, attempt.call(Purpose::TargetTurn, 0))
                 .with_tools(Arc::clone(tools.specs())),
             incoming: Arc::clone(&simulator.opening),
             tools,
             call_ids: CallIds::default(),
             answered: Vec::new(),
-            said: TranscriptBuilder::new(scenario, &simulator.target_ref, item),
+            said: TranscriptBuilder::new(scenario, &simulator.target_ref, attempt),
             simulator,
             scenario,
             item,
@@ -93,13 +105,22 @@ impl<'a> Play<'a> {
     }
 
     /// Simulates the conversation to its end and returns the row.
-    pub(crate) async fn run(mut self) -> Result<Conversation, PhaseError> {
+    pub(crate) async fn run(mut self) -> Result<Played, PhaseError> {
+        let mut unseen = None;
         match self.exchanges().await {
             Ok(()) => {}
+            Err(Stop::Unseen(error)) => {
+                self.said.fail(NoVerdict::CallFailed, error.as_str());
+                unseen = Some(error);
+            }
             Err(Stop::Row(reason, error)) => self.said.fail(reason, error),
             Err(Stop::Phase(error)) => return Err(error),
         }
-        Ok(self.said.finish())
+        let conversation = self.said.finish();
+        Ok(Played {
+            conversation,
+            unseen,
+        })
     }
 
     async fn exchanges(&mut self) -> Result<(), Stop> {
@@ -340,7 +361,12 @@ impl<'a> Play<'a> {
 
     fn call_failed(&mut self, who: String, error: ModelError) -> Stop {
         self.said.spend(error.spend());
-        stopped(PhaseError::from_model(who, error))
+        let is_unseen = error.kind() == ModelErrorKind::Unseen;
+        let error = PhaseError::from_model(who, error);
+        match is_unseen {
+            true => Stop::Unseen(error.to_string()),
+            false => stopped(error),
+        }
     }
 }
 

@@ -97,7 +97,11 @@ impl Prompts {
         render(&self.user_turn, notes)
     }
 
-    pub(crate) fn default_system(&self) -> Result<Arc<str>, PhaseError> {
+    /// The target's system prompt where neither the scenario nor the benchmark has one.
+    ///
+    /// # Errors
+    /// When the template does not render.
+    pub fn default_system(&self) -> Result<Arc<str>, PhaseError> {
         render(&self.target_system, &json!({}))
     }
 

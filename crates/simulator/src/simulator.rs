@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, Conversation, Fingerprint, Item, PhaseError, PhaseErrorKind, PromptVersions,
+    ChatModel, Conversation, Fingerprint, Item, PhaseError, PhaseErrorKind, PromptVersions, Purpose,
     Scenario, Simulator, TargetRef, setting_keys, text::is_blank,
 };
 use serde_json::json;
@@ -31,6 +31,8 @@ pub struct SimulatorSettings {
     /// The most rounds of tool calls of the target in one turn. After them it is instructed to answer in words; if it calls tools all the
     /// same, the conversation ends. 0 counts as 1. It has no effect without tools.
     pub max_tool_steps: u32,
+    /// How often a conversation is begun whose target keeps it on its side and lost it. 0 counts as 1.
+    pub attempts: u32,
     /// The version of the [rules](crate::faults) that find faults in the user's messages: see [`PromptVersions::fault_rules`].
     pub fault_rules: u32,
 }
@@ -46,6 +48,7 @@ impl Default for SimulatorSettings {
             user_context: None,
             tries: 3,
             max_tool_steps: 10,
+            attempts: 3,
             fault_rules: PromptVersions::LATEST.fault_rules,
         }
     }
@@ -142,7 +145,18 @@ impl Simulator for ChatSimulator {
         scenario: &Arc<Scenario>,
         item: &Item,
     ) -> Result<Conversation, PhaseError> {
-        Play::new(self, scenario, item)?.run().await
+        let mut attempt = item.clone();
+        let mut left = self.settings.attempts.max(1);
+        loop {
+            left -= 1;
+            let played = Play::new(self, scenario, item, &attempt)?.run().await?;
+            let context = attempt.call(Purpose::TargetTurn, 0);
+            self.target.end_conversation(&context).await;
+            match played.unseen {
+                Some(reason) if left > 0 => attempt = item.new_attempt(reason),
+                _ => return Ok(played.conversation),
+            }
+        }
     }
 
     fn calls_target_once(&self) -> bool {

@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, ModelId,
+    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, ModelId,
     Origin, Purpose, Spend, Usage,
 };
 use serde_json::value::to_raw_value;
@@ -81,6 +81,9 @@ impl<M: ChatModel> Cached<M> {
 
     /// Parses the reply in `wire` by today's settings; `None` if it is not a chat completion.
     fn parsed(&self, request: &ChatRequest, wire: JsonText) -> Option<(ReplyBody, Exchange)> {
+        if let Some(own) = &self.settings.wire {
+            return own.read(request, wire);
+        }
         let blocks = Blocks::of(request.context.purpose, self.settings.reasoning_opening);
         let body = wire::parse(wire.get(), blocks).ok()?;
         let exchange = Exchange {
@@ -154,6 +157,10 @@ impl<M: ChatModel> ChatModel for Cached<M> {
         reply.at = Some(stored.created);
         self.cache.put(&key, &stored).await;
         Ok(reply)
+    }
+
+    async fn end_conversation(&self, context: &CallContext) {
+        self.inner.end_conversation(context).await;
     }
 }
 

@@ -5,7 +5,7 @@ mod events;
 use std::{sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
-use schema::{ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId, Purpose};
+use schema::{CallContext, ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId, Purpose};
 
 use crate::meter::Meter;
 
@@ -81,5 +81,9 @@ impl<M: ChatModel> ChatModel for Journaled<M> {
             }
         }
         result
+    }
+
+    async fn end_conversation(&self, context: &CallContext) {
+        self.inner.end_conversation(context).await;
     }
 }

@@ -64,8 +64,13 @@ impl Canonical {
             extra_body: &settings.extra_body,
             target_version: settings.version.as_deref(),
         };
+        let prefix = match &settings.wire {
+            None => line(&prefix),
+            // The settings of requests to an endpoint mean nothing to others.
+            Some(wire) => line(&(VERSION, wire.canonical(), prefix.target_version)),
+        };
         Self {
-            prefix: line(&prefix),
+            prefix,
             reasoning_sent_back: settings.reasoning_sent_back,
         }
     }

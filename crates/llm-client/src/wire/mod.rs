@@ -8,8 +8,11 @@ mod reply;
 mod sent_back;
 mod text;
 mod usage;
+mod wire_trait;
 
 pub(crate) use body::{Body, Field, Form, Format};
 pub use canonical::Canonical;
 pub(crate) use refusal::Refusal;
+pub use wire_trait::Wire;
+pub(crate) use wire_trait::Wired;
 pub(crate) use reply::{Blocks, Reason, Unparsed, parse};

@@ -1,10 +1,10 @@
 //! Converts a configured model to the client's settings. Keys are read and variables resolved here, when the model is used.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use llm_client::{
-    ModelSettings, Price, PriceTable, ReasoningSentBack, SecretString, StructuredSupport,
-    TokenLimitName, wire_name,
+    HttpApp, HttpAppSettings, HttpClient, ModelSettings, Price, PriceTable, ReasoningSentBack, SecretString, StructuredSupport,
+    TokenLimitName, Wire, wire_name,
 };
 use serde_json::Value;
 
@@ -23,6 +23,8 @@ pub struct Endpoints<'a> {
     vars: &'a Vars,
     prices: PriceTable,
     scripted: Option<String>,
+    /// The connections of applications.
+    http: HttpClient,
 }
 
 impl<'a> Endpoints<'a> {
@@ -43,6 +45,7 @@ impl<'a> Endpoints<'a> {
             vars,
             prices,
             scripted,
+            http: HttpClient::default(),
         })
     }
 
@@ -74,6 +77,10 @@ impl<'a> Endpoints<'a> {
     pub fn resolve(&self, entry: &ModelEntry) -> Result<ModelSettings, ConfigError> {
         let mut settings = self.without_key(entry)?;
         self.key(entry, &mut settings)?;
+        if let Some(http) = &entry.table.http {
+            let variable = |name: &str| self.vars.get(name).map(str::to_owned);
+            settings.wire = Some(self.app(entry, http, &settings, &variable)?);
+        }
         for (name, value) in &entry.table.extra_headers {
             let value = SecretString::from(value.0.resolve(self.vars)?);
             settings.extra_headers.push((name.0.clone(), value));
@@ -96,8 +103,43 @@ impl<'a> Endpoints<'a> {
         }
         settings.version = entry.version(self.vars)?;
         self.tune(entry, &mut settings)?;
+        if let Some(http) = &entry.table.http {
+            let wrong = |reason: String| {
+                ConfigError::new(format!("{}.http.url: {reason}", entry.path))
+            };
+            let address = self.vars.expand(&http.url).map_err(wrong)?;
+            settings.base_url = HttpApp::endpoint(&address).map_err(wrong)?;
+        }
         (settings.price, settings.assumed_free) = self.price(entry, &settings, &model);
+        if let Some(http) = &entry.table.http {
+            // Secrets are not needed here, and may be missing.
+            let variable = |name: &str| Some(self.vars.get(name).unwrap_or_default().to_owned());
+            settings.wire = Some(self.app(entry, http, &settings, &variable)?);
+        }
         Ok(settings)
+    }
+
+    /// The application of `entry`.
+    fn app(
+        &self,
+        entry: &ModelEntry,
+        http: &HttpAppSettings,
+        settings: &ModelSettings,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Arc<dyn Wire>, ConfigError> {
+        let prompts = simulator::Prompts::shipped().ok();
+        let system = prompts.and_then(|prompts| prompts.default_system().ok());
+        let app = HttpApp::new(
+            http.clone(),
+            settings,
+            self.http.clone(),
+            system.map(|text| text.to_string()),
+            variable,
+        );
+        match app {
+            Ok(app) => Ok(Arc::new(app)),
+            Err(reason) => Err(ConfigError::new(format!("{}.http.{reason}", entry.path))),
+        }
     }
 
     fn route(&self, entry: &ModelEntry, model: &str) -> Result<ModelSettings, ConfigError> {

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use llm_client::{
-    ProviderPreset, ReasoningSentBack, StructuredSupport, TokenLimitName, masked, wire_name,
+    HttpAppSettings, ProviderPreset, ReasoningSentBack, StructuredSupport, TokenLimitName, masked, wire_name,
 };
 use schema::{
     Extra, IdError, ModelId, ModelRecord, is_key_for_a_name, nearest, reasoning::ReasoningOpening,
@@ -94,6 +94,8 @@ pub struct ModelTable {
     pub extra_body: Extra,
     /// Limits of its endpoint.
     pub limits: Limits,
+    /// An application in the place of a model: how it is called. Only of targets.
+    pub http: Option<HttpAppSettings>,
 }
 
 /// Adds the reader's other name for the key.
@@ -192,6 +194,7 @@ impl ModelEntry {
             extra_headers,
             extra_body,
             limits,
+            http,
         } = &self.table;
         let body = || masked(&extra_body.clone().into());
         ModelRecord {
@@ -215,6 +218,7 @@ impl ModelEntry {
             extra_headers: (!extra_headers.is_empty()).then(|| json!(extra_headers)),
             extra_body: (!extra_body.is_empty()).then(body),
             limits: (*limits != Limits::default()).then(|| json!(limits)),
+            http: http.as_ref().map(|http| masked(&json!(http))),
             other: Extra::new(),
         }
     }
@@ -341,8 +345,16 @@ impl Resolver<'_> {
     }
 
     /// Each key is checked regardless of mistakes in the others, so that all mistakes are reported at once.
-    fn table(&mut self, table: ModelTable) -> Option<ModelEntry> {
+    fn table(&mut self, mut table: ModelTable) -> Option<ModelEntry> {
         let place = table.place.clone();
+        if let Some(http) = &table.http {
+            let address = http.url.clone();
+            self.check_app(&table);
+            table.model.get_or_insert_with(|| Text {
+                raw: address,
+                place: place.clone(),
+            });
+        }
         if table.model.is_none() {
             let reason = "missing key `model`, the model's name at the endpoint";
             self.problems.error(&place, reason);
@@ -367,6 +379,7 @@ impl Resolver<'_> {
             self.problems.error(&place, "`model` is empty");
             return None;
         }
+        let wire = wire.filter(|_| table.http.is_none());
         let id = match (&table.id, wire) {
             (Some(id), _) => self
                 .resolved(id)
@@ -375,7 +388,6 @@ impl Resolver<'_> {
             (None, None) => None,
         };
         let (route, source) = route?;
-        let mut table = table;
         // Records must have the version itself; one with a missing variable is reported when the model is used.
         if let Some(version) = &mut table.version
             && let Ok(resolved) = version.resolve(self.vars)
@@ -392,11 +404,37 @@ impl Resolver<'_> {
         })
     }
 
+    /// Checks a table with `http`: it is of a target with an id, and has no other route.
+    fn check_app(&mut self, table: &ModelTable) {
+        let place = &table.place;
+        if self.part != Part::Target {
+            let reason = "only a target can be an application; `http` is not for models with other roles";
+            self.problems.error(place, reason);
+        }
+        if table.id.is_none() {
+            self.problems.error(place, "missing key `id`, your name for the application");
+        }
+        let others = [
+            ("source", table.source.is_some()),
+            ("base_url", table.base_url.is_some()),
+            ("apikey", table.apikey.is_some()),
+            ("extra_headers", !table.extra_headers.is_empty()),
+            ("extra_body", !table.extra_body.is_empty()),
+        ];
+        for (key, _) in others.iter().filter(|(_, given)| *given) {
+            let reason = format!("`{key}` has no meaning beside `http`; write it in there");
+            self.problems.error(place, reason);
+        }
+    }
+
     fn route_of_table(
         &mut self,
         table: &ModelTable,
         name: Option<&str>,
     ) -> Option<(Route, Option<String>)> {
+        if table.http.is_some() {
+            return Some((Route::Endpoint, None));
+        }
         let has_base_url = table.base_url.is_some();
         if let Some(source) = &table.source {
             let name = self.resolved(source)?;

@@ -1,0 +1,457 @@
+//! Requests to an application: built from templates, sent once.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use indexmap::IndexMap;
+use reqwest::{
+    Method, Url,
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+use schema::{ChatRequest, JsonText, ModelError, ModelErrorKind};
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+
+use super::{
+    AppErrorKind, AppStep, HttpAppSettings,
+    response::{AppError, Response},
+    template::{Form, Names, Templates, Text, Variable},
+};
+use crate::{
+    CallFailure, HttpClient, ModelSettings, SecretString,
+    failure::Reporter,
+    http::Route,
+    one_call::OneCall,
+    reply_memory::Waited,
+    retry_after::retry_after,
+    scrub::Scrubber,
+    unreached::Unreached,
+};
+
+/// The most bytes of an application's message that an error shows.
+const EXCERPT: usize = 300;
+
+/// A request, compiled.
+#[derive(Debug)]
+pub(super) struct Call {
+    place: String,
+    method: Method,
+    url: Text,
+    headers: Vec<(HeaderName, Text)>,
+    body: Option<Form>,
+    form: Vec<(String, Text)>,
+    /// What is taken from the response, by JSON pointers.
+    take: IndexMap<String, String>,
+}
+
+/// The parts of a request as written: address, method, headers, body, form.
+type Written<'a> = (
+    &'a str,
+    &'a str,
+    &'a IndexMap<String, String>,
+    Option<&'a Value>,
+    &'a IndexMap<String, String>,
+);
+
+/// Why a request has no usable response, and whether the application may have seen it.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) error: ModelError,
+    pub(super) is_seen: bool,
+}
+
+impl Failed {
+    pub(super) fn seen(error: ModelError) -> Self {
+        Self {
+            error,
+            is_seen: true,
+        }
+    }
+
+    pub(super) fn unseen(error: ModelError) -> Self {
+        Self {
+            error,
+            is_seen: false,
+        }
+    }
+}
+
+impl Call {
+    /// `place` is the key before those of the request; empty for the turns.
+    pub(super) fn new(
+        place: &str,
+        (url, method, headers, body, form): Written<'_>,
+        templates: &mut Templates,
+        variable: &Variable<'_>,
+    ) -> Result<Self, String> {
+        let at = |key: &str| match place {
+            "" => key.to_owned(),
+            place => format!("{place}.{key}"),
+        };
+        if body.is_some() && !form.is_empty() {
+            return Err(format!("{}: there is a `body` as well", at("form")));
+        }
+        let address = templates.address(&at("url"), url, variable)?;
+        let method = Method::from_bytes(method.to_uppercase().as_bytes())
+            .map_err(|_| format!("{}: {method:?} is no HTTP method", at("method")))?;
+        let mut compiled = Vec::new();
+        for (name, value) in headers {
+            let place = at(&format!("headers.{name}"));
+            let header = HeaderName::try_from(name.as_str())
+                .map_err(|_| format!("{place}: not the name of a header"))?;
+            compiled.push((header, templates.text(&place, value, variable)?));
+        }
+        let body = body.map(|body| templates.form(&at("body"), body, variable));
+        let form = form.iter().map(|(name, value)| {
+            let text = templates.text(&at(&format!("form.{name}")), value, variable)?;
+            Ok((name.clone(), text))
+        });
+        let form = form.collect::<Result<_, String>>()?;
+        Ok(Self {
+            place: at("url"),
+            method,
+            url: address,
+            headers: compiled,
+            body: body.transpose()?,
+            form,
+            take: IndexMap::new(),
+        })
+    }
+
+    pub(super) fn of_step(
+        place: &str,
+        step: &AppStep,
+        templates: &mut Templates,
+        variable: &Variable<'_>,
+    ) -> Result<Self, String> {
+        let written = (
+            step.url.as_str(),
+            step.method.as_str(),
+            &step.headers,
+            step.body.as_ref(),
+            &step.form,
+        );
+        let call = Self::new(place, written, templates, variable)?;
+        Ok(Self {
+            take: step.take.clone(),
+            ..call
+        })
+    }
+
+    /// What is taken from the response.
+    ///
+    /// # Errors
+    /// When a value is not there.
+    pub(super) fn taken(&self, response: &Response) -> Result<Value, AppError> {
+        let mut taken = Map::new();
+        for (name, pointer) in &self.take {
+            let value = response.body.pointer(pointer).ok_or_else(|| {
+                AppError::malformed(format!("{}: nothing at {pointer} for `{name}`", self.place))
+            })?;
+            taken.insert(name.clone(), value.clone());
+        }
+        Ok(taken.into())
+    }
+}
+
+/// What a login gave.
+struct LoggedIn {
+    values: Value,
+    at: Instant,
+}
+
+/// Sends the requests of one application.
+pub(super) struct Sender {
+    http: HttpClient,
+    templates: Arc<Templates>,
+    reporter: Reporter,
+    timeout: Duration,
+    login: Option<Call>,
+    ttl: Option<Duration>,
+    logged_in: Mutex<Option<LoggedIn>>,
+    /// One login at a time.
+    logging_in: Semaphore,
+    /// Texts that a login gave, and the values of variables: they are removed from everything that is shown.
+    scrubbers: Mutex<Vec<Scrubber>>,
+    settings: ModelSettings,
+}
+
+impl Sender {
+    pub(super) fn new(
+        model: &ModelSettings,
+        http: HttpClient,
+        templates: Arc<Templates>,
+        login: Option<Call>,
+        step: Option<&AppStep>,
+    ) -> Result<Self, String> {
+        let mut settings = model.clone();
+        let secrets = templates.secrets().map(|text| SecretString::from(text.to_owned()));
+        settings.hidden.extend(secrets);
+        Ok(Self {
+            http,
+            templates,
+            reporter: Reporter::new(&settings).with_address("url"),
+            timeout: settings.request_timeout,
+            login,
+            ttl: step.and_then(|step| step.ttl).map(Duration::from_secs),
+            logged_in: Mutex::default(),
+            logging_in: Semaphore::new(1),
+            scrubbers: Mutex::new(vec![Scrubber::new(&settings)]),
+            settings,
+        })
+    }
+
+    /// Sends `call`, after a login where one is configured.
+    pub(super) async fn send(
+        &self,
+        call: &Call,
+        mut names: Names,
+        request: &ChatRequest,
+        settings: &HttpAppSettings,
+    ) -> Result<Response, Failed> {
+        let mut again = self.login.is_some();
+        loop {
+            let login = self.logged_in(request, settings).await?;
+            names.insert("login".to_owned(), login);
+            let (response, headers) = self.fetch(call, &names, request, settings).await?;
+            if response.status == 401 && again {
+                // What the login gave no longer holds.
+                *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                again = false;
+                continue;
+            }
+            let Some(error) = response.error(settings) else {
+                return Ok(response);
+            };
+            let is_seen = !matches!(response.status, 429 | 503);
+            let error = self.app_error_after(request, &error, response.status, &headers);
+            return Err(Failed { error, is_seen });
+        }
+    }
+
+    async fn fetch(
+        &self,
+        call: &Call,
+        names: &Names,
+        request: &ChatRequest,
+        settings: &HttpAppSettings,
+    ) -> Result<(Response, HeaderMap), Failed> {
+        let built = self
+            .built(call, names)
+            .map_err(|reason| Failed::unseen(self.error(request, ModelErrorKind::Permanent, &reason)))?;
+        let route = Route::to(built.url());
+        let waited = Arc::new(Waited::default());
+        let one = OneCall::new(self.http.clone(), route, waited);
+        let _place = self.http.place().await;
+        let fetched = tokio::time::timeout(self.timeout, one.fetch(built)).await;
+        let reply = fetched.unwrap_or(Err(Unreached::Timeout)).map_err(|what| {
+            let is_seen = !matches!(
+                what,
+                Unreached::Refused(_) | Unreached::Connect(_) | Unreached::ConnectTimeout(_) | Unreached::Unsent(_)
+            );
+            let error = self.reporter.unreached(request.context.purpose, &what);
+            Failed { error, is_seen }
+        })?;
+        let status = reply.status.as_u16();
+        if reply.status.is_redirection() {
+            let reason = "it redirects to another address, which is not followed: write that address as `url`";
+            return Err(Failed::unseen(self.error(request, ModelErrorKind::Permanent, reason)));
+        }
+        let response = Response::new(status, &reply.headers, &reply.body, settings);
+        let response = response.map_err(|error| {
+            Failed::seen(self.app_error_after(request, &error, status, &reply.headers))
+        })?;
+        Ok((response, reply.headers))
+    }
+
+    fn built(&self, call: &Call, names: &Names) -> Result<reqwest::Request, String> {
+        let templates = &self.templates;
+        let text = templates.render_address(&call.url, names)?;
+        let url = Url::parse(&text).map_err(|error| format!("{}: {error}", call.place))?;
+        if !self.is_own(&url) {
+            return Err(format!("{}: another host than that of `url`", call.place));
+        }
+        let mut built = reqwest::Request::new(call.method.clone(), url);
+        if let Some(form) = &call.body {
+            let value = templates.json(form, names)?.unwrap_or_default();
+            let (kind, body) = match value {
+                Value::String(text) if matches!(form, Form::Text(_)) => ("text/plain; charset=utf-8", text),
+                value => ("application/json", value.to_string()),
+            };
+            built.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            *built.body_mut() = Some(body.into());
+        }
+        if !call.form.is_empty() {
+            let mut pairs = BTreeMap::new();
+            for (name, text) in &call.form {
+                if let Some(value) = templates.value(text, names)? {
+                    pairs.insert(name.as_str(), plain(value));
+                }
+            }
+            let mut encoded = Url::parse("http://localhost").map_err(|error| error.to_string())?;
+            encoded.query_pairs_mut().extend_pairs(pairs);
+            let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
+            built.headers_mut().insert(CONTENT_TYPE, kind);
+            *built.body_mut() = Some(encoded.query().unwrap_or_default().to_owned().into());
+        }
+        for (name, text) in &call.headers {
+            let value = templates.render(text, names)?;
+            let mut value = HeaderValue::try_from(value)
+                .map_err(|_| format!("headers.{name}: the value does not fit into a header"))?;
+            value.set_sensitive(*name == AUTHORIZATION || crate::is_secretive(name.as_str()));
+            built.headers_mut().insert(name, value);
+        }
+        Ok(built)
+    }
+
+    /// Whether the address is at the application: of scheme, host and port of its endpoint.
+    fn is_own(&self, url: &Url) -> bool {
+        Url::parse(&self.settings.base_url).is_ok_and(|base| base.origin() == url.origin())
+    }
+
+    /// What the login gave; null without one.
+    async fn logged_in(
+        &self,
+        request: &ChatRequest,
+        settings: &HttpAppSettings,
+    ) -> Result<Value, Failed> {
+        let Some(login) = &self.login else {
+            return Ok(Value::Null);
+        };
+        // The semaphore is never closed.
+        let _alone = self.logging_in.acquire().await;
+        if let Some(values) = self.known_login() {
+            return Ok(values);
+        }
+        let (response, headers) = self.fetch(login, &Names::new(), request, settings).await?;
+        if let Some(error) = response.error(settings) {
+            let error = AppError {
+                reason: format!("the login failed: {}", error.reason),
+                ..error
+            };
+            return Err(Failed::unseen(self.app_error_after(request, &error, response.status, &headers)));
+        }
+        let values = login.taken(&response).map_err(|error| {
+            Failed::unseen(self.app_error(request, &error, response.status))
+        })?;
+        self.hide(&values);
+        *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner) = Some(LoggedIn {
+            values: values.clone(),
+            at: Instant::now(),
+        });
+        Ok(values)
+    }
+
+    fn known_login(&self) -> Option<Value> {
+        let logged_in = self.logged_in.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = logged_in.as_ref()?;
+        let holds = self.ttl.is_none_or(|ttl| known.at.elapsed() < ttl);
+        holds.then(|| known.values.clone())
+    }
+
+    /// Hides the texts that a login gave, like keys.
+    fn hide(&self, values: &Value) {
+        let texts = values.as_object().into_iter().flat_map(Map::values);
+        let mut settings = self.settings.clone();
+        settings.hidden = texts
+            .filter_map(|text| Some(SecretString::from(text.as_str()?.to_owned())))
+            .collect();
+        let mut scrubbers = self.scrubbers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Tokens of many logins are not kept for ever: the last ones may still be echoed.
+        const MOST: usize = 20;
+        if scrubbers.len() >= MOST {
+            scrubbers.remove(1);
+        }
+        scrubbers.push(Scrubber::new(&settings));
+    }
+
+    /// JSON without secrets.
+    pub(super) fn scrubbed(&self, value: &Value) -> JsonText {
+        let text = self.clean(value.to_string());
+        JsonText::new(text).unwrap_or_else(|_| JsonText::of(crate::HIDDEN))
+    }
+
+    fn clean(&self, text: String) -> String {
+        let scrubbers = self.scrubbers.lock().unwrap_or_else(PoisonError::into_inner);
+        scrubbers.iter().fold(text, |text, scrubber| scrubber.reply(text))
+    }
+
+    /// A request as the journal has it: without headers and secrets.
+    pub(super) fn shown(&self, call: &Call, names: &Names) -> JsonText {
+        let url = self.templates.render_address(&call.url, names).unwrap_or_default();
+        let mut shown = json!({"method": call.method.as_str(), "url": url});
+        let body = call.body.as_ref().and_then(|form| self.templates.json(form, names).ok()?);
+        if let (Some(body), Some(shown)) = (body, shown.as_object_mut()) {
+            shown.insert("body".to_owned(), body);
+        }
+        if !call.form.is_empty() {
+            let form: Map<String, Value> = call
+                .form
+                .iter()
+                .filter_map(|(name, text)| Some((name.clone(), self.templates.value(text, names).ok()??)))
+                .collect();
+            shown["form"] = form.into();
+        }
+        self.scrubbed(&shown)
+    }
+
+    /// An error of a call.
+    pub(super) fn error(
+        &self,
+        request: &ChatRequest,
+        kind: ModelErrorKind,
+        reason: &str,
+    ) -> ModelError {
+        let text = format!("{}: {reason}", self.reporter.who(request.context.purpose));
+        ModelError::new(kind, self.clean(text))
+    }
+
+    /// An error that the application gave.
+    pub(super) fn app_error(
+        &self,
+        request: &ChatRequest,
+        error: &AppError,
+        status: u16,
+    ) -> ModelError {
+        self.app_error_after(request, error, status, &HeaderMap::new())
+    }
+
+    fn app_error_after(
+        &self,
+        request: &ChatRequest,
+        error: &AppError,
+        status: u16,
+        headers: &HeaderMap,
+    ) -> ModelError {
+        let kind = match error.kind {
+            AppErrorKind::Retryable => ModelErrorKind::Transient,
+            AppErrorKind::RateLimited => ModelErrorKind::RateLimited,
+            AppErrorKind::Malformed => ModelErrorKind::Malformed,
+            AppErrorKind::Refused | AppErrorKind::Permanent => ModelErrorKind::Permanent,
+        };
+        let excerpt = self.reporter.scrubber().excerpt(&self.clean(error.reason.clone()), EXCERPT);
+        let text = format!("answered {status}: {excerpt}");
+        let who = self.reporter.who(request.context.purpose);
+        let failure = CallFailure {
+            status: Some(status),
+            retry_after: retry_after(headers, SystemTime::now()),
+            no_reply: None,
+            reason: excerpt,
+        };
+        let made = ModelError::new(kind, format!("{who} {text}")).with_source(failure);
+        match error.kind {
+            AppErrorKind::Refused => made.refused_for_content(),
+            _ => made,
+        }
+    }
+}
+
+fn plain(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}

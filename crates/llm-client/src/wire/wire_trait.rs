@@ -1,0 +1,55 @@
+//! What answers a model's calls, where it is not an OpenAI-compatible endpoint.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use schema::{
+    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelId,
+};
+
+use crate::ReplyBody;
+
+/// What answers a model's calls in the place of an OpenAI-compatible endpoint: an application, a program. An extension point: set it as
+/// [`ModelSettings::wire`](crate::ModelSettings::wire), and all layers of policy are around it.
+///
+/// A wire makes one attempt for each call. It makes the errors that the layers act on: their kinds, and where an endpoint asks for a wait a
+/// [`CallFailure`](crate::CallFailure) as their source.
+#[async_trait]
+pub trait Wire: Send + Sync + fmt::Debug {
+    /// Everything that decides a reply beside the request, as one line of JSON: addresses, templates, versions. No keys and no headers.
+    /// It is part of the cache's keys: equal texts mean that stored replies are used again.
+    fn canonical(&self) -> &str;
+
+    /// Sends the request, once.
+    ///
+    /// # Errors
+    /// When there is no reply.
+    async fn call(&self, request: &ChatRequest) -> Result<ChatReply, ModelError>;
+
+    /// Reads the response of an earlier [`Exchange`] as a fetched one is read; `None` if it cannot be read any more.
+    fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)>;
+
+    /// See [`ChatModel::end_conversation`].
+    async fn end_conversation(&self, _context: &CallContext) {}
+}
+
+/// A model that a [`Wire`] answers for.
+pub(crate) struct Wired {
+    pub(crate) id: ModelId,
+    pub(crate) wire: Arc<dyn Wire>,
+}
+
+#[async_trait]
+impl ChatModel for Wired {
+    fn id(&self) -> &ModelId {
+        &self.id
+    }
+
+    async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        self.wire.call(request).await
+    }
+
+    async fn end_conversation(&self, context: &CallContext) {
+        self.wire.end_conversation(context).await;
+    }
+}
