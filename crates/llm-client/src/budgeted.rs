@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, Spend, Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, Spend,
+    Usage,
 };
 
 use crate::{

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Event, EventBody, Journal, ModelError, ModelErrorKind,
-    ModelId, Spend, event::FailedAttempt,
+    CallContext, ChatModel, ChatReply, ChatRequest, Event, EventBody, Journal, ModelError,
+    ModelErrorKind, ModelId, Spend, event::FailedAttempt,
 };
 
 use tokio::time::Instant;
@@ -229,12 +229,14 @@ impl<M: ChatModel> ChatModel for Retried<M> {
                 }
                 Err(error) => error,
             };
+            let is_unsent = error.attempts() == 0;
             if matches!(
                 error.kind(),
                 ModelErrorKind::Cancelled
                     | ModelErrorKind::OverBudget
                     | ModelErrorKind::CircuitOpen
-            ) {
+            ) || (is_unsent && error.kind() == ModelErrorKind::Unseen)
+            {
                 history.spend.add(error.spend());
                 return Err(error
                     .with_attempts(history.attempt)

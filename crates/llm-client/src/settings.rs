@@ -7,7 +7,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{redacted_url::redacted_url, scrub::masked, wire::{Form, Wire}};
+use crate::{
+    redacted_url::redacted_url,
+    scrub::masked,
+    wire::{Form, Wire},
+};
 
 /// Everything that decides how a model is called. `Debug` shows neither keys nor header values.
 #[derive(Clone)]

@@ -5,9 +5,9 @@ mod refusals;
 use std::sync::Arc;
 
 use schema::{
-    CallContext, ChatReply, Conversation, FinishReason, Item, ModelError, ModelErrorKind, NoVerdict, Origin,
-    PhaseError, PhaseErrorKind, Purpose, ReturnedReasoning, Role, Scenario, SimulatorFault,
-    ToolCall, ToolChoice, TranscriptBuilder, Turn, reply::advice, text::is_blank,
+    CallContext, ChatReply, Conversation, FinishReason, Item, ModelError, ModelErrorKind,
+    NoVerdict, Origin, PhaseError, PhaseErrorKind, Purpose, ReturnedReasoning, Role, Scenario,
+    SimulatorFault, ToolCall, ToolChoice, TranscriptBuilder, Turn, reply::advice, text::is_blank,
 };
 
 use crate::{
@@ -44,7 +44,7 @@ pub(crate) struct Play<'a> {
 /// Why a conversation stops before its end.
 enum Stop {
     /// The target has not seen the conversation.
-    Unseen(String),
+    Unseen(Unseen),
     /// The row failed and keeps the turns so far.
     Row(NoVerdict, String),
     /// There is no row.
@@ -55,7 +55,14 @@ enum Stop {
 pub(crate) struct Played {
     pub(crate) conversation: Conversation,
     /// Why the conversation has to begin again: the target keeps it on its side, and lost it.
-    pub(crate) unseen: Option<String>,
+    pub(crate) unseen: Option<Unseen>,
+}
+
+/// Why a conversation has to begin again.
+pub(crate) struct Unseen {
+    pub(crate) reason: String,
+    /// Whether this run sent the call that failed. If not, an earlier run had the turns before.
+    pub(crate) is_sent: bool,
 }
 
 /// The user's action in a turn.
@@ -109,9 +116,9 @@ impl<'a> Play<'a> {
         let mut unseen = None;
         match self.exchanges().await {
             Ok(()) => {}
-            Err(Stop::Unseen(error)) => {
-                self.said.fail(NoVerdict::CallFailed, error.as_str());
-                unseen = Some(error);
+            Err(Stop::Unseen(why)) => {
+                self.said.fail(NoVerdict::CallFailed, why.reason.as_str());
+                unseen = Some(why);
             }
             Err(Stop::Row(reason, error)) => self.said.fail(reason, error),
             Err(Stop::Phase(error)) => return Err(error),
@@ -362,9 +369,13 @@ impl<'a> Play<'a> {
     fn call_failed(&mut self, who: String, error: ModelError) -> Stop {
         self.said.spend(error.spend());
         let is_unseen = error.kind() == ModelErrorKind::Unseen;
+        let is_sent = error.attempts() > 0;
         let error = PhaseError::from_model(who, error);
         match is_unseen {
-            true => Stop::Unseen(error.to_string()),
+            true => Stop::Unseen(Unseen {
+                reason: error.to_string(),
+                is_sent,
+            }),
             false => stopped(error),
         }
     }

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, Conversation, Fingerprint, Item, PhaseError, PhaseErrorKind, PromptVersions, Purpose,
-    Scenario, Simulator, TargetRef, setting_keys, text::is_blank,
+    ChatModel, Conversation, Fingerprint, Item, PhaseError, PhaseErrorKind, PromptVersions,
+    Purpose, Scenario, Simulator, TargetRef, setting_keys, text::is_blank,
 };
 use serde_json::json;
 
-use crate::{Prompts, play::Play, tools::Toolbox};
+use crate::{
+    Prompts,
+    play::{LATER_RUNS, Play},
+    tools::Toolbox,
+};
 
 /// The settings of a [`ChatSimulator`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,13 +151,21 @@ impl Simulator for ChatSimulator {
     ) -> Result<Conversation, PhaseError> {
         let mut attempt = item.clone();
         let mut left = self.settings.attempts.max(1);
+        // Attempts of earlier runs, whose first turns come from the cache, are walked through and do not count.
+        let mut earlier = LATER_RUNS * left;
         loop {
-            left -= 1;
             let played = Play::new(self, scenario, item, &attempt)?.run().await?;
             let context = attempt.call(Purpose::TargetTurn, 0);
             self.target.end_conversation(&context).await;
             match played.unseen {
-                Some(reason) if left > 0 => attempt = item.new_attempt(reason),
+                Some(why) if why.is_sent && left > 1 => {
+                    left -= 1;
+                    attempt = item.new_attempt(why.reason);
+                }
+                Some(why) if !why.is_sent && earlier > 0 => {
+                    earlier -= 1;
+                    attempt = item.new_attempt(why.reason);
+                }
                 _ => return Ok(played.conversation),
             }
         }

@@ -6,12 +6,12 @@ use std::{
 };
 
 use clap::Args;
-use llm_client::{HttpClient, ModelFactory, ModelSettings, RetryPolicy};
+use llm_client::{HttpClient, ModelFactory, ModelSettings, RetryPolicy, Wire};
 use probity::Phase;
 use report::{ModelCheck, checks_table};
 use schema::{
-    CallContext, ChatRequest, Message, ModelErrorKind, Purpose, Role, numbers::duration,
-    text::counted,
+    CallContext, ChatModel, ChatReply, ChatRequest, Message, ModelError, ModelErrorKind, Purpose,
+    Role, numbers::duration, text::counted,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -220,6 +220,44 @@ async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>
     Ok(checks)
 }
 
+/// Two turns of one conversation, and its end. Returns the reply to the second.
+async fn two_turns(model: &dyn ChatModel, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+    let first = model.chat(request).await?;
+    let mut second = request.clone();
+    second.messages.extend([
+        Message::new(Role::Assistant, first.content),
+        Message::new(Role::User, "Once more, please."),
+    ]);
+    second.context.turn = 2;
+    let reply = model.chat(&second).await;
+    model.end_conversation(&request.context).await;
+    reply
+}
+
+/// What was sent and came, for a system whose form the user described.
+fn exchange_text(wire: &dyn Wire, reply: &ChatReply) -> String {
+    /// The most characters of each part.
+    const MOST: usize = 400;
+    let cut = |text: &str| match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    };
+    let kept = match wire.keeps_conversations() {
+        true => "keeps the conversation, and gets what is new (two turns were played)",
+        false => "gets the whole conversation with each turn",
+    };
+    let mut text = format!("; it {kept}");
+    if let Some(exchange) = &reply.exchange {
+        text.push_str(&format!(
+            "\nsent  {}\ncame  {}",
+            cut(exchange.request.get()),
+            cut(exchange.response.get())
+        ));
+    }
+    text.push_str(&format!("\nread  {}", cut(&format!("{:?}", reply.content))));
+    text
+}
+
 /// One tiny call.
 async fn probe(
     factory: &ModelFactory,
@@ -234,6 +272,7 @@ async fn probe(
         mend: format!("change {} in the config", entry.path),
         configuration: true,
     };
+    let wire = settings.wire.clone();
     let model = factory
         .model(settings)
         .map_err(|error| in_config(error.to_string()))?;
@@ -242,15 +281,24 @@ async fn probe(
         vec![hello],
         CallContext::new(Purpose::Probe, entry.path.as_str()),
     );
-    match model.chat(&request).await {
+    let answered = match &wire {
+        None => model.chat(&request).await,
+        // A second turn shows whether what is kept of a conversation is found again.
+        Some(wire) if wire.keeps_conversations() => two_turns(&*model, &request).await,
+        Some(_) => model.chat(&request).await,
+    };
+    match answered {
         Ok(reply) => {
             let name = reply
                 .model
+                .as_ref()
                 .map(|name| format!(" as {name}"))
                 .unwrap_or_default();
+            let time = duration(reply.run_time.as_secs_f64());
+            let exchange = wire.map(|wire| exchange_text(&*wire, &reply));
             Ok(format!(
-                "answered{name} in {}",
-                duration(reply.run_time.as_secs_f64())
+                "answered{name} in {time}{}",
+                exchange.unwrap_or_default()
             ))
         }
         Err(error) => Err(Problem {

@@ -42,6 +42,7 @@ mod golden;
 mod grouped_counts;
 mod hints;
 mod hints_of_the_library;
+mod http_app;
 mod impactbench;
 mod impactbench_generations;
 mod import;

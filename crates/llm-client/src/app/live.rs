@@ -50,8 +50,12 @@ impl Live {
 
 /// The messages that the application has answered already: up to its own last one.
 pub(super) fn earlier(messages: &[Message]) -> &[Message] {
-    let last = messages.iter().rposition(|message| message.role == Role::Assistant);
-    messages.get(..last.map_or(0, |at| at + 1)).unwrap_or_default()
+    let last = messages
+        .iter()
+        .rposition(|message| message.role == Role::Assistant);
+    messages
+        .get(..last.map_or(0, |at| at + 1))
+        .unwrap_or_default()
 }
 
 fn digest(messages: &[Message]) -> [u8; 32] {

@@ -112,7 +112,13 @@ impl HttpApp {
         let mut templates = Templates::new();
         let turn = Call::new(
             "",
-            (&app.url, &app.method, &app.headers, app.body.as_ref(), &app.form),
+            (
+                &app.url,
+                &app.method,
+                &app.headers,
+                app.body.as_ref(),
+                &app.form,
+            ),
             &mut templates,
             variable,
         )?;
@@ -143,10 +149,19 @@ impl HttpApp {
             ));
         }
         if app.reply.is_none() && app.stream.is_none() {
-            return Err("reply: missing; say where the text of the reply is, such as /answer/text".to_owned());
+            return Err(
+                "reply: missing; say where the text of the reply is, such as /answer/text"
+                    .to_owned(),
+            );
         }
         let templates = Arc::new(templates);
-        let sender = Sender::new(model, http, Arc::clone(&templates), login, app.login.as_ref())?;
+        let sender = Sender::new(
+            model,
+            http,
+            Arc::clone(&templates),
+            login,
+            app.login.as_ref(),
+        )?;
         Ok(Self {
             canonical: canonical(&app),
             templates,
@@ -163,20 +178,25 @@ impl HttpApp {
         })
     }
 
-    /// Whether the application keeps the conversation, and gets only what is new.
-    #[must_use]
-    pub fn is_stateful(&self) -> bool {
-        self.is_stateful
-    }
-
     /// The values of a request: `live` is the conversation that it belongs to.
     fn names(&self, request: &ChatRequest, live: &Live) -> Names {
         let messages = &request.messages;
-        let said = |message: &Message| json!({"role": message.role.as_str(), "content": message.content});
+        let said =
+            |message: &Message| json!({"role": message.role.as_str(), "content": message.content});
         let is_system = |message: &&Message| message.role == Role::System;
-        let system = messages.iter().find(is_system).map(|message| &message.content);
-        let talk: Vec<&Message> = messages.iter().filter(|message| !is_system(message)).collect();
-        let new = talk.len() - earlier(messages).iter().filter(|message| !is_system(message)).count();
+        let system = messages
+            .iter()
+            .find(is_system)
+            .map(|message| &message.content);
+        let talk: Vec<&Message> = messages
+            .iter()
+            .filter(|message| !is_system(message))
+            .collect();
+        let new = talk.len()
+            - earlier(messages)
+                .iter()
+                .filter(|message| !is_system(message))
+                .count();
         let (before, new) = talk.split_at(talk.len() - new);
         let results = new.iter().filter(|message| message.role == Role::Tool);
         let results: Vec<Value> = results
@@ -185,8 +205,16 @@ impl HttpApp {
         let user = new.iter().rfind(|message| message.role == Role::User);
         let mut names = Names::new();
         let mut put = |name: &str, value: Value| names.insert(name.to_owned(), value);
-        put("message", user.map(|message| message.content.to_string()).unwrap_or_default().into());
-        put("history", before.iter().map(|message| said(message)).collect());
+        put(
+            "message",
+            user.map(|message| message.content.to_string())
+                .unwrap_or_default()
+                .into(),
+        );
+        put(
+            "history",
+            before.iter().map(|message| said(message)).collect(),
+        );
         put("messages", messages.iter().map(said).collect());
         put("system", json!(system));
         put("conversation", live.conversation.as_str().into());
@@ -200,11 +228,16 @@ impl HttpApp {
 
     /// Refuses a system prompt that the application would not get.
     fn check_system(&self, request: &ChatRequest) -> Result<(), ModelError> {
-        let uses = ["system", "messages"].iter().any(|name| self.templates.uses(name));
+        let uses = ["system", "messages"]
+            .iter()
+            .any(|name| self.templates.uses(name));
         if uses || self.settings.system.is_some() {
             return Ok(());
         }
-        let system = request.messages.iter().find(|message| message.role == Role::System);
+        let system = request
+            .messages
+            .iter()
+            .find(|message| message.role == Role::System);
         match system {
             Some(system) if self.default_system.as_deref() != Some(&*system.content) => {
                 Err(self.sender.error(
@@ -223,7 +256,10 @@ impl HttpApp {
         let mut live = Live::new();
         if let Some(open) = &self.open {
             let names = self.names(request, &live);
-            let response = self.sender.send(open, names, request, &self.settings).await?;
+            let response = self
+                .sender
+                .send(open, names, request, &self.settings)
+                .await?;
             let taken = open.taken(&response).map_err(|error| {
                 Failed::unseen(self.sender.app_error(request, &error, response.status))
             })?;
@@ -237,7 +273,11 @@ impl HttpApp {
         let Some(close) = &self.close else { return };
         let request = ChatRequest::new(Vec::new(), context.clone());
         let names = self.names(&request, live);
-        if let Err(failed) = self.sender.send(close, names, &request, &self.settings).await {
+        if let Err(failed) = self
+            .sender
+            .send(close, names, &request, &self.settings)
+            .await
+        {
             tracing::debug!(row = %context.row, error = %failed.error, "the conversation could not be closed");
         }
     }
@@ -246,11 +286,17 @@ impl HttpApp {
     async fn turn(&self, request: &ChatRequest, live: &Live) -> Result<ChatReply, Failed> {
         let names = self.names(request, live);
         let started = Instant::now();
-        let response = self.sender.send(&self.turn, names.clone(), request, &self.settings).await?;
+        let response = self
+            .sender
+            .send(&self.turn, names.clone(), request, &self.settings)
+            .await?;
         let run_time = started.elapsed();
-        let body = self.picks.read(&response, &self.templates).map_err(|error| {
-            Failed::seen(self.sender.app_error(request, &error, response.status))
-        })?;
+        let body = self
+            .picks
+            .read(&response, &self.templates)
+            .map_err(|error| {
+                Failed::seen(self.sender.app_error(request, &error, response.status))
+            })?;
         let exchange = Exchange {
             request: self.sender.shown(&self.turn, &names),
             response: self.sender.scrubbed(&response.to_json()),
@@ -279,11 +325,14 @@ impl HttpApp {
                     self.end(&other, context).await;
                 }
                 if !is_first {
-                    return Err(self.sender.error(
-                        request,
-                        ModelErrorKind::Unseen,
-                        "its conversation is gone: an earlier run had these turns",
-                    ));
+                    return Err(self
+                        .sender
+                        .error(
+                            request,
+                            ModelErrorKind::Unseen,
+                            "its conversation is gone: an earlier run had these turns",
+                        )
+                        .with_attempts(0));
                 }
                 self.begin(request).await.map_err(|failed| failed.error)?
             }
@@ -326,7 +375,9 @@ fn seed(context: &CallContext) -> u32 {
     hash.update(context.row.as_bytes());
     hash.update(context.sample.to_le_bytes());
     let digest = hash.finalize();
-    digest.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    digest
+        .first_chunk()
+        .map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
 /// The settings that decide a reply: those without headers and the login.
@@ -370,6 +421,10 @@ impl Wire for HttpApp {
             response: stored,
         };
         Some((body, exchange))
+    }
+
+    fn keeps_conversations(&self) -> bool {
+        self.is_stateful
     }
 
     async fn end_conversation(&self, context: &CallContext) {

@@ -5,7 +5,7 @@ use schema::{FinishReason, ToolCall, Usage, text::is_blank};
 use serde_json::{Map, Value, json};
 
 use super::{
-    AppErrorKind, ErrorRule, HttpAppSettings,
+    AppErrorKind, ErrorRule, HttpAppSettings, StreamSettings,
     stream::{self, Streamed},
     template::{Names, Templates, Text, Variable},
 };
@@ -62,26 +62,24 @@ impl AppError {
 }
 
 impl Response {
-    /// Reads the body that came with these headers.
+    /// Reads the body `text` that came with these headers. `stream`: how, if it is a stream.
     pub(super) fn new(
         status: u16,
         headers: &HeaderMap,
-        body: &[u8],
-        settings: &HttpAppSettings,
+        text: &str,
+        stream: Option<&StreamSettings>,
     ) -> Result<Self, AppError> {
         let headers = headers.iter().filter_map(|(name, value)| {
             let value = value.to_str().ok()?;
             Some((name.as_str().to_owned(), Value::from(value)))
         });
-        let text = std::str::from_utf8(body)
-            .map_err(|_| AppError::malformed("the response is not valid UTF-8"))?;
         let mut response = Self {
             status,
             headers: headers.collect(),
             body: json_or_text(text),
             text: None,
         };
-        if let Some(stream) = settings.stream.as_ref().filter(|_| is_good(status, settings)) {
+        if let Some(stream) = stream {
             let Streamed { last, text } = stream::read(text, stream)?;
             response.body = last;
             response.text = Some(text);
@@ -159,7 +157,7 @@ impl Response {
 }
 
 /// Whether a status is good.
-fn is_good(status: u16, settings: &HttpAppSettings) -> bool {
+pub(super) fn is_good(status: u16, settings: &HttpAppSettings) -> bool {
     match settings.ok.as_slice() {
         [] => (200..300).contains(&status),
         ok => ok.contains(&status),
@@ -302,7 +300,9 @@ fn tool_calls(calls: &Value) -> Result<Vec<ToolCall>, AppError> {
         };
         let id = call.get("id").and_then(Value::as_str);
         Ok(ToolCall {
-            id: id.map_or_else(|| format!("call_{at}"), str::to_owned).into(),
+            id: id
+                .map_or_else(|| format!("call_{at}"), str::to_owned)
+                .into(),
             name: name.into(),
             arguments: arguments.into(),
         })

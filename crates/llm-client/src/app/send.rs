@@ -17,17 +17,12 @@ use tokio::sync::Semaphore;
 
 use super::{
     AppErrorKind, AppStep, HttpAppSettings,
-    response::{AppError, Response},
+    response::{AppError, Response, is_good},
     template::{Form, Names, Templates, Text, Variable},
 };
 use crate::{
-    CallFailure, HttpClient, ModelSettings, SecretString,
-    failure::Reporter,
-    http::Route,
-    one_call::OneCall,
-    reply_memory::Waited,
-    retry_after::retry_after,
-    scrub::Scrubber,
+    CallFailure, HttpClient, ModelSettings, SecretString, failure::Reporter, http::Route,
+    one_call::OneCall, reply_memory::Waited, retry_after::retry_after, scrub::Scrubber,
     unreached::Unreached,
 };
 
@@ -38,6 +33,8 @@ const EXCERPT: usize = 300;
 #[derive(Debug)]
 pub(super) struct Call {
     place: String,
+    /// Whether it is a turn of a conversation, and not a step beside it.
+    is_turn: bool,
     method: Method,
     url: Text,
     headers: Vec<(HeaderName, Text)>,
@@ -112,6 +109,7 @@ impl Call {
         let form = form.collect::<Result<_, String>>()?;
         Ok(Self {
             place: at("url"),
+            is_turn: place.is_empty(),
             method,
             url: address,
             headers: compiled,
@@ -188,7 +186,9 @@ impl Sender {
         step: Option<&AppStep>,
     ) -> Result<Self, String> {
         let mut settings = model.clone();
-        let secrets = templates.secrets().map(|text| SecretString::from(text.to_owned()));
+        let secrets = templates
+            .secrets()
+            .map(|text| SecretString::from(text.to_owned()));
         settings.hidden.extend(secrets);
         Ok(Self {
             http,
@@ -219,7 +219,10 @@ impl Sender {
             let (response, headers) = self.fetch(call, &names, request, settings).await?;
             if response.status == 401 && again {
                 // What the login gave no longer holds.
-                *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                *self
+                    .logged_in
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner) = None;
                 again = false;
                 continue;
             }
@@ -239,9 +242,9 @@ impl Sender {
         request: &ChatRequest,
         settings: &HttpAppSettings,
     ) -> Result<(Response, HeaderMap), Failed> {
-        let built = self
-            .built(call, names)
-            .map_err(|reason| Failed::unseen(self.error(request, ModelErrorKind::Permanent, &reason)))?;
+        let built = self.built(call, names).map_err(|reason| {
+            Failed::unseen(self.error(request, ModelErrorKind::Permanent, &reason))
+        })?;
         let route = Route::to(built.url());
         let waited = Arc::new(Waited::default());
         let one = OneCall::new(self.http.clone(), route, waited);
@@ -250,7 +253,10 @@ impl Sender {
         let reply = fetched.unwrap_or(Err(Unreached::Timeout)).map_err(|what| {
             let is_seen = !matches!(
                 what,
-                Unreached::Refused(_) | Unreached::Connect(_) | Unreached::ConnectTimeout(_) | Unreached::Unsent(_)
+                Unreached::Refused(_)
+                    | Unreached::Connect(_)
+                    | Unreached::ConnectTimeout(_)
+                    | Unreached::Unsent(_)
             );
             let error = self.reporter.unreached(request.context.purpose, &what);
             Failed { error, is_seen }
@@ -258,12 +264,25 @@ impl Sender {
         let status = reply.status.as_u16();
         if reply.status.is_redirection() {
             let reason = "it redirects to another address, which is not followed: write that address as `url`";
-            return Err(Failed::unseen(self.error(request, ModelErrorKind::Permanent, reason)));
+            return Err(Failed::unseen(self.error(
+                request,
+                ModelErrorKind::Permanent,
+                reason,
+            )));
         }
-        let response = Response::new(status, &reply.headers, &reply.body, settings);
-        let response = response.map_err(|error| {
+        let failed = |error: AppError| {
             Failed::seen(self.app_error_after(request, &error, status, &reply.headers))
-        })?;
+        };
+        let text = String::from_utf8(reply.body)
+            .map_err(|_| failed(AppError::malformed("the response is not valid UTF-8")))?;
+        // Secrets that it echoes are removed before a reply is read. What a step gives is used as it is, and shown nowhere.
+        let text = match call.is_turn {
+            true => self.clean(text),
+            false => text,
+        };
+        let stream = settings.stream.as_ref();
+        let stream = stream.filter(|_| call.is_turn && is_good(status, settings));
+        let response = Response::new(status, &reply.headers, &text, stream).map_err(failed)?;
         Ok((response, reply.headers))
     }
 
@@ -278,10 +297,14 @@ impl Sender {
         if let Some(form) = &call.body {
             let value = templates.json(form, names)?.unwrap_or_default();
             let (kind, body) = match value {
-                Value::String(text) if matches!(form, Form::Text(_)) => ("text/plain; charset=utf-8", text),
+                Value::String(text) if matches!(form, Form::Text(_)) => {
+                    ("text/plain; charset=utf-8", text)
+                }
                 value => ("application/json", value.to_string()),
             };
-            built.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            built
+                .headers_mut()
+                .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
             *built.body_mut() = Some(body.into());
         }
         if !call.form.is_empty() {
@@ -332,13 +355,21 @@ impl Sender {
                 reason: format!("the login failed: {}", error.reason),
                 ..error
             };
-            return Err(Failed::unseen(self.app_error_after(request, &error, response.status, &headers)));
+            return Err(Failed::unseen(self.app_error_after(
+                request,
+                &error,
+                response.status,
+                &headers,
+            )));
         }
-        let values = login.taken(&response).map_err(|error| {
-            Failed::unseen(self.app_error(request, &error, response.status))
-        })?;
+        let values = login
+            .taken(&response)
+            .map_err(|error| Failed::unseen(self.app_error(request, &error, response.status)))?;
         self.hide(&values);
-        *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner) = Some(LoggedIn {
+        *self
+            .logged_in
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(LoggedIn {
             values: values.clone(),
             at: Instant::now(),
         });
@@ -346,7 +377,10 @@ impl Sender {
     }
 
     fn known_login(&self) -> Option<Value> {
-        let logged_in = self.logged_in.lock().unwrap_or_else(PoisonError::into_inner);
+        let logged_in = self
+            .logged_in
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let known = logged_in.as_ref()?;
         let holds = self.ttl.is_none_or(|ttl| known.at.elapsed() < ttl);
         holds.then(|| known.values.clone())
@@ -359,7 +393,10 @@ impl Sender {
         settings.hidden = texts
             .filter_map(|text| Some(SecretString::from(text.as_str()?.to_owned())))
             .collect();
-        let mut scrubbers = self.scrubbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scrubbers = self
+            .scrubbers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         // Tokens of many logins are not kept for ever: the last ones may still be echoed.
         const MOST: usize = 20;
         if scrubbers.len() >= MOST {
@@ -375,15 +412,26 @@ impl Sender {
     }
 
     fn clean(&self, text: String) -> String {
-        let scrubbers = self.scrubbers.lock().unwrap_or_else(PoisonError::into_inner);
-        scrubbers.iter().fold(text, |text, scrubber| scrubber.reply(text))
+        let scrubbers = self
+            .scrubbers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        scrubbers
+            .iter()
+            .fold(text, |text, scrubber| scrubber.reply(text))
     }
 
     /// A request as the journal has it: without headers and secrets.
     pub(super) fn shown(&self, call: &Call, names: &Names) -> JsonText {
-        let url = self.templates.render_address(&call.url, names).unwrap_or_default();
+        let url = self
+            .templates
+            .render_address(&call.url, names)
+            .unwrap_or_default();
         let mut shown = json!({"method": call.method.as_str(), "url": url});
-        let body = call.body.as_ref().and_then(|form| self.templates.json(form, names).ok()?);
+        let body = call
+            .body
+            .as_ref()
+            .and_then(|form| self.templates.json(form, names).ok()?);
         if let (Some(body), Some(shown)) = (body, shown.as_object_mut()) {
             shown.insert("body".to_owned(), body);
         }
@@ -391,7 +439,9 @@ impl Sender {
             let form: Map<String, Value> = call
                 .form
                 .iter()
-                .filter_map(|(name, text)| Some((name.clone(), self.templates.value(text, names).ok()??)))
+                .filter_map(|(name, text)| {
+                    Some((name.clone(), self.templates.value(text, names).ok()??))
+                })
                 .collect();
             shown["form"] = form.into();
         }
@@ -432,7 +482,10 @@ impl Sender {
             AppErrorKind::Malformed => ModelErrorKind::Malformed,
             AppErrorKind::Refused | AppErrorKind::Permanent => ModelErrorKind::Permanent,
         };
-        let excerpt = self.reporter.scrubber().excerpt(&self.clean(error.reason.clone()), EXCERPT);
+        let excerpt = self
+            .reporter
+            .scrubber()
+            .excerpt(&self.clean(error.reason.clone()), EXCERPT);
         let text = format!("answered {status}: {excerpt}");
         let who = self.reporter.who(request.context.purpose);
         let failure = CallFailure {

@@ -68,7 +68,10 @@ pub(super) fn read(body: &str, settings: &StreamSettings) -> Result<Streamed, Ap
 
 fn is(event: &StreamEvent, of: &EventMatch) -> bool {
     let named = of.event.as_ref().is_none_or(|name| *name == event.name);
-    let says = of.data.as_ref().is_none_or(|data| data.trim() == event.data.trim());
+    let says = of
+        .data
+        .as_ref()
+        .is_none_or(|data| data.trim() == event.data.trim());
     named && says && (of.event.is_some() || of.data.is_some())
 }
 
@@ -81,7 +84,11 @@ fn sse(body: &str) -> Vec<StreamEvent> {
             if !data.is_empty() {
                 let name = std::mem::take(&mut name);
                 events.push(StreamEvent {
-                    name: if name.is_empty() { "message".to_owned() } else { name },
+                    name: if name.is_empty() {
+                        "message".to_owned()
+                    } else {
+                        name
+                    },
                     data: data.join("\n"),
                 });
             }
@@ -160,6 +167,9 @@ mod tests {
             ..settings()
         };
         let body = "{\"type\":\"token\",\"delta\":\"a\"}\n\n{\"type\":\"token\",\"delta\":\"b\"}\n{\"type\":\"end\"}\n";
-        assert_eq!(read(body, &stream).map(|read| read.text).ok().as_deref(), Some("ab"));
+        assert_eq!(
+            read(body, &stream).map(|read| read.text).ok().as_deref(),
+            Some("ab")
+        );
     }
 }

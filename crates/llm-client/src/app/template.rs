@@ -155,7 +155,8 @@ impl Templates {
             Value::String(text) => Form::Text(self.text(place, text, variable)?),
             Value::Array(items) => {
                 let items = items.iter().enumerate();
-                let forms = items.map(|(at, item)| self.form(&format!("{place}[{at}]"), item, variable));
+                let forms =
+                    items.map(|(at, item)| self.form(&format!("{place}[{at}]"), item, variable));
                 Form::List(forms.collect::<Result<_, _>>()?)
             }
             Value::Object(entries) => {
@@ -178,9 +179,7 @@ impl Templates {
             Text::Expression(source) => {
                 let compiled = self.plain.compile_expression_owned(source.clone());
                 let value = compiled
-                    .and_then(|expression| {
-                        expression.eval(Serde(&self.with_own(names)))
-                    })
+                    .and_then(|expression| expression.eval(Serde(&self.with_own(names))))
                     .map_err(|error| wrong(source, &error))?;
                 if value.is_undefined() {
                     return Err(format!("{source}: there is no such value"));

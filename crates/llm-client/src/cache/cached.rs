@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, ModelId,
-    Origin, Purpose, Spend, Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind,
+    ModelId, Origin, Purpose, Spend, Usage,
 };
 use serde_json::value::to_raw_value;
 

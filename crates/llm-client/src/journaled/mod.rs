@@ -5,7 +5,9 @@ mod events;
 use std::{sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
-use schema::{CallContext, ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId, Purpose};
+use schema::{
+    CallContext, ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId, Purpose,
+};
 
 use crate::meter::Meter;
 

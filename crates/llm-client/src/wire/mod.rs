@@ -13,6 +13,6 @@ mod wire_trait;
 pub(crate) use body::{Body, Field, Form, Format};
 pub use canonical::Canonical;
 pub(crate) use refusal::Refusal;
+pub(crate) use reply::{Blocks, Reason, Unparsed, parse};
 pub use wire_trait::Wire;
 pub(crate) use wire_trait::Wired;
-pub(crate) use reply::{Blocks, Reason, Unparsed, parse};

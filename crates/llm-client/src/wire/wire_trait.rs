@@ -29,6 +29,11 @@ pub trait Wire: Send + Sync + fmt::Debug {
     /// Reads the response of an earlier [`Exchange`] as a fetched one is read; `None` if it cannot be read any more.
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)>;
 
+    /// Whether the other side keeps a conversation and gets only what is new.
+    fn keeps_conversations(&self) -> bool {
+        false
+    }
+
     /// See [`ChatModel::end_conversation`].
     async fn end_conversation(&self, _context: &CallContext) {}
 }

@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use llm_client::{
-    HttpApp, HttpAppSettings, HttpClient, ModelSettings, Price, PriceTable, ReasoningSentBack, SecretString, StructuredSupport,
-    TokenLimitName, Wire, wire_name,
+    HttpApp, HttpAppSettings, HttpClient, ModelSettings, Price, PriceTable, ReasoningSentBack,
+    SecretString, StructuredSupport, TokenLimitName, Wire, wire_name,
 };
 use serde_json::Value;
 
@@ -104,9 +104,8 @@ impl<'a> Endpoints<'a> {
         settings.version = entry.version(self.vars)?;
         self.tune(entry, &mut settings)?;
         if let Some(http) = &entry.table.http {
-            let wrong = |reason: String| {
-                ConfigError::new(format!("{}.http.url: {reason}", entry.path))
-            };
+            let wrong =
+                |reason: String| ConfigError::new(format!("{}.http.url: {reason}", entry.path));
             let address = self.vars.expand(&http.url).map_err(wrong)?;
             settings.base_url = HttpApp::endpoint(&address).map_err(wrong)?;
         }

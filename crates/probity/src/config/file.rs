@@ -1,7 +1,8 @@
 //! Parses a configuration file into a tree of values, each with its line.
 //!
 //! Names such as `gpt-4.10`, or a version used as an id, must stay as the user wrote them. Numbers are therefore kept as text here,
-//! and the type of a numeric key parses the text. Only inside `extra_body`, which is sent as JSON, numbers stay numbers.
+//! and the type of a numeric key parses the text. Only inside `extra_body` and `http`, which are sent as JSON, numbers stay
+//! numbers.
 
 use located::{Key, Node, NodeValue, SourceLocation};
 
@@ -11,7 +12,7 @@ use super::{
 };
 
 /// The key whose values are sent unchanged.
-const FREE: &str = "extra_body";
+const FREE: [&str; 2] = ["extra_body", "http"];
 
 /// The top-level table of the YAML text. `name` is the file's name in messages.
 ///
@@ -100,9 +101,9 @@ impl File<'_> {
             }
             NodeValue::Table(entries) => {
                 let entry = |(key, value): (Key, Node)| {
-                    let free = free || key.name == FREE;
+                    let free = free || FREE.contains(&key.name.as_str());
                     let value = match value.value {
-                        NodeValue::Null if key.name == FREE => None,
+                        NodeValue::Null if FREE.contains(&key.name.as_str()) => None,
                         _ => self.value(value, Some(key.location.line), free),
                     };
                     Some((key.name, value?))

@@ -2,13 +2,14 @@
 
 use indexmap::IndexMap;
 use llm_client::{
-    HttpAppSettings, ProviderPreset, ReasoningSentBack, StructuredSupport, TokenLimitName, masked, wire_name,
+    HttpAppSettings, ProviderPreset, ReasoningSentBack, StructuredSupport, TokenLimitName, masked,
+    wire_name,
 };
 use schema::{
     Extra, IdError, ModelId, ModelRecord, is_key_for_a_name, nearest, reasoning::ReasoningOpening,
 };
 use schemars::{JsonSchema, Schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Value, json};
 use store::findings::{ModelRole, RoleModel};
 
@@ -95,7 +96,18 @@ pub struct ModelTable {
     /// Limits of its endpoint.
     pub limits: Limits,
     /// An application in the place of a model: how it is called. Only of targets.
+    #[serde(deserialize_with = "application")]
     pub http: Option<HttpAppSettings>,
+}
+
+/// Reads the block of an application with its `${NAME}` as they are written: values of variables are secrets, and no templates.
+fn application<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HttpAppSettings>, D::Error> {
+    match Option::<Value>::deserialize(from)? {
+        None | Some(Value::Null) => Ok(None),
+        Some(block) => serde_json::from_value(block)
+            .map(Some)
+            .map_err(D::Error::custom),
+    }
 }
 
 /// Adds the reader's other name for the key.
@@ -408,11 +420,13 @@ impl Resolver<'_> {
     fn check_app(&mut self, table: &ModelTable) {
         let place = &table.place;
         if self.part != Part::Target {
-            let reason = "only a target can be an application; `http` is not for models with other roles";
+            let reason =
+                "only a target can be an application; `http` is not for models with other roles";
             self.problems.error(place, reason);
         }
         if table.id.is_none() {
-            self.problems.error(place, "missing key `id`, your name for the application");
+            self.problems
+                .error(place, "missing key `id`, your name for the application");
         }
         let others = [
             ("source", table.source.is_some()),
