@@ -8,7 +8,6 @@
 //! - A response is read whole, also a stream, and is at most as long as [`HttpOptions::max_reply`](crate::HttpOptions::max_reply).
 //! - What opens, closes and logs in is not in the journal.
 
-mod live;
 mod response;
 mod send;
 mod settings;
@@ -26,12 +25,11 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use self::{
-    live::{Live, Lives, earlier},
     response::{Picks, RESPONSE_NAMES, Response},
     send::{Call, Failed, Sender},
     template::{Names, Templates, Variable},
 };
-use crate::{HttpClient, ModelSettings, ReplyBody, Wire};
+use crate::{HttpClient, Live, Lives, ModelSettings, ReplyBody, Wire, earlier};
 
 pub use settings::{
     AppErrorKind, AppStep, ErrorRule, EventMatch, HttpAppSettings, StreamFormat, StreamSettings,

@@ -1,4 +1,4 @@
-//! Conversations that are open at a stateful application.
+//! Conversations that the other side keeps: the rule that a turn goes only to one that has seen the earlier ones.
 
 use std::{
     collections::HashMap,
@@ -9,19 +9,27 @@ use schema::{CallContext, Message, Role};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// One conversation, open at the application. It belongs to one attempt of a row, and is never stored.
+/// A conversation that the other side keeps. It belongs to one attempt of a row, and is never stored.
 #[derive(Clone, Debug)]
-pub(super) struct Live {
+pub struct Live {
     /// Its id, new for each sample and attempt.
-    pub(super) conversation: String,
+    pub conversation: String,
     /// What was taken when it was opened.
-    pub(super) session: Value,
+    pub session: Value,
     /// A digest of the messages that it has seen, and its last reply.
     seen: Option<([u8; 32], String)>,
 }
 
+impl Default for Live {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Live {
-    pub(super) fn new() -> Self {
+    /// One that has seen nothing, with an id of its own.
+    #[must_use]
+    pub fn new() -> Self {
         let mut bytes = [0; 12];
         fastrand::fill(&mut bytes);
         let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -32,8 +40,8 @@ impl Live {
         }
     }
 
-    /// Notes that the application has seen `messages`, and answered with `reply`.
-    pub(super) fn saw(&mut self, messages: &[Message], reply: &str) {
+    /// Notes that the other side has seen `messages`, and answered with `reply`.
+    pub fn saw(&mut self, messages: &[Message], reply: &str) {
         self.seen = Some((digest(messages), reply.to_owned()));
     }
 
@@ -48,8 +56,9 @@ impl Live {
     }
 }
 
-/// The messages that the application has answered already: up to its own last one.
-pub(super) fn earlier(messages: &[Message]) -> &[Message] {
+/// The messages that the other side has answered already: up to its own last one.
+#[must_use]
+pub fn earlier(messages: &[Message]) -> &[Message] {
     let last = messages
         .iter()
         .rposition(|message| message.role == Role::Assistant);
@@ -74,16 +83,19 @@ type Key = (Arc<str>, u32);
 
 /// All open conversations.
 #[derive(Debug, Default)]
-pub(super) struct Lives(Mutex<HashMap<Key, Live>>);
+pub struct Lives(Mutex<HashMap<Key, Live>>);
 
 impl Lives {
     /// Takes the conversation of `context`, if it is open.
-    pub(super) fn take(&self, context: &CallContext) -> Option<Live> {
+    pub fn take(&self, context: &CallContext) -> Option<Live> {
         self.all().remove(&key(context))
     }
 
-    /// Takes it if it has seen exactly `earlier`. Another one is given back as the error, to be closed.
-    pub(super) fn take_seen(
+    /// Takes it if it has seen exactly `earlier`.
+    ///
+    /// # Errors
+    /// The conversation that has not, to be closed; `None` if there is none.
+    pub fn take_seen(
         &self,
         context: &CallContext,
         earlier: &[Message],
@@ -95,7 +107,7 @@ impl Lives {
     }
 
     /// Puts it back for the next turn.
-    pub(super) fn put(&self, context: &CallContext, live: Live) {
+    pub fn put(&self, context: &CallContext, live: Live) {
         self.all().insert(key(context), live);
     }
 

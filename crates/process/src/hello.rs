@@ -1,0 +1,157 @@
+//! The first exchange: who the program is, and what it can do.
+
+use schema::Extra;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::settings::ProcessSettings;
+
+/// The version of the protocol.
+pub(crate) const PROTOCOL: u64 = 1;
+/// The longest line, in bytes.
+pub(crate) const MAX_LINE: usize = 16 << 20;
+
+/// The kinds of programs.
+const KINDS: [&str; 7] = [
+    "judge",
+    "target",
+    "model",
+    "simulator",
+    "tools",
+    "metrics",
+    "scenarios",
+];
+
+/// Ends of keys whose values are secrets.
+const SECRET: [&str; 5] = ["key", "token", "secret", "password", "authorization"];
+
+/// A program's answer to `hello`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Hello {
+    /// The version of the protocol: 1.
+    pub protocol: u64,
+    /// What it is: `judge`, `target` and so on.
+    pub kind: String,
+    /// Its name, for people and for the cache.
+    pub name: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// The settings that decide what it answers.
+    #[serde(default)]
+    pub settings: Extra,
+    /// The most requests in flight in one process.
+    #[serde(default = "one")]
+    pub max_concurrency: usize,
+    /// The longest line that it reads, in bytes.
+    #[serde(default)]
+    pub max_line: Option<usize>,
+    /// What it wants to see beyond the default.
+    #[serde(default)]
+    pub wants: Vec<String>,
+    /// The models that it calls through the host, each with the fewest and the most calls of a request.
+    #[serde(default)]
+    pub models: Map<String, Value>,
+    /// A target: whether it keeps conversations.
+    #[serde(default)]
+    pub sessions: bool,
+    /// A target: `own`, where it has a system prompt of its own.
+    #[serde(default)]
+    pub system: Option<String>,
+    /// A judge: `conversation`, where one request asks for all metrics of a row. Not supported yet.
+    #[serde(default)]
+    pub per: Option<String>,
+    /// `false`: its results are not to be kept.
+    #[serde(default = "yes")]
+    pub cache: bool,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Hello {
+    /// The request.
+    pub(crate) fn params(settings: &ProcessSettings) -> Value {
+        json!({
+            "protocol": PROTOCOL,
+            "host": concat!("probity ", env!("CARGO_PKG_VERSION")),
+            "settings": settings.settings,
+            "models": settings.models,
+            "seed": settings.seed,
+            "max_line": MAX_LINE,
+        })
+    }
+
+    /// Reads the answer.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its key.
+    pub(crate) fn read(result: &Value, settings: &ProcessSettings) -> Result<Self, String> {
+        let hello = Self::deserialize(result).map_err(|error| format!("hello: {error}"))?;
+        let wrong = |key: &str, reason: &str| Err(format!("hello: {key}: {reason}"));
+        if hello.protocol != PROTOCOL {
+            let reason = format!("the program speaks protocol {}; this is 1", hello.protocol);
+            return wrong("protocol", &reason);
+        }
+        if !KINDS.contains(&hello.kind.as_str()) {
+            return wrong("kind", &format!("expected one of {}", KINDS.join(", ")));
+        }
+        // A model answers as a target does.
+        let is_meant =
+            hello.kind == settings.kind || (hello.kind == "model" && settings.kind == "target");
+        if !is_meant {
+            let reason = format!("it is a {}; a {} is needed here", hello.kind, settings.kind);
+            return wrong("kind", &reason);
+        }
+        if hello.name.trim().is_empty() {
+            return wrong("name", "it is blank");
+        }
+        if hello.max_concurrency == 0 {
+            return wrong("max_concurrency", "expected a whole number, 1 or more");
+        }
+        let is_secret = |key: &&String| {
+            let key = key.to_lowercase();
+            SECRET.iter().any(|end| key.ends_with(end))
+        };
+        if let Some(key) = hello.settings.keys().find(is_secret) {
+            return wrong(&format!("settings.{key}"), "a fingerprint holds no secrets");
+        }
+        if hello.per.as_deref().is_some_and(|per| per != "metric") {
+            return wrong(
+                "per",
+                "only `metric` is supported: one request for each metric",
+            );
+        }
+        let unknown = hello
+            .models
+            .keys()
+            .find(|name| !settings.models.contains(name));
+        if let Some(name) = unknown {
+            let reason = match settings.models.as_slice() {
+                [] => "no model is offered to it".to_owned(),
+                known => format!("it may call {}", known.join(", ")),
+            };
+            return wrong(&format!("models.{name}"), &reason);
+        }
+        Ok(hello)
+    }
+
+    /// What decides its answers, beside requests.
+    pub(crate) fn fingerprint(&self, version: Option<&str>) -> Value {
+        json!({
+            "kind": self.kind,
+            "name": self.name,
+            "version": version,
+            "settings": self.settings,
+            "wants": self.wants,
+            "sessions": self.sessions,
+            "system": self.system,
+            "models": self.models.keys().collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,375 @@
+//! A program as a system under test.
+
+use std::time::Instant;
+
+use async_trait::async_trait;
+use llm_client::{CallFailure, Live, Lives, ReplyBody, Wire, earlier};
+use schema::{
+    CallContext, ChatReply, ChatRequest, Exchange, FinishReason, JsonText, Message, ModelError,
+    ModelErrorKind, Role, ToolCall, Usage,
+};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    error::{ErrorKind, ProcessError},
+    judge::reply,
+    pool::{ProcessPool, Request},
+};
+
+/// A target that is a program. It gets the whole conversation with each turn, or it keeps conversations (`sessions`) and gets what is new.
+#[derive(Debug)]
+pub struct ProcessTarget {
+    pool: ProcessPool,
+    canonical: String,
+    lives: Lives,
+}
+
+impl ProcessTarget {
+    /// The target that `pool` runs.
+    #[must_use]
+    pub fn new(pool: ProcessPool) -> Self {
+        Self {
+            canonical: pool.canonical(),
+            pool,
+            lives: Lives::default(),
+        }
+    }
+
+    /// The parameters of `chat`.
+    fn params(&self, request: &ChatRequest, live: &Live, messages: &[Message]) -> Value {
+        let context = &request.context;
+        let mut params = json!({
+            "conversation": live.conversation,
+            "turn": context.turn,
+            "step": context.step,
+            "attempt": 1,
+            "seed": seed(context),
+            "tools": request.tools.as_ref(),
+            "metadata": {},
+            "messages": messages.iter().map(said).collect::<Value>(),
+        });
+        if !live.session.is_null() {
+            params["session"] = live.session.clone();
+        }
+        params
+    }
+
+    async fn chat(
+        &self,
+        request: &ChatRequest,
+        live: &Live,
+        messages: &[Message],
+        conversation: Option<String>,
+    ) -> Result<ChatReply, ProcessError> {
+        let params = self.params(request, live, messages);
+        let started = Instant::now();
+        let result = self
+            .pool
+            .request(Request {
+                method: "chat",
+                params: params.clone(),
+                conversation,
+            })
+            .await?;
+        let body = read(&result).map_err(|reason| {
+            let text = format!("{}: {reason}", self.pool.name());
+            ProcessError::new(ErrorKind::Malformed, text)
+        })?;
+        let exchange = Exchange {
+            request: JsonText::of(&json!({"method": "chat", "params": params})),
+            response: JsonText::of(&json!({"result": result})),
+        };
+        Ok(reply(body, started, exchange))
+    }
+
+    /// The messages of `request` that the program gets.
+    fn shown<'m>(&self, request: &'m ChatRequest) -> Vec<&'m Message> {
+        let own_system = self.pool.hello().system.as_deref() == Some("own");
+        let is_left_out = |message: &&Message| own_system && message.role == Role::System;
+        request
+            .messages
+            .iter()
+            .filter(|message| !is_left_out(message))
+            .collect()
+    }
+
+    async fn open(&self, request: &ChatRequest) -> Result<Live, ProcessError> {
+        let mut live = Live::new();
+        let shown = self.shown(request);
+        let system = shown.iter().find(|message| message.role == Role::System);
+        let result = self.pool.request(Request {
+            method: "open",
+            params: json!({
+                "conversation": live.conversation,
+                "system": system.map(|message| &message.content),
+                "tools": request.tools.as_ref(),
+                "metadata": {},
+            }),
+            conversation: Some(live.conversation.clone()),
+        });
+        let result = result.await?;
+        live.session = result.get("session").cloned().unwrap_or_default();
+        Ok(live)
+    }
+
+    /// Closes a conversation, as far as that succeeds.
+    async fn close(&self, live: &Live, reason: &str) {
+        let closed = self.pool.request(Request {
+            method: "close",
+            params: json!({"conversation": live.conversation, "session": live.session, "reason": reason}),
+            conversation: Some(live.conversation.clone()),
+        });
+        if let Err(error) = closed.await {
+            tracing::debug!(
+                "{}: the conversation was not closed: {error}",
+                self.pool.name()
+            );
+        }
+    }
+
+    /// A turn of a program that keeps conversations.
+    async fn turn(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        let context = &request.context;
+        let before = earlier(&request.messages);
+        let is_first = before.is_empty();
+        let taken = match is_first {
+            true => Err(self.lives.take(context)),
+            false => self.lives.take_seen(context, before),
+        };
+        let mut live = match taken {
+            Ok(live) => live,
+            Err(other) => {
+                if let Some(other) = other {
+                    self.close(&other, "begun again").await;
+                }
+                if !is_first {
+                    let text = format!(
+                        "{}: its conversation is gone: an earlier run had these turns",
+                        self.pool.name()
+                    );
+                    return Err(ModelError::new(ModelErrorKind::Unseen, text).with_attempts(0));
+                }
+                self.open(request)
+                    .await
+                    .map_err(|error| model_error(&error))?
+            }
+        };
+        let new: Vec<Message> = request
+            .messages
+            .get(before.len()..)
+            .unwrap_or_default()
+            .iter()
+            .filter(|message| message.role != Role::System)
+            .cloned()
+            .collect();
+        let conversation = Some(live.conversation.clone());
+        match self.chat(request, &live, &new, conversation).await {
+            Ok(reply) => {
+                live.saw(&request.messages, &reply.content);
+                self.lives.put(context, live);
+                Ok(reply)
+            }
+            Err(error) if !error.is_seen && !is_first => {
+                self.lives.put(context, live);
+                Err(model_error(&error))
+            }
+            Err(error) => {
+                self.close(&live, "failed").await;
+                Err(match is_first {
+                    true => model_error(&error),
+                    false => lost(&error),
+                })
+            }
+        }
+    }
+}
+
+/// A message as the protocol has it.
+fn said(message: &Message) -> Value {
+    let mut said = json!({"role": message.role.as_str(), "content": message.content});
+    if let Some(id) = &message.tool_call_id {
+        said["tool_call_id"] = json!(id);
+    }
+    if !message.tool_calls.is_empty() {
+        let call = |call: &ToolCall| json!({"id": call.id, "name": call.name, "arguments": call.arguments});
+        said["tool_calls"] = message.tool_calls.iter().map(call).collect();
+    }
+    said
+}
+
+/// A number for the sampling of a row, the same in each run.
+fn seed(context: &CallContext) -> u32 {
+    let mut hash = Sha256::new();
+    hash.update(context.row.as_bytes());
+    hash.update(context.sample.to_le_bytes());
+    let digest = hash.finalize();
+    digest
+        .first_chunk()
+        .map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// The error of a turn whose conversation is lost with it.
+fn lost(error: &ProcessError) -> ModelError {
+    match error.kind {
+        ErrorKind::Retryable | ErrorKind::RateLimited | ErrorKind::Malformed | ErrorKind::Lost => {
+            ModelError::new(ModelErrorKind::Unseen, error.message.as_str())
+        }
+        _ => model_error(error),
+    }
+}
+
+/// The error as the layers of policy act on it.
+pub(crate) fn model_error(error: &ProcessError) -> ModelError {
+    let kind = match error.kind {
+        ErrorKind::Retryable | ErrorKind::Lost => ModelErrorKind::Transient,
+        ErrorKind::RateLimited => ModelErrorKind::RateLimited,
+        ErrorKind::Malformed => ModelErrorKind::Malformed,
+        ErrorKind::Refused | ErrorKind::Permanent | ErrorKind::Unavailable => {
+            ModelErrorKind::Permanent
+        }
+        ErrorKind::Cancelled => ModelErrorKind::Cancelled,
+        ErrorKind::OverBudget => ModelErrorKind::OverBudget,
+    };
+    let failure = CallFailure {
+        retry_after: error.retry_after,
+        reason: error.message.lines().next().unwrap_or_default().to_owned(),
+        ..CallFailure::default()
+    };
+    let made = ModelError::new(kind, error.message.as_str()).with_source(failure);
+    match error.kind {
+        ErrorKind::Refused => made.refused_for_content(),
+        _ => made,
+    }
+}
+
+/// The tokens that a result says it used.
+pub(crate) fn usage(result: &Value) -> Option<Usage> {
+    let usage = result.get("usage")?;
+    let count = |key: &str| usage.get(key).and_then(Value::as_u64);
+    let (input, output) = (count("input_tokens"), count("output_tokens"));
+    (input.is_some() || output.is_some()).then(|| Usage {
+        input_tokens: input.unwrap_or_default(),
+        output_tokens: output.unwrap_or_default(),
+        ..Usage::default()
+    })
+}
+
+/// Reads the result of `chat`.
+///
+/// # Errors
+/// What is wrong with it, with its key.
+fn read(result: &Value) -> Result<ReplyBody, String> {
+    let Some(result_object) = result.as_object() else {
+        return Err("result: expected an object".to_owned());
+    };
+    let text = |key: &str| result.get(key).and_then(Value::as_str).map(str::to_owned);
+    if result
+        .get("messages")
+        .is_some_and(|messages| !messages.is_null())
+    {
+        return Err(
+            "messages: steps of an application's own are not supported yet; give `content`"
+                .to_owned(),
+        );
+    }
+    let tool_calls = tool_calls(result_object)?;
+    let content = match result.get("content") {
+        Some(Value::String(content)) => content.clone(),
+        None | Some(Value::Null) if !tool_calls.is_empty() => String::new(),
+        None | Some(Value::Null) => return Err("content: missing".to_owned()),
+        Some(_) => return Err("content: expected a text".to_owned()),
+    };
+    let cost = match result.get("cost") {
+        None | Some(Value::Null) => None,
+        Some(cost) => match cost
+            .as_f64()
+            .filter(|cost| cost.is_finite() && *cost >= 0.0)
+        {
+            Some(cost) => Some(cost),
+            None => return Err("cost: expected dollars, 0 or more".to_owned()),
+        },
+    };
+    let finish = match text("finish") {
+        Some(finish) => FinishReason::from(finish),
+        None if !tool_calls.is_empty() => FinishReason::ToolCalls,
+        None => FinishReason::Stop,
+    };
+    Ok(ReplyBody {
+        content,
+        reasoning: text("reasoning"),
+        returned_reasoning: None,
+        tool_calls,
+        finish,
+        usage: usage(result),
+        cost,
+        model: text("model"),
+    })
+}
+
+fn tool_calls(result: &Map<String, Value>) -> Result<Vec<ToolCall>, String> {
+    let calls = match result.get("tool_calls") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(calls)) => calls,
+        Some(_) => return Err("tool_calls: expected a list".to_owned()),
+    };
+    let read = |(at, call): (usize, &Value)| {
+        let name = call.get("name").and_then(Value::as_str);
+        let name = name.ok_or_else(|| format!("tool_calls[{at}]: expected id, name, arguments"))?;
+        let arguments = match call.get("arguments") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Object(object)) => Value::from(object.clone()).to_string(),
+            _ => {
+                return Err(format!(
+                    "tool_calls[{at}].arguments: expected an object or its text"
+                ));
+            }
+        };
+        let id = call.get("id").and_then(Value::as_str);
+        Ok(ToolCall {
+            id: id
+                .map_or_else(|| format!("call_{at}"), str::to_owned)
+                .into(),
+            name: name.into(),
+            arguments: arguments.into(),
+        })
+    };
+    calls.iter().enumerate().map(read).collect()
+}
+
+#[async_trait]
+impl Wire for ProcessTarget {
+    fn canonical(&self) -> &str {
+        &self.canonical
+    }
+
+    async fn call(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        if self.pool.hello().sessions {
+            return self.turn(request).await;
+        }
+        let shown: Vec<Message> = self.shown(request).into_iter().cloned().collect();
+        let reply = self.chat(request, &Live::new(), &shown, None).await;
+        reply.map_err(|error| model_error(&error))
+    }
+
+    fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {
+        let response: Value = serde_json::from_str(stored.get()).ok()?;
+        let body = read(response.get("result")?).ok()?;
+        let messages: Value = request.messages.iter().map(said).collect();
+        let exchange = Exchange {
+            request: JsonText::of(&json!({"method": "chat", "params": {"messages": messages}})),
+            response: stored,
+        };
+        Some((body, exchange))
+    }
+
+    fn keeps_conversations(&self) -> bool {
+        self.pool.hello().sessions
+    }
+
+    async fn end_conversation(&self, context: &CallContext) {
+        if let Some(live) = self.lives.take(context) {
+            self.close(&live, "done").await;
+        }
+    }
+}
