@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    JudgeChecks, Prompts, ReplyForm, checks, panel,
+    JudgeChecks, Prompts, ReplyForm, checks, panel, program,
     prompts::bad_prompt,
     quotes,
     transcript::has_reply,
@@ -224,10 +224,21 @@ impl JudgeEvaluator {
             reversed: reading == Some(ReadingKind::Reversed),
             ..Question::new(metric, self.prompts.form(metric), turns.len())
         };
-        let request = self.request(&question, &turns, item, reading)?;
+        let program = judge.judge_program();
+        let (request, tries) = match &program {
+            None => (self.request(&question, &turns, item, reading)?, self.tries),
+            // A program gives the same answer again.
+            Some(program) => (
+                program::request(program, conversation, metric, &turns, item, reading),
+                1,
+            ),
+        };
         let started = Instant::now();
-        let read = |reply: &ChatReply| read(reply, &question, &turns);
-        match ask(judge, request, self.tries, read).await {
+        let read = |reply: &ChatReply| match &program {
+            None => read(reply, &question, &turns),
+            Some(_) => program::read(reply, metric, &turns),
+        };
+        match ask(judge, request, tries, read).await {
             Ok(Asked { answer, spend }) => {
                 let answer = answer.unwrap_or_else(|unusable| Err(no_verdict(&unusable)));
                 let read = answer.and_then(|(read, quotes)| {
@@ -424,6 +435,17 @@ impl Evaluator for JudgeEvaluator {
         let version = self.prompts.version(&self.metrics);
         if version != PromptVersions::FIRST.judge {
             settings[setting_keys::PROMPT_VERSION] = version.into();
+        }
+        let programs: serde_json::Map<String, Value> = self
+            .judges
+            .iter()
+            .filter_map(|judge| {
+                let program = judge.judge_program()?;
+                Some((judge.id().to_string(), Value::clone(&program.fingerprint)))
+            })
+            .collect();
+        if !programs.is_empty() {
+            settings["programs"] = programs.into();
         }
         if let Some(checks) = self.checks.settings() {
             settings[setting_keys::CHECKS] = checks;

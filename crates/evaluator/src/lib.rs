@@ -61,6 +61,7 @@ mod checks;
 mod evaluator;
 mod message_number;
 mod panel;
+mod program;
 mod prompts;
 mod quotes;
 mod reader;

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, Spend,
-    Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, JudgeProgram, ModelError, ModelErrorKind,
+    ModelId, Spend, Usage,
 };
 
 use crate::{
@@ -128,6 +128,10 @@ impl<M: ChatModel> ChatModel for Budgeted<M> {
 
     async fn end_conversation(&self, context: &CallContext) {
         self.inner.end_conversation(context).await;
+    }
+
+    fn judge_program(&self) -> Option<JudgeProgram> {
+        self.inner.judge_program()
     }
 }
 

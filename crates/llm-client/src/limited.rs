@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use schema::{CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId};
+use schema::{
+    CallContext, ChatModel, ChatReply, ChatRequest, JudgeProgram, ModelError, ModelErrorKind,
+    ModelId,
+};
 
 use crate::{
     CircuitBreaker, Stop,
@@ -107,5 +110,9 @@ impl<M: ChatModel> ChatModel for Limited<M> {
 
     async fn end_conversation(&self, context: &CallContext) {
         self.inner.end_conversation(context).await;
+    }
+
+    fn judge_program(&self) -> Option<JudgeProgram> {
+        self.inner.judge_program()
     }
 }

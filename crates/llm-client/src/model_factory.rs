@@ -198,7 +198,13 @@ impl ModelFactory {
     ///
     /// # Errors
     /// When `settings` do not allow any call, or there is a budget in dollars and no price.
-    pub fn model(&self, settings: ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError> {
+    pub fn model(&self, mut settings: ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError> {
+        if let Some(wire) = &settings.wire {
+            let started = wire
+                .start()
+                .map_err(|reason| SetupError(Problem::Start(reason)))?;
+            settings.wire = started.or_else(|| settings.wire.clone());
+        }
         let settings = Arc::new(settings);
         let endpoint: Arc<dyn ChatModel> = match &settings.wire {
             Some(wire) => Arc::new(Wired {
@@ -363,6 +369,8 @@ enum Problem {
     Settings(#[from] SettingsError),
     #[error(transparent)]
     Unpriced(#[from] UnpricedModel),
+    #[error("{0}")]
+    Start(String),
 }
 
 impl From<SettingsError> for SetupError {

@@ -208,7 +208,14 @@ impl Standard {
     /// The simulator, followed by the judges of its conversations.
     fn judged(&self, mut simulator: Arc<dyn Simulator>) -> Result<Arc<dyn Simulator>, RunError> {
         let settings = &self.settings;
-        let judges = &self.models.judges;
+        // They read a prompt, which a program does not.
+        let judges: Vec<Arc<dyn ChatModel>> = self
+            .models
+            .judges
+            .iter()
+            .filter(|judge| judge.judge_program().is_none())
+            .cloned()
+            .collect();
         if settings.judge_users {
             let judge = judges.first().ok_or_else(|| {
                 RunError::input(
@@ -230,7 +237,7 @@ impl Standard {
                     "no judge reads conversations for how real they are; add an evaluator model",
                 ));
             }
-            let judged = RealismJudge::new(simulator, judges.clone());
+            let judged = RealismJudge::new(simulator, judges);
             simulator = Arc::new(judged.map_err(unusable)?);
         }
         Ok(simulator)

@@ -22,6 +22,21 @@ const KINDS: [&str; 7] = [
     "scenarios",
 ];
 
+/// What a judge can see beyond the default.
+const WANTS: [&str; 11] = [
+    "name",
+    "type",
+    "target",
+    "ids",
+    "system_prompt",
+    "reasoning",
+    "demographic",
+    "persona",
+    "user_goal",
+    "hidden_goal",
+    "landmarks",
+];
+
 /// Ends of keys whose values are secrets.
 const SECRET: [&str; 5] = ["key", "token", "secret", "password", "authorization"];
 
@@ -126,6 +141,11 @@ impl Hello {
                 "per",
                 "only `metric` is supported: one request for each metric",
             );
+        }
+        let is_unknown = |want: &&String| !WANTS.contains(&want.as_str());
+        if let Some(want) = hello.wants.iter().find(is_unknown) {
+            let reason = format!("unknown: {want:?}; known are {}", WANTS.join(", "));
+            return wrong("wants", &reason);
         }
         let unknown = hello
             .models

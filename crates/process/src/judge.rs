@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Instant};
 use async_trait::async_trait;
 use llm_client::{ReplyBody, Wire};
 use schema::{
-    ChatReply, ChatRequest, Exchange, FinishReason, JsonText, ModelError, ModelErrorKind, Origin,
-    Spend,
+    ChatReply, ChatRequest, Exchange, FinishReason, JsonText, JudgeProgram, ModelError,
+    ModelErrorKind, Origin, Spend,
 };
 use serde_json::Value;
 
@@ -80,6 +80,14 @@ impl Wire for ProcessJudge {
             response: JsonText::of(&serde_json::json!({"result": result})),
         };
         Ok(reply(body(&result), started, exchange))
+    }
+
+    fn judge_program(&self) -> Option<JudgeProgram> {
+        let hello = self.pool.hello();
+        Some(JudgeProgram {
+            wants: hello.wants.clone().into(),
+            fingerprint: Arc::new(hello.fingerprint(self.pool.version())),
+        })
     }
 
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Event, Item, Journal, JsonText, Message, ModelError, ModelId, ReturnedReasoning, Spend,
-    ToolCall, ToolChoice, ToolSpec, Usage,
+    Event, Item, Journal, JsonText, JudgeProgram, Message, ModelError, ModelId, ReturnedReasoning,
+    Spend, ToolCall, ToolChoice, ToolSpec, Usage,
 };
 
 /// A language model. An extension point: implement it for a model that has no OpenAI-compatible endpoint. Policy (journal, cache,
@@ -31,6 +31,11 @@ pub trait ChatModel: Send + Sync {
     /// The conversation of `context` is over: no further call of it follows. A model that keeps a conversation open on the other side closes
     /// it. Most keep none, and do nothing.
     async fn end_conversation(&self, _context: &CallContext) {}
+
+    /// What is known of it, if it is a judge that is a program.
+    fn judge_program(&self) -> Option<JudgeProgram> {
+        None
+    }
 }
 
 #[async_trait]
@@ -45,6 +50,10 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
 
     async fn end_conversation(&self, context: &CallContext) {
         (**self).end_conversation(context).await;
+    }
+
+    fn judge_program(&self) -> Option<JudgeProgram> {
+        (**self).judge_program()
     }
 }
 

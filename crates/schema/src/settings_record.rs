@@ -163,6 +163,9 @@ pub struct ModelRecord {
     /// Limits of its endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<Value>,
+    /// How a program is started, without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<Value>,
     /// How an application is called, without secrets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<Value>,

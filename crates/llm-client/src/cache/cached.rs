@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind,
-    ModelId, Origin, Purpose, Spend, Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, JudgeProgram, ModelError,
+    ModelErrorKind, ModelId, Origin, Purpose, Spend, Usage,
 };
 use serde_json::value::to_raw_value;
 
@@ -161,6 +161,10 @@ impl<M: ChatModel> ChatModel for Cached<M> {
 
     async fn end_conversation(&self, context: &CallContext) {
         self.inner.end_conversation(context).await;
+    }
+
+    fn judge_program(&self) -> Option<JudgeProgram> {
+        self.inner.judge_program()
     }
 }
 

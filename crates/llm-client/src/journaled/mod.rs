@@ -6,7 +6,8 @@ use std::{sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId, Purpose,
+    CallContext, ChatModel, ChatReply, ChatRequest, Journal, JudgeProgram, ModelError, ModelId,
+    Purpose,
 };
 
 use crate::meter::Meter;
@@ -87,5 +88,9 @@ impl<M: ChatModel> ChatModel for Journaled<M> {
 
     async fn end_conversation(&self, context: &CallContext) {
         self.inner.end_conversation(context).await;
+    }
+
+    fn judge_program(&self) -> Option<JudgeProgram> {
+        self.inner.judge_program()
     }
 }

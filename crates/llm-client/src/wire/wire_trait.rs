@@ -4,7 +4,8 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelId,
+    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, JudgeProgram, ModelError,
+    ModelId,
 };
 
 use crate::ReplyBody;
@@ -34,6 +35,19 @@ pub trait Wire: Send + Sync + fmt::Debug {
         false
     }
 
+    /// What is known of it, if it is a judge that is a program.
+    fn judge_program(&self) -> Option<JudgeProgram> {
+        None
+    }
+
+    /// Starts what answers, where that has to be started once a run: the wire that is used from then on. `None`: this one.
+    ///
+    /// # Errors
+    /// When it cannot be started. The text names it and says what to do.
+    fn start(&self) -> Result<Option<Arc<dyn Wire>>, String> {
+        Ok(None)
+    }
+
     /// See [`ChatModel::end_conversation`].
     async fn end_conversation(&self, _context: &CallContext) {}
 }
@@ -56,5 +70,9 @@ impl ChatModel for Wired {
 
     async fn end_conversation(&self, context: &CallContext) {
         self.wire.end_conversation(context).await;
+    }
+
+    fn judge_program(&self) -> Option<JudgeProgram> {
+        self.wire.judge_program()
     }
 }

@@ -1,22 +1,31 @@
 //! Converts a configured model to the client's settings. Keys are read and variables resolved here, when the model is used.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use llm_client::{
     HttpApp, HttpAppSettings, HttpClient, ModelSettings, Price, PriceTable, ReasoningSentBack,
     SecretString, StructuredSupport, TokenLimitName, Wire, wire_name,
 };
+use process::{ProcessSettings, Program};
 use serde_json::Value;
 
 use super::{
     error::ConfigError,
     sections::{ModelEntry, PriceEntry, Route, Settings},
+    text::Text,
     this_machine::{FREE, is_gateway, is_this_machine},
     vars::Vars,
 };
 
 /// The name of this process's scripted server in cache keys, because its port changes each time.
 const SCRIPTED_CACHE_NAME: &str = "scripted";
+
+/// The most processes of a program where the configuration says nothing.
+const PROCESSES: usize = 4;
 
 /// The data needed to resolve models.
 pub struct Endpoints<'a> {
@@ -25,6 +34,9 @@ pub struct Endpoints<'a> {
     scripted: Option<String>,
     /// The connections of applications.
     http: HttpClient,
+    /// The folder of the configuration file.
+    folder: PathBuf,
+    seed: u64,
 }
 
 impl<'a> Endpoints<'a> {
@@ -46,6 +58,14 @@ impl<'a> Endpoints<'a> {
             prices,
             scripted,
             http: HttpClient::default(),
+            folder: settings
+                .file
+                .as_deref()
+                .and_then(Path::parent)
+                .filter(|folder| !folder.as_os_str().is_empty())
+                .unwrap_or(Path::new("."))
+                .to_owned(),
+            seed: *settings.seed,
         })
     }
 
@@ -77,6 +97,9 @@ impl<'a> Endpoints<'a> {
     pub fn resolve(&self, entry: &ModelEntry) -> Result<ModelSettings, ConfigError> {
         let mut settings = self.without_key(entry)?;
         self.key(entry, &mut settings)?;
+        if entry.table.is_program() {
+            settings.wire = Some(Arc::new(Program::new(self.program(entry, &settings)?)));
+        }
         if let Some(http) = &entry.table.http {
             let variable = |name: &str| self.vars.get(name).map(str::to_owned);
             settings.wire = Some(self.app(entry, http, &settings, &variable)?);
@@ -110,12 +133,66 @@ impl<'a> Endpoints<'a> {
             settings.base_url = HttpApp::endpoint(&address).map_err(wrong)?;
         }
         (settings.price, settings.assumed_free) = self.price(entry, &settings, &model);
+        if entry.table.is_program() {
+            settings.base_url = format!("program:{}", entry.id);
+            // It is neither started nor called with these settings.
+            let name = entry.id.to_string();
+            let unstarted = ProcessSettings::new(name, Vec::<String>::new(), "target");
+            settings.wire = Some(Arc::new(Program::new(unstarted)));
+        }
         if let Some(http) = &entry.table.http {
             // Secrets are not needed here, and may be missing.
             let variable = |name: &str| Some(self.vars.get(name).unwrap_or_default().to_owned());
             settings.wire = Some(self.app(entry, http, &settings, &variable)?);
         }
         Ok(settings)
+    }
+
+    /// How the program of `entry` is started.
+    fn program(
+        &self,
+        entry: &ModelEntry,
+        settings: &ModelSettings,
+    ) -> Result<ProcessSettings, ConfigError> {
+        let table = &entry.table;
+        let text = |text: &Text| text.resolve(self.vars);
+        let mut command: Vec<String> = table.command.iter().map(text).collect::<Result<_, _>>()?;
+        if let Some(file) = &table.python {
+            let variable = |name: &str| self.vars.get(name).map(str::to_owned);
+            command = vec![process::python(variable), text(file)?];
+        }
+        let kind = match entry.path.starts_with("evaluator") {
+            true => "judge",
+            false => "target",
+        };
+        let mut env = Vec::new();
+        for (name, value) in &table.env {
+            let value = SecretString::from(value.0.resolve(self.vars)?);
+            env.push((name.0.clone(), value));
+        }
+        let folder = match &table.cwd {
+            Some(folder) => self.folder.join(text(folder)?),
+            None => self.folder.clone(),
+        };
+        let defaults = ProcessSettings::new(entry.id.to_string(), command, kind);
+        Ok(ProcessSettings {
+            folder,
+            env,
+            settings: table.settings.clone(),
+            version: settings.version.clone(),
+            files: table
+                .files
+                .iter()
+                .map(|file| text(file).map(PathBuf::from))
+                .collect::<Result<_, _>>()?,
+            processes: table.processes.map_or(PROCESSES, |number| *number),
+            timeout: settings.request_timeout,
+            start_timeout: table
+                .start_timeout
+                .map_or(defaults.start_timeout, |length| length.0),
+            seed: self.seed,
+            ..defaults
+        })
     }
 
     /// The application of `entry`.
@@ -273,6 +350,10 @@ impl<'a> Endpoints<'a> {
     ) -> (Option<Price>, bool) {
         if entry.route == Route::Scripted {
             return (Some(FREE), false);
+        }
+        if entry.table.is_program() {
+            // What it spends it says itself; without that it is not known.
+            return (self.prices.price(None, &settings.model), false);
         }
         if let Some(price) = self.prices.price(entry.priced_source(), &settings.model) {
             return (Some(price), false);

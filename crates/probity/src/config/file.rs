@@ -1,7 +1,7 @@
 //! Parses a configuration file into a tree of values, each with its line.
 //!
 //! Names such as `gpt-4.10`, or a version used as an id, must stay as the user wrote them. Numbers are therefore kept as text here,
-//! and the type of a numeric key parses the text. Only inside `extra_body` and `http`, which are sent as JSON, numbers stay
+//! and the type of a numeric key parses the text. Only inside `extra_body`, `http` and `settings`, which are sent as JSON, numbers stay
 //! numbers.
 
 use located::{Key, Node, NodeValue, SourceLocation};
@@ -12,7 +12,7 @@ use super::{
 };
 
 /// The key whose values are sent unchanged.
-const FREE: [&str; 2] = ["extra_body", "http"];
+const FREE: [&str; 3] = ["extra_body", "http", "settings"];
 
 /// The top-level table of the YAML text. `name` is the file's name in messages.
 ///

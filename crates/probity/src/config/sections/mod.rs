@@ -75,6 +75,10 @@ pub struct Settings {
     /// Judges: one model, or a panel of several.
     #[serde(skip_serializing)]
     evaluator_model: Option<Judges>,
+    /// Judges that are programs, in the place of `evaluator_model`: `{id, python: judge.py}`, or a list, in which `shipped` is the judge of
+    /// `evaluator_model`.
+    #[serde(skip_serializing)]
+    evaluator: Option<Judges>,
     /// The systems under test.
     #[serde(skip_serializing)]
     #[schemars(with = "Vec<Model>")]
@@ -135,10 +139,19 @@ impl Settings {
         self.models.user = role(&mut self.user_model);
         self.models.tool = role(&mut self.tool_model);
         self.models.generator = role(&mut self.generator_model);
-        let judges = self.evaluator_model.take().into_iter();
-        for judge in judges.flat_map(|judges| judges.0) {
-            let judge = judge.resolve(Part::Role, vars, problems);
-            self.models.judges.extend(judge);
+        let mut shipped = self.evaluator_model.take().map(|judges| judges.0);
+        let judges = match self.evaluator.take() {
+            None => shipped.take().unwrap_or_default(),
+            Some(own) => own.0,
+        };
+        for judge in judges {
+            let all = match &judge {
+                Model::Text(text) if text.raw == SHIPPED => shipped.take().unwrap_or_default(),
+                _ => vec![judge],
+            };
+            let all = all.into_iter();
+            let all = all.filter_map(|judge| judge.resolve(Part::Role, vars, problems));
+            self.models.judges.extend(all);
         }
         check_panel(&self.models.judges, problems);
         for target in std::mem::take(&mut self.targets).0 {
@@ -175,6 +188,9 @@ impl Settings {
         }
     }
 }
+
+/// What stands for the judge of `evaluator_model` in `evaluator`.
+const SHIPPED: &str = "shipped";
 
 /// The records of models.
 fn records(entries: &[ModelEntry]) -> Vec<ModelRecord> {

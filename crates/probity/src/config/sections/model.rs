@@ -1,9 +1,11 @@
 //! A model: its configuration, its route, and its parameters.
 
+use std::path::Path;
+
 use indexmap::IndexMap;
 use llm_client::{
-    HttpAppSettings, ProviderPreset, ReasoningSentBack, StructuredSupport, TokenLimitName, masked,
-    wire_name,
+    HttpAppSettings, ProviderPreset, ReasoningSentBack, StructuredSupport, TokenLimitName,
+    is_secretive, masked, wire_name,
 };
 use schema::{
     Extra, IdError, ModelId, ModelRecord, is_key_for_a_name, nearest, reasoning::ReasoningOpening,
@@ -98,6 +100,23 @@ pub struct ModelTable {
     /// An application in the place of a model: how it is called. Only of targets.
     #[serde(deserialize_with = "application")]
     pub http: Option<HttpAppSettings>,
+    /// A program in the place of a model: itself and its arguments, without a shell. It speaks JSON lines: see `docs/any-language.md`.
+    pub command: Vec<Text>,
+    /// A program in Python in the place of a model: its file.
+    pub python: Option<Text>,
+    /// Variables of the program's environment: `{KEY: "${KEY}"}`. It gets no others but the language and paths.
+    #[schemars(with = "IndexMap<String, Secret>")]
+    pub env: IndexMap<HeaderName, Secret>,
+    /// Settings that the program is sent at its start.
+    pub settings: Extra,
+    /// Further files whose content is the program's version, where none is given.
+    pub files: Vec<Text>,
+    /// The most processes of the program at once. Default: 4.
+    pub processes: Option<Whole<usize, 1>>,
+    /// The most time for the start of the program.
+    pub start_timeout: Option<Length>,
+    /// The folder in which the program runs. Default: that of the configuration file.
+    pub cwd: Option<Text>,
 }
 
 /// Reads the block of an application with its `${NAME}` as they are written: values of variables are secrets, and no templates.
@@ -117,6 +136,22 @@ fn with_api_key(schema: &mut Schema) {
         && let Some(key) = properties.get("apikey").cloned()
     {
         properties.insert("api_key".to_owned(), key);
+    }
+}
+
+impl ModelTable {
+    /// Whether a program answers.
+    pub fn is_program(&self) -> bool {
+        !self.command.is_empty() || self.python.is_some()
+    }
+
+    /// The name of its file, without folder and extension.
+    fn stem(&self) -> String {
+        let file = self.python.as_ref().or(self.command.last());
+        let file = file.map_or("", |file| file.raw.as_str());
+        let stem = Path::new(file).file_stem();
+        stem.map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default()
     }
 }
 
@@ -207,7 +242,38 @@ impl ModelEntry {
             extra_body,
             limits,
             http,
+            command,
+            python,
+            env,
+            settings,
+            files,
+            processes,
+            start_timeout,
+            cwd,
         } = &self.table;
+        let program = || {
+            let program = json!({
+                "command": command,
+                "python": python,
+                "env": env,
+                "settings": masked(&settings.clone().into()),
+                "files": files,
+                "processes": processes,
+                "start_timeout": start_timeout,
+                "cwd": cwd,
+            });
+            let entries = program.as_object().cloned().unwrap_or_default();
+            let is_set = |value: &Value| match value {
+                Value::Null => false,
+                Value::Array(items) => !items.is_empty(),
+                Value::Object(entries) => !entries.is_empty(),
+                _ => true,
+            };
+            entries
+                .into_iter()
+                .filter(|(_, value)| is_set(value))
+                .collect::<Value>()
+        };
         let body = || masked(&extra_body.clone().into());
         ModelRecord {
             id: Some(self.id.to_string()),
@@ -231,6 +297,7 @@ impl ModelEntry {
             extra_body: (!extra_body.is_empty()).then(body),
             limits: (*limits != Limits::default()).then(|| json!(limits)),
             http: http.as_ref().map(|http| masked(&json!(http))),
+            program: self.table.is_program().then(program),
             other: Extra::new(),
         }
     }
@@ -359,11 +426,20 @@ impl Resolver<'_> {
     /// Each key is checked regardless of mistakes in the others, so that all mistakes are reported at once.
     fn table(&mut self, mut table: ModelTable) -> Option<ModelEntry> {
         let place = table.place.clone();
-        if let Some(http) = &table.http {
-            let address = http.url.clone();
-            self.check_app(&table);
+        let stands_for = match (&table.http, &table.python) {
+            (Some(http), _) => Some(http.url.clone()),
+            (None, Some(file)) => Some(file.raw.clone()),
+            (None, None) => {
+                let words = table.command.iter().map(|word| word.raw.as_str());
+                table
+                    .is_program()
+                    .then(|| words.collect::<Vec<_>>().join(" "))
+            }
+        };
+        if let Some(raw) = stands_for {
+            self.check_own(&table);
             table.model.get_or_insert_with(|| Text {
-                raw: address,
+                raw,
                 place: place.clone(),
             });
         }
@@ -391,12 +467,16 @@ impl Resolver<'_> {
             self.problems.error(&place, "`model` is empty");
             return None;
         }
-        let wire = wire.filter(|_| table.http.is_none());
+        let wire = wire.filter(|_| table.http.is_none() && !table.is_program());
         let id = match (&table.id, wire) {
             (Some(id), _) => self
                 .resolved(id)
                 .and_then(|text| self.id(&id.place, &text, "")),
             (None, Some(wire)) => self.id(&place, wire, NO_ID),
+            // A judge is named for its file.
+            (None, None) if table.is_program() && self.part == Part::Role => {
+                self.id(&place, &table.stem(), NO_ID)
+            }
             (None, None) => None,
         };
         let (route, source) = route?;
@@ -416,17 +496,28 @@ impl Resolver<'_> {
         })
     }
 
-    /// Checks a table with `http`: it is of a target with an id, and has no other route.
-    fn check_app(&mut self, table: &ModelTable) {
+    /// Checks a table of an application or a program: it has an id, and no other route.
+    fn check_own(&mut self, table: &ModelTable) {
         let place = &table.place;
-        if self.part != Part::Target {
+        let given = [
+            ("http", table.http.is_some()),
+            ("command", !table.command.is_empty()),
+            ("python", table.python.is_some()),
+        ];
+        let own = given.iter().find(|(_, given)| *given);
+        let own = own.map_or("http", |(key, _)| key);
+        if given.iter().filter(|(_, given)| *given).count() > 1 {
+            let reason = "only one of `http`, `command` and `python` can answer";
+            self.problems.error(place, reason);
+        }
+        if table.http.is_some() && self.part != Part::Target {
             let reason =
                 "only a target can be an application; `http` is not for models with other roles";
             self.problems.error(place, reason);
         }
-        if table.id.is_none() {
-            self.problems
-                .error(place, "missing key `id`, your name for the application");
+        if table.id.is_none() && self.part == Part::Target {
+            let reason = "missing key `id`, your name for it";
+            self.problems.error(place, reason);
         }
         let others = [
             ("source", table.source.is_some()),
@@ -436,8 +527,16 @@ impl Resolver<'_> {
             ("extra_body", !table.extra_body.is_empty()),
         ];
         for (key, _) in others.iter().filter(|(_, given)| *given) {
-            let reason = format!("`{key}` has no meaning beside `http`; write it in there");
+            let reason = format!("`{key}` has no meaning beside `{own}`");
             self.problems.error(place, reason);
+        }
+        for word in &table.command {
+            if let Some(name) = secret_variable(&word.raw) {
+                let reason = format!(
+                    "the variable {name} looks like a secret, and everybody can read the arguments of a program; pass it by `env`"
+                );
+                self.problems.error(&word.place, reason);
+            }
         }
     }
 
@@ -446,7 +545,7 @@ impl Resolver<'_> {
         table: &ModelTable,
         name: Option<&str>,
     ) -> Option<(Route, Option<String>)> {
-        if table.http.is_some() {
+        if table.http.is_some() || table.is_program() {
             return Some((Route::Endpoint, None));
         }
         let has_base_url = table.base_url.is_some();
@@ -503,6 +602,14 @@ impl Resolver<'_> {
         id.map_err(|error| self.problems.error(place, format!("{lead}{error}")))
             .ok()
     }
+}
+
+/// A variable of the text whose name says that its value is a secret.
+fn secret_variable(text: &str) -> Option<&str> {
+    let names = text.split("${").skip(1);
+    names
+        .filter_map(|from| from.split_once('}').map(|(name, _)| name))
+        .find(|name| is_secretive(name))
 }
 
 fn known_route(source: &str) -> Option<Route> {

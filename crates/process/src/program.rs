@@ -1,0 +1,53 @@
+//! A program that is configured and not started.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use llm_client::{ReplyBody, Wire};
+use schema::{ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind};
+
+use crate::{
+    judge::ProcessJudge, pool::ProcessPool, settings::ProcessSettings, target::ProcessTarget,
+};
+
+/// A program before its start: a plan or a dry run starts none. What it would answer is not known, so nothing in the cache is its own.
+#[derive(Debug)]
+pub struct Program {
+    settings: ProcessSettings,
+    canonical: String,
+}
+
+impl Program {
+    /// The program of `settings`.
+    #[must_use]
+    pub fn new(settings: ProcessSettings) -> Self {
+        Self {
+            settings,
+            canonical: format!("not started {:016x}", fastrand::u64(..)),
+        }
+    }
+}
+
+#[async_trait]
+impl Wire for Program {
+    fn canonical(&self) -> &str {
+        &self.canonical
+    }
+
+    async fn call(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        let text = format!("{}: the program is not started", self.settings.name);
+        Err(ModelError::new(ModelErrorKind::Permanent, text))
+    }
+
+    fn read(&self, _request: &ChatRequest, _stored: JsonText) -> Option<(ReplyBody, Exchange)> {
+        None
+    }
+
+    fn start(&self) -> Result<Option<Arc<dyn Wire>>, String> {
+        let pool = ProcessPool::start(self.settings.clone()).map_err(|error| error.to_string())?;
+        Ok(Some(match self.settings.kind {
+            "judge" => Arc::new(ProcessJudge::new(pool)),
+            _ => Arc::new(ProcessTarget::new(pool)),
+        }))
+    }
+}
