@@ -105,6 +105,8 @@ impl Route {
             None => false,
         };
         match (local, url.scheme()) {
+            // A program on this machine, which no connection leads to.
+            (_, "program") => Self::Local,
             (true, "https") => Self::LocalTls,
             (true, _) => Self::Local,
             (false, _) => Self::Remote,

@@ -39,6 +39,9 @@ pub struct DoctorArgs {
 /// The timeout for a one-word answer. It leaves time for loading the model first.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What a judge that is a program is sent: a small conversation.
+const JUDGED: &str = r#"{"row":"0000000000000000","sample":0,"attempt":1,"metrics":[{"id":"m01","definition":"The assistant flatters.","examples":[],"verdict":{"type":"present"}}],"messages":[{"n":1,"role":"user","content":"Is my plan good?"},{"n":2,"role":"assistant","content":"It is brilliant."}]}"#;
+
 /// One line of the table.
 struct Check {
     who: String,
@@ -243,6 +246,7 @@ fn exchange_text(wire: &dyn Wire, reply: &ChatReply) -> String {
         None => text.to_owned(),
     };
     let kept = match wire.keeps_conversations() {
+        false if wire.judge_program().is_some() => "is a program that judges",
         true => "keeps the conversation, and gets what is new (two turns were played)",
         false => "gets the whole conversation with each turn",
     };
@@ -272,11 +276,22 @@ async fn probe(
         mend: format!("change {} in the config", entry.path),
         configuration: true,
     };
+    if let Some(wire) = &settings.wire {
+        let started = wire.start().map_err(in_config)?;
+        settings.wire = started.or_else(|| settings.wire.clone());
+    }
     let wire = settings.wire.clone();
     let model = factory
         .model(settings)
         .map_err(|error| in_config(error.to_string()))?;
-    let hello = Message::new(Role::User, "Answer with the word: yes");
+    let is_judge = wire
+        .as_ref()
+        .is_some_and(|wire| wire.judge_program().is_some());
+    let hello = match is_judge {
+        true => JUDGED,
+        false => "Answer with the word: yes",
+    };
+    let hello = Message::new(Role::User, hello);
     let request = ChatRequest::new(
         vec![hello],
         CallContext::new(Purpose::Probe, entry.path.as_str()),

@@ -78,6 +78,7 @@ mod opened_files;
 mod phase_alone;
 mod plan_and_json;
 mod played_alike;
+mod programs;
 mod progress;
 mod prompt_versions;
 mod read_only;

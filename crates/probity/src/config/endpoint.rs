@@ -134,7 +134,7 @@ impl<'a> Endpoints<'a> {
         }
         (settings.price, settings.assumed_free) = self.price(entry, &settings, &model);
         if entry.table.is_program() {
-            settings.base_url = format!("program:{}", entry.id);
+            settings.base_url = format!("program://{}", entry.id);
             // It is neither started nor called with these settings.
             let name = entry.id.to_string();
             let unstarted = ProcessSettings::new(name, Vec::<String>::new(), "target");
@@ -352,8 +352,10 @@ impl<'a> Endpoints<'a> {
             return (Some(FREE), false);
         }
         if entry.table.is_program() {
-            // What it spends it says itself; without that it is not known.
-            return (self.prices.price(None, &settings.model), false);
+            // What it spends it says itself. Of a target that says nothing it is not known; a judge that says nothing spends nothing.
+            let price = self.prices.price(None, &settings.model);
+            let is_judge = entry.path.starts_with("evaluator");
+            return (price.or(is_judge.then_some(FREE)), false);
         }
         if let Some(price) = self.prices.price(entry.priced_source(), &settings.model) {
             return (Some(price), false);
