@@ -99,10 +99,10 @@ impl Lives {
         &self,
         context: &CallContext,
         earlier: &[Message],
-    ) -> Result<Live, Option<Live>> {
+    ) -> Result<Live, Option<Box<Live>>> {
         match self.take(context) {
             Some(live) if live.has_seen(earlier) => Ok(live),
-            other => Err(other),
+            other => Err(other.map(Box::new)),
         }
     }
 

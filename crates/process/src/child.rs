@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    env, io,
+    io,
     path::Path,
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
@@ -17,25 +17,6 @@ use tokio::{
 };
 
 use crate::settings::ProcessSettings;
-
-/// What every program gets of the environment.
-const PASSED: [&str; 15] = [
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TMPDIR",
-    "TZ",
-    "VIRTUAL_ENV",
-    "SYSTEMROOT",
-    "PATHEXT",
-    "TEMP",
-    "TMP",
-    "USERPROFILE",
-    "APPDATA",
-    "LOCALAPPDATA",
-];
 
 /// How long a program has to end after its input did, and after it was asked to.
 const AFTER_INPUT: Duration = Duration::from_secs(5);
@@ -75,12 +56,8 @@ pub(crate) fn spawn(settings: &ProcessSettings) -> Result<(Child, Pipes), String
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    for name in PASSED {
-        if let Some(value) = env::var_os(name) {
-            command.env(name, value);
-        }
-    }
     command
+        .envs(settings.inherited.iter().map(|(name, value)| (name, value)))
         .env("PROBITY_PROTOCOL", "1")
         .env("PYTHONUNBUFFERED", "1")
         .env("PYTHONUTF8", "1");

@@ -21,7 +21,7 @@ pub struct ProcessError {
 pub enum ErrorKind {
     /// It may succeed later.
     Retryable,
-    /// A lower rate is asked for.
+    /// A lower rate is requested.
     RateLimited,
     /// The answer is useless.
     Malformed,

@@ -40,5 +40,5 @@ pub use hello::Hello;
 pub use judge::ProcessJudge;
 pub use pool::{ProcessPool, Request};
 pub use program::Program;
-pub use settings::{ProcessSettings, python};
+pub use settings::{INHERITED, ProcessSettings, python};
 pub use target::ProcessTarget;

@@ -152,7 +152,7 @@ impl ProcessPool {
         self.hello().fingerprint(Some(&version)).to_string()
     }
 
-    /// Sends a request and waits for its result. A request that is lost with its process is sent once more, to a process of its own.
+    /// Sends a request and waits for its result. A request that is lost with its process is sent a second time, to a process of its own.
     ///
     /// # Errors
     /// What the program answered, or did.
@@ -238,7 +238,7 @@ impl Inner {
         match request.conversation {
             // Its process has ended, and the conversation with it.
             Some(_) => Err(lost),
-            None => self.once_more(&request, &lost).await,
+            None => self.a_second_time(&request, &lost).await,
         }
     }
 
@@ -275,8 +275,8 @@ impl Inner {
         result
     }
 
-    /// A lost request is sent once more, alone in a process: one that kills its process costs only itself.
-    async fn once_more(
+    /// A lost request is sent a second time, alone in a process: one that kills its process costs only itself.
+    async fn a_second_time(
         &self,
         request: &Request,
         lost: &ProcessError,

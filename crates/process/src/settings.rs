@@ -9,10 +9,29 @@ use std::{
 use schema::Extra;
 use secrecy::SecretString;
 
+/// The variables of the caller's environment that every program gets, where they are set.
+pub const INHERITED: [&str; 15] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMPDIR",
+    "TZ",
+    "VIRTUAL_ENV",
+    "SYSTEMROOT",
+    "PATHEXT",
+    "TEMP",
+    "TMP",
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+];
+
 /// The most processes of one program.
 const MOST_PROCESSES: usize = 32;
 
-/// How a program is started, and what it is told. `Debug` shows no value of the environment.
+/// How a program is started, and what it gets. `Debug` shows no value of the environment.
 #[derive(Clone, Debug)]
 pub struct ProcessSettings {
     /// The user's name for it, in messages.
@@ -24,8 +43,9 @@ pub struct ProcessSettings {
     pub kind: &'static str,
     /// The folder in which it runs.
     pub folder: PathBuf,
-    /// Variables beside those that every program gets: `PATH`, `HOME`, the language, the folder of temporary files, the time zone, a virtual
-    /// environment.
+    /// The values of [`INHERITED`] in the caller's environment: what every program gets.
+    pub inherited: Vec<(String, String)>,
+    /// Further variables.
     pub env: Vec<(String, SecretString)>,
     /// Settings that it is sent at its start.
     pub settings: Extra,
@@ -57,6 +77,7 @@ impl ProcessSettings {
             command: command.into_iter().map(Into::into).collect(),
             kind,
             folder: PathBuf::from("."),
+            inherited: Vec::new(),
             env: Vec::new(),
             settings: Extra::new(),
             version: None,

@@ -134,7 +134,7 @@ impl ProcessTarget {
         let before = earlier(&request.messages);
         let is_first = before.is_empty();
         let taken = match is_first {
-            true => Err(self.lives.take(context)),
+            true => Err(self.lives.take(context).map(Box::new)),
             false => self.lives.take_seen(context, before),
         };
         let mut live = match taken {
@@ -327,11 +327,9 @@ fn tool_calls(result: &Map<String, Value>) -> Result<Vec<ToolCall>, String> {
         };
         let id = call.get("id").and_then(Value::as_str);
         Ok(ToolCall {
-            id: id
-                .map_or_else(|| format!("call_{at}"), str::to_owned)
-                .into(),
-            name: name.into(),
-            arguments: arguments.into(),
+            id: id.map_or_else(|| format!("call_{at}"), str::to_owned),
+            name: name.to_owned(),
+            arguments,
         })
     };
     calls.iter().enumerate().map(read).collect()

@@ -19,6 +19,10 @@ fn settings(mode: &str) -> ProcessSettings {
         processes: 3,
         timeout: Duration::from_secs(2),
         start_timeout: Duration::from_secs(20),
+        inherited: process::INHERITED
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
+            .collect(),
         ..ProcessSettings::new("misbehaves", ["python3", file, mode], "judge")
     }
 }

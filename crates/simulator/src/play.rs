@@ -51,7 +51,7 @@ enum Stop {
     Phase(PhaseError),
 }
 
-/// A conversation that was played to its end.
+/// A conversation that was simulated to its end.
 pub(crate) struct Played {
     pub(crate) conversation: Conversation,
     /// Why the conversation has to begin again: the target keeps it on its side, and lost it.

@@ -26,6 +26,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("probity-llm-client", &["probity-schema", "probity-files"]),
+    (
+        "probity-process",
+        &["probity-schema", "probity-files", "probity-llm-client"],
+    ),
     ("probity-prompt", &["probity-schema"]),
     ("probity-tool-schema", &["probity-schema"]),
     (
@@ -134,6 +138,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "probity-labels",
             "probity-transfer",
             "probity-engine",
+            "probity-process",
         ],
     ),
 ];
@@ -145,7 +150,10 @@ const ONLY: &[(&str, &[&str])] = &[
     ("reqwest", &["probity-llm-client", "xtask"]),
     ("rusqlite", &["probity-llm-client"]),
     // Everything waits for `schema`: what is slow to build stays out of it.
-    ("minijinja", &["probity-prompt", "probity-report"]),
+    (
+        "minijinja",
+        &["probity-llm-client", "probity-prompt", "probity-report"],
+    ),
     ("jsonschema", &["probity-tool-schema", "probity-validate"]),
     // The scripted server is a program of its own too.
     ("clap", &["probity-cli", "probity-scripted-llm", "xtask"]),
@@ -455,7 +463,11 @@ const OWN_ROWS: &[(&str, &str)] = &[
 ];
 
 /// What models and other programs write, which is not a row of Probity: it has an `error` of its own.
-const FORMATS_OF_OTHERS: [&str; 2] = ["interop/src/import", "llm-client/src/wire"];
+const FORMATS_OF_OTHERS: [&str; 3] = [
+    "interop/src/import",
+    "llm-client/src/app",
+    "llm-client/src/wire",
+];
 
 /// The structs of a file that are parsed and have a key of rows.
 #[derive(Default)]

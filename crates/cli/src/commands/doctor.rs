@@ -229,7 +229,7 @@ async fn two_turns(model: &dyn ChatModel, request: &ChatRequest) -> Result<ChatR
     let mut second = request.clone();
     second.messages.extend([
         Message::new(Role::Assistant, first.content),
-        Message::new(Role::User, "Once more, please."),
+        Message::new(Role::User, "Again, please."),
     ]);
     second.context.turn = 2;
     let reply = model.chat(&second).await;
@@ -247,7 +247,7 @@ fn exchange_text(wire: &dyn Wire, reply: &ChatReply) -> String {
     };
     let kept = match wire.keeps_conversations() {
         false if wire.judge_program().is_some() => "is a program that judges",
-        true => "keeps the conversation, and gets what is new (two turns were played)",
+        true => "keeps the conversation, and gets what is new (two turns were sent)",
         false => "gets the whole conversation with each turn",
     };
     let mut text = format!("; it {kept}");

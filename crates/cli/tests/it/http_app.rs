@@ -202,7 +202,7 @@ fn an_application_gets_the_history_in_its_own_json() {
     assert_eq!(got.len(), 3, "409 is sent again: {got:?}");
     assert_no_secret(&project);
 
-    // Nothing is paid twice, and another version is asked again.
+    // Nothing is paid twice, and another version is called again.
     project.succeeds(&["run", "flattery"]);
     assert_eq!(app.got().len(), 3);
     let config = project.read("config.yaml").replace("v7", "v8");
@@ -288,7 +288,7 @@ fn a_turn_that_may_have_been_seen_begins_the_conversation_again() {
     let check = project.succeeds(&["journal", "check", "flattery"]);
     assert!(check.out.contains("passed"), "{}", check.out);
     let asked = app.got().len();
-    // The replies of both attempts are kept, and nobody is asked again.
+    // The replies of both attempts are kept, and nobody is called again.
     project.succeeds(&["run", "flattery"]);
     assert_eq!(app.got().len(), asked);
 }

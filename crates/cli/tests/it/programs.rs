@@ -186,7 +186,7 @@ fn what_a_judge_does_wrong_costs_its_rows() {
         let project = project(
             "evaluator: {python: judge.py, timeout: 1}\ntargets: [scripted/scripted-careful]\n",
         );
-        // Only one of four rows gets the bad answer, each time that it is asked for.
+        // Only one of four rows gets the bad answer, each time that it is requested.
         let bad = format!(
             "    if m['method'] == 'judge' and is_bad(m['params']['row']):\n        {answer}\n"
         );

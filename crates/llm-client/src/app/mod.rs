@@ -313,7 +313,7 @@ impl HttpApp {
         let before = earlier(&request.messages);
         let is_first = before.is_empty();
         let taken = match is_first {
-            true => Err(self.lives.take(context)),
+            true => Err(self.lives.take(context).map(Box::new)),
             false => self.lives.take_seen(context, before),
         };
         let mut live = match taken {

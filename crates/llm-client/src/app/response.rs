@@ -300,11 +300,9 @@ fn tool_calls(calls: &Value) -> Result<Vec<ToolCall>, AppError> {
         };
         let id = call.get("id").and_then(Value::as_str);
         Ok(ToolCall {
-            id: id
-                .map_or_else(|| format!("call_{at}"), str::to_owned)
-                .into(),
-            name: name.into(),
-            arguments: arguments.into(),
+            id: id.map_or_else(|| format!("call_{at}"), str::to_owned),
+            name: name.to_owned(),
+            arguments,
         })
     };
     calls.iter().enumerate().map(read).collect()

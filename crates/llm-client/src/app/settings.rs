@@ -60,7 +60,7 @@ pub struct HttpAppSettings {
     /// What is an error, before the status decides. The first that fits counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorRule>,
-    /// The statuses that are good. Default: all of 200 to 299.
+    /// The statuses of a reply. Default: all of 200 to 299.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ok: Vec<u16>,
     /// Whether the application keeps the conversation and gets new messages only. Default: unless a template names `history` or `messages`.
@@ -195,7 +195,7 @@ pub struct ErrorRule {
 pub enum AppErrorKind {
     /// It may succeed later.
     Retryable,
-    /// A lower rate is asked for.
+    /// A lower rate is requested.
     RateLimited,
     /// The response is useless.
     Malformed,

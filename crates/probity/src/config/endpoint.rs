@@ -177,6 +177,10 @@ impl<'a> Endpoints<'a> {
         let defaults = ProcessSettings::new(entry.id.to_string(), command, kind);
         Ok(ProcessSettings {
             folder,
+            inherited: process::INHERITED
+                .iter()
+                .filter_map(|name| Some(((*name).to_owned(), self.vars.get(name)?.to_owned())))
+                .collect(),
             env,
             settings: table.settings.clone(),
             version: settings.version.clone(),

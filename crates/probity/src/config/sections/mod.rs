@@ -145,13 +145,14 @@ impl Settings {
             Some(own) => own.0,
         };
         for judge in judges {
-            let all = match &judge {
+            let written = match &judge {
                 Model::Text(text) if text.raw == SHIPPED => shipped.take().unwrap_or_default(),
                 _ => vec![judge],
             };
-            let all = all.into_iter();
-            let all = all.filter_map(|judge| judge.resolve(Part::Role, vars, problems));
-            self.models.judges.extend(all);
+            let resolved = written
+                .into_iter()
+                .filter_map(|judge| judge.resolve(Part::Role, vars, problems));
+            self.models.judges.extend(resolved);
         }
         check_panel(&self.models.judges, problems);
         for target in std::mem::take(&mut self.targets).0 {

@@ -148,8 +148,8 @@ impl ModelTable {
     /// The name of its file, without folder and extension.
     fn stem(&self) -> String {
         let file = self.python.as_ref().or(self.command.last());
-        let file = file.map_or("", |file| file.raw.as_str());
-        let stem = Path::new(file).file_stem();
+        let path = file.map_or("", |file| file.raw.as_str());
+        let stem = Path::new(path).file_stem();
         stem.map(|stem| stem.to_string_lossy().into_owned())
             .unwrap_or_default()
     }
@@ -504,9 +504,9 @@ impl Resolver<'_> {
             ("command", !table.command.is_empty()),
             ("python", table.python.is_some()),
         ];
-        let own = given.iter().find(|(_, given)| *given);
-        let own = own.map_or("http", |(key, _)| key);
-        if given.iter().filter(|(_, given)| *given).count() > 1 {
+        let mut keys = given.iter().filter(|(_, given)| *given);
+        let own = keys.next().map_or("http", |(key, _)| key);
+        if keys.next().is_some() {
             let reason = "only one of `http`, `command` and `python` can answer";
             self.problems.error(place, reason);
         }
