@@ -5,6 +5,11 @@
     reason = "a test that cannot set up its project fails"
 )]
 
+use std::{
+    fs,
+    time::{Duration, SystemTime},
+};
+
 use crate::common;
 use crate::exports;
 use crate::imports;
@@ -89,6 +94,37 @@ fn verdicts_of_inspect_are_rates_comparisons_and_gates_without_a_call() {
             .path("benchmarks/sums/runs/clerk-a/cost.json")
             .exists()
     );
+}
+
+#[test]
+fn verdicts_are_kept_for_their_transcripts_whatever_the_files_times_say() {
+    let project = sums(&[]);
+    let folder = "benchmarks/sums/runs/clerk-a";
+    let conversations = project.path(&format!("{folder}/conversations.json"));
+    // A copy of a folder writes its files in any order.
+    let written_last = || {
+        let later = SystemTime::now() + Duration::from_secs(3600);
+        let file = fs::File::options().append(true).open(&conversations);
+        file.unwrap().set_modified(later).unwrap();
+    };
+    written_last();
+    let evaluate = ["evaluate", "sums", "--target", "clerk-a"];
+    let judged = || -> Vec<String> {
+        let rows = rows_at(&project, &format!("{folder}/scores.json"));
+        let own = rows.iter().filter(|row| row.get("imported").is_none());
+        own.map(|row| row["conv_id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    project.succeeds(&evaluate);
+    assert_eq!(judged(), Vec::<String>::new());
+    // A verdict is on what was said.
+    let mut rows = rows_at(&project, &format!("{folder}/conversations.json"));
+    rows[0]["transcript"][1]["content"] = json!("Something else.");
+    let changed = rows[0]["conv_id"].as_str().unwrap().to_owned();
+    fs::write(&conversations, serde_json::to_vec(&rows).unwrap()).unwrap();
+    written_last();
+    project.succeeds(&evaluate);
+    assert_eq!(judged(), [changed]);
 }
 
 #[test]
