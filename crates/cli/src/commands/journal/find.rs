@@ -16,9 +16,25 @@ use crate::{benchmarks::name_of, exit::Failure};
 /// # Errors
 /// When there is no such journal, or a folder cannot be read.
 pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBuf, Failure> {
-    // A journal without rows has nothing to show.
+    let found = journals(context, selection.path.as_deref())?;
+    Ok(last(context, found))
+}
+
+/// As [`journal`], but where no run is named, the newest one that simulated or judged rows: `aggregate`'s has nothing to show.
+///
+/// # Errors
+/// As [`journal`].
+pub fn journal_with_rows(
+    context: &Context,
+    selection: &JournalSelection,
+) -> Result<PathBuf, Failure> {
     let has_rows = |run: &Path| Manifest::read(run).is_none_or(|manifest| manifest.has_rows());
-    let mut found = journals_where(context, selection.path.as_deref(), has_rows)?;
+    let found = journals_where(context, selection.path.as_deref(), has_rows)?;
+    Ok(last(context, found))
+}
+
+/// The last of the journals of a run, with a note on the others.
+fn last(context: &Context, mut found: Vec<PathBuf>) -> PathBuf {
     let journal = found.pop().unwrap_or_default();
     if !found.is_empty() {
         let others: Vec<String> = found
@@ -32,7 +48,7 @@ pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBu
             others.join("\n")
         ));
     }
-    Ok(journal)
+    journal
 }
 
 /// The journals of `path`, at least one, the newest last: the file itself, those of a run, or the newest one of a benchmark. Without a
