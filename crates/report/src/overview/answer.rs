@@ -127,8 +127,8 @@ fn compared(statistics: &Statistics, rated: &[&TargetStatistics]) -> Answer {
 fn highest(rated: &[&TargetStatistics]) -> String {
     let rate_of = |target: &TargetStatistics| target.rates.all.estimate;
     let first = rated.first().copied().and_then(rate_of);
-    let same = rated.iter().copied();
-    let same: Vec<&TargetStatistics> = same.take_while(|one| rate_of(one) == first).collect();
+    let all = rated.iter().copied();
+    let same: Vec<&TargetStatistics> = all.take_while(|one| rate_of(one) == first).collect();
     let mut shares = same.iter().map(|one| share(&one.rates.all));
     let text = shares.next().unwrap_or_default();
     let has = if same.len() == 1 { "has" } else { "have" };

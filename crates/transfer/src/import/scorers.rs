@@ -27,7 +27,7 @@ enum Scores {
 /// The verdicts that `options` asks for, with the scorers that stand for [`ImportVerdicts::All`] by name.
 ///
 /// # Errors
-/// When a file cannot be read, or all scorers are asked for and none says yes or no.
+/// When a file cannot be read, or all scorers are requested and none says yes or no.
 pub(super) fn chosen(
     options: &ImportOptions,
     format: Format,
