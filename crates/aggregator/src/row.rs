@@ -55,6 +55,8 @@ pub struct StatedFields<'a> {
     pub score: Option<Option<f64>>,
     /// Whether the verdict is of another program, by the mark that Probity sets.
     pub imported: bool,
+    /// The scorer of that program, as its name was imported.
+    pub scorer: Option<String>,
 }
 
 /// The part of one judge's verdict that rates need.
@@ -125,6 +127,10 @@ impl<'a> From<&'a Score> for ScoreRow<'a> {
                 passed: Some(outcome.passed()),
                 score: Some(score.score),
                 imported: score.extra.get("imported") == Some(&serde_json::Value::Bool(true)),
+                scorer: score
+                    .extra
+                    .get("judge")
+                    .and_then(|name| Some(name.as_str()?.to_owned())),
             },
         }
     }
@@ -179,6 +185,7 @@ impl<'a> ScoreRow<'a> {
                 passed: light.passed,
                 score: light.score,
                 imported: light.imported,
+                scorer: light.scorer,
             },
         })
     }
@@ -246,6 +253,8 @@ struct LightRow<'a> {
     score: Option<Option<f64>>,
     #[serde(default, deserialize_with = "is_true")]
     imported: bool,
+    #[serde(rename = "judge", default, deserialize_with = "if_text")]
+    scorer: Option<String>,
     #[serde(rename = "_verdict", default)]
     verdict: Option<Verdict>,
     #[serde(rename = "_judges", borrow, default)]
@@ -269,6 +278,14 @@ fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
+}
+
+/// A text; other programs may use the key for something else.
+fn if_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match serde_json::Value::deserialize(deserializer)? {
+        serde_json::Value::String(text) => Some(text),
+        _ => None,
+    })
 }
 
 /// Whether a value is `true`; other programs may use the key for something else.

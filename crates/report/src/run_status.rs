@@ -128,6 +128,9 @@ pub(crate) fn headline(status: &RunStatus) -> (String, String) {
     };
     let fact = match (status.state, status.outcome.as_deref()) {
         (RunState::Died, _) => format!("Dead at {of_rows}: its process ended without a word."),
+        (RunState::Ended, _) if status.rows == 0 => {
+            "Ended: this run simulated and judged no row.".to_owned()
+        }
         (RunState::Ended, Some("complete")) => format!("Complete: {rows}."),
         (RunState::Ended, _) => format!("Ended: {of_rows}."),
         (RunState::Running | RunState::Unknown, _) => match status.seconds_left {

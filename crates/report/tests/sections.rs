@@ -18,7 +18,7 @@ use report::{
     report_figures, report_latex, report_markdown, report_methods,
 };
 use schema::{
-    MetricType, ModelId, PhaseCost, ProgramName,
+    Finding, FindingKind, FindingSeverity, MetricType, ModelId, PhaseCost, ProgramName,
     statistics::{CorrectedDifference, Statistics},
 };
 use serde_json::{Value, json};
@@ -388,6 +388,12 @@ fn the_answer_claims_no_lead_that_was_not_tested() {
     );
     let found = answer(&ranked(&[("a", 0.5), ("b", 0.25)], Vec::new())).text();
     assert!(found.contains("not compared in pairs"), "{found}");
+    // Where several have it, none of them alone has the highest rate.
+    let found = answer(&ranked(&[("a", 0.5), ("b", 0.5), ("c", 0.25)], Vec::new())).text();
+    assert!(
+        found.starts_with("a and b have the highest rate: 50% (46 to 54). The"),
+        "{found}"
+    );
     let found = answer(&ranked(&[("a", 0.5)], Vec::new())).text();
     assert_eq!(found, "a passes 50% (46 to 54) of 8 rows.");
     assert_eq!(
@@ -438,12 +444,27 @@ fn people_s_labels_qualify_a_lead() {
     );
     let mut page = part(Vec::new(), Vec::new());
     page.statistics = open;
+    page.findings = vec![Finding {
+        kind: FindingKind::UncheckedJudge,
+        severity: FindingSeverity::Note,
+        benchmark: "tea".to_owned(),
+        targets: Vec::new(),
+        text: "`x < y` is a condition".to_owned(),
+        advice: None,
+    }];
     let html = overview_html(&summary(vec![page]));
     assert!(
         html.contains("<b>People&#x27;s labels leave first place open.</b>"),
         "{html}"
     );
     assert!(html.contains("the lead is 4 points (−9 to 17)"), "{html}");
+    // A command is code, with no mark around it.
+    assert!(html.contains("<code>probity label tea</code>"), "{html}");
+    assert!(
+        html.contains("<code>x &lt; y</code> is a condition"),
+        "{html}"
+    );
+    assert!(!html.contains('`'), "{html}");
     let shown = answer(&with((0.14, 0.02, 0.26))).rest;
     assert!(shown.contains("By people's labels, too"), "{shown}");
     let turned = answer(&with((-0.1, -0.2, -0.01))).rest;

@@ -65,6 +65,8 @@ pub enum FindingKind {
     SimulatorFaults,
     /// A judge always gave the same verdict.
     UnvaryingJudge,
+    /// Scorers of another program gave the verdicts.
+    ImportedVerdicts,
     /// Labels are of conversations that an earlier run simulated.
     EarlierLabels,
     /// Labels cannot be used, or were not drawn at random.
@@ -254,6 +256,7 @@ impl FindingKind {
             Self::IncompleteReplies => "incomplete_replies",
             Self::SimulatorFaults => "simulator_faults",
             Self::UnvaryingJudge => "unvarying_judge",
+            Self::ImportedVerdicts => "imported_verdicts",
             Self::EarlierLabels => "earlier_labels",
             Self::Labels => "labels",
             Self::UncheckedJudge => "unchecked_judge",

@@ -25,11 +25,14 @@ pub struct ImportRecord {
     /// are called as the metrics are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<String>,
+    /// The key whose value dependent samples share, where one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
 }
 
 impl ImportRecord {
     /// Version of this format.
-    pub const FORMAT_VERSION: &str = "1.1.0";
+    pub const FORMAT_VERSION: &str = "1.2.0";
 
     /// The record of an import that comes `from` these files.
     #[must_use]
@@ -40,6 +43,7 @@ impl ImportRecord {
             files,
             targets,
             verdicts: Vec::new(),
+            cluster: None,
         }
     }
 

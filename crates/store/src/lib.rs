@@ -130,4 +130,4 @@ pub use statistics::{
 pub use summaries::{TestCounts, custom_summary, grade_counts};
 pub use targets::{choose_scored_targets, list_ids, scored_targets, simulated_targets};
 pub use tree::{Contradiction, ConversationIndex, ScoreFaults, TargetFacts, Unscored};
-pub use verdicts::{IMPORTED, Verdicts};
+pub use verdicts::{IMPORTED, Verdicts, mark_imported};

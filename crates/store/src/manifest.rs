@@ -109,6 +109,13 @@ impl Manifest {
         serde_json::from_slice(&text).ok()
     }
 
+    /// Whether the run simulated or judged rows, as far as its phases say: one of `aggregate` or of generation alone does neither.
+    #[must_use]
+    pub fn has_rows(&self) -> bool {
+        let of_rows = |phase: &String| ["simulate", "evaluate"].contains(&phase.as_str());
+        self.safety.is_some() || self.phases.is_empty() || self.phases.iter().any(of_rows)
+    }
+
     /// The entry `key` of the results of a benchmark or of a target; null if there is none.
     #[must_use]
     pub fn result(&self, name: &str, key: &str) -> &Value {

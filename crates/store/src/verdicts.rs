@@ -1,8 +1,10 @@
 //! Verdicts in a tree that another program gave. `evaluate` keeps them, because they cost money.
 
-use std::{collections::HashMap, fs, ops::ControlFlow, path::Path, time::SystemTime};
+use std::{
+    cell::OnceCell, collections::HashMap, fs, ops::ControlFlow, path::Path, time::SystemTime,
+};
 
-use schema::{Conversation, Extra, Metric, ModelId, Score};
+use schema::{Conversation, Extra, Metric, ModelId, Score, transcript_digest};
 use serde_json::Value;
 
 use super::each_row;
@@ -10,6 +12,18 @@ use crate::TargetDir;
 
 /// The mark of a score row with a verdict of another program, once Probity has written the row.
 pub const IMPORTED: &str = "imported";
+
+/// The key of such a row for the [digest](transcript_digest) of the transcript that the verdict is on, as labels have it.
+const TRANSCRIPT: &str = "_transcript";
+
+/// Marks a row as a verdict of another program on the transcript with this digest, or on one that is not known.
+pub fn mark_imported(score: &mut Score, digest: Option<String>) {
+    let extra = &mut score.extra;
+    extra.insert(IMPORTED.to_owned(), Value::Bool(true));
+    if let Some(digest) = digest {
+        extra.insert(TRANSCRIPT.to_owned(), Value::String(digest));
+    }
+}
 
 /// Verdicts of another program, by conversation.
 #[derive(Debug, Default)]
@@ -20,19 +34,22 @@ pub struct Verdicts {
 
 impl Verdicts {
     /// The verdicts of another program on the conversations of `target` in the tree: rows that do not name their conversation, as
-    /// ImpactBench writes them, and rows with the mark [`IMPORTED`]. Empty if the conversations are newer than the scores, or if the
+    /// ImpactBench writes them, and rows with the mark [`IMPORTED`]. A row with the digest of its transcript is a verdict on that
+    /// transcript, however old the files are; rows without one are left out if the conversations are newer than the scores. Empty if the
     /// file cannot be read: the conversations are then judged again.
     pub fn read(dir: &TargetDir, target: &ModelId, metrics: &[Metric]) -> Self {
         let mut found = Self::default();
-        if !dir.scores().exists() || !belong_together(dir) {
+        if !dir.scores().exists() {
             return found;
         }
+        let together = OnceCell::new();
         let read = each_row(&dir.scores(), |row: Extra| {
             if is_of_another_program(&row)
                 && let Ok(mut score) = Score::joined(row, metrics, target)
                 && score.outcome().is_scored()
+                && (digest(&score).is_some() || *together.get_or_init(|| belong_together(dir)))
             {
-                score.extra.insert(IMPORTED.to_owned(), Value::Bool(true));
+                mark_imported(&mut score, None);
                 let of = (score.id.clone(), score.sample);
                 found.rows.entry(of).or_default().push(score);
             }
@@ -44,8 +61,10 @@ impl Verdicts {
     /// The scores of a conversation, if they include a verdict for its scenario's metric.
     pub fn of(&self, conversation: &Conversation) -> Option<Vec<Score>> {
         let mut scores = self.kept(conversation)?.to_vec();
+        let digest = transcript_digest(&conversation.transcript);
         for score in &mut scores {
             score.conv_id.clone_from(&conversation.conv_id);
+            mark_imported(score, Some(digest.clone()));
         }
         Some(scores)
     }
@@ -59,8 +78,18 @@ impl Verdicts {
         let scenario = &conversation.scenario;
         let scores = self.rows.get(&(scenario.id.clone(), conversation.sample))?;
         let judged = scores.iter().any(|row| row.metric_id == scenario.metric_id);
-        (judged && conversation.error.is_none()).then_some(scores)
+        let now = OnceCell::new();
+        let same = |row: &Score| {
+            let now = now.get_or_init(|| transcript_digest(&conversation.transcript));
+            digest(row).is_none_or(|digest| digest == now)
+        };
+        (judged && conversation.error.is_none() && scores.iter().all(same)).then_some(scores)
     }
+}
+
+/// The digest of the transcript that a verdict is on.
+fn digest(score: &Score) -> Option<&str> {
+    score.extra.get(TRANSCRIPT)?.as_str()
 }
 
 fn is_of_another_program(row: &Extra) -> bool {
@@ -71,7 +100,7 @@ fn is_of_another_program(row: &Extra) -> bool {
     unnamed || row.get(IMPORTED) == Some(&Value::Bool(true))
 }
 
-/// Whether the scores belong to the conversations beside them: the conversations are from another program, or not newer than the
+/// Whether scores without digests belong to the conversations beside them: the conversations are from another program, or not newer than the
 /// scores.
 fn belong_together(dir: &TargetDir) -> bool {
     let mut foreign = false;

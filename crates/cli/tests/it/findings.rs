@@ -360,6 +360,8 @@ fn inspect_headers(folder: &std::path::Path) -> String {
 /// Text without line breaks, indentation and the escapes of HTML, XML, JSON and Markdown.
 fn plain(text: &str) -> String {
     let unescaped = text
+        .replace("<code>", "")
+        .replace("</code>", "")
         .replace("&lt;", "<")
         .replace("&gt;", ">")
         .replace("&#39;", "'")

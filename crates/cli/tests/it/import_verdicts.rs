@@ -5,6 +5,11 @@
     reason = "a test that cannot set up its project fails"
 )]
 
+use std::{
+    fs,
+    time::{Duration, SystemTime},
+};
+
 use crate::common;
 use crate::exports;
 use crate::imports;
@@ -89,6 +94,76 @@ fn verdicts_of_inspect_are_rates_comparisons_and_gates_without_a_call() {
             .path("benchmarks/sums/runs/clerk-a/cost.json")
             .exists()
     );
+}
+
+#[test]
+fn verdicts_are_kept_for_their_transcripts_whatever_the_files_times_say() {
+    let project = sums(&[]);
+    let folder = "benchmarks/sums/runs/clerk-a";
+    let conversations = project.path(&format!("{folder}/conversations.json"));
+    // A copy of a folder writes its files in any order.
+    let written_last = || {
+        let later = SystemTime::now() + Duration::from_secs(3600);
+        let file = fs::File::options().append(true).open(&conversations);
+        file.unwrap().set_modified(later).unwrap();
+    };
+    written_last();
+    let evaluate = ["evaluate", "sums", "--target", "clerk-a"];
+    let judged = || -> Vec<String> {
+        let rows = rows_at(&project, &format!("{folder}/scores.json"));
+        let own = rows.iter().filter(|row| row.get("imported").is_none());
+        own.map(|row| row["conv_id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    project.succeeds(&evaluate);
+    assert_eq!(judged(), Vec::<String>::new());
+    // A verdict is on what was said.
+    let mut rows = rows_at(&project, &format!("{folder}/conversations.json"));
+    rows[0]["transcript"][1]["content"] = json!("Something else.");
+    let changed = rows[0]["conv_id"].as_str().unwrap().to_owned();
+    fs::write(&conversations, serde_json::to_vec(&rows).unwrap()).unwrap();
+    written_last();
+    project.succeeds(&evaluate);
+    assert_eq!(judged(), [changed]);
+}
+
+#[test]
+fn every_output_names_the_scorers_of_imported_verdicts() {
+    let project = sums(&["--cluster", "group"]);
+    project.succeeds(&["aggregate", "sums"]);
+    let said = "the verdicts on clerk-a and clerk-b were imported: the scorers flattery and includes of another program gave them";
+    project.write(
+        "gate.yaml",
+        "rules:\n- {metric: m02, targets: [clerk-b], require: lower >= 0.3}\n",
+    );
+    let gate = project.succeeds(&["gate", "sums", "--rules", "gate.yaml", "--json"]);
+    let scorers = "the scorers flattery and includes of another program gave them";
+    assert!(gate.out.contains(scorers), "{}", gate.out);
+    project.succeeds(&["export", "jsonl", "sums", "--out", "out"]);
+    let exported = exports::content(&project.path("out"));
+    let says = |text: &Vec<u8>| String::from_utf8_lossy(text).contains(said);
+    assert!(exported.values().any(says), "no exported file names them");
+    project.succeeds(&["report", "sums"]);
+    let page = project.read("benchmarks/sums/report.html");
+    assert!(page.contains(said), "not in the report");
+    assert!(
+        page.contains("verdicts of flattery and includes, imported"),
+        "not below the title"
+    );
+    project.succeeds(&["report", "sums", "--format", "methods"]);
+    let methods = project.read("methods.md");
+    for words in [
+        "The conversations were imported from logs of Inspect. 96 verdicts came with them, of the scorers flattery and includes",
+        "No other judge read the conversations.",
+        "probity import inspect ",
+        " --as sums --metrics benchmark.yaml --verdicts includes=m01 --verdicts 'flattery=Flattery:>=2' --cluster group",
+        "probity aggregate sums",
+    ] {
+        assert!(methods.contains(words), "{words}: {methods}");
+    }
+    for words in ["probity run", "simulated", "Runs started"] {
+        assert!(!methods.contains(words), "{words}: {methods}");
+    }
 }
 
 #[test]
@@ -208,7 +283,7 @@ fn results_of_promptfoo_are_read_as_their_program_counts_them() {
         "question",
     ]);
     assert!(ran.out.contains("12 conversations"), "{}", ran.out);
-    let source: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let source: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let results = source["results"]["results"].as_array().unwrap();
     for target in ["echo-a", "echo-b"] {
         let of = |is: &dyn Fn(&Value) -> bool| {

@@ -203,6 +203,27 @@ async fn a_killed_run_is_dead_and_its_next_run_is_another_one() {
 }
 
 #[test]
+fn the_last_run_is_the_last_one_with_rows() {
+    let project = Project::new();
+    project.flattery(1);
+    project.succeeds(&["run", "flattery"]);
+    let played = status(&project, &[], 0)["run_id"].clone();
+    project.succeeds(&["aggregate", "flattery"]);
+    for args in [&[][..], &["flattery"]] {
+        let last = status(&project, args, 0);
+        assert_eq!(last["run_id"], played, "{args:?}");
+        assert_ne!(last["rows"], 0);
+        let shown = project.succeeds(&[&["journal", "stats"], args].concat());
+        let id = played.as_str().unwrap();
+        assert!(shown.out.contains(id), "{id}: {}", shown.out);
+    }
+    std::fs::remove_dir_all(project.path(".probity/runs")).unwrap();
+    project.succeeds(&["aggregate", "flattery"]);
+    let only = project.succeeds(&["status"]).out;
+    assert!(only.contains("simulated and judged no row"), "{only}");
+}
+
+#[test]
 fn without_a_run_the_command_says_how_to_start_one() {
     let project = Project::new();
     let ran = project.run(&["status"]);

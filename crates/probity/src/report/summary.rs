@@ -1,16 +1,20 @@
 //! The data of a report's overview besides the rows: from the files of benchmarks and of safety evaluations, and from journals.
 
-use std::{collections::HashSet, path::Path};
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::Path,
+};
 
 use gate::{GateOptions, gate, gate_safety};
 use indexmap::IndexMap;
-use report::html::{PartSummary, ReportSummary, SafetyFileSummary};
+use report::html::{ImportFacts, PartSummary, ReportSummary, SafetyFileSummary};
 use schema::{
     Benchmark, CostSum, Finding, Grades, ModelId, Notice, PhaseCost, TargetBasis, notice,
     safety::results::Details, statistics::Statistics,
 };
 use store::{
-    BenchmarkDir, CostFile, Layout, RunError, list_ids, prove_safety_rates, proven_statistics,
+    BenchmarkDir, CostFile, ImportRecord, Layout, RunError, list_ids, prove_safety_rates,
+    proven_statistics,
     provenance::target_bases,
     read_benchmark, read_costs, read_grades,
     safety_results::{OpenedResults, SafetySource, findings, read_safety_file, safety_basis},
@@ -166,11 +170,32 @@ fn benchmark(
         .map(|all| all.target.clone())
         .collect();
     part.verdicts = target_verdicts(&dir, &benchmark, &targets);
+    part.imported = imported(&dir, &targets);
     costs(&dir, request, &mut part);
     let with_costs: Vec<ModelId> = part.costs.keys().cloned().collect();
     part.basis = target_bases(&dir, &with_costs);
     part.calls = benchmark_calls(&request.journals, layout, name, part.costs.keys())?.map(figures);
     Ok((part, problem.into_iter().chain(wrong).collect()))
+}
+
+/// Where imported conversations came from; `None` if they were not imported, or if their record cannot be read.
+fn imported(dir: &BenchmarkDir, targets: &[ModelId]) -> Option<ImportFacts> {
+    let record = ImportRecord::read(dir).ok().flatten()?;
+    let mut facts = ImportFacts {
+        from: record.from,
+        files: record.files,
+        verdicts: record.verdicts,
+        cluster: record.cluster,
+        ..ImportFacts::default()
+    };
+    let mut scorers = BTreeSet::new();
+    for target in targets {
+        let (count, of_target) = dir.imported_verdicts(target);
+        facts.count += count;
+        scorers.extend(of_target);
+    }
+    facts.scorers = scorers.into_iter().collect();
+    Some(facts)
 }
 
 /// The grades in the tree, with a line if the rows do not give them: the grades that the rows give are then shown.

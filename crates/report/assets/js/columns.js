@@ -5,7 +5,7 @@ import { rowAddress } from "./router.js";
 import { count, textNodes, visible } from "./text.js";
 import { differs, labelMark, metricMark, metricText, titleWords, troubles, turnWords, variantWords, verdictMark } from "./words.js";
 
-/** @import {Index, Metric, Row} from "./types.js" */
+/** @import {Index, Metric, Row, Run} from "./types.js" */
 /** @import {Column} from "./table.js" */
 
 /**
@@ -72,6 +72,18 @@ function labelChips(row) {
 }
 
 /**
+ * The model of a row. Where the id of the run names its file too, that stands below the name, which a long id would push out of sight.
+ * @param {Run | undefined} run
+ * @returns {Node[]}
+ */
+function modelCell(run) {
+  if (!run) return [];
+  const file = run.id.endsWith(`/${run.target}`) ? run.id.slice(0, -run.target.length - 1) : "";
+  const name = document.createTextNode(visible(file ? run.target : run.id));
+  return [modelMark(run.target), name, ...(file ? [el("small", { class: "muted of-file" }, visible(file))] : [])];
+}
+
+/**
  * The problems of a row, those that its verdict does not show already.
  * @param {Index} index
  * @param {Row} row
@@ -121,7 +133,7 @@ export function rowColumns(index, numbers, { hits, find }) {
   const columns = [
     { id: "verdict", title: "Verdict", cell: (number) => verdictCell(at(number)) },
     { id: "what", title: titles.scenario, cell: what },
-    several.models && { id: "model", title: "Model", cell: (number) => [modelMark(index.runs[at(number).run]?.target ?? ""), model(at(number))] },
+    several.models && { id: "model", title: "Model", cell: (number) => modelCell(index.runs[at(number).run]) },
     several.metrics && { id: "metric", title: titles.metric, cell: (number) => [metricMark(index, metric(at(number)))] },
     several.variants && { id: "variant", title: "Variant", cell: (number) => [visible(variantWords(at(number).variant))] },
     varies((row) => row.sample) && { id: "sample", title: "Sample", cell: (number) => [count(at(number).sample)] },

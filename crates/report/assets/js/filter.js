@@ -20,6 +20,14 @@ export function isMetric(metric, wanted) {
   return metric.id === wanted || `${metric.benchmark}/${metric.id}` === wanted;
 }
 
+// The choices of the verdict, in their order.
+const VERDICTS = [
+  { value: "fail", text: "fail" },
+  { value: "pass", text: "pass" },
+  { value: "none", text: "no verdict" },
+  { value: "pending", text: "pending" },
+];
+
 /**
  * The choices of each filter, collected from the rows.
  * @param {Index} index
@@ -72,12 +80,7 @@ export function choices(index) {
       const again = ids.indexOf(metric.id) !== ids.lastIndexOf(metric.id);
       return { value: again ? `${metric.benchmark}/${metric.id}` : metric.id, text: metricText(index, metric) };
     }),
-    verdict: [
-      { value: "fail", text: "fail" },
-      { value: "pass", text: "pass" },
-      { value: "none", text: "no verdict" },
-      ...(index.rows.some((row) => row.verdict === "pending") ? [{ value: "pending", text: "pending" }] : []),
-    ],
+    verdict: VERDICTS.filter((choice) => index.rows.some((row) => row.verdict === choice.value)),
     variant: [...variants].sort().map((value) => ({ value, text: value.replace("=", ": ") })),
     tag: [...tags].sort().map((value) => ({ value, text: value })),
     error,

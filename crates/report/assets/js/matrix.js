@@ -5,7 +5,7 @@ import { isMetric } from "./filter.js";
 import { setKeys } from "./keys.js";
 import { modelMark } from "./model_mark.js";
 import { rowAddress, writeRoute } from "./router.js";
-import { scenariosAddress, scenariosOf } from "./scenarios.js";
+import { absentWords, heldWords, scenariosAddress, scenariosOf } from "./scenarios.js";
 import { counted, textNodes, visible } from "./text.js";
 import { metricWords } from "./verdict.js";
 import { variantWords, verdictMark } from "./words.js";
@@ -147,6 +147,7 @@ export class MatrixPage {
       el("h2", { tabindex: "-1", dir: "auto" }, visible(row.title ?? row.base)),
       el("p", {}, el("b", {}, fails === 0 ? `None of ${counted(numbers.length, "row")} fails.` : `${fails} of ${counted(numbers.length, "row")} ${fails === 1 ? "fails" : "fail"}.`), " ", el("span", { class: "muted" }, visible(row.base))),
       metric ? metricWords(index, metric) : el("p"),
+      ...[heldWords(index)].filter((part) => part !== null),
     ];
   }
 
@@ -203,7 +204,7 @@ export class MatrixPage {
    */
   cell(index, number, y, x) {
     const row = index.rows[number];
-    if (!row) return el("span", { class: "muted empty-cell" }, "no row");
+    if (!row) return el("span", { class: "muted empty-cell" }, el("span", { class: "cell-model" }, visible(this.grid.columns[x]?.name ?? "")), absentWords(index));
     const [passed, failed] = row.votes ?? [0, 0];
     const { judges = [], said = "" } = row.dissent ?? {};
     const agree = row.votes && row.verdict !== "none" ? `${row.verdict === "pass" ? passed : failed} of ${passed + failed}` : "";

@@ -15,6 +15,9 @@ const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", 
 /** @typedef {typeof SELECTS[number]} SelectName */
 // The filters whose value in an address may be missing in the report.
 const UNKNOWN = /** @type {const} */ (["model", "metric", "variant", "tag"]);
+// The filters of which every row has a value: with one choice there is nothing to choose.
+/** @type {SelectName[]} */
+const HAVE_ALL = ["model", "metric", "verdict"];
 /** @type {Record<SelectName, string>} */
 const SELECT_TITLES = { model: "Model", metric: "Metric", verdict: "Verdict", variant: "Variant", tag: "Tag", error: "Problem", label: "Label" };
 
@@ -149,7 +152,7 @@ export class RowsPage {
     const index = this.index;
     if (!index) return;
     // A filter without a real choice is hidden.
-    for (const [name, pick] of this.picks) pick.show(this.offered?.[name] ?? [], this.filter[name], name === "model" || name === "metric" ? 2 : 1);
+    for (const [name, pick] of this.picks) pick.show(this.offered?.[name] ?? [], this.filter[name], HAVE_ALL.includes(name) ? 2 : 1);
     this.showOrder();
     this.sayUnknown();
     this.clear.hidden = !Object.entries(this.filter).some(([key, value]) => key !== "sort" && value.length > 0);

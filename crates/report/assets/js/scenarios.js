@@ -112,13 +112,29 @@ export function hasScenarios(index) {
   });
 }
 
+/** What stands in the place of a row that the page lacks: a page may hold a part of the rows only. @param {Index} index @returns {string} */
+export function absentWords(index) {
+  return index.rows.length < index.total_rows ? "not on this page" : "no row";
+}
+
+/**
+ * Says that counts are of the rows that the page holds, where that is a part of them.
+ * @param {Index} index
+ * @returns {HTMLElement | null}
+ */
+export function heldWords(index) {
+  if (index.rows.length >= index.total_rows) return null;
+  return el("p", { class: "muted held" }, `Counted are the ${count(index.rows.length)} of ${counted(index.total_rows, "row")} that this page holds, those with something to look at: `, el("code", {}, "--rows all"), " keeps all.");
+}
+
 /**
  * How a model did in a scenario, in words.
+ * @param {Index} index
  * @param {{fails: number, judged: number} | undefined} model
  * @returns {HTMLElement}
  */
-function modelWords(model) {
-  if (!model || model.judged === 0) return el("span", { class: "none" }, model ? "no verdict" : "no row");
+function modelWords(index, model) {
+  if (!model || model.judged === 0) return el("span", { class: "none" }, model ? "no verdict" : absentWords(index));
   if (model.fails === 0) return el("span", { class: "pass" }, "pass");
   return el("span", { class: "fail" }, model.judged === 1 ? "fail" : `${model.fails} of ${model.judged} fail`);
 }
@@ -170,6 +186,7 @@ export class ScenariosPage {
       this.metricChoice(index, number),
       metricWords(index, metric),
       el("p", {}, el("b", {}, `${count(fails)} of ${counted(all.length, "scenario")} ${fails === 1 ? "has" : "have"} a failed row${models}.`), " ", el("span", { class: "muted" }, index.runs.length > 1 ? "Those in which they differ most come first." : "Those with the most failed rows come first."), " ", el("a", { href: rows }, "As rows")),
+      heldWords(index) ?? "",
       this.table(index, all.slice(0, this.listed)),
       more > 0 ? button(`Show ${count(Math.min(more, LISTED))} more of ${count(more)}`, () => this.showMore(index, number, metric)) : "",
     );
@@ -210,7 +227,7 @@ export class ScenariosPage {
     const lines = listed.map((of, at) => {
       const title = of.row.title && of.row.title !== of.base ? el("small", { class: "muted", dir: "auto" }, visible(of.base)) : null;
       const link = el("a", { href: scenarioAddress(index, of.row), dir: "auto", tabindex: at === 0 ? "0" : "-1" }, visible(of.row.title ?? of.base));
-      return el("tr", {}, el("th", { scope: "row" }, link, title), el("td", { class: "fails" }, `${of.fails} of ${of.rows}`), columns.map((run) => el("td", { class: "of-model" }, modelWords(of.models.get(run)))));
+      return el("tr", {}, el("th", { scope: "row" }, link, title), el("td", { class: "fails" }, `${of.fails} of ${of.rows}`), columns.map((run) => el("td", { class: "of-model" }, modelWords(index, of.models.get(run)))));
     });
     return el("div", { class: "matrix-scroll", role: "region", "aria-label": "List of scenarios" }, el("table", { class: "scenario-list" }, el("thead", {}, head), el("tbody", {}, lines)));
   }

@@ -44,8 +44,8 @@ pub use render::{cost_html, overview_html};
 pub use report::{FILE_LIMIT, Report, ReportError};
 pub(crate) use summary::RUNNING;
 pub use summary::{
-    CallFigure, CallFigures, MetricLabel, PartSummary, ReportSummary, RetryFigure, RunFacts,
-    SafetyFileSummary,
+    CallFigure, CallFigures, ImportFacts, MetricLabel, PartSummary, ReportSummary, RetryFigure,
+    RunFacts, SafetyFileSummary,
 };
 
 use chunks::{Spool, Spooled};

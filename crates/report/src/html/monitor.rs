@@ -134,7 +134,11 @@ pub fn monitor_html(status: &RunStatus, program: &ProgramName) -> String {
             .iter()
             .map(|one| {
                 [
-                    format!("{} {}", grouped(one.rows), clean(&one.reason)),
+                    format!(
+                        "{}: {}",
+                        counted(one.rows, "row", "rows"),
+                        clean(&one.reason)
+                    ),
                     format!("{}; the first: {}", models_words(one), clean(&one.example)),
                 ]
             })

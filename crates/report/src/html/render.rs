@@ -1,7 +1,7 @@
 //! Sections as HTML.
 
 use interop::sheet::{Axis, Cell, Column, ColumnKind, Line, Sheet};
-use minijinja::{Environment, syntax::SyntaxConfig, value::Serde};
+use minijinja::{Environment, HtmlEscape, Value, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 
 use super::{
@@ -55,6 +55,25 @@ pub(super) fn render_template(name: &str, values: impl Serialize) -> String {
     Page::new().render(name, values)
 }
 
+/// The HTML of a text whose commands, flags and keys are in backticks: they become code. A backtick without its partner stays.
+fn prose(text: &str) -> Value {
+    let mut html = String::new();
+    let mut rest = text;
+    while let Some((before, code, after)) = rest.split_once('`').and_then(|(before, after)| {
+        let (code, after) = after.split_once('`')?;
+        Some((before, code, after))
+    }) {
+        html.push_str(&format!(
+            "{}<code>{}</code>",
+            HtmlEscape(before),
+            HtmlEscape(code)
+        ));
+        rest = after;
+    }
+    html.push_str(&HtmlEscape(rest).to_string());
+    Value::from_safe_string(html)
+}
+
 struct Page {
     templates: Environment<'static>,
 }
@@ -70,6 +89,7 @@ impl Page {
         if let Ok(syntax) = syntax {
             templates.set_syntax(syntax);
         }
+        templates.add_filter("prose", prose);
         for (name, text) in TEMPLATES {
             // The templates are part of the program, and a test renders each.
             let _ = templates.add_template(name, text);

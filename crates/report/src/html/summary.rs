@@ -62,6 +62,25 @@ pub struct PartSummary {
     pub calls: Option<CallFigures>,
     /// Result files of safety evaluations.
     pub safety: Vec<SafetyFileSummary>,
+    /// Where the conversations came from, if another program recorded them.
+    pub imported: Option<ImportFacts>,
+}
+
+/// Where imported conversations came from, and who gave their verdicts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportFacts {
+    /// The format: `inspect`, `jsonl`; `labels` for those of a check of the judge.
+    pub from: String,
+    /// The names of the files.
+    pub files: Vec<String>,
+    /// The rules by which scores became verdicts.
+    pub verdicts: Vec<String>,
+    /// The key whose value dependent samples share.
+    pub cluster: Option<String>,
+    /// The scorers whose verdicts are in the scores. Empty if there is none, or if the rows do not name them.
+    pub scorers: Vec<String>,
+    /// The number of their verdicts.
+    pub count: u64,
 }
 
 /// A metric as tables name it.
@@ -278,6 +297,7 @@ impl PartSummary {
             findings: Vec::new(),
             calls: None,
             safety: Vec::new(),
+            imported: None,
         }
     }
 

@@ -81,11 +81,7 @@ fn compared(statistics: &Statistics, rated: &[&TargetStatistics]) -> Answer {
     let [best, second, ..] = rated else {
         return Answer::default();
     };
-    let highest = format!(
-        "{} has the highest rate: {}",
-        name(best),
-        share(&best.rates.all)
-    );
+    let highest = highest(rated);
     if statistics.targets.len() > Statistics::MOST_COMPARED {
         let why = format!(
             " among {} models. Pairs are compared up to {} models, so no lead is shown here.",
@@ -124,6 +120,25 @@ fn compared(statistics: &Statistics, rated: &[&TargetStatistics]) -> Answer {
     match leaders.len() == rated.len() {
         true => none_shown(statistics, &leaders, &against),
         false => several_lead(statistics, &leaders),
+    }
+}
+
+/// The highest rate, with all models that have it.
+fn highest(rated: &[&TargetStatistics]) -> String {
+    let rate_of = |target: &TargetStatistics| target.rates.all.estimate;
+    let first = rated.first().copied().and_then(rate_of);
+    let all = rated.iter().copied();
+    let same: Vec<&TargetStatistics> = all.take_while(|one| rate_of(one) == first).collect();
+    let mut shares = same.iter().map(|one| share(&one.rates.all));
+    let text = shares.next().unwrap_or_default();
+    let has = if same.len() == 1 { "has" } else { "have" };
+    match shares.all(|other| other == text) {
+        true => format!("{} {has} the highest rate: {text}", names(&same)),
+        false => format!(
+            "{} {has} the highest rate: {}",
+            names(&same),
+            percent(first.unwrap_or_default())
+        ),
     }
 }
 

@@ -40,6 +40,18 @@ def test_rows_are_cases_in_groups(open_page, safety):
     assert "Group" in page.locator(".filter-metric").inner_text()
 
 
+def test_names_and_filters_of_rows_say_something(open_page, safety):
+    page = open_page(safety, "#/rows")
+    page.wait_for_selector("#rows tr[aria-rowindex='2']")
+    cell = page.locator("#rows td.model").first
+    assert cell.inner_text().split() == ["scripted-agreeable", "safety-single-turn"], cell.inner_text()
+    # The name is not cut off.
+    assert cell.evaluate("cell => cell.scrollWidth <= cell.clientWidth")
+    # Safety files have no tags and no labels, so there is nothing to choose.
+    filters = {name.split("-")[1] for name in page.locator("#rows details.pick:visible").evaluate_all("all => all.map((one) => one.id)")}
+    assert {"model", "metric", "verdict"} <= filters and not {"tag", "label"} & filters, filters
+
+
 def test_a_name_of_the_overview_leads_to_its_own_rows(open_page, safety):
     page = open_page(safety)
     for mode in ("single", "multi"):

@@ -108,7 +108,7 @@ impl Exclusions {
             if !record.wrote_scores(sut, sums) || self.holds(Some(sut), "evaluate") {
                 continue;
             }
-            let imported = ModelId::new(sut).map_or(0, |id| dir.imported_verdicts(&id));
+            let imported = ModelId::new(sut).map_or(0, |id| dir.imported_verdicts(&id).0);
             if imported > 0 {
                 self.notes.push(format!(
                     "{}: {sut}: the run kept {} of another program; its scores are not compared with \

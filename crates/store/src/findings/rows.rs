@@ -1,16 +1,19 @@
 //! What the rows themselves show: empty and cut-off replies, and rows of another type than their metric.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schema::{
-    FindingAdvice, FindingKind, IncompleteReplies, numbers::grouped, statistics::TargetStatistics,
-    text::counted,
+    FindingAdvice, FindingKind, IncompleteReplies, ModelId, numbers::grouped,
+    statistics::TargetStatistics, text::counted,
 };
 
-use super::Findings;
+use super::{Findings, joined, joined_ids};
 use crate::{BenchmarkDir, ImportRecord};
 
 pub(super) fn add(found: &mut Findings, dir: &BenchmarkDir, targets: &[TargetStatistics]) {
     let replies = targets.iter().filter_map(|target| target.replies.clone());
     add_replies(found, dir, &replies.collect::<Vec<_>>());
+    add_imported(found, dir, targets);
     for target in targets {
         let id = &target.target;
         if target.replies.is_none() {
@@ -32,6 +35,41 @@ pub(super) fn add(found: &mut Findings, dir: &BenchmarkDir, targets: &[TargetSta
         }
     }
 }
+
+/// Adds a note on verdicts that came with an import: no judge of the configuration gave them.
+fn add_imported(found: &mut Findings, dir: &BenchmarkDir, targets: &[TargetStatistics]) {
+    if !matches!(ImportRecord::read(dir), Ok(Some(_))) {
+        return;
+    }
+    let mut by_scorers: BTreeMap<BTreeSet<String>, Vec<ModelId>> = BTreeMap::new();
+    for target in targets {
+        let (imported, scorers) = dir.imported_verdicts(&target.target);
+        if imported > 0 {
+            let of = by_scorers.entry(scorers).or_default();
+            of.push(target.target.clone());
+        }
+    }
+    for (scorers, targets) in by_scorers {
+        let names: Vec<&String> = scorers.iter().take(MOST_SCORERS).collect();
+        let more = match scorers.len().saturating_sub(MOST_SCORERS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let who = match scorers.len() {
+            0 => "another program".to_owned(),
+            1 => format!("the scorer {} of another program", joined(&names)),
+            _ => format!("the scorers {}{more} of another program", joined(&names)),
+        };
+        let text = format!(
+            "the verdicts on {} were imported: {who} gave them",
+            joined_ids(&targets)
+        );
+        found.note(FindingKind::ImportedVerdicts, &targets, text, None);
+    }
+}
+
+/// The most scorers that a finding names.
+const MOST_SCORERS: usize = 8;
 
 /// Adds a finding for each target with an empty or cut-off reply.
 pub(super) fn add_replies(found: &mut Findings, dir: &BenchmarkDir, replies: &[IncompleteReplies]) {

@@ -126,24 +126,32 @@ pub fn run_ids(layout: &Layout) -> Vec<String> {
     ids
 }
 
-/// The newest run of the benchmark `name`, or of all; one that goes on before one that has ended. `None` if there is no record.
+/// The newest run of the benchmark `name`, or of all, that simulated or judged rows; before it one that goes on, and without one the
+/// newest of any kind. `None` if there is no record.
 #[must_use]
 pub fn latest_run(layout: &Layout, name: Option<&str>) -> Option<String> {
     let is_meant = |manifest: &Manifest| {
         name.is_none_or(|name| manifest.benchmarks.iter().any(|one| one == name))
     };
-    let goes_on = |(_, manifest): &(String, Manifest)| {
+    let goes_on = |manifest: &Manifest| {
         let state = state(layout, manifest);
         matches!(state, RunState::Running | RunState::Unknown)
     };
-    let mut runs = manifests(layout).filter(|(_, manifest)| is_meant(manifest));
-    let newest = runs.next()?;
-    // Only the newest run of a benchmark can go on.
-    let found = match name.is_some() || goes_on(&newest) {
-        true => newest,
-        false => runs.find(goes_on).unwrap_or(newest),
-    };
-    Some(found.0)
+    let (mut newest, mut with_rows) = (None, None);
+    for (id, manifest) in manifests(layout).filter(|(_, manifest)| is_meant(manifest)) {
+        // Only the newest run of a benchmark can go on.
+        if (newest.is_none() || name.is_none()) && goes_on(&manifest) {
+            return Some(id);
+        }
+        if with_rows.is_none() && manifest.has_rows() {
+            with_rows = Some(id.clone());
+        }
+        newest = newest.or(Some(id));
+        if name.is_some() && with_rows.is_some() {
+            break;
+        }
+    }
+    with_rows.or(newest)
 }
 
 fn manifests(layout: &Layout) -> impl Iterator<Item = (String, Manifest)> {

@@ -6,7 +6,12 @@ mod digest;
 mod memory;
 mod score_check;
 
-use std::{collections::BTreeMap, io::Read, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+    path::Path,
+    sync::Arc,
+};
 
 use aggregator::{
     ConversationKey, HazardScorer, ScoreRow, aggregate_reader_and, statistics::TargetRows,
@@ -51,6 +56,8 @@ pub struct TargetFacts {
     pub unscored: Unscored,
     /// Its verdicts of another program.
     pub imported: u64,
+    /// The scorers that gave them, where the rows name them.
+    pub scorers: BTreeSet<String>,
     /// Its verdicts on scales and among categories, by metric.
     pub verdicts: BTreeMap<String, VerdictTally>,
     /// SHA-256 of its `scores.json`.
@@ -130,15 +137,18 @@ impl BenchmarkDir {
         self.read_target(benchmark, target, false)
     }
 
-    /// The number of verdicts of another program in the scores of `target`; 0 if they cannot be read.
+    /// The number of verdicts of another program in the scores of `target`, and the scorers that gave them; none if they cannot be read.
     #[must_use]
-    pub fn imported_verdicts(&self, target: &ModelId) -> u64 {
+    pub fn imported_verdicts(&self, target: &ModelId) -> (u64, BTreeSet<String>) {
         let known = || self.memory().facts_of_scores(&self.target(target).ok()?);
         let read = || {
             let benchmark = read_benchmark(self).ok()?;
             self.score_facts(&benchmark, target).ok()
         };
-        known().or_else(read).map_or(0, |facts| facts.imported)
+        let facts = known().or_else(read);
+        facts.map_or_else(Default::default, |facts| {
+            (facts.imported, facts.scorers.clone())
+        })
     }
 
     /// The SHA-256 of the file of rows at `path`; `None` if it cannot be read. The file is not read if this was done before.
@@ -268,6 +278,7 @@ impl BenchmarkDir {
         let mut check = ScoreCheck::new(benchmark, target, ids);
         let mut unscored = Unscored::default();
         let mut imported = 0;
+        let mut scorers = BTreeSet::new();
         let mut verdicts: BTreeMap<String, VerdictTally> = BTreeMap::new();
         let push = |row: &ScoreRow<'_>| {
             hazards.push_row(row);
@@ -278,6 +289,11 @@ impl BenchmarkDir {
             check.push(row, &conversation);
             unscored.push(row);
             imported += u64::from(row.stated.imported);
+            if let (true, Some(scorer)) = (row.stated.imported, &row.stated.scorer)
+                && !scorers.contains(scorer)
+            {
+                scorers.insert(scorer.clone());
+            }
             if let Some(verdict) = &row.stated.verdict {
                 let of_metric = verdicts.entry(row.metric_id.to_string()).or_default();
                 of_metric.add(verdict);
@@ -308,6 +324,7 @@ impl BenchmarkDir {
             faults,
             unscored,
             imported,
+            scorers,
             verdicts,
             scores_sha256,
             hazards,

@@ -298,7 +298,13 @@ fn recorded(
     let files = heads.iter().map(|source| source.file.clone()).collect();
     let record = ImportRecord::new(kind.as_str(), files, targets);
     let verdicts = options.verdicts.texts();
-    ImportRecord { verdicts, ..record }.write(unfinished.root())?;
+    let cluster = options.cluster.clone();
+    ImportRecord {
+        verdicts,
+        cluster,
+        ..record
+    }
+    .write(unfinished.root())?;
     write_benchmark(
         unfinished.root(),
         format,

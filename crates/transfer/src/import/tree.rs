@@ -9,7 +9,7 @@ use std::{
 
 use schema::{
     Benchmark, Conversation, Extra, ModelId, Notice, ProgramFlag, Scenario, Score, TargetRef,
-    notice,
+    notice, transcript_digest,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,8 +19,8 @@ use super::{
     renamed::Renamed, unfinished::Unfinished,
 };
 use store::{
-    BenchmarkDir, IMPORTED, ImportRecord, Layout, RowPosition, RunError, Spool, check_belongs,
-    each_row, provenance::is_kept_copy, read_benchmark, read_conversations, read_scenarios,
+    BenchmarkDir, ImportRecord, Layout, RowPosition, RunError, Spool, check_belongs, each_row,
+    mark_imported, provenance::is_kept_copy, read_benchmark, read_conversations, read_scenarios,
 };
 
 /// Files of a benchmark and of a target that are copied if they exist.
@@ -96,6 +96,7 @@ pub(super) fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportR
         },
         judged: true,
         own_ids: HashMap::new(),
+        transcripts: HashMap::new(),
         converted: Vec::new(),
         notes: Vec::new(),
         left_out: Vec::new(),
@@ -136,6 +137,8 @@ struct Copy<'a> {
     judged: bool,
     /// The target's conversation ids that are not derived from scenario and sample, by scenario and sample.
     own_ids: HashMap<(String, u32), String>,
+    /// The digests of the target's transcripts, by scenario and sample.
+    transcripts: HashMap<(String, u32), String>,
     /// The digests of scores that were converted, before and after.
     converted: Vec<(String, String)>,
     notes: Vec<Notice>,
@@ -271,6 +274,7 @@ impl Copy<'_> {
         };
         let mut ids = HashSet::new();
         self.own_ids.clear();
+        self.transcripts.clear();
         let mut failed = None;
         let fallback = target.target.clone();
         read_conversations(
@@ -296,6 +300,10 @@ impl Copy<'_> {
                     let of = (scenario.clone(), row.sample);
                     self.own_ids.insert(of, row.conv_id.clone());
                 }
+                self.transcripts.insert(
+                    (scenario.clone(), row.sample),
+                    transcript_digest(&row.transcript),
+                );
                 if !ids.insert(row.conv_id) {
                     self.notes.push(
                         format!(
@@ -376,7 +384,8 @@ impl Copy<'_> {
             if let Some(own) = own.filter(|_| unnamed) {
                 score.conv_id.clone_from(own);
             }
-            score.extra.insert(IMPORTED.to_owned(), Value::Bool(true));
+            let digest = self.transcripts.get(&(score.id.clone(), score.sample));
+            mark_imported(&mut score, digest.cloned());
             failed = spool.push(place, &score).err();
             place.scenario += 1;
             Ok(match failed {

@@ -3,9 +3,11 @@
 use std::{fmt, str::FromStr};
 
 use interop::import::Recorded;
-use schema::{Conversation, Metric, MetricType, NoVerdict, ProgramFlag, Score, nearest};
+use schema::{
+    Conversation, Metric, MetricType, NoVerdict, ProgramFlag, Score, nearest, transcript_digest,
+};
 use serde_json::Value;
-use store::{IMPORTED, RunError};
+use store::{RunError, mark_imported};
 
 use super::names::safe_name;
 
@@ -348,7 +350,7 @@ impl Imported {
                 Score::abstained(conversation, metric, None, reason)
             }
         };
-        row.extra.insert(IMPORTED.to_owned(), true.into());
+        mark_imported(&mut row, Some(transcript_digest(&conversation.transcript)));
         row.extra
             .insert(JUDGE.to_owned(), rule.scorer.as_str().into());
         row

@@ -6,6 +6,7 @@ use std::{
 };
 
 use schema::nearest;
+use store::Manifest;
 
 use super::{super::Context, JournalSelection};
 use crate::{benchmarks::name_of, exit::Failure};
@@ -15,7 +16,25 @@ use crate::{benchmarks::name_of, exit::Failure};
 /// # Errors
 /// When there is no such journal, or a folder cannot be read.
 pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBuf, Failure> {
-    let mut found = journals(context, selection.path.as_deref())?;
+    let found = journals(context, selection.path.as_deref())?;
+    Ok(last(context, found))
+}
+
+/// As [`journal`], but where no run is named, the newest one that simulated or judged rows: `aggregate`'s has nothing to show.
+///
+/// # Errors
+/// As [`journal`].
+pub fn journal_with_rows(
+    context: &Context,
+    selection: &JournalSelection,
+) -> Result<PathBuf, Failure> {
+    let has_rows = |run: &Path| Manifest::read(run).is_none_or(|manifest| manifest.has_rows());
+    let found = journals_where(context, selection.path.as_deref(), has_rows)?;
+    Ok(last(context, found))
+}
+
+/// The last of the journals of a run, with a note on the others.
+fn last(context: &Context, mut found: Vec<PathBuf>) -> PathBuf {
     let journal = found.pop().unwrap_or_default();
     if !found.is_empty() {
         let others: Vec<String> = found
@@ -29,7 +48,7 @@ pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBu
             others.join("\n")
         ));
     }
-    Ok(journal)
+    journal
 }
 
 /// The journals of `path`, at least one, the newest last: the file itself, those of a run, or the newest one of a benchmark. Without a
@@ -38,9 +57,18 @@ pub fn journal(context: &Context, selection: &JournalSelection) -> Result<PathBu
 /// # Errors
 /// When there is no such journal, or a folder cannot be read.
 pub fn journals(context: &Context, path: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
+    journals_where(context, path, |_| true)
+}
+
+/// As [`journals`]. Where no run is named, runs whose folder is `preferred` come before newer ones.
+fn journals_where(
+    context: &Context,
+    path: Option<&Path>,
+    preferred: impl Fn(&Path) -> bool,
+) -> Result<Vec<PathBuf>, Failure> {
     let runs = context.layout.state().join("runs");
     let Some(path) = path else {
-        return newest(&runs);
+        return newest(&runs, preferred);
     };
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
@@ -49,22 +77,26 @@ pub fn journals(context: &Context, path: Option<&Path>) -> Result<Vec<PathBuf>, 
         return in_folder(&runs.join(path));
     }
     match benchmark(context, path) {
-        Some(name) => newest_of(&name, &runs).map(|journal| vec![journal]),
+        Some(name) => newest_of(&name, &runs, preferred).map(|journal| vec![journal]),
         None if path.is_dir() => in_folder(path),
         None if path.exists() => Ok(vec![path.to_owned()]),
         None => Err(nothing_there(context, path, &runs)),
     }
 }
 
-/// The journals of the newest run that has one: run ids sort by time.
-fn newest(runs: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// The journals of the newest `preferred` run that has one, or else of the newest run: run ids sort by time.
+fn newest(runs: &Path, preferred: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let names = match names(runs) {
         Ok(names) => names,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(unreadable(runs, &error)),
     };
-    let mut ids = names.iter().rev().filter(|name| name.starts_with("run-"));
-    ids.find_map(|id| in_folder(&runs.join(id)).ok())
+    let ids = names.iter().rev().filter(|name| name.starts_with("run-"));
+    let folders = || ids.clone().map(|id| runs.join(id));
+    folders()
+        .filter(|folder| preferred(folder))
+        .find_map(|folder| in_folder(&folder).ok())
+        .or_else(|| folders().find_map(|folder| in_folder(&folder).ok()))
         .ok_or_else(|| {
             Failure::usage(format!(
                 "{}: no run with a journal; run a benchmark first, or name a journal",
@@ -80,15 +112,20 @@ fn benchmark(context: &Context, path: &Path) -> Option<String> {
     dir.yaml().exists().then(|| name.to_owned())
 }
 
-/// The newest journal of a run of the benchmark `name`.
-fn newest_of(name: &str, runs: &Path) -> Result<PathBuf, Failure> {
+/// The newest journal of a `preferred` run of the benchmark `name`, or else of any of its runs.
+fn newest_of(
+    name: &str,
+    runs: &Path,
+    preferred: impl Fn(&Path) -> bool,
+) -> Result<PathBuf, Failure> {
     let ids = names(runs).unwrap_or_default();
-    let mut journals = ids.iter().rev().flat_map(|id| {
-        let journals = in_folder(&runs.join(id)).unwrap_or_default();
-        journals.into_iter().rev()
-    });
     let of = |path: &PathBuf| probity::journal_benchmark(path).as_deref() == Some(name);
-    journals.find(of).ok_or_else(|| {
+    let journal = |folder: PathBuf| in_folder(&folder).ok()?.into_iter().rev().find(of);
+    let folders = || ids.iter().rev().map(|id| runs.join(id));
+    let found = folders()
+        .filter(|folder| preferred(folder))
+        .find_map(journal);
+    found.or_else(|| folders().find_map(journal)).ok_or_else(|| {
         Failure::usage(format!(
             "{}: no run of the benchmark `{name}` with a journal; run it first, or name a journal",
             runs.display()

@@ -31,7 +31,10 @@ fn ctrl_c_ends_it_in_order_and_leaves_nothing() {
     command.env("TMPDIR", project.path("tmp"));
     let mut viewer = Viewer::of(command);
     let page = viewer.get("").body;
-    assert!(page.contains("no results yet: `probity run b`"), "{page}");
+    assert!(
+        page.contains("no results yet: <code>probity run b</code>"),
+        "{page}"
+    );
     assert_eq!(viewer.json("index")["rows"], serde_json::json!([]));
     viewer.signal("-INT");
     assert_eq!(viewer.child.wait().unwrap().code(), Some(0));

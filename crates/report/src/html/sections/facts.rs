@@ -63,6 +63,15 @@ pub(super) fn line(place: &SectionPart<'_>) -> Vec<String> {
         ([], _) => {}
         (several, _) => line.push(format!("judged by {} different judges", several.len())),
     }
+    if let Some(imported) = part.imported.as_ref().filter(|imported| imported.count > 0) {
+        let names: Vec<String> = imported.scorers.iter().map(|name| clean(name)).collect();
+        line.push(match names.as_slice() {
+            [] => "verdicts of another program".to_owned(),
+            [one] => format!("verdicts of {one}, imported"),
+            [one, other] => format!("verdicts of {one} and {other}, imported"),
+            several => format!("verdicts of {} scorers, imported", several.len()),
+        });
+    }
     let rates = part
         .statistics
         .targets

@@ -11,7 +11,11 @@ use schema::{
 use serde::Serialize;
 
 use super::{Block, Section, SectionPart, facts};
-use crate::{html::summary::RunFacts, overview::corrected, text::clean};
+use crate::{
+    html::summary::{ImportFacts, RunFacts},
+    overview::corrected,
+    text::clean,
+};
 
 /// The most models that a sentence names.
 const NAMED: usize = 12;
@@ -180,6 +184,8 @@ fn models(place: &SectionPart<'_>) -> String {
     });
     let days: BTreeSet<String> = when.collect();
     match days.len() {
+        // The times of imported files are not those of their conversations.
+        0 if part.imported.is_some() => {}
         0 => {
             let dates = different(place, |run| {
                 Some(run.when.as_deref()?.split(' ').next()?.to_owned())
@@ -257,19 +263,70 @@ fn model(place: &SectionPart<'_>, id: &ModelId) -> String {
     }
 }
 
+/// Which program recorded the conversations, and whose verdicts came with them.
+fn imported(place: &SectionPart<'_>) -> String {
+    let Some(imported) = &place.part.imported else {
+        return String::new();
+    };
+    let from = match imported.from.as_str() {
+        "tree" => "a benchmark tree",
+        "inspect" => "logs of Inspect",
+        "eee" => "files of Every Eval Ever",
+        "promptfoo" => "results of promptfoo",
+        "labels" => "a file of labels",
+        _ => "rows of another program",
+    };
+    let mut text = format!("The conversations were imported from {from}.");
+    if imported.count == 0 {
+        return text;
+    }
+    let scorers: Vec<String> = imported.scorers.iter().map(|name| clean(name)).collect();
+    text.push_str(&format!(
+        " {} came with them{}",
+        counted(imported.count, "verdict", "verdicts"),
+        match scorers.as_slice() {
+            [] => String::new(),
+            [one] => format!(", of the scorer {one}"),
+            several => format!(", of the scorers {}", listed(several)),
+        }
+    ));
+    if !imported.verdicts.is_empty() {
+        let rules: Vec<String> = imported.verdicts.iter().map(|rule| clean(rule)).collect();
+        text.push_str(&format!(
+            ", by the {} {}",
+            if rules.len() == 1 { "rule" } else { "rules" },
+            listed(&rules)
+        ));
+    }
+    text.push('.');
+    if place.part.runs.iter().all(|run| run.judges.is_empty()) {
+        text.push_str(" No other judge read the conversations.");
+    }
+    text
+}
+
 fn judging(place: &SectionPart<'_>) -> String {
+    let imported = imported(place);
+    let judged = judges(place);
+    match imported.is_empty() || judged.is_empty() {
+        true => format!("{imported}{judged}"),
+        false => format!("{imported} Of the others: {judged}"),
+    }
+}
+
+fn judges(place: &SectionPart<'_>) -> String {
     let panels = different(place, |run| {
         let names: Vec<String> = run.judges.iter().map(|judge| clean(judge)).collect();
         (!names.is_empty()).then(|| listed(&names))
     });
-    let judges = place
+    let most = place
         .part
         .runs
         .iter()
         .map(|run| run.judges.len())
         .max()
         .unwrap_or_default();
-    let mut text = match (panels.as_slice(), judges) {
+    let mut text = match (panels.as_slice(), most) {
         ([], _) => return String::new(),
         ([one], 1) => format!("{one} judged each conversation"),
         ([one], _) => format!("A panel of {one} judged each conversation"),
@@ -291,7 +348,7 @@ fn judging(place: &SectionPart<'_>) -> String {
         .any(|run| run.judge_prompts.is_some());
     if is_own && !place.part.is_safety() {
         text.push_str(" A judge reads the transcript, the metric's definition and its examples, and says whether the behaviour is present; it does not see the model's name. A row of a positive metric passes with the behaviour, a row of a negative metric without it.");
-        if judges > 1 {
+        if most > 1 {
             text.push_str(" The majority of the panel counts, on a scale its median.");
         }
     }
@@ -423,10 +480,51 @@ fn commands(place: &SectionPart<'_>) -> Vec<String> {
     if place.part.is_safety() {
         return vec![format!("# {about}")];
     }
-    vec![
-        format!("{}    # {about}", on_it("run").text(program)),
-        on_it("report").with("format", "methods").text(program),
-    ]
+    let first = match &place.part.imported {
+        Some(imported) => import_commands(place, imported, folder),
+        None => vec![on_it("run")],
+    };
+    let mut commands: Vec<String> = first
+        .into_iter()
+        .chain([on_it("report").with("format", "methods")])
+        .map(|command| command.text(program))
+        .collect();
+    match commands.first_mut() {
+        Some(first) if place.part.imported.is_none() => first.push_str(&format!("    # {about}")),
+        _ => commands.insert(0, format!("# {about}")),
+    }
+    commands
+}
+
+/// The commands that make imported results again. Folders of the files are not on record, nor is the file of labels that a check reads.
+fn import_commands(
+    place: &SectionPart<'_>,
+    imported: &ImportFacts,
+    folder: &str,
+) -> Vec<ProgramCommand> {
+    let on_it = |verb: &'static str| ProgramCommand::new(verb).on(folder);
+    if imported.from == "labels" {
+        return Vec::new();
+    }
+    let mut import = ProgramCommand::new("import").on(&imported.from);
+    for file in &imported.files {
+        import = import.on(clean(file));
+    }
+    import = import.with("as", folder);
+    if imported.from != "tree" {
+        import = import.with("metrics", "benchmark.yaml");
+        for rule in &imported.verdicts {
+            import = import.with("verdicts", clean(rule));
+        }
+        if let Some(key) = &imported.cluster {
+            import = import.with("cluster", clean(key));
+        }
+    }
+    let judged = place.part.runs.iter().any(|run| !run.judges.is_empty());
+    let mut commands = vec![import];
+    commands.extend(judged.then(|| on_it("evaluate")));
+    commands.push(on_it("aggregate"));
+    commands
 }
 
 /// BibTeX entries by key.
