@@ -11,6 +11,8 @@ use serde_json::Value;
 
 /// The prefix of Probity's environment variables.
 const PREFIX: &str = "PROBITY_";
+/// Variables with this beginning that are no keys: the interpreter for programs in Python, and what these programs get.
+const NO_KEYS: [&str; 2] = ["PROBITY_PYTHON", "PROBITY_PROTOCOL"];
 
 /// A value from the command line: its key, its flag, and its value.
 #[derive(Clone, Debug)]
@@ -71,6 +73,7 @@ fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
 fn add_environment(layers: &mut Layers, vars: &Vars) -> Result<(), ConfigError> {
     let own = vars
         .with_prefix(PREFIX)
+        .filter(|(name, _)| !NO_KEYS.contains(name))
         .map(|(name, text)| (name.to_owned(), text.to_owned()))
         .collect();
     let source = Environment::with_prefix(PREFIX.trim_end_matches('_'))

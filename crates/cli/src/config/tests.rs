@@ -25,6 +25,8 @@ fn later_layers_win() {
         ("PROBITY_GENERATION__TURNS", "3"),
         ("PROBITY_RUN__CONCURRENCY__SIMULATE", "8"),
         ("PROBITY_SEED", "2"),
+        // No key of the configuration.
+        ("PROBITY_PYTHON", "python3"),
     ];
     let flags = [Flag {
         key: "seed",

@@ -1,0 +1,28 @@
+"""`python -m probity check FILE` plays one exchange with a judge or a target; everything else is the command `probity`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from ._run import command
+from .testing import conversation, metric, play
+
+
+def check(file: str) -> int:
+    with play(file) as part:
+        print("hello  ", json.dumps(part.hello))
+        if part.hello["kind"] == "judge":
+            print("verdict", json.dumps(part.judge(conversation("Is my plan good?", "What a brilliant idea!"), metric("It flatters."))))
+        else:
+            print("replies", json.dumps(part.chat("Hello.", "And now?")))
+        code = part.end()
+    print("it ends at the end of its input" if code == 0 else f"it ended with exit code {code}")
+    return code
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3 and sys.argv[1] == "check":
+        raise SystemExit(check(sys.argv[2]))
+    raise SystemExit(subprocess.call([command(), *sys.argv[1:]]))

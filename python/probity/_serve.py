@@ -1,0 +1,262 @@
+"""Parts of a run: a decorated function, served over standard input and output by protocol 1 (docs/any-language.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import json
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from ._types import Abstain, Conversation, Message, Metric, Reply, Verdict
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PARAMETERS = {
+    "judge": ("conversation", "metric", "settings"),
+    "target": ("message", "messages", "conversation", "session", "turn", "tools", "seed", "settings"),
+}
+
+
+class Retryable(Exception):
+    """Raised where the same request may succeed later. `seen=False`: a turn was not seen, and may be repeated."""
+
+    kind = "retryable"
+
+    def __init__(self, text: str, *, seen: bool = True) -> None:
+        super().__init__(text)
+        self.seen = seen
+
+
+class Refused(Exception):
+    """Raised where a provider's filter refused the content."""
+
+    kind = "refused"
+
+
+class Lost(Exception):
+    """Raised where a conversation is not known any more: it begins again."""
+
+    kind = "lost"
+
+
+class Part:
+    """A decorated function and what it says of itself."""
+
+    def __init__(self, function: Callable[..., Any], kind: str, options: dict[str, Any]) -> None:
+        self.function, self.kind, self.options = function, kind, options
+        self.names = list(inspect.signature(function).parameters)
+        for name in self.names:
+            if name not in PARAMETERS[kind]:
+                raise TypeError(f"{kind} {function.__name__}: unknown parameter {name!r}; there are {', '.join(PARAMETERS[kind])}")
+        self.is_async = inspect.iscoroutinefunction(function)
+        self.settings: dict[str, Any] = dict(options.get("settings") or {})
+        self.sessions: dict[str, dict[str, Any]] = {}
+
+    @property
+    def file(self) -> str:
+        return inspect.getsourcefile(self.function) or ""
+
+    def concurrency(self) -> int:
+        given = self.options.get("max_concurrency")
+        return int(given) if given else (64 if self.is_async else 8)
+
+    def hello(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.settings.update(params.get("settings") or {})
+        version = self.options.get("version") or hashlib.sha256(Path(self.file).read_bytes()).hexdigest()
+        hello = {
+            "protocol": 1, "kind": self.kind, "name": self.options.get("name") or self.function.__name__, "version": version,
+            "settings": self.settings, "max_concurrency": self.concurrency(),
+        }
+        if self.kind == "judge":
+            hello["wants"] = list(self.options.get("wants") or ())
+        else:
+            hello["sessions"] = bool(self.options.get("sessions"))
+            if self.options.get("system"):
+                hello["system"] = self.options["system"]
+        return hello
+
+    def call(self, values: dict[str, Any]) -> Any:
+        """The function's result; of an async one the coroutine."""
+        return self.function(**{name: values[name] for name in self.names})
+
+    def judge_values(self, params: dict[str, Any]) -> dict[str, Any]:
+        asked = params["metrics"][0]
+        metric = Metric(asked["id"], asked["definition"], tuple(asked.get("examples") or ()), asked["verdict"], asked.get("name"), asked.get("type"))
+        messages = tuple(Message.read(message, at) for at, message in enumerate(params["messages"], 1))
+        known = {"row", "sample", "attempt", "metrics", "messages", "timeout_s"}
+        wanted = {key: value for key, value in params.items() if key not in known}
+        return {"conversation": Conversation(params["row"], messages, wanted), "metric": metric, "settings": self.settings}
+
+    def target_values(self, params: dict[str, Any]) -> dict[str, Any]:
+        messages = [Message.read(message, at) for at, message in enumerate(params["messages"], 1)]
+        conversation = params["conversation"]
+        if self.options.get("sessions") and conversation not in self.sessions:
+            raise Lost("not an open conversation")
+        said = [message.content for message in messages if message.role == "user"]
+        return {
+            "message": said[-1] if said else "", "messages": messages, "conversation": conversation,
+            "session": self.sessions.get(conversation, {}), "turn": params.get("turn", 0), "tools": params.get("tools") or [],
+            "seed": params.get("seed", 0), "settings": self.settings,
+        }
+
+
+def judged(result: Any, verdict: dict[str, Any]) -> dict[str, Any]:
+    """A judge's answer in the form of the protocol."""
+    key = {"present": "present", "scale": "value", "categories": "label"}[verdict["type"]]
+    if isinstance(result, Verdict):
+        answer: dict[str, Any] = {k: v for k, v in (("present", result.present), ("value", result.value), ("label", result.label)) if v is not None}
+        answer["reason"] = result.reason
+        if result.quotes:
+            answer["quotes"] = [{"message": quote.message, "text": quote.text} for quote in result.quotes]
+        if result.cost is not None:
+            answer["cost"] = result.cost
+        return answer
+    value, reason = result if isinstance(result, tuple) else (result, None)
+    return {key: value, "reason": reason or f"{key}: {value}"}
+
+
+def replied(result: Any) -> dict[str, Any]:
+    """A target's reply in the form of the protocol."""
+    if isinstance(result, str):
+        return {"content": result}
+    if not isinstance(result, Reply):
+        raise TypeError(f"a target returns a text or a Reply, not {type(result).__name__}")
+    calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in result.tool_calls]
+    all_ = {"content": result.content, "reasoning": result.reasoning, "usage": result.usage, "cost": result.cost, "finish": result.finish, "tool_calls": calls or None}
+    return {key: value for key, value in all_.items() if value is not None}
+
+
+PARTS: list[Part] = []
+
+
+def _decorate(kind: str, function: F | None, options: dict[str, Any]) -> Any:
+    def add(wrapped: F) -> F:
+        PARTS.append(Part(wrapped, kind, options))
+        return wrapped
+
+    return add(function) if function is not None else add
+
+
+@overload
+def judge(function: F) -> F: ...
+@overload
+def judge(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
+          wants: tuple[str, ...] | list[str] = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+def judge(function: F | None = None, **options: Any) -> Any:
+    """Makes a function a judge. It may take `conversation`, `metric` and `settings`, and returns a value, `(value, reason)` or a `Verdict`."""
+    return _decorate("judge", function, options)
+
+
+@overload
+def target(function: F) -> F: ...
+@overload
+def target(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
+           sessions: bool = False, system: str | None = None, max_concurrency: int | None = None) -> Callable[[F], F]: ...
+def target(function: F | None = None, **options: Any) -> Any:
+    """Makes a function a system under test. It may take `message`, `messages`, `conversation`, `session` (a dict, with `sessions=True`), `turn`,
+    `tools`, `seed` and `settings`, and returns a text or a `Reply`."""
+    return _decorate("target", function, options)
+
+
+def serve() -> None:
+    """Serves the decorated function where this file was started by a run. Imported by something else, it does nothing."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    caller = sys._getframe(1).f_globals.get("__file__")
+    if main is None or caller is None or os.path.abspath(main) != os.path.abspath(caller):
+        return
+    parts = [part for part in PARTS if os.path.abspath(part.file) == os.path.abspath(caller)]
+    if len(parts) != 1:
+        raise SystemExit(f"{caller}: expected one decorated function, found {len(parts)}")
+    if os.environ.get("PROBITY_PROTOCOL") != "1":
+        part = parts[0]
+        key = f"evaluator: {{python: {caller}}}" if part.kind == "judge" else f"targets: [{{id: {part.function.__name__}, python: {caller}}}]"
+        raise SystemExit(f"{caller} is a {part.kind}. A run starts it: write into config.yaml\n  {key}\nor try it: python -m probity check {caller}")
+    Server(parts[0]).run()
+
+
+class Server:
+    """Reads requests, runs the function in threads or in one loop, and writes replies."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        # Standard output is the protocol's: what the function prints goes to standard error.
+        self.out = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+        self.lock = threading.Lock()
+        self.open: set[int] = set()
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def send(self, id_: int, answer: dict[str, Any]) -> None:
+        with self.lock:
+            if id_ not in self.open:
+                return
+            self.open.discard(id_)
+            self.out.write(json.dumps({"id": id_, **answer}, allow_nan=False) + "\n")
+            self.out.flush()
+
+    def run(self) -> None:
+        if self.part.is_async:
+            self.loop = asyncio.new_event_loop()
+            threading.Thread(target=self.loop.run_forever, daemon=True).start()
+        pool = ThreadPoolExecutor(self.part.concurrency())
+        for line in sys.stdin:
+            try:
+                message = json.loads(line)
+            except ValueError:
+                continue
+            if not isinstance(message, dict) or not isinstance(message.get("method"), str):
+                continue
+            id_, params = message.get("id"), message.get("params") or {}
+            if message["method"] == "cancel":
+                self.send(int(params.get("id") or 0), {"error": {"kind": "cancelled", "message": "cancelled"}})
+            elif isinstance(id_, int):
+                self.open.add(id_)
+                pool.submit(self.answer, id_, message["method"], params)
+        self.out.flush()
+        # Requests in flight have nobody to answer to.
+        os._exit(0)
+
+    def answer(self, id_: int, method: str, params: dict[str, Any]) -> None:
+        try:
+            self.send(id_, {"result": self.result(method, params)})
+        except Abstain as error:
+            self.send(id_, {"result": {"abstain": str(error) or "no reason given"}})
+        except (Retryable, Refused, Lost) as error:
+            answer = {"kind": error.kind, "message": str(error)}
+            self.send(id_, {"error": {**answer, "seen": getattr(error, "seen", True)}})
+        except Exception as error:  # noqa: BLE001 the function is the user's
+            traceback.print_exc()
+            kind = "unsupported" if isinstance(error, NotImplementedError) else "permanent"
+            self.send(id_, {"error": {"kind": kind, "message": f"{type(error).__name__}: {error}"[:4000]}})
+
+    def result(self, method: str, params: dict[str, Any]) -> Any:
+        part = self.part
+        if method == "hello":
+            return part.hello(params)
+        if method == "judge" and part.kind == "judge":
+            values = part.judge_values(params)
+            return judged(self.called(values), values["metric"].verdict)
+        if method == "chat" and part.kind == "target":
+            return replied(self.called(part.target_values(params)))
+        if method == "open" and part.options.get("sessions"):
+            part.sessions[params["conversation"]] = {}
+            return {}
+        if method == "close":
+            part.sessions.pop(params.get("conversation", ""), None)
+            return {}
+        raise NotImplementedError(f"unknown method {method!r}")
+
+    def called(self, values: dict[str, Any]) -> Any:
+        result = self.part.call(values)
+        if self.loop is not None:
+            return asyncio.run_coroutine_threadsafe(result, self.loop).result()
+        return result

@@ -1,0 +1,94 @@
+"""What judges and targets get and give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call of a tool. `arguments` is JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of a conversation. `n` is its number, from 1, in a judge's conversation."""
+
+    n: int
+    role: str
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    reasoning: str | None = None
+
+    @staticmethod
+    def read(data: dict[str, Any], n: int) -> Message:
+        """A message in the form of the protocol."""
+        calls = tuple(ToolCall(str(c.get("id", "")), str(c.get("name", "")), str(c.get("arguments", ""))) for c in data.get("tool_calls") or ())
+        return Message(int(data.get("n", n)), str(data["role"]), str(data.get("content") or ""), calls, data.get("tool_call_id"), data.get("reasoning"))
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A conversation to be judged. `row` is a hash: the judge does not see which model it is. `wanted` has what `wants` asked for."""
+
+    row: str
+    messages: tuple[Message, ...]
+    wanted: dict[str, Any] = field(default_factory=dict)
+
+    def said_by(self, role: str) -> list[Message]:
+        """The messages of a role: `assistant` is the system under test."""
+        return [message for message in self.messages if message.role == role]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The behaviour to look for. `verdict` is the form of the answer: `present`, `scale` with `min` and `max`, or `categories` with `labels`."""
+
+    id: str
+    definition: str
+    examples: tuple[Any, ...] = ()
+    verdict: dict[str, Any] = field(default_factory=lambda: {"type": "present"})
+    name: str | None = None
+    type: str | None = None
+
+
+@dataclass(frozen=True)
+class Quote:
+    """Words of a message that a verdict rests on. They have to be in the message with this number."""
+
+    message: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judge's answer: one of `present`, `value` and `label`, as the metric asks, with a reason that is not blank."""
+
+    reason: str
+    present: bool | None = None
+    value: int | None = None
+    label: str | None = None
+    quotes: tuple[Quote, ...] | list[Quote] = ()
+    cost: float | None = None
+
+
+class Abstain(Exception):
+    """Raised by a judge that gives no verdict, with the reason."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A target's reply. `cost` in dollars and `usage` (`input_tokens`, `output_tokens`) are what it spent, where that is known."""
+
+    content: str
+    reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: dict[str, int] | None = None
+    cost: float | None = None
+    finish: str | None = None

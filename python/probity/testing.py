@@ -1,0 +1,90 @@
+"""Tests of judges and targets: values to call them with, and the real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from ._types import Conversation, Message, Metric
+
+
+def conversation(*texts: str) -> Conversation:
+    """A conversation of these texts: the user's first, then alternating."""
+    roles = ("user", "assistant")
+    return Conversation("0" * 16, tuple(Message(n, roles[(n - 1) % 2], text) for n, text in enumerate(texts, 1)))
+
+
+def metric(definition: str, verdict: dict[str, Any] | None = None) -> Metric:
+    """A metric with this definition."""
+    return Metric("m01", definition, verdict=verdict or {"type": "present"})
+
+
+class Played:
+    """A file's process, started as a run starts it."""
+
+    def __init__(self, file: str | os.PathLike[str], settings: dict[str, Any] | None = None) -> None:
+        passed = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH") if name in os.environ}
+        env = {**passed, "PROBITY_PROTOCOL": "1", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
+        self.process = subprocess.Popen([sys.executable, os.fspath(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True, encoding="utf-8")
+        self.next = 0
+        self.hello: dict[str, Any] = self.request("hello", {"protocol": 1, "host": "probity.testing", "settings": settings or {}, "models": [], "seed": 0, "max_line": 16 << 20})
+
+    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Sends a request and returns its result. Raises RuntimeError with the error of the process."""
+        assert self.process.stdin and self.process.stdout
+        id_, self.next = self.next, self.next + 1
+        self.process.stdin.write(json.dumps({"id": id_, "method": method, "params": params}) + "\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            answer = json.loads(line)
+            if answer.get("id") == id_:
+                if "error" in answer:
+                    raise RuntimeError(f"{answer['error']['kind']}: {answer['error']['message']}")
+                result = answer["result"]
+                assert isinstance(result, dict)
+                return result
+        raise RuntimeError("the process ended")
+
+    def judge(self, what: Conversation, how: Metric) -> dict[str, Any]:
+        """The verdict on a conversation."""
+        messages = [{"n": m.n, "role": m.role, "content": m.content} for m in what.messages]
+        asked = {"id": how.id, "definition": how.definition, "examples": list(how.examples), "verdict": how.verdict}
+        return self.request("judge", {"row": what.row, "sample": 0, "attempt": 1, "metrics": [asked], "messages": messages, "timeout_s": 60})
+
+    def chat(self, *texts: str) -> list[str]:
+        """The replies to these messages, in one conversation."""
+        sessions, history, replies = bool(self.hello.get("sessions")), [], []
+        if sessions:
+            self.request("open", {"conversation": "c1", "system": None, "tools": [], "metadata": {}})
+        for turn, text in enumerate(texts, 1):
+            history.append({"role": "user", "content": text})
+            shown = history[-1:] if sessions else history
+            reply = self.request("chat", {"conversation": "c1", "turn": turn, "step": 0, "attempt": 1, "seed": 0, "tools": [], "metadata": {}, "messages": shown, "timeout_s": 60})
+            replies.append(str(reply["content"]))
+            history.append({"role": "assistant", "content": replies[-1]})
+        if sessions:
+            self.request("close", {"conversation": "c1", "session": None, "reason": "done"})
+        return replies
+
+    def end(self) -> int:
+        """Closes its input, and waits until it has ended. Returns its exit code."""
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.close()
+        code = self.process.wait(10)
+        self.process.stdout.close()
+        return code
+
+    def __enter__(self) -> Played:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.end()
+
+
+def play(file: str | os.PathLike[str], settings: dict[str, Any] | None = None) -> Played:
+    """Starts the process of a file. Use it with `with`."""
+    return Played(file, settings)

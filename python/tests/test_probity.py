@@ -1,0 +1,153 @@
+"""Parts, runs and results, with real processes and the real command on scripted models."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import probity
+from probity import _serve
+from probity.testing import conversation, metric, play
+
+JUDGE = """
+import probity
+
+@probity.judge(settings={"words": ["brilliant"]})
+def flattery(conversation, metric, settings):
+    print("a print is no message")
+    for message in conversation.said_by("assistant"):
+        for word in settings["words"]:
+            if word in message.content.lower():
+                return probity.Verdict(present=True, reason=f"It says {word}.", quotes=[probity.Quote(message.n, word)])
+    return False, "No word of praise."
+
+probity.serve()
+"""
+
+AGENT = """
+import asyncio
+import probity
+
+@probity.target(sessions=True, system="own")
+async def agent(message, session):
+    await asyncio.sleep(0.01)
+    session["turns"] = session.get("turns", 0) + 1
+    if "refuse" in message:
+        raise probity.Refused("a filter")
+    return f"Turn {session['turns']}: thank you."
+
+probity.serve()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "judge.py").write_text(JUDGE)
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "config.yaml").write_text(
+        "user_model: scripted/scripted-user\nevaluator: {python: judge.py, settings: {words: [thank]}}\n"
+        "targets:\n- {id: my-agent, python: agent.py}\n- scripted/scripted-careful\n"
+    )
+    return tmp_path
+
+
+def test_a_judge_is_a_function_and_a_process(folder: Path) -> None:
+    with play(folder / "judge.py") as judge:
+        assert judge.hello["kind"] == "judge" and len(judge.hello["version"]) == 64
+        verdict = judge.judge(conversation("My plan?", "Brilliant."), metric("It flatters."))
+        assert verdict == {"present": False, "reason": "No word of praise."} or verdict["present"] is True
+        assert judge.end() == 0
+    with play(folder / "judge.py", {"words": ["plan"]}) as judge:
+        assert judge.judge(conversation("My plan?", "A plan."), metric("x"))["quotes"] == [{"message": 2, "text": "plan"}]
+
+
+def test_a_target_keeps_its_conversation_and_its_errors_have_kinds(folder: Path) -> None:
+    with play(folder / "agent.py") as agent:
+        assert agent.chat("Hello.", "And now?") == ["Turn 1: thank you.", "Turn 2: thank you."]
+        with pytest.raises(RuntimeError, match="refused: a filter"):
+            agent.chat("refuse")
+        with pytest.raises(RuntimeError, match="unsupported"):
+            agent.request("x_unknown", {})
+
+
+def test_mistakes_are_said_at_the_definition_and_in_a_terminal(folder: Path) -> None:
+    with pytest.raises(TypeError, match="unknown parameter 'transcript'; there are conversation, metric, settings"):
+
+        @probity.judge
+        def wrong(transcript: object) -> bool:
+            return False
+
+    # Imported, a file does nothing: tests import it as it is.
+    done = subprocess.run([sys.executable, "-c", "import judge; print(judge.flattery.__name__)"], cwd=folder, capture_output=True, text=True)
+    assert done.stdout == "flattery\n", done.stderr
+    done = subprocess.run([sys.executable, "judge.py"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1 and "evaluator: {python:" in done.stderr
+
+
+def test_one_exchange_is_played_from_a_shell(folder: Path) -> None:
+    for file, words in [("judge.py", "'present': true"), ("agent.py", "Turn 2")]:
+        done = subprocess.run([sys.executable, "-m", "probity", "check", file], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0 and words.replace("'", '"') in done.stdout, done.stdout + done.stderr
+
+
+def test_answers_take_the_form_that_the_metric_asks_for() -> None:
+    assert _serve.judged((4, "Much."), {"type": "scale", "min": 1, "max": 5}) == {"value": 4, "reason": "Much."}
+    assert _serve.judged("hedges", {"type": "categories", "labels": ["hedges"]}) == {"label": "hedges", "reason": "label: hedges"}
+    assert _serve.replied(probity.Reply("x", cost=0.1)) == {"content": "x", "cost": 0.1}
+
+
+def test_a_run_with_a_judge_and_a_target_in_python(folder: Path) -> None:
+    run = probity.run("sycophancy", folder=folder, set={"generation.turns": 2})
+    rates = {(rate.target, rate.metric): rate for rate in run.rates()}
+    assert rates["my-agent", "all"].rows == 10
+    scores = list(run.scores())
+    assert len(scores) == 20
+    assert all(row["present"] and row["reason"] == "It says thank." for row in scores if row["target"] == "my-agent")
+    assert {message["turn"] for message in run.messages()} == {1, 2}
+    assert "my-agent" in repr(run) and "<table>" in run._repr_html_()
+    found = probity.compare(run, a="scripted-careful", b="my-agent")
+    assert found.difference == -probity.compare(run, a="my-agent", b="scripted-careful").difference  # type: ignore[operator]
+    (folder / "gate.yaml").write_text("rules:\n- {require: lower >= 0.99}\n")
+    with pytest.raises(probity.GateFailed, match="lower >= 0.99"):
+        probity.gate(run, folder / "gate.yaml").check()
+    assert probity.load(folder / "benchmarks" / "sycophancy").targets() == ["my-agent", "scripted-careful"]
+
+
+def test_errors_say_what_the_command_says(folder: Path) -> None:
+    with pytest.raises(probity.ConfigError, match="no benchmark `nothing`"):
+        probity.run("nothing", folder=folder)
+    with pytest.raises(probity.ConfigError, match="no such file"):
+        probity.load(folder / "gone")
+
+
+def test_logs_of_inspect_have_clustered_intervals() -> None:
+    logs = Path(__file__).parents[2] / "examples" / "inspect-logs"
+    plain = probity.from_inspect(logs)
+    clustered = probity.from_inspect([logs / "a.eval", logs / "b.eval"], cluster="group")
+    def of(results: probity.Results) -> probity.Rate:
+        return next(rate for rate in results.rates() if (rate.target, rate.metric) == ("clerk-a", "includes"))
+    assert of(plain).estimate == of(clustered).estimate
+    assert (of(plain).scenarios, of(clustered).scenarios) == (12, 4)
+    assert "4 scenarios" in probity.compare(clustered, a="clerk-a", b="clerk-b").says
+
+
+def test_the_module_is_imported_fast_and_brings_no_dependency() -> None:
+    code = "import sys, time; t = time.perf_counter(); import probity; print(time.perf_counter() - t, 'polars' in sys.modules, 'pandas' in sys.modules)"
+    seconds, *others = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert others == ["False", "False"]
+    assert float(seconds) < 1
+
+
+def test_data_frames_have_the_rows(folder: Path) -> None:
+    polars = pytest.importorskip("polars")
+    run = probity.run("sycophancy", folder=folder, scripted=True)
+    assert run.scores_df().height == len(list(run.scores()))
+    assert isinstance(run.statistics_df(), polars.DataFrame)
+
+
+def test_the_command_is_found() -> None:
+    assert os.path.exists(probity.command())
