@@ -228,6 +228,7 @@ impl ConversationRunner {
         let left = self
             .converse(&mut dialogue, attempt, item, &mut transcript)
             .await;
+        self.context.model.end(item).await;
         transcript.spend.add(dialogue.spend());
         let outcome = match left {
             Left::Declined(reason) => {

@@ -68,6 +68,12 @@ impl Target {
         self.model.id()
     }
 
+    /// The conversation of `item` is over: a target that keeps it on its side closes it.
+    pub async fn end(&self, item: &Item) {
+        let context = item.call(Purpose::TargetTurn, 0);
+        self.model.end_conversation(&context).await;
+    }
+
     /// Requests the target's reply to `conversation`, which ends with a user message. The turn of the call is the number of
     /// user messages.
     ///

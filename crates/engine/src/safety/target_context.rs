@@ -78,7 +78,10 @@ impl TargetContext {
         transcript: &mut Transcript,
         item: &Item,
     ) -> Result<(), CaseAbort> {
-        let reply = match self.model.reply(&transcript.turns, item).await {
+        let replied = self.model.reply(&transcript.turns, item).await;
+        // It is the only call of the conversation.
+        self.model.end(item).await;
+        let reply = match replied {
             Ok(reply) => reply,
             Err(error) => {
                 transcript.spend.add(&spent(&error));
