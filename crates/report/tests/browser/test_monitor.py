@@ -187,7 +187,7 @@ def test_a_dead_run_says_how_to_go_on(open_page, tmp_path):
         run.kill()
         until(page, "document.querySelector('#monitor').textContent.includes('Dead at ')", 20)
         text = page.locator("#monitor").inner_text()
-        assert "run sycophancy` goes on" in text and "Running now" not in text
+        assert "run sycophancy goes on" in text and "Running now" not in text
         page.close()
 
 
