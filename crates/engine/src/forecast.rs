@@ -28,8 +28,9 @@ use store::{
     read_benchmark, read_conversations, read_scenarios,
 };
 
-/// The most rows that are looked up for each target. A lookup takes about as long as a run that finds everything in the cache.
-pub(crate) const MAX_ROWS: u64 = 2000;
+/// The most rows that are looked up for each target. A lookup takes about as long as a run that finds everything in the cache, so it
+/// must stay small beside the run.
+pub(crate) const MAX_ROWS: u64 = 500;
 
 /// What a phase finds in the cache for one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -44,7 +45,7 @@ pub struct Forecast {
     pub cached: u64,
     /// Rows that calls are made for.
     pub new: u64,
-    /// Whether there are more rows than were looked up.
+    /// Whether there are more rows than were looked up: those of a benchmark are spread evenly over its scenarios, where it plays them.
     pub more: bool,
     /// Why calls are made. Empty if none are.
     pub reasons: Vec<String>,
@@ -100,6 +101,11 @@ pub async fn forecast(
     Ok(found)
 }
 
+/// How many scenarios are looked up, each with all its samples.
+fn most_scenarios(samples: u32) -> usize {
+    (MAX_ROWS / u64::from(samples.max(1))).max(1) as usize
+}
+
 struct Look<'l> {
     dir: &'l BenchmarkDir,
     benchmark: &'l Benchmark,
@@ -139,13 +145,15 @@ impl Look<'_> {
         let mut unsimulated = 0;
         if let Some(simulator) = &self.simulator {
             let samples = self.options.samples;
-            let rows = self.scenarios.iter();
-            let rows = rows.flat_map(|row| (0..samples).map(move |sample| (row, sample)));
-            for (row, sample) in rows {
-                if simulated.cached + simulated.new == MAX_ROWS {
-                    (simulated.more, judged.more) = (true, true);
-                    break;
-                }
+            let step = self
+                .scenarios
+                .len()
+                .div_ceil(most_scenarios(samples))
+                .max(1);
+            (simulated.more, judged.more) = (step > 1, step > 1);
+            let rows = self.scenarios.iter().step_by(step);
+            for (row, sample) in rows.flat_map(|row| (0..samples).map(move |sample| (row, sample)))
+            {
                 let item = Item::new(row, &self.target.id, sample, Arc::new(NoJournal));
                 let scenario = Arc::new(row.clone());
                 let conversation = simulator.simulate(&scenario, &item).await;

@@ -7,6 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures::future::join_all;
+use reply_check::Check;
 use schema::{
     ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Event, EventBody, Fingerprint,
     FinishReason, Item, JudgeQuote, JudgeReading, JudgeVerdict, Metric, ModelError,
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    JudgeChecks, Prompts, ReplyForm, checks, panel, program,
+    JudgeChecks, Prompts, ReplyForm, check, checks, panel, program,
     prompts::bad_prompt,
     quotes,
     transcript::has_reply,
@@ -35,6 +36,8 @@ pub struct JudgeEvaluator {
     /// One judge, or the judges of a panel.
     judges: Vec<Arc<dyn ChatModel>>,
     metrics: Vec<Metric>,
+    /// The check of each metric that has one.
+    tests: Vec<Option<Check>>,
     prompts: Prompts,
     tries: u32,
     checks: JudgeChecks,
@@ -75,13 +78,16 @@ impl JudgeEvaluator {
     ///   may give a verdict.
     /// - The verdict of each judge is in [`Score::judges`].
     ///
+    /// A metric with a [`check`](Metric::check) is decided by it, and no judge is called.
+    ///
     /// # Errors
-    /// `BadInput` when there is no judge, or two judges or two metrics have the same id.
+    /// `BadInput` when there is no judge for a metric without a check, a check is wrong, or two judges or two metrics have the same id.
     pub fn panel(
         judges: Vec<Arc<dyn ChatModel>>,
         metrics: Vec<Metric>,
     ) -> Result<Self, PhaseError> {
-        if judges.is_empty() {
+        let has_check = |metric: &Metric| metric.check.is_some();
+        if judges.is_empty() && (metrics.is_empty() || !metrics.iter().all(has_check)) {
             return Err(bad_input("a panel needs at least one judge".to_owned()));
         }
         for (at, judge) in judges.iter().enumerate() {
@@ -96,6 +102,7 @@ impl JudgeEvaluator {
         }
         Ok(Self {
             judges,
+            tests: check::compiled(&metrics).map_err(bad_input)?,
             metrics,
             prompts: Prompts::shipped().map_err(bad_prompt)?,
             tries: Self::DEFAULT_TRIES,
@@ -129,11 +136,18 @@ impl JudgeEvaluator {
         self
     }
 
-    fn metric_of(&self, conversation: &Conversation, item: &Item) -> Result<&Metric, PhaseError> {
+    /// The metric of the item, and its check.
+    fn metric_of(
+        &self,
+        conversation: &Conversation,
+        item: &Item,
+    ) -> Result<(&Metric, Option<&Check>), PhaseError> {
         let id = &*item.key().test;
         self.metrics
             .iter()
-            .find(|metric| metric.id == id)
+            .zip(&self.tests)
+            .find(|(metric, _)| metric.id == id)
+            .map(|(metric, check)| (metric, check.as_ref()))
             .ok_or_else(|| {
                 bad_input(format!(
                     "conversation {}: its metric {id:?} is not one of the benchmark's ({}); \
@@ -314,15 +328,26 @@ impl JudgeEvaluator {
         })
     }
 
-    /// The key and value of the judges in the fingerprint: one judge by its id, a panel as a list of ids.
-    fn judges_json(&self) -> (&'static str, Value) {
-        match self.judges.as_slice() {
+    fn identity(settings: Value) -> Fingerprint {
+        Fingerprint {
+            name: "JudgeEvaluator".into(),
+            version: 1,
+            settings,
+        }
+    }
+
+    /// The key and value of the judges in the fingerprint: one judge by its id, a panel as a list of ids. `None` if no judge is called.
+    fn judges_json(&self) -> Option<(&'static str, Value)> {
+        if self.tests.iter().all(Option::is_some) && !self.tests.is_empty() {
+            return None;
+        }
+        Some(match self.judges.as_slice() {
             [judge] => (setting_keys::JUDGE, json!(judge.id())),
             judges => (
                 setting_keys::JUDGES,
                 judges.iter().map(|judge| json!(judge.id())).collect(),
             ),
-        }
+        })
     }
 }
 
@@ -404,7 +429,7 @@ impl Evaluator for JudgeEvaluator {
         conversation: &Conversation,
         item: &Item,
     ) -> Result<Vec<Score>, PhaseError> {
-        let metric = self.metric_of(conversation, item)?;
+        let (metric, check) = self.metric_of(conversation, item)?;
         if let Some(error) = &conversation.error {
             let reason = format!("the conversation failed: {error}");
             let row = Score::failed(conversation, metric, conversation.no_verdict, reason);
@@ -415,6 +440,9 @@ impl Evaluator for JudgeEvaluator {
             let row = Score::abstained(conversation, metric, NoVerdict::EmptyReply, words);
             return Ok(vec![row]);
         }
+        if let Some(check) = check {
+            return Ok(vec![check::score(check, conversation, metric, item)]);
+        }
         Ok(vec![self.judge(conversation, metric, item).await?])
     }
 
@@ -424,15 +452,23 @@ impl Evaluator for JudgeEvaluator {
             .iter()
             .map(|metric| (metric.id.clone(), hash(metric).into()))
             .collect();
-        let (judges, ids) = self.judges_json();
+        let Some((judges, ids)) = self.judges_json() else {
+            return Self::identity(json!({(setting_keys::METRICS): metrics}));
+        };
+        let judged: Vec<Metric> = self
+            .metrics
+            .iter()
+            .filter(|metric| metric.check.is_none())
+            .cloned()
+            .collect();
         let mut settings = json!({
             judges: ids,
             "tries": self.tries,
-            (setting_keys::PROMPTS): self.prompts.hashes(&self.metrics),
+            (setting_keys::PROMPTS): self.prompts.hashes(&judged),
             (setting_keys::METRICS): metrics,
         });
         // Records of the first version have no key, and stay equal.
-        let version = self.prompts.version(&self.metrics);
+        let version = self.prompts.version(&judged);
         if version != PromptVersions::FIRST.judge {
             settings[setting_keys::PROMPT_VERSION] = version.into();
         }
@@ -450,11 +486,7 @@ impl Evaluator for JudgeEvaluator {
         if let Some(checks) = self.checks.settings() {
             settings[setting_keys::CHECKS] = checks;
         }
-        Fingerprint {
-            name: "JudgeEvaluator".into(),
-            version: 1,
-            settings,
-        }
+        Self::identity(settings)
     }
 }
 
@@ -466,6 +498,9 @@ fn hash(metric: &Metric) -> String {
     }
     if let (false, Some(decides)) = (metric.counterexamples.is_empty(), decides.as_array_mut()) {
         decides.push(json!({"counterexamples": metric.counterexamples}));
+    }
+    if let (Some(check), Some(decides)) = (&metric.check, decides.as_array_mut()) {
+        decides.push(json!({"check": check}));
     }
     hex(&Sha256::digest(decides.to_string()))
 }

@@ -10,6 +10,8 @@
 //! - [`UserJudge`] asks a judge which messages of the simulated user do not fit its role.
 //! - [`verdict`] parses a judge's reply.
 //!
+//! A metric with a `check` is decided by a test of the replies, without a judge: see [`reply_check`].
+//!
 //! The judge sees the transcript, the metric's definition and its examples. It never sees the metric's name or type, the
 //! scenario, or which model it judges. A reply that fails strict parsing is requested again, with the reason; after
 //! the last try the judge abstains, and the score has no verdict. An abstention is neither a pass nor a fail.
@@ -57,6 +59,7 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod check;
 mod checks;
 mod evaluator;
 mod message_number;

@@ -79,8 +79,8 @@ impl Reader {
     }
 
     /// Like the wrapped simulator.
-    pub(crate) fn calls_target_once(&self) -> bool {
-        self.simulator.calls_target_once()
+    pub(crate) fn calls_target_once(&self, scenario: &Scenario) -> bool {
+        self.simulator.calls_target_once(scenario)
     }
 
     /// The fingerprint of the simulator alone.

@@ -252,8 +252,8 @@ impl Simulator for RealismJudge {
         Ok(conversation)
     }
 
-    fn calls_target_once(&self) -> bool {
-        self.reader.calls_target_once()
+    fn calls_target_once(&self, scenario: &Scenario) -> bool {
+        self.reader.calls_target_once(scenario)
     }
 
     fn fingerprint(&self) -> Fingerprint {

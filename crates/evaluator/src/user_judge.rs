@@ -307,7 +307,7 @@ impl Simulator for UserJudge {
     ) -> Result<Conversation, PhaseError> {
         let (mut conversation, is_whole) = self.reader.simulate(scenario, item).await?;
         let mut said = conversation.transcript.iter();
-        if is_whole && said.any(|turn| turn.role == Role::User) {
+        if is_whole && scenario.is_simulated() && said.any(|turn| turn.role == Role::User) {
             match self.sample {
                 None => self.check(&mut conversation, item).await?,
                 Some(sample) if sample.has(item) => self.report(&mut conversation, item).await?,
@@ -317,8 +317,8 @@ impl Simulator for UserJudge {
         Ok(conversation)
     }
 
-    fn calls_target_once(&self) -> bool {
-        self.reader.calls_target_once()
+    fn calls_target_once(&self, scenario: &Scenario) -> bool {
+        self.reader.calls_target_once(scenario)
     }
 
     fn fingerprint(&self) -> Fingerprint {

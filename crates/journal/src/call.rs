@@ -2,7 +2,7 @@
 
 use schema::{
     EventBody, JsonText, Purpose, Spend,
-    event::{Exception, ModelException, ModelReply, SutReply},
+    event::{AnnotatorReply, Exception, ModelException, ModelReply, SutReply},
 };
 
 use crate::replay::summarised_turns;
@@ -72,8 +72,14 @@ pub enum CallEnding<'e> {
     Failed(&'e Exception),
 }
 
+/// Whether a reply is the result of a test, for which no model was called.
+fn is_check(reply: &AnnotatorReply) -> bool {
+    reply.spend.is_some_and(|spend| spend.calls == 0)
+}
+
 impl<'e> Call<'e> {
-    /// The call that `event` records, in an item of the system under test `sut`. `None` for an event that is not a call, or sums up several.
+    /// The call that `event` records, in an item of the system under test `sut`. `None` for an event that is not a call, sums up
+    /// several, or records a test in place of a judge.
     #[must_use]
     pub fn of(event: &'e EventBody, sut: &'e str) -> Option<Self> {
         if summarised_turns(event).is_some() {
@@ -92,6 +98,7 @@ impl<'e> Call<'e> {
                 spend: failed.spend.as_ref(),
                 ..Self::new(CallRole::Sut, sut, CallEnding::Failed(&failed.exception))
             },
+            EventBody::FetchedAnnotatorResponse(reply) if is_check(reply) => return None,
             EventBody::FetchedAnnotatorTurn(reply) | EventBody::FetchedAnnotatorResponse(reply) => {
                 Self {
                     run_time: reply.run_time,

@@ -126,6 +126,7 @@ fn metric(id: &str, name: &str, metric_type: MetricType) -> MetricLabel {
         name: name.to_owned(),
         metric_type: Some(metric_type),
         definition: String::new(),
+        check: None,
     }
 }
 

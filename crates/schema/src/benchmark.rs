@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Extra, Hazard, Tool, VerdictType};
+use crate::{Extra, Hazard, ReplyCheck, Tool, VerdictType};
 
 /// One benchmark: the content of `benchmark.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +73,12 @@ impl Benchmark {
         }
     }
 
+    /// Whether judges are needed: a metric has no check, or metrics are still to be generated.
+    #[must_use]
+    pub fn needs_judges(&self) -> bool {
+        self.metrics.is_empty() || self.metrics.iter().any(|metric| metric.check.is_none())
+    }
+
     /// The metric with this id.
     #[must_use]
     pub fn metric(&self, id: &str) -> Option<&Metric> {
@@ -135,6 +141,9 @@ pub struct Metric {
     /// The form of the judges' answers. Absent: whether the behaviour is present, yes or no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictType>,
+    /// A test of the replies that decides in place of judges. Absent: judges decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<ReplyCheck>,
     /// Keys that Probity does not know.
     #[serde(flatten)]
     pub extra: Extra,
@@ -167,6 +176,7 @@ impl Metric {
             examples: Vec::new(),
             counterexamples: Vec::new(),
             verdict: None,
+            check: None,
             extra: Extra::new(),
         }
     }

@@ -8,6 +8,7 @@
 //! - [`Benchmark`], [`Metric`], [`Scenario`], [`Conversation`], [`Score`], [`Summary`]: the rows of the benchmark tree
 //!   (`docs/formats/benchmark-tree.md`). Unknown keys of a row survive a round trip.
 //! - [`Verdict`], [`VerdictType`]: the decision of a judge, and the possible decisions for a metric.
+//! - [`ReplyCheck`]: a test of replies that decides a metric without a judge.
 //! - [`Hazard`], [`HazardScore`], [`BenchmarkScore`], [`Grade`], [`StandardsFile`], [`Grades`], [`Record`]: hazards, their scores, what the
 //!   scores are compared with, and the files that hold them.
 //! - [`statistics`]: rates with intervals, comparisons, reliability, effects of variants, and judges against people. [`Baseline`]: counts that later rows are
@@ -77,6 +78,7 @@ pub mod reasoning;
 mod record;
 mod replies;
 pub mod reply;
+mod reply_check;
 mod run_phase;
 mod run_status;
 pub mod safety;
@@ -133,6 +135,7 @@ pub use prompt_versions::{PromptVersions, UnknownPromptVersion};
 pub use realism::{Realism, RealismVerdict};
 pub use record::{Record, RecordCode, RecordMetadata, RecordRun};
 pub use replies::{IncompleteReplies, ReasoningReplies};
+pub use reply_check::{CheckTexts, CheckedReplies, ReplyCheck};
 pub use run_phase::Phase;
 pub use run_status::{
     CallProgress, FailureReason, LimitStatus, ModelProgress, PhaseStatus, RunState, RunStatus,

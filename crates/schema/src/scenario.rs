@@ -39,6 +39,18 @@ pub struct Scenario {
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
     pub landmarks: Vec<Landmark>,
+    /// The user's messages, sent word for word; no model is called for them. Empty: the simulated user writes all messages.
+    #[serde(
+        default,
+        deserialize_with = "crate::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(transform = crate::or_null)]
+    pub turns: Vec<String>,
+    /// Whether the simulated user goes on after `turns`, up to the configured number of turns. Otherwise the conversation ends with the
+    /// reply to the last of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub then_simulated: bool,
     /// The values of the demographic axes of this variant, `{axis: value}`. Empty if there are no axes.
     #[serde(default, deserialize_with = "crate::or_default")]
     #[schemars(transform = crate::or_null)]
@@ -66,6 +78,19 @@ impl Scenario {
             Some(persona) if !is_blank(persona) => persona,
             _ => &self.persona,
         }
+    }
+
+    /// Whether a model writes messages of the user.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.turns.is_empty() || self.then_simulated
+    }
+
+    /// The user's message in turn `turn` (from 1), if it is written in the scenario.
+    #[must_use]
+    pub fn fixed_turn(&self, turn: u32) -> Option<&str> {
+        let at = usize::try_from(turn).ok()?.checked_sub(1)?;
+        self.turns.get(at).map(String::as_str)
     }
 
     /// The instruction for turn `turn` (from 1), if there is one. Several for one turn are joined with line

@@ -92,7 +92,7 @@ impl<'a> Play<'a> {
         let roleplay = simulator.prompts.roleplay(
             scenario,
             settings.user_context.as_deref(),
-            settings.turns,
+            simulator.turns(scenario),
         )?;
         let system = simulator.target_system(scenario);
         Ok(Self {
@@ -131,7 +131,7 @@ impl<'a> Play<'a> {
     }
 
     async fn exchanges(&mut self) -> Result<(), Stop> {
-        for turn in 1..=self.simulator.settings.turns {
+        for turn in 1..=self.simulator.turns(self.scenario) {
             let Said::Words { text, last } = self.user_turn(turn).await? else {
                 return Ok(());
             };
@@ -145,6 +145,9 @@ impl<'a> Play<'a> {
 
     /// The user's message of this turn. It is added to the transcript.
     async fn user_turn(&mut self, turn: u32) -> Result<Said, Stop> {
+        if let Some(text) = self.scenario.fixed_turn(turn) {
+            return Ok(self.fixed_turn(text));
+        }
         let heard_before = self.user.len();
         let (reply, meant) = self.ask_user(turn).await?;
         let (words, last) = match meant {
@@ -169,6 +172,15 @@ impl<'a> Play<'a> {
         };
         self.said.user(said);
         Ok(Said::Words { text, last })
+    }
+
+    /// Adds a message that the scenario has. The user model, if it goes on later, has it as its own.
+    fn fixed_turn(&mut self, text: &str) -> Said {
+        self.user.hear(Arc::clone(&self.incoming));
+        self.user.say(format!("Message: {text}"));
+        let text: Arc<str> = text.into();
+        self.said.user(Turn::new(Role::User, Arc::clone(&text)));
+        Said::Words { text, last: false }
     }
 
     /// Calls the user model until its reply is usable and without a fault. If all replies come from the cache and none is usable, one
@@ -234,12 +246,11 @@ impl<'a> Play<'a> {
 
     /// The instructions to the user model in this turn.
     fn turn_prompt(&self, turn: u32, refused: Option<&str>) -> Result<Arc<str>, PhaseError> {
-        let settings = &self.simulator.settings;
         let instruction = self.instruction(turn);
         self.simulator.prompts.turn(&TurnNotes {
             incoming: &self.incoming,
             turn,
-            turns: settings.turns,
+            turns: self.simulator.turns(self.scenario),
             instruction: instruction.as_deref(),
             refused,
         })
@@ -409,23 +420,27 @@ fn kept(finish: FinishReason, calls: bool) -> Option<FinishReason> {
     }
 }
 
-/// Refuses a scenario without any text for the user model, which would measure nothing.
+/// Refuses a scenario without any text for the user model, which would measure nothing, and a blank message to the target.
 fn check(scenario: &Scenario) -> Result<(), PhaseError> {
+    let refused = |why: &str| {
+        let text = format!("scenario {:?} cannot be played: {why}", scenario.id);
+        Err(PhaseError::new(PhaseErrorKind::BadInput, text))
+    };
+    if scenario.turns.iter().any(|text| is_blank(text)) {
+        return refused("one of its turns is blank");
+    }
+    if !scenario.is_simulated() {
+        return Ok(());
+    }
     let texts = [
         scenario.played_persona(),
         &scenario.user_goal,
         &scenario.latent_adversarial_goal,
     ];
-    if texts.iter().all(|text| is_blank(text)) {
-        return Err(PhaseError::new(
-            PhaseErrorKind::BadInput,
-            format!(
-                "scenario {:?} cannot be played: persona, user_goal and latent_adversarial_goal are all empty",
-                scenario.id
-            ),
-        ));
+    match texts.iter().all(|text| is_blank(text)) {
+        true => refused("persona, user_goal and latent_adversarial_goal are all empty"),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// What the user receives of a turn: all the target's messages in it.

@@ -128,6 +128,15 @@ impl ChatSimulator {
         self
     }
 
+    /// The most turns of a conversation of `scenario`.
+    pub(crate) fn turns(&self, scenario: &Scenario) -> u32 {
+        let fixed = u32::try_from(scenario.turns.len()).unwrap_or(u32::MAX);
+        match scenario.is_simulated() {
+            true => fixed.max(self.settings.turns),
+            false => fixed,
+        }
+    }
+
     /// The target's system prompt in `scenario`: its own, otherwise the benchmark's context, otherwise the default.
     pub(crate) fn target_system(&self, scenario: &Scenario) -> Option<Arc<str>> {
         match not_blank(scenario.target_system_prompt.as_deref()) {
@@ -171,8 +180,8 @@ impl Simulator for ChatSimulator {
         }
     }
 
-    fn calls_target_once(&self) -> bool {
-        self.settings.turns == 1 && self.tools.is_empty()
+    fn calls_target_once(&self, scenario: &Scenario) -> bool {
+        self.turns(scenario) == 1 && self.tools.is_empty()
     }
 
     fn fingerprint(&self) -> Fingerprint {

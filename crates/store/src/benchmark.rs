@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use located::YamlError;
+use reply_check::{Check, CheckError};
 use schema::{Benchmark, Metric, VerdictType, nearest, text::is_blank};
 
 use super::{
@@ -110,8 +111,29 @@ fn metrics_fit(metrics: &[Metric]) -> Vec<BrokenRule> {
             };
             broken.push(BrokenRule::new(entry, error.to_string()).of(&metric.id));
         }
+        if let Some(reason) = wrong_check(metric) {
+            let rule = BrokenRule::new(&entry, reason.reason).of(&metric.id);
+            broken.push(match reason.key {
+                "" => rule.at("check"),
+                key => rule.at(&format!("check.{key}")),
+            });
+        }
     }
     broken
+}
+
+/// What is wrong with the check of a metric.
+fn wrong_check(metric: &Metric) -> Option<CheckError> {
+    let check = metric.check.as_ref()?;
+    if metric.verdict.is_some() {
+        let reason =
+            "a check decides whether the behaviour is present; take out `verdict`, or `check`";
+        return Some(CheckError {
+            key: "",
+            reason: reason.to_owned(),
+        });
+    }
+    Check::new(check).err()
 }
 
 /// What is wrong with the id of a metric. `seen` holds the ids before it.

@@ -115,7 +115,7 @@ pub use safety_baseline::{
 };
 pub use safety_rates::{prove_safety_rates, safety_rates, safety_rows, wrong_safety_rates};
 pub use scenarios::{
-    ScenarioRules, check_belongs, check_scenario_tools, fill_from_metrics, help_foreign_scenarios,
+    ScenarioRules, check_belongs, check_playable, fill_from_metrics, help_foreign_scenarios,
     read_scenarios, write_scenarios,
 };
 pub use snapshot::Snapshot;

@@ -9,7 +9,7 @@ use std::{
 
 use files::Unreadable;
 use located::json::{JsonRows, JsonRowsError, JsonRowsFault};
-use schema::{Benchmark, Notice, Scenario, notice};
+use schema::{Benchmark, Notice, Scenario, notice, text::is_blank};
 use serde_json::Value;
 
 use crate::{
@@ -130,7 +130,7 @@ impl<'b> ScenarioRules<'b> {
         broken.extend(self.wrong_id(row, line));
         broken.extend(wrong_base(row));
         if let Some(benchmark) = self.benchmark {
-            broken.extend(unknown_tools(row, benchmark));
+            broken.extend(unplayable(row, benchmark));
             self.hold_against(row, benchmark);
         }
         broken
@@ -227,17 +227,49 @@ pub fn help_foreign_scenarios(dir: &BenchmarkDir) -> Notice {
     ]
 }
 
-/// Checks that the scenarios at `path` use only tools that `benchmark.yaml` has.
+/// The rules that a row breaks which a run cannot play or judge.
+fn unplayable(row: &Scenario, benchmark: &Benchmark) -> Vec<BrokenRule> {
+    let mut broken = unknown_tools(row, benchmark);
+    broken.extend(wrong_turns(row));
+    broken.extend(missing_keys(row, benchmark));
+    broken
+}
+
+fn wrong_turns(row: &Scenario) -> Option<BrokenRule> {
+    if row.then_simulated && row.turns.is_empty() {
+        let reason = "there are no `turns` after which the simulated user goes on; take it out";
+        return Some(BrokenRule::new("then_simulated", reason));
+    }
+    let blank = row.turns.iter().position(|text| is_blank(text))?;
+    let reason = "the message is blank, and a target cannot answer it";
+    Some(BrokenRule::new(format!("turns[{blank}]"), reason))
+}
+
+/// Keys that the check of the row's metric needs and the row does not have.
+fn missing_keys(row: &Scenario, benchmark: &Benchmark) -> Option<BrokenRule> {
+    let check = benchmark.metric(&row.metric_id)?.check.as_ref()?;
+    let texts = [&check.contains, &check.equals, &check.choice];
+    let mut texts = texts.into_iter().flatten();
+    let key = texts.find_map(|texts| texts.filled(&row.extra).err())?;
+    let reason = format!(
+        "the check of metric {} needs a text at `{key}` of each scenario; add it to the row",
+        row.metric_id
+    );
+    Some(BrokenRule::new("", reason))
+}
+
+/// Checks that the scenarios at `path` can be played and judged: their tools are those of `benchmark.yaml`, their turns are no blank
+/// messages, and they have the keys that checks of metrics need.
 ///
 /// # Errors
-/// When a scenario uses another tool.
-pub fn check_scenario_tools(
+/// When a scenario cannot.
+pub fn check_playable(
     path: &Path,
     rows: &[Scenario],
     benchmark: &Benchmark,
 ) -> Result<(), RunError> {
     for (number, row) in (1..).zip(rows) {
-        if let Some(broken) = unknown_tools(row, benchmark).first() {
+        if let Some(broken) = unplayable(row, benchmark).first() {
             return Err(in_row(path, number, broken));
         }
     }

@@ -7,8 +7,7 @@ use std::{fs, ops::Range};
 
 use schema::ModelId;
 use store::{
-    BenchmarkDir, Layout, RunError, check_belongs, check_scenario_tools, read_benchmark,
-    read_scenarios,
+    BenchmarkDir, Layout, RunError, check_belongs, check_playable, read_benchmark, read_scenarios,
 };
 use tempfile::TempDir;
 use validate::{FileReport, Finding, Options, Severity, check_inputs};
@@ -37,7 +36,7 @@ fn refusal(dir: &BenchmarkDir) -> Option<RunError> {
         let benchmark = read_benchmark(dir)?;
         let rows = read_scenarios(dir)?;
         check_belongs(dir, &rows, &benchmark)?;
-        check_scenario_tools(&dir.scenarios(), &rows, &benchmark)
+        check_playable(&dir.scenarios(), &rows, &benchmark)
     };
     read().err()
 }

@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("probity-prompt", &["probity-schema"]),
     ("probity-tool-schema", &["probity-schema"]),
+    ("probity-reply-check", &["probity-schema"]),
     (
         "probity-scenario-gen",
         &["probity-schema", "probity-prompt"],
@@ -40,7 +41,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         "probity-simulator",
         &["probity-schema", "probity-prompt", "probity-tool-schema"],
     ),
-    ("probity-evaluator", &["probity-schema", "probity-prompt"]),
+    (
+        "probity-evaluator",
+        &["probity-schema", "probity-prompt", "probity-reply-check"],
+    ),
     ("probity-aggregator", &["probity-schema", "probity-located"]),
     ("probity-journal", &["probity-schema", "probity-files"]),
     (
@@ -52,6 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "probity-store",
         &[
             "probity-schema",
+            "probity-reply-check",
             "probity-tool-schema",
             "probity-files",
             "probity-located",
@@ -155,6 +160,7 @@ const ONLY: &[(&str, &[&str])] = &[
         &["probity-llm-client", "probity-prompt", "probity-report"],
     ),
     ("jsonschema", &["probity-tool-schema", "probity-validate"]),
+    ("serde_json_path", &["probity-reply-check"]),
     // The scripted server is a program of its own too.
     ("clap", &["probity-cli", "probity-scripted-llm", "xtask"]),
     ("config", &["probity-cli"]),

@@ -176,7 +176,11 @@ const NAMED: usize = 4;
 pub fn lines(found: &[Forecast]) -> Vec<String> {
     let mut lines: BTreeMap<(&str, &str, String), Vec<&ModelId>> = BTreeMap::new();
     for row in found {
-        let more = if row.more { " of the first rows" } else { "" };
+        let more = if row.more {
+            " of the rows looked up"
+        } else {
+            ""
+        };
         let why = match row.reasons.is_empty() {
             true => String::new(),
             false => format!(": {}", row.reasons.join("; ")),

@@ -29,6 +29,7 @@ mod logs;
 mod man;
 mod missing_rows;
 mod models;
+mod needs;
 mod output;
 mod plan;
 mod plan_budget;

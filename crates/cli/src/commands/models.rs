@@ -7,7 +7,7 @@ use probity::{Models, Phase, Session};
 use schema::{TargetRef, nearest};
 use scripted_llm::ScriptedServer;
 
-use super::imported::Imported;
+use super::{imported::Imported, needs::Needs};
 use crate::{
     config::{BuiltModels, ModelEntries, ModelEntry, Route, Settings},
     exit::Failure,
@@ -34,22 +34,29 @@ pub struct ModelRoles<'a> {
 }
 
 impl<'a> ModelRoles<'a> {
-    /// The models of `settings` that `phases` need. `only`: restricts the targets to these ids.
+    /// The models of `settings` that `phases` may need. `only`: restricts the targets to these ids.
     ///
     /// # Errors
     /// When a model is missing or a target's id is unknown.
     pub fn of(settings: &'a Settings, phases: &[Phase], only: &[String]) -> Result<Self, Failure> {
-        Self::and_imported(settings, phases, only, Imported::default())
+        Self::needed(
+            settings,
+            phases,
+            only,
+            Needs::all(phases),
+            Imported::default(),
+        )
     }
 
-    /// Like [`ModelRoles::of`], with targets whose conversations were imported.
+    /// The models of `settings` that `phases` need, with targets whose conversations were imported.
     ///
     /// # Errors
     /// See [`ModelRoles::of`].
-    pub fn and_imported(
+    pub fn needed(
         settings: &'a Settings,
         phases: &[Phase],
         only: &[String],
+        needs: Needs,
         imported: Imported,
     ) -> Result<Self, Failure> {
         let runs = |phase| phases.contains(&phase);
@@ -62,19 +69,18 @@ impl<'a> ModelRoles<'a> {
             }
             if needed { models } else { &[] }
         };
-        let generates = runs(Phase::GenMetrics) || runs(Phase::GenScenarios);
         // The user model is also the generator if no generator is configured.
-        let generator = need(generates, "user_model", models.generator.as_slice()).first();
-        let user = need(runs(Phase::Simulate), "user_model", models.user.as_slice()).first();
+        let generator = need(needs.generator, "user_model", models.generator.as_slice()).first();
+        let user = need(needs.user, "user_model", models.user.as_slice()).first();
         // The user model is also the tool model if no tool model is configured.
-        let tool = models.tool.as_ref().filter(|_| user.is_some());
+        let tool = models.tool.as_ref().filter(|_| runs(Phase::Simulate));
         // All judges judge the realism of conversations, but only the first one judges the messages of simulated
         // users.
         let judging = &settings.judging;
         let judges_needed = match runs(Phase::Simulate) {
-            _ if runs(Phase::Evaluate) => usize::MAX,
+            _ if needs.judges => usize::MAX,
             true if judging.realism => usize::MAX,
-            true if !judging.simulator.is_off() => 1,
+            true if needs.user && !judging.simulator.is_off() => 1,
             _ => 0,
         };
         let judges = need(judges_needed > 0, "evaluator_model", &models.judges)

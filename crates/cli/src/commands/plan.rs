@@ -19,6 +19,7 @@ use super::{
     force_rows, forecast,
     imported::Imported,
     models::{ModelRoles, open_cache},
+    needs::Needs,
     output::CommandOutput,
     plan_budget::Budget,
     plan_view::PlanView,
@@ -202,8 +203,7 @@ pub fn show(
     let imported = Imported::of(&context.layout, &args.selection, phases)?;
     if !args.force_rows.is_empty() {
         // A forecast that cannot be made is left out; an unknown row is an error.
-        let parts =
-            ModelRoles::and_imported(&config.settings, phases, &args.targets, imported.clone())?;
+        let parts = roles(context, config, args, phases, imported.clone())?;
         let chosen = choose(&context.layout, &args.selection, false)?;
         force_rows::find(context, config, &parts.targets, &chosen, &args.force_rows)?;
     }
@@ -300,6 +300,18 @@ pub fn counting(rows: &[probity::PlanRow]) -> &'static str {
     }
 }
 
+/// The models that `phases` need on the selected benchmarks.
+fn roles<'c>(
+    context: &Context,
+    config: &'c Config,
+    args: &PhaseArgs,
+    phases: &[Phase],
+    imported: Imported,
+) -> Result<ModelRoles<'c>, Failure> {
+    let needs = Needs::of(&context.layout, &args.selection, phases);
+    ModelRoles::needed(&config.settings, phases, &args.targets, needs, imported)
+}
+
 /// The expected use of the cache. Empty without a cache, and if it cannot be read.
 fn cached(
     context: &Context,
@@ -310,9 +322,7 @@ fn cached(
 ) -> Vec<Forecast> {
     let path = context.layout.cache();
     let look = || {
-        let parts =
-            ModelRoles::and_imported(&config.settings, phases, &args.targets, imported.clone())
-                .ok()?;
+        let parts = roles(context, config, args, phases, imported.clone()).ok()?;
         let chosen = choose(&context.layout, &args.selection, false).ok()?;
         let settings = config.phase_settings().ok()?;
         let refreshed =
@@ -392,7 +402,7 @@ fn of_run(
 ) -> Result<Planned, Failure> {
     let mut problems = Problems::default();
     // A plan always covers the whole run: the calls of a later phase depend on the earlier ones.
-    let parts = ModelRoles::of(&config.settings, &Phase::ALL, &args.targets);
+    let parts = roles(context, config, args, &Phase::ALL, Imported::default());
     let parts = problems.take(parts);
     let plan_settings = parts.and_then(|parts| problems.take(plan_settings(config, &parts)));
     let chosen = problems.take(choose(&context.layout, &args.selection, true));
@@ -437,7 +447,7 @@ fn of_judging(
     imported: Imported,
 ) -> Result<Planned, Failure> {
     let settings = &config.settings;
-    let parts = ModelRoles::and_imported(settings, &[Phase::Evaluate], &args.targets, imported)?;
+    let parts = roles(context, config, args, &[Phase::Evaluate], imported)?;
     let endpoints = config.endpoints(Some(NOWHERE.to_owned()))?;
     let judges = plan_judges(&endpoints, &parts)?;
     let further = further_judge_calls(settings);
@@ -460,12 +470,8 @@ fn of_judging(
 /// Converts a model for the plan.
 ///
 /// # Errors
-/// When the model is missing, or cannot be called with its settings.
-pub fn plan_model(
-    endpoints: &Endpoints<'_>,
-    entry: Option<&ModelEntry>,
-) -> Result<PlanModel, Failure> {
-    let entry = entry.ok_or_else(|| Failure::usage("a model is missing in the configuration"))?;
+/// When the model cannot be called with its settings.
+pub fn plan_model(endpoints: &Endpoints<'_>, entry: &ModelEntry) -> Result<PlanModel, Failure> {
     let settings: ModelSettings = endpoints.without_key(entry)?;
     Ok(PlanModel {
         id: entry.id.clone(),
@@ -483,15 +489,15 @@ fn plan_judges(
     parts: &ModelRoles<'_>,
 ) -> Result<Vec<PlanModel>, Failure> {
     let judges = parts.judges.iter();
-    judges
-        .map(|entry| plan_model(endpoints, Some(entry)))
-        .collect()
+    judges.map(|entry| plan_model(endpoints, entry)).collect()
 }
 
 fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings, Failure> {
     let settings = &config.settings;
     let endpoints = config.endpoints(Some(NOWHERE.to_owned()))?;
-    let plan_model = |entry: Option<&ModelEntry>| plan_model(&endpoints, entry);
+    let plan_model = |entry: &ModelEntry| plan_model(&endpoints, entry);
+    // A model that is not needed is in no row of the plan.
+    let role = |entry: Option<&ModelEntry>, key| entry.map_or_else(|| unneeded(key), plan_model);
     let axes = config.demographics()?;
     let generation = &settings.generation;
     Ok(PlanSettings {
@@ -508,9 +514,9 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
         turns: u64::from(*generation.turns),
         samples: u64::from(*generation.num_samples),
         max_tool_steps: u64::from(*generation.max_tool_steps),
-        generator: plan_model(parts.generator)?,
-        user: plan_model(parts.user)?,
-        tools: plan_model(parts.tool)?,
+        generator: role(parts.generator, "generator_model")?,
+        user: role(parts.user, "user_model")?,
+        tools: role(parts.tool, "tool_model")?,
         judges: plan_judges(&endpoints, parts)?,
         further_judge_calls: further_judge_calls(settings),
         judge_users: settings.judging.simulator.share(),
@@ -518,8 +524,18 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
         targets: parts
             .targets
             .iter()
-            .map(|entry| plan_model(Some(entry)))
+            .copied()
+            .map(plan_model)
             .collect::<Result<_, _>>()?,
+    })
+}
+
+/// Stands in a plan for a model that is not called.
+fn unneeded(key: &str) -> Result<PlanModel, Failure> {
+    Ok(PlanModel {
+        id: ModelId::new(key).map_err(|error| Failure::usage(error.to_string()))?,
+        price: None,
+        max_tokens: None,
     })
 }
 

@@ -16,6 +16,7 @@ use super::{
     demonstration, force_rows, forecast, gate, git,
     imported::Imported,
     models::{ModelRoles, build, scripted_server},
+    needs::Needs,
     plan, problems,
     results::RunResults,
     run_output::RunOutput,
@@ -169,7 +170,8 @@ fn check<'a>(
     let imported = problems
         .take(Imported::of(&context.layout, &args.selection, phases))
         .unwrap_or_default();
-    let parts = ModelRoles::and_imported(&config.settings, phases, &args.targets, imported);
+    let needs = Needs::of(&context.layout, &args.selection, phases);
+    let parts = ModelRoles::needed(&config.settings, phases, &args.targets, needs, imported);
     let mut parts = problems.take(parts);
     let demonstration = phases.contains(&Phase::GenMetrics);
     let chosen = choose(&context.layout, &args.selection, demonstration)

@@ -6,7 +6,7 @@ use super::{Pipeline, run::BenchmarkRun, versions};
 use crate::{phases::BenchmarkContext, progress::Progress};
 use schema::{Phase, notice};
 use store::{
-    LoadedStandards, RunError, TreeLock, check_belongs, check_scenario_tools, check_writable,
+    LoadedStandards, RunError, TreeLock, check_belongs, check_playable, check_writable,
     load_standards, read_benchmark, read_scenarios, remove_unfinished,
 };
 
@@ -79,7 +79,7 @@ impl Pipeline {
         if !replaced {
             check_belongs(&dir, &scenarios, &benchmark)?;
             if self.runs(Phase::Simulate) {
-                check_scenario_tools(&dir.scenarios(), &scenarios, &benchmark)?;
+                check_playable(&dir.scenarios(), &scenarios, &benchmark)?;
             }
         }
         let loaded = BenchmarkContext {

@@ -37,7 +37,7 @@ pub(super) async fn simulate_and_judge(
     };
     let journal = Arc::clone(&run.state.journal);
     let item = Item::new(&row.scenario, run.id(), sample, journal);
-    let one_reply = simulator.calls_target_once();
+    let one_reply = simulator.calls_target_once(&row.scenario);
     let item = queue(item, &row.scenario, position, one_reply);
     run.state.report_row(Phase::Simulate);
     let conversation = match simulator.simulate(&row.scenario, item.item()).await {

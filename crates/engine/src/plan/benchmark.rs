@@ -27,15 +27,69 @@ pub(super) fn plan_benchmark(
         plan: Vec::new(),
     };
     let metrics = planner.metrics();
-    let scenarios = planner.scenarios(metrics, scenarios, wanted);
-    let rows = each(scenarios, Range::exact(settings.samples));
+    let rows = planner.scenarios(metrics, scenarios, wanted);
+    let rows = rows.sampled(settings.samples);
     let tools = Tools::of(benchmark, settings);
+    let turns = turns(scenarios, settings.turns);
     for target in &settings.targets {
-        let conversation = ConversationPlan::new(settings, target, planner.brief, &tools);
-        planner.conversations(target, rows, &conversation, &tools);
-        planner.scores(target, rows, &conversation);
+        let conversation = ConversationPlan::new(settings, target, turns, planner.brief, &tools);
+        planner.conversations(target, &rows, &conversation, &tools);
+        planner.scores(target, rows.judged, &conversation);
     }
     planner.plan
+}
+
+/// The exchanges of a conversation: fixed messages are all sent, and a simulated user may leave after one.
+fn turns(scenarios: &[Scenario], configured: u64) -> Range<u64> {
+    let exchanges = |row: &Scenario| {
+        let fixed = row.turns.len() as u64;
+        match row.is_simulated() {
+            true => (fixed.max(1), fixed.max(configured)),
+            false => (fixed, fixed),
+        }
+    };
+    let low = scenarios.iter().map(|row| exchanges(row).0).min();
+    let high = scenarios.iter().map(|row| exchanges(row).1).max();
+    Range {
+        low: low.unwrap_or(1),
+        high: high.unwrap_or(configured),
+    }
+}
+
+/// The rows of each target.
+#[derive(Clone, Copy, Default)]
+struct Rows {
+    all: Range<u64>,
+    /// Those for which a model writes messages of the user.
+    simulated: Range<u64>,
+    /// Those that judges decide.
+    judged: Range<u64>,
+}
+
+impl Rows {
+    /// Existing scenarios of metrics that the benchmark has.
+    fn of(benchmark: &Benchmark, scenarios: &[Scenario]) -> Self {
+        let mut rows = Self::default();
+        for row in scenarios {
+            let Some(metric) = benchmark.metric(&row.metric_id) else {
+                continue;
+            };
+            let one = |is: bool| Range::exact(u64::from(is));
+            rows.all = rows.all + one(true);
+            rows.simulated = rows.simulated + one(row.is_simulated());
+            rows.judged = rows.judged + one(metric.check.is_none());
+        }
+        rows
+    }
+
+    fn sampled(self, samples: u64) -> Self {
+        let sampled = |rows| each(rows, Range::exact(samples));
+        Self {
+            all: sampled(self.all),
+            simulated: sampled(self.simulated),
+            judged: sampled(self.judged),
+        }
+    }
 }
 
 struct Planner<'p> {
@@ -85,13 +139,10 @@ impl Planner<'_> {
         metrics: Range<u64>,
         scenarios: &[Scenario],
         wanted: &NeededScenarios,
-    ) -> Range<u64> {
+    ) -> Rows {
         let settings = self.settings;
         let benchmark = self.benchmark;
-        let kept = scenarios
-            .iter()
-            .filter(|row| benchmark.metric(&row.metric_id).is_some());
-        let kept = Range::exact(kept.count() as u64);
+        let kept = Rows::of(benchmark, scenarios);
         let missing = match benchmark.metrics.is_empty() {
             true => metrics,
             false => Range::exact(wanted.metrics.len() as u64),
@@ -126,7 +177,18 @@ impl Planner<'_> {
             let who = format!("generator {}", generator.id);
             self.push(Phase::GenScenarios, (who, None), made, &asked, generator);
         }
-        made + kept
+        let mut wanted = wanted.metrics.iter();
+        let judged = match benchmark.metrics.is_empty() || wanted.all(|m| m.metric.check.is_none())
+        {
+            true => made,
+            // How many of them is not worth a second estimate.
+            false => Range { low: 0, ..made },
+        };
+        Rows {
+            all: kept.all + made,
+            simulated: kept.simulated + made,
+            judged: kept.judged + judged,
+        }
     }
 
     /// Plans the conversations with a target: calls of the user, the target, the model behind simulated tools, and the
@@ -134,19 +196,23 @@ impl Planner<'_> {
     fn conversations(
         &mut self,
         target: &PlanModel,
-        rows: Range<u64>,
+        of: &Rows,
         conversation: &ConversationPlan,
         tools: &Tools,
     ) {
         let settings = self.settings;
         let user = &settings.user;
-        let asked = PlannedCalls {
-            calls: each(rows, conversation.user_calls),
-            input: each(rows, conversation.user_input),
-            output: each(rows, conversation.user_output),
-        };
-        let who = format!("user {} for target {}", user.id, target.id);
-        self.push(Phase::Simulate, (who, Some(target)), rows, &asked, user);
+        let rows = of.simulated;
+        if rows.high > 0 || of.all.high == 0 {
+            let asked = PlannedCalls {
+                calls: each(rows, conversation.user_calls),
+                input: each(rows, conversation.user_input),
+                output: each(rows, conversation.user_output),
+            };
+            let who = format!("user {} for target {}", user.id, target.id);
+            self.push(Phase::Simulate, (who, Some(target)), rows, &asked, user);
+        }
+        let rows = of.all;
         let asked = PlannedCalls {
             calls: each(rows, conversation.target_calls),
             input: each(rows, conversation.target_input),
@@ -175,7 +241,7 @@ impl Planner<'_> {
         let share = settings.judge_users;
         let of_users = settings.judges.first().filter(|_| share > 0.0);
         let of_realism = settings.judges.iter().filter(|_| settings.judge_realism);
-        let of_users = of_users.map(|judge| (judge, "the user", part_of(rows, share)));
+        let of_users = of_users.map(|judge| (judge, "the user", part_of(of.simulated, share)));
         let of_realism = of_realism.map(|judge| (judge, "realism", rows));
         for (judge, what, rows) in of_users.into_iter().chain(of_realism) {
             let asked = PlannedCalls {
@@ -190,6 +256,9 @@ impl Planner<'_> {
 
     /// Plans the judging of a target's conversations.
     fn scores(&mut self, target: &PlanModel, rows: Range<u64>, conversation: &ConversationPlan) {
+        if rows.high == 0 && !self.benchmark.needs_judges() {
+            return;
+        }
         let further = |range| and_further(range, self.settings.further_judge_calls);
         for judge in &self.settings.judges {
             let asked = PlannedCalls {

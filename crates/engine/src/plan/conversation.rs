@@ -76,25 +76,26 @@ struct Length {
 }
 
 impl ConversationPlan {
-    /// The lower bound: the user ends the conversation after one exchange and no tool is called. The upper bound: all turns are
-    /// simulated, with `tools.rounds` calls in each.
+    /// The lower bound: the conversation has the fewest exchanges of `turns` and no tool is called. The upper bound: it has the most of
+    /// them, with `tools.rounds` calls in each.
     pub(super) fn new(
         settings: &PlanSettings,
         target: &PlanModel,
+        turns: Range<u64>,
         context: u64,
         tools: &Tools,
     ) -> Self {
         let low = Length {
-            exchanges: 1,
-            asked: settings.turns.min(2),
+            exchanges: turns.low,
+            asked: turns.high.min(turns.low.saturating_add(1)),
             user: USER_REPLY.low,
             reply: TARGET_REPLY.low,
             scenario: SCENARIO_TEXT.low,
             rounds: 0,
         };
         let high = Length {
-            exchanges: settings.turns,
-            asked: settings.turns,
+            exchanges: turns.high,
+            asked: turns.high,
             user: cut(USER_REPLY, settings.user.max_tokens).high,
             reply: cut(TARGET_REPLY, target.max_tokens).high,
             scenario: SCENARIO_TEXT.high,

@@ -49,6 +49,7 @@ pub fn plan_judging(
         let (mut rows, mut input) = (0, 0);
         read_conversations(&path, target, &benchmark, &scenarios, |row| {
             let metric = benchmark.metric(&row.scenario.metric_id);
+            let metric = metric.filter(|metric| metric.check.is_none());
             if let (Some(metric), None, None) = (metric, &row.error, kept.of(&row)) {
                 rows += 1;
                 let said: u64 = row.transcript.iter().map(read_of).sum();

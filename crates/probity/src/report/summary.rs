@@ -7,7 +7,7 @@ use std::{
 
 use gate::{GateOptions, gate, gate_safety};
 use indexmap::IndexMap;
-use report::html::{ImportFacts, PartSummary, ReportSummary, SafetyFileSummary};
+use report::html::{FixedTurns, ImportFacts, PartSummary, ReportSummary, SafetyFileSummary};
 use schema::{
     Benchmark, CostSum, Finding, Grades, ModelId, Notice, PhaseCost, TargetBasis, notice,
     safety::results::Details, statistics::Statistics,
@@ -16,7 +16,7 @@ use store::{
     BenchmarkDir, CostFile, ImportRecord, Layout, RunError, list_ids, prove_safety_rates,
     proven_statistics,
     provenance::target_bases,
-    read_benchmark, read_costs, read_grades,
+    read_benchmark, read_costs, read_grades, read_scenarios,
     safety_results::{OpenedResults, SafetySource, findings, read_safety_file, safety_basis},
     safety_uid, wrong_grades,
 };
@@ -171,6 +171,9 @@ fn benchmark(
         .collect();
     part.verdicts = target_verdicts(&dir, &benchmark, &targets);
     part.imported = imported(&dir, &targets);
+    part.fixed = read_scenarios(&dir)
+        .ok()
+        .and_then(|rows| FixedTurns::of(&rows));
     costs(&dir, request, &mut part);
     let with_costs: Vec<ModelId> = part.costs.keys().cloned().collect();
     part.basis = target_bases(&dir, &with_costs);

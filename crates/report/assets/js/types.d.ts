@@ -34,6 +34,8 @@ export interface Metric {
   counterexamples?: string[];
   /** What judges answer in place of yes or no, in words. */
   answers?: string;
+  /** The test of the replies that decides it in place of judges. */
+  check?: string;
   /** The points from the lowest to the highest value of its scale. */
   span?: number;
   hazard?: string;

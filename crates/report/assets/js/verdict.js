@@ -142,6 +142,7 @@ export function definition(metric) {
   const parts = el("div", { class: "definition" });
   if (metric.definition) parts.append(textBlock(metric.definition));
   if (metric.answers) parts.append(el("p", { class: "muted" }, `Judges answer ${visible(metric.answers)}.`));
+  if (metric.check) parts.append(el("p", { class: "muted" }, `A test decides it, and no judge: it is present where ${visible(metric.check)}.`));
   appendTexts(parts, metric.examples ?? [], "example", "of the behaviour");
   appendTexts(parts, metric.counterexamples ?? [], "near miss", "that do not show it", "near misses");
   return parts;
@@ -198,8 +199,8 @@ function shortDefinition(metric) {
 function metricMore(metric) {
   const isLong = metric.definition.trim().length > LONG_DEFINITION;
   const examples = (metric.examples ?? []).length + (metric.counterexamples ?? []).length;
-  if (!isLong && !metric.answers && examples === 0) return null;
-  return folded(isLong ? "Definition and examples" : "Examples", () => definition(isLong ? metric : { ...metric, definition: "" }), { class: "metric-more" });
+  if (!isLong && !metric.answers && !metric.check && examples === 0) return null;
+  return folded(isLong ? "Definition and examples" : metric.check ? "Test" : "Examples", () => definition(isLong ? metric : { ...metric, definition: "" }), { class: "metric-more" });
 }
 
 /**

@@ -146,6 +146,9 @@ pub struct IndexMetric {
     /// The answers of judges in words, if they are not yes and no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<String>,
+    /// The test of the replies that decides it in place of judges, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
     /// The points from the lowest to the highest value of its scale.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<u32>,

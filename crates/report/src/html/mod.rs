@@ -44,8 +44,8 @@ pub use render::{cost_html, overview_html};
 pub use report::{FILE_LIMIT, Report, ReportError};
 pub(crate) use summary::RUNNING;
 pub use summary::{
-    CallFigure, CallFigures, ImportFacts, MetricLabel, PartSummary, ReportSummary, RetryFigure,
-    RunFacts, SafetyFileSummary,
+    CallFigure, CallFigures, FixedTurns, ImportFacts, MetricLabel, PartSummary, ReportSummary,
+    RetryFigure, RunFacts, SafetyFileSummary,
 };
 
 use chunks::{Spool, Spooled};
@@ -297,6 +297,7 @@ impl HtmlReport {
             examples: Vec::new(),
             counterexamples: Vec::new(),
             answers: None,
+            check: None,
             span: None,
             hazard: None,
         })
@@ -328,6 +329,7 @@ impl Exporter for &mut HtmlReport {
                 examples: metric.example_texts(),
                 counterexamples: metric.counterexample_texts(),
                 answers: metric.verdict.as_ref().map(answers),
+                check: metric.check.as_ref().map(schema::ReplyCheck::words),
                 span: metric.verdict.as_ref().and_then(span),
                 hazard: hazard.map(|hazard| hazard.shown_name().to_owned()),
             });

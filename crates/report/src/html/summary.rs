@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use interop::Run;
 use schema::{
-    Finding, Grades, Metric, MetricType, ModelId, PhaseCost, ProgramName, TargetBasis,
+    Finding, Grades, Metric, MetricType, ModelId, PhaseCost, ProgramName, ReplyCheck, Scenario,
+    TargetBasis,
     gate::GateReport,
     safety::results::SafetyResults,
     setting_keys::{EVALUATOR, SIMULATOR},
@@ -64,6 +65,48 @@ pub struct PartSummary {
     pub safety: Vec<SafetyFileSummary>,
     /// Where the conversations came from, if another program recorded them.
     pub imported: Option<ImportFacts>,
+    /// The scenarios whose messages of the user are written in them, if there are any.
+    pub fixed: Option<FixedTurns>,
+}
+
+/// Scenarios whose messages of the user are written in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedTurns {
+    /// Those in which no model writes a message of the user.
+    pub whole: u64,
+    /// Those after whose messages the simulated user goes on.
+    pub begun: u64,
+    /// All scenarios.
+    pub scenarios: u64,
+    /// The fewest and the most messages in those of `whole`.
+    pub turns: (u64, u64),
+}
+
+impl FixedTurns {
+    /// Counts them among `rows`; `None` if there are none.
+    #[must_use]
+    pub fn of(rows: &[Scenario]) -> Option<Self> {
+        let count =
+            |is: &dyn Fn(&Scenario) -> bool| rows.iter().filter(|row| is(row)).count() as u64;
+        let whole = || rows.iter().filter(|row| !row.is_simulated());
+        let lengths = || whole().map(|row| row.turns.len() as u64);
+        let fixed = Self {
+            whole: whole().count() as u64,
+            begun: count(&|row| row.then_simulated),
+            scenarios: rows.len() as u64,
+            turns: (
+                lengths().min().unwrap_or_default(),
+                lengths().max().unwrap_or_default(),
+            ),
+        };
+        (fixed.whole + fixed.begun > 0).then_some(fixed)
+    }
+
+    /// Whether no model writes a message of the user.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.whole == self.scenarios
+    }
 }
 
 /// Where imported conversations came from, and who gave their verdicts.
@@ -94,6 +137,8 @@ pub struct MetricLabel {
     pub metric_type: Option<MetricType>,
     /// What it asks of a conversation; empty if it is not known.
     pub definition: String,
+    /// The test of the replies that decides it in place of judges.
+    pub check: Option<String>,
 }
 
 /// Facts about the run that produced the rows of one target. A field that is empty or `None` is not known.
@@ -298,6 +343,7 @@ impl PartSummary {
             calls: None,
             safety: Vec::new(),
             imported: None,
+            fixed: None,
         }
     }
 
@@ -310,6 +356,7 @@ impl PartSummary {
                     name: metric.name.clone(),
                     metric_type: Some(metric.metric_type),
                     definition: metric.definition.clone(),
+                    check: metric.check.as_ref().map(ReplyCheck::words),
                 });
             }
         }
@@ -414,6 +461,7 @@ impl PartSummary {
             name: id.clone(),
             metric_type: None,
             definition: String::new(),
+            check: None,
         }));
         all
     }

@@ -7,7 +7,7 @@ use schema::{
 };
 
 use super::{Findings, ModelRole, RoleModels, joined_ids};
-use crate::{BenchmarkDir, read_labels};
+use crate::{BenchmarkDir, read_benchmark, read_labels};
 
 pub(super) fn add(
     found: &mut Findings,
@@ -15,6 +15,8 @@ pub(super) fn add(
     targets: &[TargetStatistics],
     roles: &[RoleModels],
 ) {
+    // A check follows rules; there is nothing that a person could find wrong but the rule.
+    let judged = read_benchmark(dir).is_ok_and(|benchmark| benchmark.needs_judges());
     let mut unchecked = Vec::new();
     for target in targets {
         let people = target.judge.as_ref();
@@ -24,7 +26,7 @@ pub(super) fn add(
         // A scripted judge follows rules; there is nothing to check.
         let scripted = roles.is_some_and(|roles| roles.has_scripted(ModelRole::Judge));
         let checked = people.is_some_and(|people| people.labelled > 0);
-        if !checked && !scripted && target.rates.all.rows > 0 {
+        if judged && !checked && !scripted && target.rates.all.rows > 0 {
             unchecked.push(target.target.clone());
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use interop::import::SourceFile;
 use located::YamlError;
-use schema::{Extra, Metric, MetricType, ProgramFlag, VerdictType};
+use schema::{Extra, Metric, MetricType, ProgramFlag, ReplyCheck, VerdictType};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -25,6 +25,7 @@ struct Given {
     examples: Option<Vec<Value>>,
     counterexamples: Option<Vec<Value>>,
     verdict: Option<VerdictType>,
+    check: Option<ReplyCheck>,
     #[serde(flatten)]
     extra: Extra,
 }
@@ -60,6 +61,7 @@ pub fn read_metrics(path: &Path) -> Result<Vec<Metric>, RunError> {
             examples: given.examples.unwrap_or_default(),
             counterexamples: given.counterexamples.unwrap_or_default(),
             verdict: given.verdict,
+            check: given.check,
             extra: given.extra,
         })
         .collect();

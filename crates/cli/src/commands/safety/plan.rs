@@ -101,7 +101,7 @@ pub fn cached(context: &Context, job: &Job<'_>) -> Option<Vec<Forecast>> {
 fn rows(job: &Job<'_>) -> Result<Vec<PlanRow>, Failure> {
     let settings = &job.config.settings;
     let endpoints = job.config.endpoints(Some(NOWHERE.to_owned()))?;
-    let model = |entry: &ModelEntry| plan_model(&endpoints, Some(entry));
+    let model = |entry: &ModelEntry| plan_model(&endpoints, entry);
     let models = |entries: &[ModelEntry]| -> Result<Vec<PlanModel>, Failure> {
         entries.iter().map(model).collect()
     };

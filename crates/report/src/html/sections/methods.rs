@@ -134,7 +134,9 @@ fn design(place: &SectionPart<'_>) -> String {
         facts::metrics_counted(place, metrics.len()),
         counted(scenarios, "scenario", "scenarios")
     );
-    if let Some(turns) = numbers(place, |run| run.turns) {
+    text.push_str(&fixed_turns(place));
+    let simulated = part.fixed.is_none_or(|fixed| !fixed.is_all());
+    if let Some(turns) = numbers(place, |run| run.turns).filter(|_| simulated) {
         let turn = if turns == (1, 1) { "turn" } else { "turns" };
         text.push_str(&format!(
             " A conversation has up to {} {turn}.",
@@ -225,7 +227,8 @@ fn models(place: &SectionPart<'_>) -> String {
             format!(" Sampling: {}.", each.collect::<Vec<_>>().join("; "))
         }
     });
-    let users = different(place, |run| run.user.clone());
+    let simulated = part.fixed.is_none_or(|fixed| !fixed.is_all());
+    let users = different(place, |run| run.user.clone().filter(|_| simulated));
     if !users.is_empty() {
         let what = match part.is_safety() {
             true => "Attacks were written by",
@@ -237,6 +240,37 @@ fn models(place: &SectionPart<'_>) -> String {
             text.push_str(&format!(" (prompt sha256 {prompt})"));
         }
         text.push('.');
+    }
+    text
+}
+
+/// Which messages of the user no model wrote.
+fn fixed_turns(place: &SectionPart<'_>) -> String {
+    let Some(fixed) = place.part.fixed else {
+        return String::new();
+    };
+    let mut text = String::new();
+    if fixed.whole > 0 {
+        let (low, high) = fixed.turns;
+        let messages = match (low, high) {
+            (1, 1) => "one message".to_owned(),
+            (low, high) if low == high => format!("{low} messages"),
+            (low, high) => format!("{low} to {high} messages"),
+        };
+        let whose = match fixed.is_all() {
+            true => "The user's messages are written in the scenarios".to_owned(),
+            false => format!(
+                "In {} of them the user's messages are written in the scenario",
+                grouped(fixed.whole)
+            ),
+        };
+        text = format!(" {whose}, {messages} in each; no model wrote them.");
+    }
+    if fixed.begun > 0 {
+        text.push_str(&format!(
+            " In {} the first messages are, and then a model goes on as the user.",
+            counted(fixed.begun, "scenario", "scenarios")
+        ));
     }
     text
 }
@@ -307,14 +341,49 @@ fn imported(place: &SectionPart<'_>) -> String {
 
 fn judging(place: &SectionPart<'_>) -> String {
     let imported = imported(place);
-    let judged = judges(place);
+    let judged = match (judges(place), checks(place)) {
+        (judges, checks) if judges.is_empty() => checks,
+        (judges, checks) if checks.is_empty() => judges,
+        (judges, checks) => format!("{judges} {checks}"),
+    };
     match imported.is_empty() || judged.is_empty() {
         true => format!("{imported}{judged}"),
         false => format!("{imported} Of the others: {judged}"),
     }
 }
 
+/// The metrics that a test of the replies decides.
+fn checks(place: &SectionPart<'_>) -> String {
+    let metrics = place.part.rated_metrics();
+    let tests: Vec<String> = metrics
+        .iter()
+        .filter_map(|metric| {
+            Some(format!(
+                "{} where {}",
+                clean(&metric.id),
+                clean(metric.check.as_ref()?)
+            ))
+        })
+        .collect();
+    if tests.is_empty() {
+        return String::new();
+    }
+    let whose = match tests.len() == metrics.len() {
+        true => "No judge was called: a test of the replies",
+        false => "A test of the replies, and no judge,",
+    };
+    format!("{whose} finds the behaviour of {}.", listed(&tests))
+}
+
 fn judges(place: &SectionPart<'_>) -> String {
+    if place
+        .part
+        .rated_metrics()
+        .iter()
+        .all(|metric| metric.check.is_some())
+    {
+        return String::new();
+    }
     let panels = different(place, |run| {
         let names: Vec<String> = run.judges.iter().map(|judge| clean(judge)).collect();
         (!names.is_empty()).then(|| listed(&names))

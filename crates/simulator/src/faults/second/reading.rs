@@ -1,6 +1,6 @@
 //! A user's message as the rules read it: the person's own words, clause by clause.
 
-use std::sync::LazyLock;
+use std::{cell::OnceCell, sync::LazyLock};
 
 use regex::{Regex, RegexSet};
 use schema::Turn;
@@ -109,6 +109,8 @@ pub(super) struct Reading<'a> {
     pub(super) has_no_quotation: bool,
     /// Sentences and asides in their order.
     pub(super) sentences: Vec<Sentence>,
+    /// What is not the person's own although it says so: the target's replies and the texts of the scenario, in lower case.
+    of_others: OnceCell<Vec<String>>,
 }
 
 /// A sentence, or an aside in brackets or asterisks.
@@ -145,6 +147,7 @@ impl<'a> Reading<'a> {
             unquoted,
             has_no_quotation,
             sentences,
+            of_others: OnceCell::new(),
         }
     }
 
@@ -167,18 +170,14 @@ impl<'a> Reading<'a> {
 
     /// Whether neither the target said this before nor the scenario requires it.
     pub(super) fn is_own(&self, clause: &str) -> bool {
-        !self.was_said(clause) && !self.is_asked_for(clause)
+        let bare = bare(clause);
+        let mut others = self.of_others.get_or_init(|| self.lower_texts()).iter();
+        !others.any(|text| text.contains(bare))
     }
 
-    fn was_said(&self, clause: &str) -> bool {
-        let bare = bare(clause);
-        let mut replies = self.message.replies();
-        replies.any(|reply| lower(&reply.content).contains(bare))
-    }
-
-    fn is_asked_for(&self, clause: &str) -> bool {
-        let bare = bare(clause);
-        self.message.texts().any(|text| lower(text).contains(bare))
+    fn lower_texts(&self) -> Vec<String> {
+        let replies = self.message.replies().map(|reply| &*reply.content);
+        replies.chain(self.message.texts()).map(lower).collect()
     }
 
     /// Whether the persona, or a message of the user before this one, has one of these words: then it is the subject of the

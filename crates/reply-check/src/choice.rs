@@ -1,0 +1,77 @@
+//! Which option of a multiple choice a reply picks.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// How options are marked. A reply that begins with `1.` begins a list, where the options are letters.
+struct Marks {
+    /// The last statement of an answer: `Answer: B`, `the answer is **(B)**.`
+    stated: Regex,
+    /// An option at the beginning, alone or in front of its text: `(B)`, `B) Paris`, `**B**`.
+    leads: Regex,
+    /// An option in brackets.
+    bracketed: Regex,
+}
+
+static LETTERS: LazyLock<Marks> = LazyLock::new(|| Marks::new("[A-Z]", "[A-Za-z]"));
+static NUMBERS: LazyLock<Marks> = LazyLock::new(|| Marks::new(r"\d{1,2}", r"\d{1,2}"));
+
+impl Marks {
+    fn new(inside: &str, first: &str) -> Self {
+        let ends = r"\s*(?:[)\].,:;!*_\n]|$)";
+        Self {
+            stated: pattern(&format!(
+                r"(?i:\banswer|\bchoice|\boption)(?i: is| would be| must be)?\s*[:=]?[\s*_(\[]*({inside}){ends}"
+            )),
+            leads: pattern(&format!(r"^[\s*_(\[]*({first}){ends}")),
+            bracketed: pattern(&format!(r"[(\[]({inside})[)\]]")),
+        }
+    }
+}
+
+/// # Panics
+/// If the pattern is malformed. A test compiles all of them.
+#[expect(
+    clippy::panic,
+    reason = "the patterns are constants, and a test compiles all of them"
+)]
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// The option in the form in which options are compared: `(b)` is `B`.
+pub(crate) fn bare(option: &str) -> String {
+    option
+        .trim_matches(|c: char| !c.is_alphanumeric())
+        .to_uppercase()
+}
+
+/// The option that the reply picks, of options that are marked as `like` is.
+///
+/// # Errors
+/// Why it picks none.
+pub(crate) fn picked(reply: &str, like: &str) -> Result<String, &'static str> {
+    let marks: &Marks = match bare(like).starts_with(|c: char| c.is_ascii_digit()) {
+        true => &NUMBERS,
+        false => &LETTERS,
+    };
+    let option = |found: Captures<'_>| found.get(1).map(|option| bare(option.as_str()));
+    if let Some(option) = marks.stated.captures_iter(reply).last().and_then(option) {
+        return Ok(option);
+    }
+    if let Some(option) = marks.leads.captures(reply).and_then(option) {
+        return Ok(option);
+    }
+    let mut options: Vec<String> = marks
+        .bracketed
+        .captures_iter(reply)
+        .filter_map(option)
+        .collect();
+    options.dedup();
+    match options.len() {
+        1 => Ok(options.remove(0)),
+        0 => Err("names no option"),
+        _ => Err("names several options and picks none"),
+    }
+}
