@@ -77,9 +77,10 @@ pub use store::{
     safety_results::{SafetySource, read_safety_file, safety_baseline_file},
 };
 pub use transfer::{
-    ExportOptions, ExportReport, ImportFormat, ImportOptions, ImportReport, ImportTasks,
-    ImportVerdicts, ImportedTarget, Journals, LabelledConversations, LeftOut, VerdictCondition,
-    VerdictRule, export, export_safety, import, import_labelled, read_metrics,
+    DataOptions, DataReport, ExportOptions, ExportReport, ImportFormat, ImportOptions,
+    ImportReport, ImportTasks, ImportVerdicts, ImportedTarget, Journals, LabelledConversations,
+    LeftOut, VerdictCondition, VerdictRule, export, export_safety, import, import_data,
+    import_labelled, read_metrics,
 };
 pub use verdicts::target_verdicts;
 pub use {

@@ -16,6 +16,13 @@ struct Marks {
 
 static LETTERS: LazyLock<Marks> = LazyLock::new(|| Marks::new("[A-Z]", "[A-Za-z]"));
 static NUMBERS: LazyLock<Marks> = LazyLock::new(|| Marks::new(r"\d{1,2}", r"\d{1,2}"));
+static WORDS: LazyLock<Marks> = LazyLock::new(|| {
+    let words = format!("(?i:{})", OPTION_WORDS.join("|"));
+    Marks::new(&words, &words)
+});
+
+/// The options that are words.
+const OPTION_WORDS: [&str; 4] = ["yes", "no", "true", "false"];
 
 impl Marks {
     fn new(inside: &str, first: &str) -> Self {
@@ -47,13 +54,29 @@ pub(crate) fn bare(option: &str) -> String {
         .to_uppercase()
 }
 
+/// Whether a text can be an option: a letter, a number of up to two digits, or one of the words.
+pub(crate) fn is_option(text: &str) -> bool {
+    let mark = bare(text);
+    let is_number = mark.len() <= 2 && mark.chars().all(|c| c.is_ascii_digit());
+    let is_letter = mark.len() == 1 && mark.starts_with(|c: char| c.is_ascii_alphabetic());
+    !mark.is_empty() && (is_number || is_letter || is_word(&mark))
+}
+
+fn is_word(mark: &str) -> bool {
+    OPTION_WORDS
+        .iter()
+        .any(|word| word.eq_ignore_ascii_case(mark))
+}
+
 /// The option that the reply picks, of options that are marked as `like` is.
 ///
 /// # Errors
 /// Why it picks none.
 pub(crate) fn picked(reply: &str, like: &str) -> Result<String, &'static str> {
-    let marks: &Marks = match bare(like).starts_with(|c: char| c.is_ascii_digit()) {
+    let like = bare(like);
+    let marks: &Marks = match like.starts_with(|c: char| c.is_ascii_digit()) {
         true => &NUMBERS,
+        false if is_word(&like) => &WORDS,
         false => &LETTERS,
     };
     let option = |found: Captures<'_>| found.get(1).map(|option| bare(option.as_str()));

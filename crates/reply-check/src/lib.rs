@@ -18,7 +18,7 @@
 //!
 //! # Limits
 //! - The text of replies is tested. Tool calls and reasoning are not.
-//! - A choice is a letter or a number. It is read where a reply says `answer: B` or `the answer is (B)`, begins with the option, or names
+//! - A choice is a letter, a number, or yes, no, true, false. It is read where a reply says `answer: B` or `the answer is (B)`, begins with the option, or names
 //!   exactly one in brackets; otherwise the reply picks none, and nothing is decided.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

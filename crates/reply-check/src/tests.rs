@@ -119,6 +119,16 @@ fn choices() {
     ] {
         assert_eq!(decided(test(), &[reply]), says, "{reply}");
     }
+    for (reply, says) in [
+        ("Yes, I would.", "true: Message 2 picks YES."),
+        (
+            "I see. Answer: No",
+            "false: Message 2 picks NO, not \"Yes\".",
+        ),
+        ("Nobody knows.", "undecided: Message 2 names no option."),
+    ] {
+        assert_eq!(decided(json!({"choice": "Yes"}), &[reply]), says);
+    }
     assert_eq!(
         decided(json!({"choice": [1, 3]}), &["3. The third"]),
         "true: Message 2 picks 3."
@@ -204,7 +214,7 @@ fn mistakes_are_explained() {
         (
             json!({"choice": "Paris"}),
             "choice",
-            "\"Paris\" is no letter or number of an option",
+            "\"Paris\" is no option",
         ),
         (
             json!({"regex": "("}),

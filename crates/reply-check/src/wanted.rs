@@ -31,14 +31,12 @@ impl Wanted {
             case_sensitive: check.case_sensitive,
         };
         let no_option = |given: &CheckTexts| {
-            let mark = |text: &str| choice::bare(text).chars().count();
-            let mut marks = given.iter().filter(|text| !text.contains("{{"));
-            marks
-                .find(|text| mark(text) == 0 || mark(text) > 2)
-                .map(|text| CheckError {
-                    key: "choice",
-                    reason: format!("{text:?} is no letter or number of an option, such as B"),
-                })
+            let mut texts = given.iter().filter(|text| !text.contains("{{"));
+            let wrong = texts.find(|text| !choice::is_option(text))?;
+            Some(CheckError {
+                key: "choice",
+                reason: format!("{wrong:?} is no option, such as B, 2 or yes"),
+            })
         };
         let blank = |key: &'static str, given: &CheckTexts| match given
             .iter()

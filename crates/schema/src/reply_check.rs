@@ -33,7 +33,7 @@ pub struct ReplyCheck {
     /// The reply matches this regular expression somewhere, in the syntax of the crate regex; `(?i)` at its beginning ignores case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regex: Option<String>,
-    /// The reply picks one of these options of a multiple choice, each a letter or a number: `B`, `(B)`, `Answer: B`.
+    /// The reply picks one of these options of a multiple choice, each a letter, a number or one of yes, no, true, false: `B`, `(B)`, `Answer: B`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<CheckTexts>,
     /// The reply is JSON, and this path (RFC 9535) selects a value in it; a Markdown fence around the JSON is ignored.
@@ -93,6 +93,14 @@ impl ReplyCheck {
             }
         }
         keys
+    }
+
+    /// The key that a scenario lacks, or that holds no text; `row`: its further keys.
+    #[must_use]
+    pub fn missing_key(&self, row: &Extra) -> Option<String> {
+        let texts = [&self.contains, &self.equals, &self.choice];
+        let mut texts = texts.into_iter().flatten();
+        texts.find_map(|texts| texts.filled(row).err())
     }
 
     /// The test for people.

@@ -248,9 +248,7 @@ fn wrong_turns(row: &Scenario) -> Option<BrokenRule> {
 /// Keys that the check of the row's metric needs and the row does not have.
 fn missing_keys(row: &Scenario, benchmark: &Benchmark) -> Option<BrokenRule> {
     let check = benchmark.metric(&row.metric_id)?.check.as_ref()?;
-    let texts = [&check.contains, &check.equals, &check.choice];
-    let mut texts = texts.into_iter().flatten();
-    let key = texts.find_map(|texts| texts.filled(&row.extra).err())?;
+    let key = check.missing_key(&row.extra)?;
     let reason = format!(
         "the check of metric {} needs a text at `{key}` of each scenario; add it to the row",
         row.metric_id

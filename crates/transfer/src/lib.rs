@@ -36,6 +36,7 @@
 
 mod export;
 mod import;
+mod import_data;
 
 pub use export::{
     ExportOptions, ExportReport, Journals, RunCalls, benchmark_calls, calls_of_runs, export,
@@ -46,3 +47,4 @@ pub use import::{
     LabelledConversations, LeftOut, VerdictCondition, VerdictRule, import, import_labelled,
     read_metrics,
 };
+pub use import_data::{DataOptions, DataReport, import_data};

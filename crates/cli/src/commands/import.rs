@@ -10,49 +10,55 @@ use serde::Serialize;
 
 use super::{
     Context,
+    import_data::{self, DataArgs},
     output::{CommandOutput, path_text, path_texts},
 };
 use crate::exit::{Exit, Failure};
 
-/// Import conversations of other programs, to judge them with evaluate: a benchmark tree, Inspect logs, Every Eval Ever
+/// Import conversations of other programs, to judge them with evaluate, or prompts, to run them: Inspect logs, Every Eval Ever, data sets
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Creates a benchmark from existing conversations. No model is called.\n\nExamples:\n  cargo xtask import inspect logs/x.eval --as theirs --metrics metrics.yaml\n  \
+    after_help = "Creates a benchmark from existing conversations, or from rows with prompts (data). No model is called.\n\nExamples:\n  cargo xtask import inspect logs/x.eval --as theirs --metrics metrics.yaml\n  \
     cargo xtask import eee submission/data --as rescored\n  cargo xtask import ../impactbench/benchmarks/honesty\n  \
-    cargo xtask evaluate theirs"
+    cargo xtask evaluate theirs\n  \
+    cargo xtask import data capitals.csv --check 'contains={{ answer }}'\n  \
+    cargo xtask import data promptfooconfig.yaml --as theirs"
 )]
 pub struct ImportArgs {
-    /// Files and folders to import; before them the format (tree, inspect, eee, promptfoo, jsonl), where it cannot be recognised
+    /// Files and folders to import; before them the format (tree, inspect, eee, promptfoo, jsonl), where it cannot be recognised, or data
+    /// for rows with prompts
     #[arg(value_names = ["[FORMAT] PATH"], required = true)]
-    what: Vec<PathBuf>,
+    pub(super) what: Vec<PathBuf>,
     /// The name of the benchmark [default: that of the evaluation]
     #[arg(long = "as", value_name = "NAME")]
-    name: Option<String>,
+    pub(super) name: Option<String>,
     /// The metrics to judge: a benchmark.yaml, or a list of metrics [default: those of the files]
     #[arg(long, value_name = "FILE", conflicts_with = "definition")]
-    metrics: Option<PathBuf>,
+    pub(super) metrics: Option<PathBuf>,
     /// The definition of one metric, instead of a file: the behaviour that the judge looks for
     #[arg(long, value_name = "TEXT", requires = "metric_type")]
-    definition: Option<String>,
+    pub(super) definition: Option<String>,
     /// The metric's name [default: imported]
-    #[arg(long, value_name = "NAME", requires = "definition")]
-    metric_name: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    pub(super) metric_name: Option<String>,
     /// Whether the behaviour is desired [default, of a metric that only --verdicts names: positive]
     #[arg(long, value_enum, value_name = "TYPE", conflicts_with = "metrics")]
-    metric_type: Option<Polarity>,
+    pub(super) metric_type: Option<Polarity>,
     /// Take the scores of a scorer in the files as verdicts on a metric, such as match=m01 or flattery=m02:>=3; can be repeated. The
     /// condition says when the behaviour is present. `metrics`: of all scorers that are called as the metrics are; `all`: of all that say yes or no
     #[arg(long, value_name = "SCORER=METRIC[:CONDITION]")]
-    verdicts: Vec<String>,
+    pub(super) verdicts: Vec<String>,
     /// The key in the samples' data whose value dependent samples share, such as group
     #[arg(long, value_name = "KEY")]
-    cluster: Option<String>,
+    pub(super) cluster: Option<String>,
+    #[command(flatten)]
+    pub(super) data: DataArgs,
     /// Replace the benchmark of this name
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
     /// The result as JSON on standard output
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// The types of a metric.
@@ -76,28 +82,28 @@ impl From<Polarity> for MetricType {
 /// The output of `import`.
 #[derive(Serialize, JsonSchema)]
 pub struct ImportOutput<'a> {
-    /// The imported format: `tree`, `eee`, `inspect`, `promptfoo` or `jsonl`.
-    from: &'static str,
+    /// The imported format: `tree`, `eee`, `inspect`, `promptfoo`, `jsonl`, or `data` for rows with prompts.
+    pub(super) from: &'static str,
     /// The created benchmark.
-    benchmark: &'a str,
+    pub(super) benchmark: &'a str,
     /// Its folder.
-    folder: String,
+    pub(super) folder: String,
     /// The imported files.
-    files: Vec<String>,
+    pub(super) files: Vec<String>,
     /// The ids of its metrics.
-    metrics: Vec<&'a str>,
+    pub(super) metrics: Vec<&'a str>,
     /// The number of scenarios.
-    scenarios: u64,
+    pub(super) scenarios: u64,
     /// The number of conversations of all systems.
-    conversations: u64,
+    pub(super) conversations: u64,
     /// The result of each system under test.
-    targets: &'a [ImportedTarget],
+    pub(super) targets: &'a [ImportedTarget],
     /// Files and rows that were left out, by reason.
-    left_out: &'a [LeftOut],
+    pub(super) left_out: &'a [LeftOut],
     /// Conversations that were imported with an error, by the error.
-    failures: &'a [LeftOut],
+    pub(super) failures: &'a [LeftOut],
     /// Notes for the reader.
-    notes: &'a [String],
+    pub(super) notes: &'a [String],
 }
 
 impl CommandOutput for ImportOutput<'_> {
@@ -109,6 +115,14 @@ impl CommandOutput for ImportOutput<'_> {
 /// # Errors
 /// When something cannot be read or used, or the benchmark cannot be written. In that case nothing is written.
 pub fn run(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
+    if let Some(paths) = import_data::paths(&args.what) {
+        return import_data::run(context, args, paths);
+    }
+    args.data.refuse()?;
+    if args.metric_name.is_some() && args.definition.is_none() {
+        let text = "--metric-name: it names the metric of `--definition`, which is missing";
+        return Err(Failure::usage(text));
+    }
     let report = probity::import(&context.layout, &options(args)?)?;
     let exit = if report.left_out.is_empty() && report.failures.is_empty() {
         Exit::Complete
@@ -148,7 +162,7 @@ pub fn warn_of(context: &Context, report: &ImportReport) -> Vec<String> {
 }
 
 /// The reason that some things share, and a few of them.
-fn listed(things: &LeftOut) -> String {
+pub(super) fn listed(things: &LeftOut) -> String {
     let more = match things.count > things.examples.len() as u64 {
         true => "; and more",
         false => "",
@@ -215,7 +229,7 @@ pub fn verdicts_error(error: String) -> Failure {
     Failure::usage(format!("--verdicts: {error}"))
 }
 
-fn metrics(args: &ImportArgs) -> Result<Vec<Metric>, Failure> {
+pub(super) fn metrics(args: &ImportArgs) -> Result<Vec<Metric>, Failure> {
     if let Some(file) = &args.metrics {
         return Ok(probity::read_metrics(file)?);
     }
@@ -286,7 +300,7 @@ fn next(report: &ImportReport) -> &'static str {
 }
 
 /// A text from a file, made safe for a terminal.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() {

@@ -19,6 +19,7 @@ mod gen_metrics;
 mod gen_scenarios;
 mod git;
 mod import;
+mod import_data;
 mod imported;
 mod init;
 mod journal;

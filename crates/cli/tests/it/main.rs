@@ -49,6 +49,7 @@ mod impactbench_generations;
 mod import;
 mod import_accounts;
 mod import_bad_input;
+mod import_data;
 mod import_inspect;
 mod import_odd_input;
 mod import_roles;

@@ -65,6 +65,7 @@ pub fn import_labelled(
         .into_owned();
     write_yaml(
         &root.join("benchmark.yaml"),
+        super::IMPORTED,
         &Benchmark {
             name: name.to_owned(),
             description: format!("Conversations of {file}, which people labelled."),

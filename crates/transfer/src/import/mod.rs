@@ -25,11 +25,10 @@ use std::{
 use interop::import::{Format, ImportError, SourceFile};
 use schema::{Benchmark, Metric, ProgramFlag, text::counted};
 
-use self::{
-    builder::Builder, metrics::Wanted, names::safe_name, tools::Offered, unfinished::Unfinished,
-};
+use self::{builder::Builder, metrics::Wanted, tools::Offered};
 use store::{ImportRecord, Layout, RunError, write_atomically};
 
+pub(crate) use self::{names::safe_name, unfinished::Unfinished};
 pub use labelled::{LabelledConversations, import_labelled};
 pub use metrics::read_metrics;
 pub use report::{ImportFormat, ImportOptions, ImportReport, ImportTasks, ImportedTarget, LeftOut};
@@ -402,18 +401,19 @@ fn write_benchmark(
         world_state: offered.world_state,
         ..Benchmark::default()
     };
-    write_yaml(&path, &benchmark)
+    write_yaml(&path, IMPORTED, &benchmark)
 }
 
-/// Writes the `benchmark.yaml` at `path`.
-fn write_yaml(path: &Path, benchmark: &Benchmark) -> Result<(), RunError> {
+/// The first line of a `benchmark.yaml` of imported conversations.
+const IMPORTED: &str = "# The conversations were imported: imported.json says from where. `evaluate` judges them for these metrics.\n";
+
+/// Writes the `benchmark.yaml` at `path`, with the comment `head`.
+pub(crate) fn write_yaml(path: &Path, head: &str, benchmark: &Benchmark) -> Result<(), RunError> {
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     let yaml = serde_saphyr::to_string_with_options(benchmark, options)
         .map_err(|error| RunError::output(format!("{}: {error}", path.display())))?;
     write_atomically(path, |writer| {
-        writer.write_all(
-            b"# The conversations were imported: imported.json says from where. `evaluate` judges them for these metrics.\n",
-        )?;
+        writer.write_all(head.as_bytes())?;
         writer.write_all(yaml.as_bytes())
     })
 }

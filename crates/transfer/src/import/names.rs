@@ -52,7 +52,7 @@ impl TargetIds {
 }
 
 /// `text` as a folder name that never needs quotes: ASCII letters, digits, `.`, `_` and `-`. `otherwise` if nothing is left.
-pub(super) fn safe_name(text: &str, otherwise: &str) -> String {
+pub(crate) fn safe_name(text: &str, otherwise: &str) -> String {
     let mut name = String::new();
     for c in text.chars() {
         if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {

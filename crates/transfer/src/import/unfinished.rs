@@ -20,7 +20,7 @@ const EARLIER: &str = "earlier";
 /// A folder beside the benchmarks in which a new one is created: `.import-<name>`. If it is dropped before [`Unfinished::keep`], it leaves
 /// nothing. Leftovers of a killed program are removed, or moved back, when a benchmark with that name is started again.
 #[derive(Debug)]
-pub(super) struct Unfinished {
+pub(crate) struct Unfinished {
     dir: BenchmarkDir,
     around: TempDir,
     root: PathBuf,
@@ -30,7 +30,7 @@ pub(super) struct Unfinished {
 
 impl Unfinished {
     /// Starts the benchmark of `dir`. With `force` it may replace an existing one.
-    pub(super) fn begin(layout: &Layout, dir: BenchmarkDir, force: bool) -> Result<Self, RunError> {
+    pub(crate) fn begin(layout: &Layout, dir: BenchmarkDir, force: bool) -> Result<Self, RunError> {
         let lock = TreeLock::take(&dir)?;
         let folder = layout.benchmarks();
         let failed = |error| RunError::write(folder, error);
@@ -63,7 +63,7 @@ impl Unfinished {
     }
 
     /// The folder in which the benchmark is created.
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
@@ -73,7 +73,7 @@ impl Unfinished {
     }
 
     /// Moves the benchmark to its final name. Returns its folder.
-    pub(super) fn keep(self) -> Result<PathBuf, RunError> {
+    pub(crate) fn keep(self) -> Result<PathBuf, RunError> {
         // Another program may have created one in the meantime.
         check_free(&self.dir, self.force)?;
         let root = self.dir.root();
