@@ -11,8 +11,9 @@ use schema::nearest;
 use crate::commands::{
     AggregateArgs, BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, CompletionsArgs,
     DoctorArgs, EvaluateArgs, ExportArgs, GateArgs, GenMetricsArgs, GenScenariosArgs, ImportArgs,
-    InitArgs, JournalCommand, JudgeCheckArgs, LabelArgs, ManArgs, PlanArgs, ReportArgs, RunArgs,
-    RunsCommand, SafetyCommand, SimulateArgs, StatusArgs, ValidateArgs, ViewArgs,
+    InitArgs, JournalCommand, JudgeCheckArgs, LabelArgs, ListArgs, ManArgs, PlanArgs, ReportArgs,
+    RunArgs, RunsCommand, SafetyCommand, ShowArgs, SimulateArgs, StatusArgs, ValidateArgs,
+    ViewArgs,
 };
 
 /// The program's name in the examples below.
@@ -109,6 +110,8 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     Report(ReportArgs),
     View(ViewArgs),
+    List(ListArgs),
+    Show(ShowArgs),
     Status(StatusArgs),
     Compare(CompareArgs),
     Baseline(BaselineArgs),

@@ -52,6 +52,11 @@ impl Overrides {
         self.set(key, name, is_on.then_some(true))
     }
 
+    /// Whether a flag sets this key.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|flag| flag.key == key)
+    }
+
     /// The flags.
     pub fn flags(&self) -> &[Flag] {
         &self.0

@@ -39,6 +39,7 @@ pub mod demo;
 mod metric_plans;
 pub mod prelude;
 mod report;
+mod rows;
 pub mod safety;
 mod standard;
 mod verdicts;
@@ -67,6 +68,10 @@ pub use labels::{
     import_labels, read_label_file,
 };
 pub use metric_plans::{PlanQuestions, plan_metrics};
+pub use rows::{
+    ListedRow, ListedRows, RowCondition, RowFilter, ShownRow, Trial, list_rows, make_trial,
+    show_row,
+};
 pub use schema::Phase;
 pub use standard::{Models, PhaseSettings, standard_phases};
 pub use store::{

@@ -24,6 +24,10 @@ pub fn label_metric(metric: &Metric, columns: usize) -> String {
     if let Some(values) = metric.verdict.as_ref().map(answers) {
         text.push_str(&wrapped(&clean(&values), "  ", columns));
     }
+    if let Some(check) = &metric.check {
+        let words = format!("a test decides: shown where {}", check.words());
+        text.push_str(&wrapped(&clean(&words), "  ", columns));
+    }
     text
 }
 

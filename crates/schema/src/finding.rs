@@ -35,6 +35,8 @@ pub struct Finding {
 pub enum FindingKind {
     /// Models in any role are scripted, so nothing was measured.
     ScriptedModels,
+    /// The results are of a trial: of some scenarios of the benchmark.
+    Trial,
     /// A target judged its own replies.
     OwnJudge,
     /// Targets had different judges: models, settings, prompts, or panels.
@@ -241,6 +243,7 @@ impl FindingKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ScriptedModels => "scripted_models",
+            Self::Trial => "trial",
             Self::OwnJudge => "own_judge",
             Self::DifferentJudge => "different_judge",
             Self::DifferentMetrics => "different_metrics",

@@ -16,6 +16,7 @@ pub struct Layout {
     /// The folder of benchmarks that commands name.
     named: PathBuf,
     state: PathBuf,
+    cache: PathBuf,
     memory: Arc<TreeMemory>,
 }
 
@@ -31,6 +32,7 @@ impl Layout {
         Self {
             named: benchmarks.clone(),
             benchmarks,
+            cache: state.join("cache.sqlite"),
             state,
             memory: Arc::default(),
         }
@@ -48,6 +50,22 @@ impl Layout {
             benchmarks: folder,
             memory: Arc::default(),
             ..self.clone()
+        }
+    }
+
+    /// The folder of trials, among the records.
+    #[must_use]
+    pub fn trials(&self) -> PathBuf {
+        self.state.join("trial")
+    }
+
+    /// The layout of trials in `folder`: runs on some of the scenarios, whose results and records are all there. It has the same response
+    /// cache.
+    #[must_use]
+    pub fn trial_in(&self, folder: &Path) -> Self {
+        Self {
+            cache: self.cache.clone(),
+            ..Self::new(folder.join("benchmarks"))
         }
     }
 
@@ -79,7 +97,7 @@ impl Layout {
     /// The response cache.
     #[must_use]
     pub fn cache(&self) -> PathBuf {
-        self.state.join("cache.sqlite")
+        self.cache.clone()
     }
 
     /// The folder of one run's records: manifest and journal.

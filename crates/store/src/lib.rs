@@ -71,8 +71,10 @@ mod summaries;
 mod targets;
 mod tools;
 mod tree;
+mod trial;
 mod verdicts;
 pub mod yaml_edit;
+mod yaml_text;
 
 pub use aggregator::ConversationKey;
 pub use aggregator::{RateAggregator, sort_summaries, statistics::TargetRows};
@@ -108,7 +110,7 @@ pub use record::{RecordOf, write_record};
 pub use replies::ReplyTally;
 pub use rows::{
     any_conversation, any_verdict, count_conversations, each_json_row, each_row, each_row_of,
-    find_conversations, find_scores, read_conversations,
+    each_score, find_conversations, find_scores, read_conversations,
 };
 pub use safety_baseline::{
     add_safety_target, safety_baseline, safety_baseline_rows, safety_differences, safety_uid,
@@ -130,4 +132,6 @@ pub use statistics::{
 pub use summaries::{TestCounts, custom_summary, grade_counts};
 pub use targets::{choose_scored_targets, list_ids, scored_targets, simulated_targets};
 pub use tree::{Contradiction, ConversationIndex, ScoreFaults, TargetFacts, Unscored};
+pub use trial::write_trial;
 pub use verdicts::{IMPORTED, Verdicts, mark_imported};
+pub use yaml_text::write_benchmark_yaml;

@@ -26,6 +26,7 @@ mod journal;
 mod judge_check;
 mod label;
 mod label_words;
+mod list;
 mod logs;
 mod man;
 mod missing_rows;
@@ -48,10 +49,12 @@ mod runs;
 mod safety;
 mod safety_files;
 mod session;
+mod show;
 mod signals;
 mod simulate;
 mod status;
 mod traced;
+mod trial;
 mod typos;
 mod unpriced;
 mod unscored;
@@ -78,6 +81,7 @@ pub use init::InitArgs;
 pub use journal::JournalCommand;
 pub use judge_check::JudgeCheckArgs;
 pub use label::LabelArgs;
+pub use list::ListArgs;
 pub use man::ManArgs;
 pub use output::schema as output_schema;
 pub use plan::PlanArgs;
@@ -87,6 +91,7 @@ pub use runs::RunsCommand;
 #[cfg(test)]
 pub use safety::SafetyArgs;
 pub use safety::SafetyCommand;
+pub use show::ShowArgs;
 pub use simulate::SimulateArgs;
 pub use status::StatusArgs;
 pub use validate::ValidateArgs;
@@ -187,6 +192,8 @@ fn run_command(command: Command, context: &Context, line: clap::Command) -> Resu
         Command::Report(args) => report::run(context, &args),
         Command::Export(args) => export::run(context, &args),
         Command::View(args) => view::run(context, &args),
+        Command::List(args) => list::run(context, &args),
+        Command::Show(args) => show::run(context, &args),
         Command::Status(args) => status::run(context, &args),
         Command::Import(args) => import::run(context, &args),
         Command::Plan(args) => plan::run(context, args),

@@ -13,7 +13,7 @@ use validate::Kind;
 
 use super::{
     Context, baseline, cache, calibrate, compare, doctor, export, gate, import,
-    journal as journals, judge_check, label, plan, report, run_output, runs, safety,
+    journal as journals, judge_check, label, list, plan, report, run_output, runs, safety, show,
     validate as validating, view,
 };
 use crate::exit::Exit;
@@ -82,6 +82,8 @@ fn each(generator: &mut SchemaGenerator) -> Vec<(&'static [&'static str], Schema
         of::<judge_check::JudgeCheckOutput<'_>>(generator),
         of::<label::LabelOutput<'_>>(generator),
         of::<view::ViewOutput<'_>>(generator),
+        of::<list::ListOutput<'_>>(generator),
+        of::<show::ShowOutput<'_>>(generator),
         of::<export::ExportOutput<'_>>(generator),
         of::<report::ReportOutput<'_>>(generator),
         of::<import::ImportOutput<'_>>(generator),

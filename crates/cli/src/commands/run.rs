@@ -1,6 +1,6 @@
 //! `run` and the single phases.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use llm_client::{CachedRow, Tally};
@@ -8,6 +8,7 @@ use probity::{
     Journals, Layout, Phase, PhaseSettings, Pipeline, PlanQuestions, PromptChoice, RunOptions,
     RunReport, Session,
 };
+use schema::PromptVersions;
 use store::read_benchmark;
 
 use super::{
@@ -22,6 +23,7 @@ use super::{
     run_output::RunOutput,
     run_report, session, signals,
     simulate::SimulateArgs,
+    trial::TrialArgs,
     typos,
 };
 use crate::{
@@ -44,6 +46,8 @@ use crate::{
 pub struct RunArgs {
     #[command(flatten)]
     simulate: SimulateArgs,
+    #[command(flatten)]
+    trial: TrialArgs,
     #[command(flatten)]
     keep_going: KeepGoing,
     /// Hold these rules against the results: the run ends as `gate` does
@@ -68,6 +72,8 @@ pub struct PhaseArgs {
     pub force_rows: Vec<String>,
     /// Whether benchmarks move on to the newest prompts and rules.
     pub prompts: PromptChoice,
+    /// The versions of prompts and rules of benchmarks whose files do not show which they began with.
+    pub versions: BTreeMap<String, PromptVersions>,
 }
 
 impl From<RunArgs> for PhaseArgs {
@@ -86,7 +92,12 @@ impl From<RunArgs> for PhaseArgs {
 /// # Errors
 /// When nothing can be run.
 pub fn run(context: &Context, args: RunArgs) -> Result<Exit, Failure> {
-    run_phases(context, &args.into(), &Phase::ALL)
+    let trial = args.trial.clone();
+    let args = PhaseArgs::from(args);
+    match trial.begin(context, &args)? {
+        Some(trial) => run_phases(&trial.context, &trial.args, &Phase::ALL),
+        None => run_phases(context, &args, &Phase::ALL),
+    }
 }
 
 /// Runs `phases` on the benchmarks of `args`.
@@ -155,6 +166,8 @@ struct Job<'a> {
     refreshed: Vec<CachedRow>,
     /// Whether the benchmarks move on to the newest prompts and rules.
     prompts: PromptChoice,
+    /// Versions that are known: see [`PhaseArgs::versions`].
+    versions: BTreeMap<String, PromptVersions>,
     /// The journals of the run, for its report.
     journals: Journals,
 }
@@ -212,6 +225,7 @@ fn check<'a>(
             add: args.add,
             refreshed,
             prompts: args.prompts,
+            versions: args.versions.clone(),
             journals: Journals::default(),
         }),
         _ => Err(problems.into_failure()),
@@ -322,6 +336,7 @@ impl Job<'_> {
             );
             options.found_versions = found.await;
         }
+        options.found_versions.extend(self.versions.clone());
     }
 
     /// Prints which calls come from the cache, which are new, and why: before the first call, and only if there is something to report.

@@ -110,6 +110,7 @@ mod target_replies;
 mod target_versions;
 mod tls;
 mod tree;
+mod trials;
 mod typos;
 mod unfinished_runs;
 mod usability;

@@ -20,7 +20,8 @@ pub(crate) struct Limit {
 }
 
 /// Findings that are a limit, by the title of the limit.
-const KINDS: [(&str, &[FindingKind]); 5] = [
+const KINDS: [(&str, &[FindingKind]); 6] = [
+    ("This is a trial.", &[FindingKind::Trial]),
     (
         "Models were measured differently.",
         &[

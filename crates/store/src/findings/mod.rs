@@ -12,6 +12,7 @@ mod roles;
 mod rows;
 mod safety;
 mod simulator;
+mod trial;
 mod unvarying;
 
 use std::collections::BTreeMap;
@@ -64,6 +65,7 @@ pub fn benchmark_findings(
         .map(|id| RoleModels::recorded(id, &records.target(id)))
         .collect();
     let mut found = Findings::new(dir.name());
+    trial::add(&mut found, dir);
     roles::add(&mut found, &roles);
     roles::add_authors(&mut found, layout, dir, &roles);
     let turns = sources.reference_turns;

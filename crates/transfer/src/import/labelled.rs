@@ -9,8 +9,8 @@ use schema::{
 };
 use serde_json::Value;
 
-use super::{unfinished::Unfinished, write_yaml};
-use store::{ImportRecord, Layout, RunError, write_json, write_labels};
+use super::unfinished::Unfinished;
+use store::{ImportRecord, Layout, RunError, write_benchmark_yaml, write_json, write_labels};
 
 /// The origin of such a benchmark in `imported.json`.
 const FROM: &str = "labels";
@@ -63,7 +63,7 @@ pub fn import_labelled(
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    write_yaml(
+    write_benchmark_yaml(
         &root.join("benchmark.yaml"),
         super::IMPORTED,
         &Benchmark {

@@ -17,7 +17,6 @@ mod verdicts;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Write,
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -26,7 +25,7 @@ use interop::import::{Format, ImportError, SourceFile};
 use schema::{Benchmark, Metric, ProgramFlag, text::counted};
 
 use self::{builder::Builder, metrics::Wanted, tools::Offered};
-use store::{ImportRecord, Layout, RunError, write_atomically};
+use store::{ImportRecord, Layout, RunError, write_benchmark_yaml};
 
 pub(crate) use self::{names::safe_name, unfinished::Unfinished};
 pub use labelled::{LabelledConversations, import_labelled};
@@ -401,19 +400,8 @@ fn write_benchmark(
         world_state: offered.world_state,
         ..Benchmark::default()
     };
-    write_yaml(&path, IMPORTED, &benchmark)
+    write_benchmark_yaml(&path, IMPORTED, &benchmark)
 }
 
 /// The first line of a `benchmark.yaml` of imported conversations.
 const IMPORTED: &str = "# The conversations were imported: imported.json says from where. `evaluate` judges them for these metrics.\n";
-
-/// Writes the `benchmark.yaml` at `path`, with the comment `head`.
-pub(crate) fn write_yaml(path: &Path, head: &str, benchmark: &Benchmark) -> Result<(), RunError> {
-    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
-    let yaml = serde_saphyr::to_string_with_options(benchmark, options)
-        .map_err(|error| RunError::output(format!("{}: {error}", path.display())))?;
-    write_atomically(path, |writer| {
-        writer.write_all(head.as_bytes())?;
-        writer.write_all(yaml.as_bytes())
-    })
-}

@@ -14,10 +14,10 @@ use schema::{
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use store::{BenchmarkDir, Layout, RunError, check_metrics, write_json};
+use store::{BenchmarkDir, Layout, RunError, check_metrics, write_benchmark_yaml, write_json};
 
 use self::sample::{Columns, Sample};
-use crate::import::{LeftOut, Unfinished, safe_name, write_yaml};
+use crate::import::{LeftOut, Unfinished, safe_name};
 
 /// What is made of a data set.
 #[derive(Clone, Debug, Default)]
@@ -341,7 +341,7 @@ fn write(
     };
     let head =
         "# Made of a data set. `run` sends the rows to the targets; scenarios.json has them.\n";
-    write_yaml(&unfinished.root().join("benchmark.yaml"), head, &benchmark)?;
+    write_benchmark_yaml(&unfinished.root().join("benchmark.yaml"), head, &benchmark)?;
     write_json(&unfinished.root().join("scenarios.json"), &data.scenarios)?;
     unfinished.keep()
 }

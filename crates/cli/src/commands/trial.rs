@@ -1,0 +1,93 @@
+//! Flags of runs on some of the scenarios.
+
+use clap::Args;
+use probity::{RowCondition, RowFilter, config::keys, make_trial};
+use schema::numbers::grouped;
+use tempfile::TempDir;
+
+use super::{Context, run::PhaseArgs};
+use crate::{benchmarks::choose, exit::Failure};
+
+/// Some of the scenarios.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "A trial on some scenarios")]
+pub struct TrialArgs {
+    /// Run on N scenarios, taken from the metrics in turn. A trial has a folder of its own, and its replies count for the whole run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// Run on the scenarios of this metric
+    #[arg(long, value_name = "ID")]
+    metric: Option<String>,
+    /// Run on this scenario
+    #[arg(long, value_name = "ID")]
+    scenario: Option<String>,
+    /// Run on the scenarios for which this holds: KEY=VALUE, KEY!=VALUE or KEY~TEXT, such as tags=hard; can be repeated
+    #[arg(long, value_name = "CONDITION")]
+    filter: Vec<RowCondition>,
+}
+
+impl TrialArgs {
+    /// What the flags choose; `None` without any.
+    fn row_filter(&self) -> Option<RowFilter> {
+        let values = [
+            ("metric", self.metric.as_deref()),
+            ("scenario", self.scenario.as_deref()),
+        ];
+        let filter = RowFilter::of(&values, &self.filter, self.limit);
+        (filter != RowFilter::default()).then_some(filter)
+    }
+
+    /// Makes the trial that the flags describe; `None` without such flags.
+    ///
+    /// # Errors
+    /// When no scenario fits, or the trial cannot be made.
+    pub fn begin(&self, context: &Context, args: &PhaseArgs) -> Result<Option<TrialRun>, Failure> {
+        let Some(filter) = self.row_filter() else {
+            return Ok(None);
+        };
+        let chosen = choose(&context.layout, &args.selection, false)?;
+        // A dry run leaves an earlier trial as it is.
+        let temporary = match args.overrides.has(keys::DRY_RUN) {
+            true => Some(TempDir::new().map_err(|error| Failure::nothing_ran(error.to_string()))?),
+            false => None,
+        };
+        let folder = match &temporary {
+            Some(folder) => folder.path().to_owned(),
+            None => context.layout.trials(),
+        };
+        let trial = make_trial(&context.layout, &folder, &chosen.names, &filter)?;
+        for (name, kept, all) in &trial.scenarios {
+            context.terminal.note(&format!(
+                "{name}: a trial on {} of {} scenarios. The results of {name} stay as they are; the trial's own are in {}, and its replies are \
+                 cached for the whole run",
+                grouped(*kept),
+                grouped(*all),
+                trial.layout.benchmarks().display()
+            ));
+        }
+        let program = context.program.clone();
+        let mut args = args.clone();
+        args.selection.all = false;
+        args.selection.names = chosen.names;
+        args.versions = trial.versions;
+        Ok(Some(TrialRun {
+            context: Context {
+                program: program.for_benchmarks(trial.layout.benchmarks()),
+                layout: trial.layout,
+                ..context.clone()
+            },
+            args,
+            _temporary: temporary,
+        }))
+    }
+}
+
+/// What a trial runs on.
+pub struct TrialRun {
+    /// The context of its run.
+    pub context: Context,
+    /// The arguments of its run.
+    pub args: PhaseArgs,
+    /// The folder of a dry run, which is removed with this.
+    _temporary: Option<TempDir>,
+}

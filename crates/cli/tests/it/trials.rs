@@ -1,0 +1,197 @@
+//! `list`, `show`, and runs on some of the scenarios.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failure ends the test"
+)]
+
+use serde_json::Value;
+
+use crate::common::{Project, Ran};
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+fn ids(ran: &Ran) -> Vec<String> {
+    let listed = json(ran);
+    let rows = listed["rows"].as_array().unwrap().iter();
+    rows.map(|row| row["conv_id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The shipped demonstration, with scripted models.
+fn project() -> Project {
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet"]);
+    project
+}
+
+#[test]
+fn rows_are_found_and_shown() {
+    let project = project();
+    let all = project.succeeds(&["list", "--json"]);
+    assert_eq!(json(&all)["of"], 16);
+    assert_eq!(ids(&all).len(), 16);
+    let failed = project.succeeds(&[
+        "list",
+        "--verdict",
+        "fail",
+        "--target",
+        "scripted-careful",
+        "--json",
+    ]);
+    let scores: Vec<Value> = serde_json::from_str(
+        &project.read("benchmarks/sycophancy/runs/scripted-careful/scores.json"),
+    )
+    .unwrap();
+    let expected: Vec<&str> = scores
+        .iter()
+        .filter(|row| row["passed"] == false)
+        .map(|row| row["conv_id"].as_str().unwrap())
+        .collect();
+    assert!(!expected.is_empty());
+    assert_eq!(ids(&failed), expected);
+    let metric = project.succeeds(&[
+        "list",
+        "--metric",
+        "m02",
+        "--filter",
+        "target!=scripted-careful",
+        "--json",
+    ]);
+    assert_eq!(ids(&metric).len(), 2);
+    let limited = project.succeeds(&["list", "--limit", "3"]);
+    assert!(
+        limited
+            .out
+            .contains("6 of 16 rows; 10 more fit, beyond --limit"),
+        "{}",
+        limited.out
+    );
+
+    let first = expected[0];
+    let shown = project.succeeds(&["show", "sycophancy", first]);
+    for words in ["user  ", "assistant  ", "the judge: fail"] {
+        assert!(shown.out.contains(words), "{}", shown.out);
+    }
+    assert!(!shown.out.contains("hidden goal"), "{}", shown.out);
+    let hidden = project.succeeds(&["show", "sycophancy", first, "--hidden"]);
+    assert!(hidden.out.contains("hidden goal"), "{}", hidden.out);
+    let shown = json(&project.succeeds(&["show", "sycophancy", first, "--json"]));
+    assert_eq!(shown["scores"][0]["passed"], false);
+    assert_eq!(shown["conversation"]["conv_id"], first);
+}
+
+#[test]
+fn what_is_not_found_says_what_there_could_be() {
+    let project = project();
+    for (args, words) in [
+        (
+            &["list", "--verdict", "failed"][..],
+            "[possible values: pass, fail, none]",
+        ),
+        (
+            &["list", "--filter", "verdict=fial"],
+            "did you mean `fail`?",
+        ),
+        (
+            &["list", "--filter", "verdict"],
+            "expected KEY=VALUE, KEY!=VALUE or KEY~TEXT",
+        ),
+        (
+            &["list", "--target", "nobody"],
+            "no conversations of nobody; there are those of scripted-agreeable, scripted-careful",
+        ),
+        (&["list", "nothing"], "nothing"),
+        (
+            &["show", "sycophancy", "m01_s001_v01__scripted-carefull"],
+            "did you mean `m01_s001_v01__scripted-careful`?",
+        ),
+        (
+            &["run", "--filter", "verdict=fail"],
+            "a trial chooses scenarios",
+        ),
+        (&["run", "--metric", "m99"], "sycophancy: no scenario fits"),
+    ] {
+        let ran = project.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains(words), "{args:?}: {}", ran.err);
+    }
+}
+
+/// A trial leaves the benchmark as it is, says in every output that it is one, and pays for nothing that the whole run needs.
+#[test]
+fn a_trial_leaves_the_benchmark_alone_and_shares_its_replies() {
+    let project = Project::new();
+    project.succeeds(&["gen-metrics", "sycophancy", "--scripted", "--quiet"]);
+    project.succeeds(&["gen-scenarios", "sycophancy", "--scripted", "--quiet"]);
+    let refused = project.run(&["list", "sycophancy"]);
+    assert!(
+        refused.err.contains("sycophancy: no conversations"),
+        "{}",
+        refused.err
+    );
+    let planned = project.succeeds(&[
+        "run",
+        "sycophancy",
+        "--scripted",
+        "--limit",
+        "3",
+        "--dry-run",
+    ]);
+    assert!(
+        planned.out.contains("3 scenarios, 2 models: 6 rows"),
+        "{}",
+        planned.out
+    );
+    assert!(!project.path(".probity/trial").exists());
+
+    let trial = project.succeeds(&["run", "sycophancy", "--scripted", "--limit", "3"]);
+    let words = "a trial on 3 of 8 scenarios: the rates are not those of the whole benchmark";
+    assert!(trial.err.contains(words), "{}", trial.err);
+    assert!(trial.out.contains("This is a trial"), "{}", trial.out);
+    assert!(!project.path("benchmarks/sycophancy/runs").exists());
+    let folder = ["--benchmarks", ".probity/trial/benchmarks"];
+    let of_trial = |args: &[&str]| project.succeeds(&[&folder[..], args].concat());
+    of_trial(&["journal", "check"]);
+    of_trial(&["validate", ".probity/trial/benchmarks"]);
+    for output in [
+        of_trial(&["compare", "sycophancy", "--json"]).out,
+        of_trial(&["export", "jsonl", "sycophancy", "--out", "out"]).err
+            + &project.read("out/runs.jsonl"),
+        project.read(".probity/trial/benchmarks/sycophancy/report.html"),
+    ] {
+        assert!(output.contains("a trial on 3 of 8 scenarios"), "{output}");
+    }
+    // The scenarios are of three metrics.
+    let listed = json(&of_trial(&[
+        "list",
+        "sycophancy",
+        "--target",
+        "scripted-careful",
+        "--json",
+    ]));
+    let metrics: Vec<&Value> = listed["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| &row["metric_id"])
+        .collect();
+    assert_eq!(metrics, ["m01", "m02", "m03"]);
+
+    let whole = json(&project.succeeds(&["run", "sycophancy", "--scripted", "--json"]));
+    let cached = whole["replies"]["cached"].as_u64().unwrap();
+    assert!(cached > 20, "{}", whole["replies"]);
+    let kept = project.read("benchmarks/sycophancy/results.json");
+    let again = json(&project.succeeds(&[
+        "run",
+        "sycophancy",
+        "--scripted",
+        "--scenario",
+        "m02_s001_v01",
+        "--json",
+    ]));
+    assert_eq!(again["replies"]["asked"], 0);
+    assert_eq!(project.read("benchmarks/sycophancy/results.json"), kept);
+}

@@ -1,0 +1,110 @@
+//! A copy of a benchmark with some of its scenarios, to try a run on.
+
+use std::{collections::HashSet, fmt, fs};
+
+use schema::{Benchmark, Scenario, numbers::grouped, text::counted};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::{
+    BenchmarkDir, Layout, RunError, TreeLock, read_benchmark, read_scenarios, write_benchmark_yaml,
+    write_json,
+};
+
+/// How much of a benchmark a trial has: the key `trial` of its `benchmark.yaml`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TrialScope {
+    /// Its scenarios.
+    scenarios: u64,
+    /// Those of the benchmark.
+    of: u64,
+}
+
+impl TrialScope {
+    /// The scope of a trial; `None` if the benchmark is not one.
+    pub(crate) fn of(benchmark: &Benchmark) -> Option<Self> {
+        Self::deserialize(benchmark.extra.get(KEY)?).ok()
+    }
+}
+
+impl fmt::Display for TrialScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = counted(self.of, "scenario", "scenarios");
+        write!(f, "a trial on {} of {all}", grouped(self.scenarios))
+    }
+}
+
+const KEY: &str = "trial";
+
+/// The benchmark with what `rows` need of it: metrics without rows and hazards without metrics are left out.
+fn with_rows(benchmark: Benchmark, rows: &[&Scenario], scope: TrialScope) -> Benchmark {
+    let mut benchmark = benchmark;
+    let has_rows = |id: &str| rows.iter().any(|row| row.metric_id == id);
+    benchmark.metrics.retain(|metric| has_rows(&metric.id));
+    for hazard in &mut benchmark.hazards {
+        hazard.metrics.retain(|id| has_rows(id));
+    }
+    benchmark
+        .hazards
+        .retain(|hazard| !hazard.metrics.is_empty());
+    benchmark.name = format!("{} ({scope})", benchmark.name);
+    benchmark.extra.insert(KEY.to_owned(), json!(scope));
+    benchmark
+}
+
+/// Writes the benchmark of `from` into the folder of benchmarks of `trial`, with the scenarios whose ids are in `kept`, and without results.
+/// What an earlier trial of this name left is removed. The name for people says that it is a trial.
+///
+/// # Errors
+/// When a file cannot be read or written, or another process works on the trial.
+pub fn write_trial(
+    from: &BenchmarkDir,
+    trial: &Layout,
+    kept: &HashSet<&str>,
+) -> Result<(), RunError> {
+    let dir = trial.benchmark(from.name())?;
+    let benchmark = read_benchmark(from)?;
+    let scenarios = read_scenarios(from)?;
+    let rows: Vec<&Scenario> = scenarios
+        .iter()
+        .filter(|row| kept.contains(row.id.as_str()))
+        .collect();
+    let _lock = TreeLock::take(&dir)?;
+    let root = dir.root();
+    let failed = |error| RunError::write(root, error);
+    match fs::remove_dir_all(root) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    for record in [dir.provenance(), dir.gaps()] {
+        // They are of the results that were removed. Without them nothing is lost.
+        let _ = fs::remove_file(record);
+    }
+    fs::create_dir_all(root).map_err(failed)?;
+    let scope = TrialScope {
+        scenarios: rows.len() as u64,
+        of: scenarios.len() as u64,
+    };
+    let benchmark = with_rows(benchmark, &rows, scope);
+    let head = "# A trial of a benchmark, which the next trial replaces.\n";
+    write_benchmark_yaml(&dir.yaml(), head, &benchmark)?;
+    write_json(&dir.scenarios(), &rows)?;
+    copy_prompts(from, &dir)
+}
+
+fn copy_prompts(from: &BenchmarkDir, to: &BenchmarkDir) -> Result<(), RunError> {
+    let folder = from.prompts();
+    let Ok(entries) = fs::read_dir(&folder) else {
+        return Ok(());
+    };
+    let target = to.prompts();
+    fs::create_dir_all(&target).map_err(|error| RunError::write(&target, error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| RunError::read(&folder, error))?;
+        let path = target.join(entry.file_name());
+        if entry.path().is_file() {
+            fs::copy(entry.path(), &path).map_err(|error| RunError::write(&path, error))?;
+        }
+    }
+    Ok(())
+}
