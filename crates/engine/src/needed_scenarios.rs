@@ -173,12 +173,18 @@ impl Expected {
         Some(variants.fold(scenarios, u64::saturating_mul))
     }
 
-    /// One sentence for each setting that no longer matches the rows.
+    /// One sentence for each setting that no longer matches the rows. Rows with the user's own messages were never generated from settings.
     pub(crate) fn differences(&self, by_metric: &BTreeMap<String, Vec<Scenario>>) -> Vec<String> {
+        let is_own = |row: &Scenario| !row.turns.is_empty();
+        let mut generated = by_metric.clone();
+        generated.retain(|_, rows| !rows.iter().any(is_own));
+        if generated.is_empty() {
+            return Vec::new();
+        }
         [
-            self.count(by_metric),
-            self.axes(by_metric),
-            self.late_landmarks(by_metric),
+            self.count(&generated),
+            self.axes(&generated),
+            self.late_landmarks(&generated),
         ]
         .into_iter()
         .flatten()

@@ -144,13 +144,17 @@ pub fn label_hidden(
         .collect()
 }
 
-/// The judge's verdict on the row, with its reason and the passages that it quotes.
+/// The verdict on the row, of the judge or of the metric's test, with its reason and the passages that a judge quotes.
 #[must_use]
-pub fn label_verdict(score: &Score, columns: usize) -> String {
+pub fn label_verdict(metric: &Metric, score: &Score, columns: usize) -> String {
+    let who = match metric.check {
+        Some(_) => "the test",
+        None => "the judge",
+    };
     let mut verdict = match score.outcome() {
-        ScoreOutcome::Passed => "the judge: pass".to_owned(),
-        ScoreOutcome::Failed => "the judge: fail".to_owned(),
-        ScoreOutcome::Unscored(_) => "the judge: no verdict".to_owned(),
+        ScoreOutcome::Passed => format!("{who}: pass"),
+        ScoreOutcome::Failed => format!("{who}: fail"),
+        ScoreOutcome::Unscored(_) => format!("{who}: no verdict"),
     };
     if let Some(value) = &score.verdict {
         let _ = write!(verdict, " ({})", value.text());

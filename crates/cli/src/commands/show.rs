@@ -87,7 +87,7 @@ fn text(shown: &ShownRow, hidden: bool, columns: usize) -> String {
             .iter()
             .find(|score| score.metric_id == metric.id)
         {
-            Some(score) => part.push_str(&label_verdict(score, columns)),
+            Some(score) => part.push_str(&label_verdict(metric, score, columns)),
             None => part.push_str("not judged yet\n"),
         }
         parts.push(part);

@@ -152,7 +152,7 @@ fn tests_of_promptfoo_become_metrics_and_variants() {
          - vars: {other: 1}\n  assert: [{type: is-json}]\n",
     );
     let ran = project.run(&["import", "data", "promptfooconfig.yaml", "--as", "theirs"]);
-    says(&ran, 1, "imported 3 rows as 12 scenarios for 4 metrics");
+    says(&ran, 1, "imported 4 rows as 12 scenarios for 4 metrics");
     says(
         &ran,
         1,

@@ -131,7 +131,7 @@ export class ThemesPage {
     const metric = index.metrics.findIndex((one) => isMetric(one, wanted));
     const of = index.metrics[metric];
     if (!of) {
-      place.replaceChildren(el("h2", { tabindex: "-1" }, "No such metric"), el("p", {}, "This report has no metric ", el("code", {}, visible(wanted)), "."), waysOut());
+      place.replaceChildren(el("h2", { tabindex: "-1" }, wanted ? "No such metric" : "Themes"), el("p", {}, wanted ? "This report has no metric " : "Themes are of the failed rows of one metric; its row in the matrix leads to them.", wanted && el("code", {}, visible(wanted)), wanted && "."), waysOut());
       return;
     }
     const failed = index.rows.flatMap((row, number) => (row.metric === metric && row.verdict === "fail" && row.said ? [{ number, row }] : []));

@@ -87,13 +87,12 @@ pub(super) fn import(
                 }
             };
             let test = with_defaults(test, &file.default_test);
-            number += 1;
             Importer {
                 options,
                 data: &mut *data,
                 given: &given,
             }
-            .add(&test, &prompts, number, &place);
+            .add(&test, &prompts, &mut number, &place);
         }
         if data.metrics.len() > MOST_METRICS {
             return Err(unusable(format!(
@@ -143,23 +142,23 @@ struct Importer<'d> {
 }
 
 impl Importer<'_> {
-    fn add(&mut self, test: &Test, prompts: &[String], number: usize, place: &str) {
+    /// Adds a test. Each combination of its variables is a test of its own, as in promptfoo, and `number` counts them all.
+    fn add(&mut self, test: &Test, prompts: &[String], number: &mut usize, place: &str) {
         let cases = match combinations(&test.vars) {
             Ok(cases) => cases,
             Err(why) => return self.data.leave_out(place.to_owned(), why),
         };
-        let mut variant = 0;
         for vars in &cases {
+            *number += 1;
             for (prompt, at) in prompts.iter().zip(1..) {
-                variant += 1;
                 let axis = (prompts.len() > 1).then(|| format!("prompt {at}"));
-                let added = self.add_case(test, vars, prompt, (number, variant), axis, place);
+                let added = self.add_case(test, vars, prompt, (*number, at), axis, place);
                 if let Err(why) = added {
                     self.data.leave_out(place.to_owned(), why);
                 }
             }
         }
-        self.data.rows += 1;
+        self.data.rows += cases.len() as u64;
     }
 
     fn add_case(

@@ -213,7 +213,7 @@ impl<R: BufRead> Session<'_, R> {
         text.push_str(&label_conversation(&row.conversation, width));
         text.push('\n');
         if self.show_verdicts {
-            text.push_str(&label_verdict(&row.score, width));
+            text.push_str(&label_verdict(&row.metric, &row.score, width));
         }
         text.push_str(&label_question(&row.metric, width));
         self.print(&text);
@@ -224,7 +224,7 @@ impl<R: BufRead> Session<'_, R> {
         let progress = self.labelling.progress();
         let mut text = match self.show_verdicts {
             true => String::new(),
-            false => label_verdict(&row.score, self.width()),
+            false => label_verdict(&row.metric, &row.score, self.width()),
         };
         let width = self.interval(&progress);
         text.push_str(&format!(
