@@ -42,7 +42,7 @@ const ENDED_WORDS = {
  */
 export function turnWords(index, row) {
   const planned = index.runs[row.run]?.turns;
-  const short = planned !== undefined && row.turns < planned;
+  const short = planned !== undefined && row.turns < planned && row.ended !== "fixed";
   return { turns: String(row.turns), planned: short ? ` of ${planned}` : "", why: short && row.ended ? (ENDED_WORDS[row.ended] ?? reasonWords(row.ended)) : "" };
 }
 

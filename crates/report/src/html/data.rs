@@ -251,7 +251,8 @@ pub struct Row {
     /// The number of user messages.
     pub turns: usize,
     /// Why there are fewer turns than [`IndexRun::turns`]; absent if there are not fewer, or if the reason is not known. The name of a
-    /// [`schema::NoVerdict`], or `error`, `user`, `tool_limit` or `settled`.
+    /// [`schema::NoVerdict`], or `error`, `user`, `tool_limit`, `settled`, or `fixed`: the
+    /// scenario has no more messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<&'static str>,
     /// The start of the first user message.

@@ -44,6 +44,10 @@ impl Planned {
         if turns >= usize::try_from(self.turns?).ok()? {
             return None;
         }
+        let scenario = &conversation.scenario;
+        if !scenario.is_simulated() && turns >= scenario.turns.len() {
+            return Some("fixed");
+        }
         if conversation.error.is_some() {
             return Some(conversation.no_verdict.map_or("error", NoVerdict::as_str));
         }

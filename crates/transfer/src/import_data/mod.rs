@@ -276,7 +276,7 @@ fn metrics(options: &DataOptions, row: Option<&Extra>) -> Result<Vec<Metric>, Ru
         }]
     };
     if let Some(check) = &options.check {
-        let definition = format!("It is a test: {}.", check.words());
+        let definition = sentence(&check.words());
         return Ok(metric("Passes the test", definition, check.clone()));
     }
     // Model-written evaluations.
@@ -296,6 +296,14 @@ fn metrics(options: &DataOptions, row: Option<&Extra>) -> Result<Vec<Metric>, Ru
         ProgramFlag::new("metrics").value("FILE")
     );
     Err(RunError::input("the rows say nothing about what is measured").with_help(help))
+}
+
+/// Words as a sentence.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(char::to_uppercase);
+    let rest = letters.as_str();
+    format!("{}{rest}.", first.into_iter().flatten().collect::<String>())
 }
 
 /// Leaves out scenarios that lack what the check of their metric needs.

@@ -43,6 +43,8 @@ pub(crate) struct First {
     pub(crate) folded_text: String,
     /// Whether people's rates are drawn.
     pub(crate) has_people: bool,
+    /// Whether tests decide all metrics, and no judge.
+    pub(crate) is_tested: bool,
     /// How many rows each model has, and of what.
     pub(crate) size: String,
     pub(crate) trust: Vec<TrustView>,
@@ -155,6 +157,7 @@ fn first(place: &SectionPart<'_>) -> First {
         program,
         &|finding| sentence(&clean(&finding.line(program))),
     ));
+    let metrics = place.part.rated_metrics();
     First {
         facts: facts::line(place),
         fact,
@@ -167,6 +170,7 @@ fn first(place: &SectionPart<'_>) -> First {
             .collect(),
         is_dense,
         has_people,
+        is_tested: !metrics.is_empty() && metrics.iter().all(|metric| metric.check.is_some()),
         size: size(place),
         trust: trust_views(place),
         limit: found
