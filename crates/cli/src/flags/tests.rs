@@ -74,6 +74,7 @@ fn sample(arg: &Arg) -> Option<&'static str> {
         Some("SCORE" | "RATE" | "DIFFERENCE") => "0.5",
         Some("WHICH") => "all",
         Some("VERSION") => "latest",
+        Some("CONDITION") => "verdict=fail",
         _ => "x",
     })
 }
