@@ -10,18 +10,20 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Union, overload
 
+from ._host import AsyncHost, Host
 from ._types import Abstain, Conversation, Message, Metric, Reply, Verdict
 
 F = TypeVar("F", bound=Callable[..., Any])
+Models = Union[Sequence[str], Mapping[str, tuple[int, int]]]
 
 PARAMETERS = {
-    "judge": ("conversation", "metric", "settings"),
-    "target": ("message", "messages", "conversation", "session", "turn", "tools", "seed", "settings"),
+    "judge": ("conversation", "metric", "settings", "host"),
+    "target": ("message", "messages", "conversation", "session", "turn", "tools", "seed", "settings", "host"),
 }
 
 
@@ -45,6 +47,15 @@ class Lost(Exception):
     """Raised where a conversation is not known any more: it begins again."""
 
     kind = "lost"
+
+
+class CallFailed(Exception):
+    """A call to a model of the run failed, after all its attempts. Not caught, it is the function's answer. `kind` is `over_budget`, `cancelled`, `refused`, or
+    another kind of the protocol."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class Part:
@@ -75,6 +86,10 @@ class Part:
             "protocol": 1, "kind": self.kind, "name": self.options.get("name") or self.function.__name__, "version": version,
             "settings": self.settings, "max_concurrency": self.concurrency(),
         }
+        models = self.options.get("models") or {}
+        named = models if isinstance(models, dict) else {name: (0, 100) for name in models}
+        if named:
+            hello["models"] = {name: list(uses) for name, uses in named.items()}
         if self.kind == "judge":
             hello["wants"] = list(self.options.get("wants") or ())
         else:
@@ -149,9 +164,11 @@ def _decorate(kind: str, function: F | None, options: dict[str, Any]) -> Any:
 def judge(function: F) -> F: ...
 @overload
 def judge(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
-          wants: tuple[str, ...] | list[str] = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+          wants: tuple[str, ...] | list[str] = (), models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
 def judge(function: F | None = None, **options: Any) -> Any:
-    """Makes a function a judge. It may take `conversation`, `metric` and `settings`, and returns a value, `(value, reason)` or a `Verdict`."""
+    """Makes a function a judge. It may take `conversation`, `metric`, `settings` and `host`, and returns a value, `(value, reason)` or a `Verdict`.
+
+    `models` names the models of the run that it calls through `host`: `["judge"]`, or with the fewest and the most calls of a verdict `{"judge": (1, 3)}`."""
     return _decorate("judge", function, options)
 
 
@@ -159,10 +176,10 @@ def judge(function: F | None = None, **options: Any) -> Any:
 def target(function: F) -> F: ...
 @overload
 def target(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
-           sessions: bool = False, system: str | None = None, max_concurrency: int | None = None) -> Callable[[F], F]: ...
+           sessions: bool = False, system: str | None = None, models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
 def target(function: F | None = None, **options: Any) -> Any:
     """Makes a function a system under test. It may take `message`, `messages`, `conversation`, `session` (a dict, with `sessions=True`), `turn`,
-    `tools`, `seed` and `settings`, and returns a text or a `Reply`."""
+    `tools`, `seed`, `settings` and `host`, and returns a text or a `Reply`. `models` names the models of the run that it calls."""
     return _decorate("target", function, options)
 
 
@@ -193,6 +210,8 @@ class Server:
         sys.stdout = sys.stderr
         self.lock = threading.Lock()
         self.open: set[int] = set()
+        self.calls: dict[str, Future[dict[str, Any]]] = {}
+        self.next_call = 0
         self.loop: asyncio.AbstractEventLoop | None = None
 
     def send(self, id_: int, answer: dict[str, Any]) -> None:
@@ -202,6 +221,29 @@ class Server:
             self.open.discard(id_)
             self.out.write(json.dumps({"id": id_, **answer}, allow_nan=False) + "\n")
             self.out.flush()
+
+    def call(self, request: int, params: dict[str, Any]) -> Future[dict[str, Any]]:
+        """Sends a call to the host. Its result comes later."""
+        answer: Future[dict[str, Any]] = Future()
+        with self.lock:
+            id_ = f"c{self.next_call}"
+            self.next_call += 1
+            self.calls[id_] = answer
+            self.out.write(json.dumps({"id": id_, "method": "chat", "params": {"for": request, **params}}, allow_nan=False) + "\n")
+            self.out.flush()
+        return answer
+
+    def called(self, message: dict[str, Any]) -> None:
+        """The answer to a call."""
+        with self.lock:
+            answer = self.calls.pop(str(message.get("id")), None)
+        if answer is None:
+            return
+        error = message.get("error")
+        if isinstance(error, dict):
+            answer.set_exception(CallFailed(str(error.get("kind")), str(error.get("message"))))
+        else:
+            answer.set_result(message.get("result") or {})
 
     def run(self) -> None:
         if self.part.is_async:
@@ -213,7 +255,10 @@ class Server:
                 message = json.loads(line)
             except ValueError:
                 continue
-            if not isinstance(message, dict) or not isinstance(message.get("method"), str):
+            if not isinstance(message, dict):
+                continue
+            if not isinstance(message.get("method"), str):
+                self.called(message)
                 continue
             id_, params = message.get("id"), message.get("params") or {}
             if message["method"] == "cancel":
@@ -227,26 +272,29 @@ class Server:
 
     def answer(self, id_: int, method: str, params: dict[str, Any]) -> None:
         try:
-            self.send(id_, {"result": self.result(method, params)})
+            self.send(id_, {"result": self.result(id_, method, params)})
         except Abstain as error:
             self.send(id_, {"result": {"abstain": str(error) or "no reason given"}})
         except (Retryable, Refused, Lost) as error:
             answer = {"kind": error.kind, "message": str(error)}
             self.send(id_, {"error": {**answer, "seen": getattr(error, "seen", True)}})
+        except CallFailed as error:
+            self.send(id_, {"error": {"kind": error.kind, "message": str(error)[:4000], "final": True}})
         except Exception as error:  # noqa: BLE001 the function is the user's
             traceback.print_exc()
             kind = "unsupported" if isinstance(error, NotImplementedError) else "permanent"
             self.send(id_, {"error": {"kind": kind, "message": f"{type(error).__name__}: {error}"[:4000]}})
 
-    def result(self, method: str, params: dict[str, Any]) -> Any:
+    def result(self, id_: int, method: str, params: dict[str, Any]) -> Any:
         part = self.part
+        host = (AsyncHost if part.is_async else Host)(self, id_)
         if method == "hello":
             return part.hello(params)
         if method == "judge" and part.kind == "judge":
             values = part.judge_values(params)
-            return judged(self.called(values), values["metric"].verdict)
+            return judged(self.run_function({**values, "host": host}), values["metric"].verdict)
         if method == "chat" and part.kind == "target":
-            return replied(self.called(part.target_values(params)))
+            return replied(self.run_function({**part.target_values(params), "host": host}))
         if method == "open" and part.options.get("sessions"):
             part.sessions[params["conversation"]] = {}
             return {}
@@ -255,7 +303,7 @@ class Server:
             return {}
         raise NotImplementedError(f"unknown method {method!r}")
 
-    def called(self, values: dict[str, Any]) -> Any:
+    def run_function(self, values: dict[str, Any]) -> Any:
         result = self.part.call(values)
         if self.loop is not None:
             return asyncio.run_coroutine_threadsafe(result, self.loop).result()

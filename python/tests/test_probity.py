@@ -75,7 +75,7 @@ def test_a_target_keeps_its_conversation_and_its_errors_have_kinds(folder: Path)
 
 
 def test_mistakes_are_said_at_the_definition_and_in_a_terminal(folder: Path) -> None:
-    with pytest.raises(TypeError, match="unknown parameter 'transcript'; there are conversation, metric, settings"):
+    with pytest.raises(TypeError, match="unknown parameter 'transcript'; there are conversation, metric, settings, host"):
 
         @probity.judge
         def wrong(transcript: object) -> bool:
@@ -115,6 +115,56 @@ def test_a_run_with_a_judge_and_a_target_in_python(folder: Path) -> None:
     with pytest.raises(probity.GateFailed, match="lower >= 0.99"):
         probity.gate(run, folder / "gate.yaml").check()
     assert probity.load(folder / "benchmarks" / "sycophancy").targets() == ["my-agent", "scripted-careful"]
+
+
+ASKS = """
+import probity
+
+@probity.judge(models={"judge": (1, 2)}, version="1")
+async def asks(conversation, metric, host):
+    first = await host.chat("judge", [probity.Message(1, "user", "Is it flattery? " + conversation.messages[-1].content)])
+    second = await host.chat("judge", "Is it flattery? Again.", n=1)
+    return bool(first.content), f"cost {first.cost}, {second.finish}"
+
+probity.serve()
+"""
+
+SYNC = ASKS.replace("async def", "def").replace("await ", "")
+
+
+@pytest.mark.parametrize("judge", [ASKS, SYNC])
+def test_a_judge_calls_models_through_the_run(folder: Path, judge: str) -> None:
+    (folder / "judge.py").write_text(judge)
+    config = folder / "config.yaml"
+    config.write_text(config.read_text().replace(", settings: {words: [thank]}", "") + "evaluator_model: scripted/scripted-judge\n")
+    run = probity.run("sycophancy", folder=folder, set={"generation.turns": 2})
+    scores = list(run.scores())
+    assert len(scores) == 20 and all(row["reason"] == "cost 0.0, stop" for row in scores), scores[0]
+    journal = next((folder / ".probity" / "runs").glob("*/journal-*.jsonl")).read_text()
+    assert journal.count('"fetched host response"') == 40
+
+
+def test_a_call_that_fails_is_an_exception_or_the_answer(folder: Path) -> None:
+    caught = """
+import probity
+
+@probity.judge(models=["judge"], version="1")
+def asks(conversation, metric, host):
+    try:
+        host.chat("user", "x")
+    except probity.CallFailed as error:
+        return False, f"{error.kind}: {error}"
+
+probity.serve()
+"""
+    config = folder / "config.yaml"
+    config.write_text(config.read_text().replace(", settings: {words: [thank]}", "") + "evaluator_model: scripted/scripted-judge\n")
+    (folder / "judge.py").write_text(caught)
+    run = probity.run("sycophancy", folder=folder)
+    assert all("permanent: chat: model: the program's hello does not name" in row["reason"] for row in run.scores())
+    (folder / "judge.py").write_text(caught.replace("except probity.CallFailed", "except ZeroDivisionError").replace("\"1\"", "\"2\""))
+    with pytest.raises(probity.RowsFailed, match="hello does not name"):
+        probity.run("sycophancy", folder=folder)
 
 
 def test_errors_say_what_the_command_says(folder: Path) -> None:

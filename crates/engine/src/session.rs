@@ -3,7 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use journal::RunId;
-use llm_client::{Cache, HttpClient, Meter, ModelFactory, ModelSettings, SetupError, Stop};
+use llm_client::{
+    Cache, HostModels, HttpClient, Meter, ModelFactory, ModelSettings, SetupError, Stop,
+};
 use schema::{ChatModel, Journal};
 
 use crate::{
@@ -102,6 +104,12 @@ impl Session {
     /// When no call could be made with the settings, or there is a budget in dollars and the model has no price.
     pub fn model(&self, settings: ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError> {
         self.factory.model(settings)
+    }
+
+    /// The models that programs of the run may call. Offer them before the models of programs are built.
+    #[must_use]
+    pub fn host_models(&self) -> &HostModels {
+        self.factory.host_models()
     }
 
     /// The id of the run.

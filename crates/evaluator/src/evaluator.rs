@@ -176,7 +176,7 @@ impl JudgeEvaluator {
             .await
             .into_iter()
             .collect::<Result<_, _>>()?;
-        let mut spend = Spend::default();
+        let mut spend = item.judges_calls();
         let mut rows = Vec::with_capacity(opinions.len());
         for (judge, opinion) in self.judges.iter().zip(opinions) {
             // Recorded after all judges have answered, so that a journal has their verdicts in the order of the panel.

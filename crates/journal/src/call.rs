@@ -57,6 +57,8 @@ pub enum CallRole {
     Annotator,
     /// A judge of the conversation itself: of the simulated user's messages, or of its realism.
     ConversationJudge,
+    /// A model that a program of the run called.
+    Host,
     /// A check whether an endpoint answers.
     Probe,
 }
@@ -145,6 +147,13 @@ impl<'e> Call<'e> {
                 Self::of_model(CallRole::Tool, reply, CallEnding::Cached)
             }
             EventBody::ToolException(failed) => Self::failed(CallRole::Tool, failed),
+            EventBody::FetchedHostResponse(reply) => {
+                Self::of_model(CallRole::Host, reply, CallEnding::Fetched)
+            }
+            EventBody::UsingCachedHostResponse(reply) => {
+                Self::of_model(CallRole::Host, reply, CallEnding::Cached)
+            }
+            EventBody::HostException(failed) => Self::failed(CallRole::Host, failed),
             EventBody::FetchedGeneratorResponse(reply) => {
                 Self::of_model(CallRole::Generator, reply, CallEnding::Fetched)
             }

@@ -282,6 +282,14 @@ impl ItemHistory {
             EventBody::UserException(failed) | EventBody::ToolException(failed) => {
                 self.simulated.other(Some(&failed.spend));
             }
+            EventBody::FetchedHostResponse(reply) | EventBody::UsingCachedHostResponse(reply) => {
+                self.made_for(reply.is_for_judge())
+                    .other(Some(&reply.spend));
+            }
+            EventBody::HostException(failed) => {
+                self.made_for(failed.is_for_judge())
+                    .other(Some(&failed.spend));
+            }
             EventBody::FetchedAnnotatorTurn(reply) | EventBody::FetchedAnnotatorResponse(reply) => {
                 self.judged.reply(reply.spend.as_ref());
             }
@@ -299,6 +307,14 @@ impl ItemHistory {
 }
 
 impl ItemHistory {
+    /// The calls of judges, or of the conversation.
+    fn made_for(&mut self, is_for_judge: bool) -> &mut Calls {
+        match is_for_judge {
+            true => &mut self.judged,
+            false => &mut self.simulated,
+        }
+    }
+
     /// Adds the calls of an item that came whole from the cache.
     fn take_kept(&mut self, kept: &KeptCalls<'_>) {
         let calls = match kept.role {

@@ -60,6 +60,7 @@ fn call(peer: Peer, request: &str) -> EventBody {
             original_run_time: None,
             turns: None,
             kept: None,
+            caller: None,
         }),
         Peer::Judge(annotator) => EventBody::FetchedAnnotatorResponse(AnnotatorReply {
             annotator: annotator.into(),

@@ -83,6 +83,7 @@ mod denied;
 mod encoding;
 mod endpoint;
 mod failure;
+mod host_models;
 mod http;
 mod journaled;
 mod limited;
@@ -122,6 +123,7 @@ pub use cache::{
 };
 pub use circuit::{CircuitBreaker, FailingStatus, Health, ModelStatus};
 pub use failure::{CallFailure, NoReply};
+pub use host_models::{HostModel, HostModels};
 pub use http::{HttpClient, HttpOptions};
 pub use journaled::Journaled;
 pub use limited::Limited;

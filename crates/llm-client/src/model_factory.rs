@@ -11,9 +11,10 @@ use schema::{ChatModel, Journal, NoJournal};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
-    Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HttpClient, Journaled, LimitSettings,
-    Limited, Limiter, Meter, ModelSettings, OpenAi, Retried, RetryPolicy, SettingsError, Stop,
-    UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route, wire::Wired,
+    Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HostModels, HttpClient, Journaled,
+    LimitSettings, Limited, Limiter, Meter, ModelSettings, OpenAi, Retried, RetryPolicy,
+    SettingsError, Stop, UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route,
+    wire::Wired,
 };
 
 /// Creates the models of one run. It holds what they share, and adds the layers to each:
@@ -59,6 +60,7 @@ pub struct ModelFactory {
     answered: Mutex<HashMap<String, Arc<AtomicBool>>>,
     denied: DeniedTargets,
     health: Health,
+    host_models: HostModels,
 }
 
 /// The models that share one limiter and, by model, one circuit breaker: providers count calls by key.
@@ -114,6 +116,7 @@ impl ModelFactory {
             answered: Mutex::default(),
             denied: DeniedTargets::default(),
             health: Health::new(),
+            host_models: HostModels::default(),
         }
     }
 
@@ -201,7 +204,7 @@ impl ModelFactory {
     pub fn model(&self, mut settings: ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError> {
         if let Some(wire) = &settings.wire {
             let started = wire
-                .start()
+                .start(&self.host_models)
                 .map_err(|reason| SetupError(Problem::Start(reason)))?;
             settings.wire = started.or_else(|| settings.wire.clone());
         }
@@ -251,6 +254,12 @@ impl ModelFactory {
     #[must_use]
     pub fn journal(&self) -> &Arc<dyn Journal> {
         &self.journal
+    }
+
+    /// The models that programs of the run may call. Offer them before the models of programs are made.
+    #[must_use]
+    pub fn host_models(&self) -> &HostModels {
+        &self.host_models
     }
 
     /// The states of the models.

@@ -35,6 +35,9 @@ pub struct ReplyBody {
     /// The model's name as the endpoint echoed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What a program that answered spent on models of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<Spend>,
 }
 
 impl From<&ChatReply> for ReplyBody {
@@ -48,6 +51,7 @@ impl From<&ChatReply> for ReplyBody {
             usage: reply.usage,
             cost: reply.cost,
             model: reply.model.clone(),
+            called: (reply.called.calls > 0).then_some(reply.called),
         }
     }
 }
@@ -71,6 +75,7 @@ impl ReplyBody {
             usage: self.usage,
             cost: self.cost,
             failed_attempts: Spend::default(),
+            called: self.called.unwrap_or_default(),
             model: self.model,
             origin,
             at: None,

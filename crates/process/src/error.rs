@@ -14,6 +14,8 @@ pub struct ProcessError {
     pub retry_after: Option<Duration>,
     /// Whether the program may have seen the request.
     pub is_seen: bool,
+    /// Whether all attempts are over: the error of a call that the program passes on.
+    pub is_final: bool,
 }
 
 /// What an error means, and what the host does about it.
@@ -80,6 +82,7 @@ impl ProcessError {
             message: message.into(),
             retry_after: None,
             is_seen: true,
+            is_final: false,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The first exchange: who the program is, and what it can do.
 
+use std::collections::BTreeMap;
+
 use schema::Extra;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::settings::ProcessSettings;
 
@@ -66,7 +68,7 @@ pub struct Hello {
     pub wants: Vec<String>,
     /// The models that it calls through the host, each with the fewest and the most calls of a request.
     #[serde(default)]
-    pub models: Map<String, Value>,
+    pub models: BTreeMap<String, ModelUse>,
     /// A target: whether it keeps conversations.
     #[serde(default)]
     pub sessions: bool,
@@ -80,6 +82,10 @@ pub struct Hello {
     #[serde(default = "yes")]
     pub cache: bool,
 }
+
+/// The fewest and the most calls of one request to a model: `[1, 3]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct ModelUse(pub Vec<u32>);
 
 fn one() -> usize {
     1
@@ -142,6 +148,13 @@ impl Hello {
                 "only `metric` is supported: one request for each metric",
             );
         }
+        let is_range =
+            |uses: &ModelUse| matches!(*uses.0, [fewest, most] if fewest <= most && most > 0);
+        let wrong_use = hello.models.iter().find(|(_, uses)| !is_range(uses));
+        if let Some((name, _)) = wrong_use {
+            let reason = "expected the fewest and the most calls of a request, such as [1, 3]";
+            return wrong(&format!("models.{name}"), reason);
+        }
         let is_unknown = |want: &&String| !WANTS.contains(&want.as_str());
         if let Some(want) = hello.wants.iter().find(is_unknown) {
             let reason = format!("unknown: {want:?}; known are {}", WANTS.join(", "));
@@ -153,8 +166,8 @@ impl Hello {
             .find(|name| !settings.models.contains(name));
         if let Some(name) = unknown {
             let reason = match settings.models.as_slice() {
-                [] => "no model is offered to it".to_owned(),
-                known => format!("it may call {}", known.join(", ")),
+                [] => "no model is offered to it here".to_owned(),
+                known => format!("not configured; it may call {}", known.join(", ")),
             };
             return wrong(&format!("models.{name}"), &reason);
         }

@@ -3,14 +3,17 @@
 use std::{sync::Arc, time::Instant};
 
 use async_trait::async_trait;
-use llm_client::{ReplyBody, Wire};
+use llm_client::{HostModels, ReplyBody, Wire};
 use schema::{
     ChatReply, ChatRequest, Exchange, FinishReason, JsonText, JudgeProgram, ModelError,
     ModelErrorKind, Origin, Spend,
 };
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::{
+    error::StartError,
+    host::Host,
     pool::{ProcessPool, Request},
     target::model_error,
 };
@@ -19,17 +22,22 @@ use crate::{
 #[derive(Debug)]
 pub struct ProcessJudge {
     pool: ProcessPool,
+    host: Host,
     canonical: String,
 }
 
 impl ProcessJudge {
-    /// The judge that `pool` runs.
-    #[must_use]
-    pub fn new(pool: ProcessPool) -> Self {
-        Self {
-            canonical: pool.canonical(),
+    /// The judge that `pool` runs. It may call `models`.
+    ///
+    /// # Errors
+    /// When it calls a model that cannot be called.
+    pub fn new(pool: ProcessPool, models: &HostModels) -> Result<Self, StartError> {
+        let host = pool.host(models)?;
+        Ok(Self {
+            canonical: pool.canonical(&host),
+            host,
             pool,
-        }
+        })
     }
 }
 
@@ -49,6 +57,7 @@ fn body(result: &Value) -> ReplyBody {
                 .unwrap_or(0.0),
         ),
         model: None,
+        called: None,
     }
 }
 
@@ -69,30 +78,30 @@ impl Wire for ProcessJudge {
             return Err(ModelError::new(ModelErrorKind::Permanent, text));
         };
         let started = Instant::now();
-        let result = self.pool.request(Request {
-            method: "judge",
-            params: params.clone(),
-            conversation: None,
-        });
-        let result = result.await.map_err(|error| model_error(&error))?;
+        let sent = Request::new("judge", params.clone());
+        let result = self.host.request(&self.pool, sent, &request.context);
+        let (result, called) = result.await.map_err(|error| model_error(&error))?;
         let exchange = Exchange {
             request: JsonText::of(&serde_json::json!({"method": "judge", "params": params})),
-            response: JsonText::of(&serde_json::json!({"result": result})),
+            response: response(&result, &called),
         };
-        Ok(reply(body(&result), started, exchange))
+        let mut body = body(&result);
+        body.called = Some(called);
+        Ok(reply(body, started, exchange))
     }
 
     fn judge_program(&self) -> Option<JudgeProgram> {
         let hello = self.pool.hello();
         Some(JudgeProgram {
             wants: hello.wants.clone().into(),
-            fingerprint: Arc::new(hello.fingerprint(self.pool.version())),
+            fingerprint: Arc::new(self.pool.fingerprint(self.pool.version(), &self.host)),
         })
     }
 
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {
         let response: Value = serde_json::from_str(stored.get()).ok()?;
-        let body = body(response.get("result")?);
+        let mut body = body(response.get("result")?);
+        body.called = called(&response);
         let text = request.messages.last()?.content.to_string();
         let params: Value = serde_json::from_str(&text).ok()?;
         let exchange = Exchange {
@@ -101,6 +110,20 @@ impl Wire for ProcessJudge {
         };
         Some((body, exchange))
     }
+}
+
+/// A result as it is stored, with what the program spent on models of the run.
+pub(crate) fn response(result: &Value, called: &Spend) -> JsonText {
+    let mut response = serde_json::json!({"result": result});
+    if called.calls > 0 {
+        response["called"] = serde_json::json!(called);
+    }
+    JsonText::of(&response)
+}
+
+/// What the program of a stored response spent on models of the run.
+pub(crate) fn called(response: &Value) -> Option<Spend> {
+    Spend::deserialize(response.get("called")?).ok()
 }
 
 /// The reply with this content.
@@ -112,6 +135,7 @@ pub(crate) fn reply(body: ReplyBody, started: Instant, exchange: Exchange) -> Ch
         usage: body.usage,
         cost: body.cost,
         failed_attempts: Spend::default(),
+        called: body.called.unwrap_or_default(),
         origin: Origin::Fetched,
         run_time: started.elapsed(),
         exchange: Some(Arc::new(exchange)),

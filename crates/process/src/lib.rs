@@ -18,14 +18,15 @@
 //! # Limits
 //! - A program has the rights of the user: there is no sandbox. A descendant with a session of its own outlives it.
 //! - Processes are ended by signals to their group on Unix; elsewhere only the program itself is killed.
-//! - A program calls models with keys of its own: calls through the host are refused.
 //! - Programs that play the user, answer tools or write metrics and scenarios are not supported yet.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod child;
+mod clock;
 mod error;
 mod hello;
+mod host;
 mod judge;
 mod line;
 mod pool;
@@ -36,7 +37,7 @@ mod version;
 mod worker;
 
 pub use error::{ErrorKind, ProcessError, StartError};
-pub use hello::Hello;
+pub use hello::{Hello, ModelUse};
 pub use judge::ProcessJudge;
 pub use pool::{ProcessPool, Request};
 pub use program::Program;

@@ -125,6 +125,7 @@ fn error_of(error: &Value) -> ProcessError {
         message,
         retry_after: after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
         is_seen: error.get("seen").and_then(Value::as_bool) != Some(false),
+        is_final: error.get("final").and_then(Value::as_bool) == Some(true),
     }
 }
 

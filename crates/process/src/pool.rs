@@ -11,18 +11,20 @@ use std::{
     time::Duration,
 };
 
+use llm_client::HostModels;
 use serde_json::Value;
 use tokio::{
     runtime::{Builder, Handle},
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
 };
 
 use crate::{
     error::{ErrorKind, ProcessError, StartError},
     hello::Hello,
+    host::Host,
     settings::ProcessSettings,
     version,
-    worker::Worker,
+    worker::{HostCall, Worker},
 };
 
 /// A part whose program died or failed to start this often, without one good reply between, is not started again.
@@ -40,6 +42,21 @@ pub struct Request {
     pub params: Value,
     /// The conversation that it belongs to, for programs that keep conversations: all its requests go to one process.
     pub conversation: Option<String>,
+    /// Where calls that the program makes for it are to be answered. `None`: they are refused.
+    pub(crate) calls: Option<mpsc::Sender<HostCall>>,
+}
+
+impl Request {
+    /// A request that belongs to no conversation, and whose calls are refused.
+    #[must_use]
+    pub fn new(method: &'static str, params: Value) -> Self {
+        Self {
+            method,
+            params,
+            conversation: None,
+            calls: None,
+        }
+    }
 }
 
 /// The processes of one program. They run in a thread of their own, and end when the pool is dropped.
@@ -136,6 +153,17 @@ impl ProcessPool {
         self.inner.version.as_deref()
     }
 
+    /// Answers the program's calls with `models`.
+    ///
+    /// # Errors
+    /// When the program calls a model that cannot be called.
+    pub(crate) fn host(&self, models: &HostModels) -> Result<Host, StartError> {
+        Host::new(self.name(), self.hello(), models).map_err(|reason| StartError {
+            name: self.name().to_owned(),
+            reason,
+        })
+    }
+
     /// The program's name in the configuration.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -143,13 +171,22 @@ impl ProcessPool {
     }
 
     /// What decides its answers beside requests, as one line of JSON. Without a version it is another text each time.
-    #[must_use]
-    pub fn canonical(&self) -> String {
+    pub(crate) fn canonical(&self, host: &Host) -> String {
         let version = match self.version().filter(|_| self.hello().cache) {
             Some(version) => version.to_owned(),
             None => format!("once-{:016x}", fastrand::u64(..)),
         };
-        self.hello().fingerprint(Some(&version)).to_string()
+        self.fingerprint(Some(&version), host).to_string()
+    }
+
+    /// What decides its answers, beside requests.
+    pub(crate) fn fingerprint(&self, version: Option<&str>, host: &Host) -> Value {
+        let mut fingerprint = self.hello().fingerprint(version);
+        // Programs without calls keep the keys of their results.
+        if let Some(calls) = host.fingerprint() {
+            fingerprint["calls"] = calls;
+        }
+        fingerprint
     }
 
     /// Sends a request and waits for its result. A request that is lost with its process is sent a second time, to a process of its own.
@@ -308,7 +345,12 @@ impl Inner {
             params.insert("timeout_s".to_owned(), seconds.into());
         }
         let result = worker
-            .request(request.method, params, self.settings.timeout)
+            .request(
+                request.method,
+                params,
+                self.settings.timeout,
+                request.calls.clone(),
+            )
             .await;
         match &result {
             Ok(_) => self.deaths.store(0, Relaxed),

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use llm_client::{ReplyBody, Wire};
+use llm_client::{HostModels, ReplyBody, Wire};
 use schema::{ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind};
 
 use crate::{
-    judge::ProcessJudge, pool::ProcessPool, settings::ProcessSettings, target::ProcessTarget,
+    error::StartError, judge::ProcessJudge, pool::ProcessPool, settings::ProcessSettings,
+    target::ProcessTarget,
 };
 
 /// A program before its start: a plan or a dry run starts none. What it would answer is not known, so nothing in the cache is its own.
@@ -43,11 +44,16 @@ impl Wire for Program {
         None
     }
 
-    fn start(&self) -> Result<Option<Arc<dyn Wire>>, String> {
-        let pool = ProcessPool::start(self.settings.clone()).map_err(|error| error.to_string())?;
-        Ok(Some(match self.settings.kind {
-            "judge" => Arc::new(ProcessJudge::new(pool)),
-            _ => Arc::new(ProcessTarget::new(pool)),
-        }))
+    fn start(&self, models: &HostModels) -> Result<Option<Arc<dyn Wire>>, String> {
+        let mut settings = self.settings.clone();
+        settings.models = models.names();
+        let start = || -> Result<Arc<dyn Wire>, StartError> {
+            let pool = ProcessPool::start(settings)?;
+            Ok(match self.settings.kind {
+                "judge" => Arc::new(ProcessJudge::new(pool, models)?),
+                _ => Arc::new(ProcessTarget::new(pool, models)?),
+            })
+        };
+        start().map(Some).map_err(|error| error.to_string())
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
-use llm_client::{CallFailure, Live, Lives, ReplyBody, Wire, earlier};
+use llm_client::{CallFailure, HostModels, Live, Lives, ReplyBody, Wire, earlier};
 use schema::{
     CallContext, ChatReply, ChatRequest, Exchange, FinishReason, JsonText, Message, ModelError,
     ModelErrorKind, Role, ToolCall, Usage,
@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    error::{ErrorKind, ProcessError},
-    judge::reply,
+    error::{ErrorKind, ProcessError, StartError},
+    host::Host,
+    judge::{called, reply, response},
     pool::{ProcessPool, Request},
 };
 
@@ -21,19 +22,24 @@ use crate::{
 #[derive(Debug)]
 pub struct ProcessTarget {
     pool: ProcessPool,
+    host: Host,
     canonical: String,
     lives: Lives,
 }
 
 impl ProcessTarget {
-    /// The target that `pool` runs.
-    #[must_use]
-    pub fn new(pool: ProcessPool) -> Self {
-        Self {
-            canonical: pool.canonical(),
+    /// The target that `pool` runs. It may call `models`.
+    ///
+    /// # Errors
+    /// When it calls a model that cannot be called.
+    pub fn new(pool: ProcessPool, models: &HostModels) -> Result<Self, StartError> {
+        let host = pool.host(models)?;
+        Ok(Self {
+            canonical: pool.canonical(&host),
+            host,
             pool,
             lives: Lives::default(),
-        }
+        })
     }
 
     /// The parameters of `chat`.
@@ -64,22 +70,21 @@ impl ProcessTarget {
     ) -> Result<ChatReply, ProcessError> {
         let params = self.params(request, live, messages);
         let started = Instant::now();
-        let result = self
-            .pool
-            .request(Request {
-                method: "chat",
-                params: params.clone(),
-                conversation,
-            })
-            .await?;
-        let body = read(&result).map_err(|reason| {
+        let sent = Request {
+            conversation,
+            ..Request::new("chat", params.clone())
+        };
+        let result = self.host.request(&self.pool, sent, &request.context);
+        let (result, called) = result.await?;
+        let mut body = read(&result).map_err(|reason| {
             let text = format!("{}: {reason}", self.pool.name());
             ProcessError::new(ErrorKind::Malformed, text)
         })?;
         let exchange = Exchange {
             request: JsonText::of(&json!({"method": "chat", "params": params})),
-            response: JsonText::of(&json!({"result": result})),
+            response: response(&result, &called),
         };
+        body.called = Some(called);
         Ok(reply(body, started, exchange))
     }
 
@@ -98,15 +103,15 @@ impl ProcessTarget {
         let mut live = Live::new();
         let shown = self.shown(request);
         let system = shown.iter().find(|message| message.role == Role::System);
+        let params = json!({
+            "conversation": live.conversation,
+            "system": system.map(|message| &message.content),
+            "tools": request.tools.as_ref(),
+            "metadata": {},
+        });
         let result = self.pool.request(Request {
-            method: "open",
-            params: json!({
-                "conversation": live.conversation,
-                "system": system.map(|message| &message.content),
-                "tools": request.tools.as_ref(),
-                "metadata": {},
-            }),
             conversation: Some(live.conversation.clone()),
+            ..Request::new("open", params)
         });
         let result = result.await?;
         live.session = result.get("session").cloned().unwrap_or_default();
@@ -115,10 +120,11 @@ impl ProcessTarget {
 
     /// Closes a conversation, as far as that succeeds.
     async fn close(&self, live: &Live, reason: &str) {
+        let params =
+            json!({"conversation": live.conversation, "session": live.session, "reason": reason});
         let closed = self.pool.request(Request {
-            method: "close",
-            params: json!({"conversation": live.conversation, "session": live.session, "reason": reason}),
             conversation: Some(live.conversation.clone()),
+            ..Request::new("close", params)
         });
         if let Err(error) = closed.await {
             tracing::debug!(
@@ -222,6 +228,9 @@ fn lost(error: &ProcessError) -> ModelError {
 /// The error as the layers of policy act on it.
 pub(crate) fn model_error(error: &ProcessError) -> ModelError {
     let kind = match error.kind {
+        ErrorKind::Retryable | ErrorKind::RateLimited | ErrorKind::Malformed if error.is_final => {
+            ModelErrorKind::Permanent
+        }
         ErrorKind::Retryable | ErrorKind::Lost => ModelErrorKind::Transient,
         ErrorKind::RateLimited => ModelErrorKind::RateLimited,
         ErrorKind::Malformed => ModelErrorKind::Malformed,
@@ -304,6 +313,7 @@ fn read(result: &Value) -> Result<ReplyBody, String> {
         usage: usage(result),
         cost,
         model: text("model"),
+        called: None,
     })
 }
 
@@ -352,7 +362,8 @@ impl Wire for ProcessTarget {
 
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {
         let response: Value = serde_json::from_str(stored.get()).ok()?;
-        let body = read(response.get("result")?).ok()?;
+        let mut body = read(response.get("result")?).ok()?;
+        body.called = called(&response);
         let messages: Value = request.messages.iter().map(said).collect();
         let exchange = Exchange {
             request: JsonText::of(&json!({"method": "chat", "params": {"messages": messages}})),

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     process::{Child, ChildStdin, ChildStdout},
@@ -17,8 +17,10 @@ use tokio::{
 
 use crate::{
     child::{self, LastWords},
+    clock::Clock,
     error::{ErrorKind, ProcessError},
     hello::{Hello, MAX_LINE},
+    host,
     line::{self, Line},
     settings::ProcessSettings,
 };
@@ -28,6 +30,10 @@ const QUEUE: usize = 256;
 /// The most lines, and the most bytes, that are no messages in the life of a process.
 const NOISE_LINES: u64 = 1000;
 const NOISE_BYTES: u64 = 1 << 20;
+/// The most calls of one process that have no answer yet.
+const MOST_CALLS: usize = 256;
+/// The shortest time between two looks at a request's clock.
+const SHORTEST_WAIT: Duration = Duration::from_millis(5);
 /// How long a program has to answer a cancelled request.
 const AFTER_CANCEL: Duration = Duration::from_secs(2);
 
@@ -56,11 +62,78 @@ struct Shared {
 #[derive(Default)]
 struct State {
     next: u64,
-    open: HashMap<u64, oneshot::Sender<Outcome>>,
+    open: HashMap<u64, Open>,
+    /// The calls of the program that have no answer yet, with the request that each belongs to.
+    calls: HashMap<String, u64>,
     noise_lines: u64,
     noise_bytes: u64,
     /// Why it takes no further request.
     dead: Option<String>,
+}
+
+/// A request in flight.
+struct Open {
+    reply: oneshot::Sender<Outcome>,
+    calls: Option<mpsc::Sender<HostCall>>,
+    clock: Clock,
+    counts: Counts,
+}
+
+/// How often the program called each model for one request.
+type Counts = Arc<Mutex<HashMap<String, u32>>>;
+
+/// A call of the program that is to be answered.
+#[derive(Debug)]
+pub(crate) struct HostCall {
+    id: String,
+    params: Map<String, Value>,
+    shared: Arc<Shared>,
+    lines: mpsc::WeakSender<Vec<u8>>,
+    counts: Counts,
+}
+
+impl HostCall {
+    /// Counts it. Returns the number of calls to `model`, and of all, for this delivery of the request.
+    pub(crate) fn count(&self, model: &str) -> (u32, u32) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_model = counts.entry(model.to_owned()).or_default();
+        *of_model += 1;
+        let of_model = *of_model;
+        (of_model, counts.values().sum())
+    }
+
+    pub(crate) fn params(&self) -> &Map<String, Value> {
+        &self.params
+    }
+
+    /// Answers it with `{result}` or `{error}`, unless the program is gone or has cancelled it.
+    pub(crate) fn answer(self, answer: &Value) {
+        if !self.shared.end_call(&self.id) {
+            return;
+        }
+        let line = answer_line(&self.id, answer);
+        if let Some(lines) = self.lines.upgrade() {
+            // A program has few open calls, so there is room unless it reads nothing.
+            if let Err(mpsc::error::TrySendError::Full(line)) = lines.try_send(line) {
+                tokio::spawn(async move { lines.send(line).await });
+            }
+        }
+    }
+}
+
+/// The line that answers a call of the program.
+fn answer_line(id: &str, answer: &Value) -> Vec<u8> {
+    let mut line = answer.clone();
+    line["id"] = id.into();
+    format!("{line}\n").into_bytes()
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Shared {
@@ -78,8 +151,8 @@ impl Shared {
             std::mem::take(&mut state.open)
         };
         child::kill(self.id);
-        for (_, reply) in open {
-            let _ = reply.send(Err(self.lost(why)));
+        for (_, open) in open {
+            let _ = open.reply.send(Err(self.lost(why)));
         }
     }
 
@@ -100,9 +173,11 @@ impl Shared {
             only.flatten().and_then(|id| state.open.remove(&id))
         };
         match only {
-            Some(reply) => {
+            Some(open) => {
                 let text = format!("{}: {what}", self.name);
-                let _ = reply.send(Err(ProcessError::new(ErrorKind::Malformed, text)));
+                let _ = open
+                    .reply
+                    .send(Err(ProcessError::new(ErrorKind::Malformed, text)));
             }
             None => self.lose(what),
         }
@@ -120,8 +195,82 @@ impl Shared {
         }
     }
 
+    /// Takes a call. Returns the answer, if it is refused.
+    fn take_call(
+        self: &Arc<Self>,
+        id: String,
+        method: &str,
+        params: Map<String, Value>,
+        lines: &mpsc::WeakSender<Vec<u8>>,
+    ) -> Option<Value> {
+        if method != "chat" {
+            let text = format!("the host has no method {method:?} for this program");
+            return Some(json!({"error": {"kind": "unsupported", "message": text, "final": true}}));
+        }
+        let mut state = self.state();
+        let state = &mut *state;
+        if state.calls.contains_key(&id) {
+            return Some(host::error(
+                ErrorKind::Permanent,
+                "id: it is the id of an open call",
+            ));
+        }
+        if state.calls.len() >= MOST_CALLS {
+            let text = format!("more than {MOST_CALLS} open calls of one process");
+            return Some(host::error(ErrorKind::Permanent, &text));
+        }
+        let request = params.get("for").and_then(Value::as_u64);
+        let open = request.and_then(|id| state.open.get_mut(&id));
+        let (Some(request), Some(open)) = (request, open) else {
+            let text = "for: expected the id of an open request";
+            return Some(host::error(ErrorKind::Permanent, text));
+        };
+        let Some(calls) = &open.calls else {
+            let text = "the program's hello names no model, so it may call none";
+            return Some(host::error(ErrorKind::Permanent, text));
+        };
+        let call = HostCall {
+            id: id.clone(),
+            params,
+            shared: Arc::clone(self),
+            lines: lines.clone(),
+            counts: Arc::clone(&open.counts),
+        };
+        if calls.try_send(call).is_err() {
+            let text = "too many calls at once; wait for an answer";
+            return Some(host::error(ErrorKind::Permanent, text));
+        }
+        open.clock.stop();
+        state.calls.insert(id, request);
+        None
+    }
+
+    /// The answer of a call is known. Whether it is still waited for.
+    fn end_call(&self, id: &str) -> bool {
+        let mut state = self.state();
+        let Some(request) = state.calls.remove(id) else {
+            return false;
+        };
+        if let Some(open) = state.open.get_mut(&request) {
+            open.clock.go_on();
+        }
+        true
+    }
+
+    /// The calls of a request that ends, which are answered at once.
+    fn take_calls(&self, request: u64) -> Vec<String> {
+        let mut state = self.state();
+        let calls = state.calls.extract_if(|_, of| *of == request);
+        calls.map(|(id, _)| id).collect()
+    }
+
+    /// How long the program has worked on a request; `None` if the request has ended.
+    fn own_time(&self, request: u64) -> Option<Duration> {
+        Some(self.state().open.get(&request)?.clock.own_time())
+    }
+
     /// Takes a line. Returns the line to be written in answer, if there is one.
-    fn take(&self, line: &[u8]) -> Option<Value> {
+    fn take(self: &Arc<Self>, line: &[u8], lines: &mpsc::WeakSender<Vec<u8>>) -> Option<Vec<u8>> {
         match line::read(line) {
             Line::Blank | Line::Stray => None,
             Line::Noise => {
@@ -140,16 +289,20 @@ impl Shared {
             Line::Reply { id, outcome } => {
                 // A second or a late reply belongs to no request.
                 let open = self.state().open.remove(&id);
-                if let Some(reply) = open {
-                    let _ = reply.send(outcome);
+                if let Some(open) = open {
+                    let _ = open.reply.send(outcome);
                 }
                 None
             }
-            Line::Call { id, method, .. } => Some(json!({"id": id, "error": {
-                "kind": "unsupported",
-                "message": format!("the host has no method {method:?} for this program"),
-                "final": true,
-            }})),
+            Line::Call { id, method, params } => {
+                let refused = self.take_call(id.clone(), &method, params, lines)?;
+                Some(answer_line(&id, &refused))
+            }
+            Line::Notice { method, params } if method == "cancel" => {
+                let id = params.get("id").and_then(Value::as_str)?;
+                let is_open = self.end_call(id);
+                is_open.then(|| answer_line(id, &host::error(ErrorKind::Cancelled, "cancelled")))
+            }
             Line::Notice { method, params } => {
                 let text = params.get("text").and_then(Value::as_str);
                 if let Some(text) = text.filter(|_| method == "log") {
@@ -192,7 +345,12 @@ impl Worker {
             max_line: MAX_LINE,
         };
         let hello = worker
-            .request("hello", Hello::params(settings), settings.start_timeout)
+            .request(
+                "hello",
+                Hello::params(settings),
+                settings.start_timeout,
+                None,
+            )
             .await
             .map_err(|error| error.message)
             .and_then(|result| Hello::read(&result, settings));
@@ -221,7 +379,13 @@ impl Worker {
     ///
     /// # Errors
     /// What the program answered, or what it did in place of that.
-    pub(crate) async fn request(&self, method: &str, params: Value, patience: Duration) -> Outcome {
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: Value,
+        patience: Duration,
+        calls: Option<mpsc::Sender<HostCall>>,
+    ) -> Outcome {
         let (reply, mut outcome) = oneshot::channel();
         let id = {
             let mut state = self.shared.state();
@@ -230,7 +394,13 @@ impl Worker {
             }
             let id = state.next;
             state.next += 1;
-            state.open.insert(id, reply);
+            let open = Open {
+                reply,
+                calls,
+                clock: Clock::start(),
+                counts: Counts::default(),
+            };
+            state.open.insert(id, open);
             id
         };
         if let Err(error) = self
@@ -240,8 +410,19 @@ impl Worker {
             self.shared.state().open.remove(&id);
             return Err(error);
         }
-        if let Ok(done) = timeout(patience, &mut outcome).await {
-            return done.unwrap_or_else(|_| Err(self.shared.lost("it ended")));
+        let mut left = patience;
+        while !left.is_zero() {
+            if let Ok(done) = timeout(left.max(SHORTEST_WAIT), &mut outcome).await {
+                return done.unwrap_or_else(|_| Err(self.shared.lost("it ended")));
+            }
+            // The clock stands while the program waits for a call of its own.
+            let own = self.shared.own_time(id).unwrap_or(patience);
+            left = patience.saturating_sub(own);
+        }
+        for call in self.shared.take_calls(id) {
+            let cancelled =
+                host::error(ErrorKind::Cancelled, "the request has reached its deadline");
+            let _ = timeout(AFTER_CANCEL, self.send_line(answer_line(&call, &cancelled))).await;
         }
         let cancel = json!({"method": "cancel", "params": {"id": id, "reason": "deadline"}});
         // A program that reads nothing cannot be asked.
@@ -281,6 +462,11 @@ impl Worker {
             return Err(ProcessError::new(ErrorKind::Permanent, text));
         }
         line.push(b'\n');
+        self.send_line(line).await;
+        Ok(())
+    }
+
+    async fn send_line(&self, line: Vec<u8>) {
         let lines = self
             .lines
             .lock()
@@ -290,7 +476,6 @@ impl Worker {
         if let Some(lines) = lines {
             let _ = lines.send(line).await;
         }
-        Ok(())
     }
 
     /// Closes its input, and waits until it and its group have ended.
@@ -340,11 +525,11 @@ async fn read(stdout: ChildStdout, shared: Arc<Shared>, lines: mpsc::WeakSender<
             return;
         }
         if ended {
-            if let Some(answer) = shared.take(&line)
+            if let Some(answer) = shared.take(&line, &lines)
                 && let Some(lines) = lines.upgrade()
             {
                 // Bounded: a program that calls faster than it reads is no longer read.
-                let _ = lines.send(format!("{answer}\n").into_bytes()).await;
+                let _ = lines.send(answer).await;
             }
             line.clear();
         }

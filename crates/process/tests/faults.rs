@@ -10,7 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use process::{ErrorKind, ProcessError, ProcessPool, ProcessSettings, Request};
+use llm_client::{HostModels, Wire as _};
+use process::{ErrorKind, ProcessError, ProcessJudge, ProcessPool, ProcessSettings, Request};
 use serde_json::{Value, json};
 
 fn settings(mode: &str) -> ProcessSettings {
@@ -28,12 +29,8 @@ fn settings(mode: &str) -> ProcessSettings {
 }
 
 async fn judged(pool: &ProcessPool, row: &str) -> Result<Value, ProcessError> {
-    let request = Request {
-        method: "judge",
-        params: json!({"row": row}),
-        conversation: None,
-    };
-    pool.request(request).await
+    pool.request(Request::new("judge", json!({"row": row})))
+        .await
 }
 
 /// The outcome of one bad row among good ones, which have to be good.
@@ -145,7 +142,7 @@ async fn a_program_that_cannot_be_used_is_refused_at_the_start() {
 #[tokio::test]
 async fn calls_of_a_program_are_answered_and_its_environment_is_listed() {
     let outcome = bad_one("calls").await.unwrap();
-    assert_eq!(outcome["reason"], "unsupported");
+    assert_eq!(outcome["reason"], "permanent");
     let mut settings = settings("environment");
     settings.env = vec![("JUDGE_KEY".to_owned(), "x".to_owned().into())];
     let pool = ProcessPool::start(settings).unwrap();
@@ -191,7 +188,11 @@ async fn the_process_tree_ends_with_the_pool() {
 async fn the_version_is_the_users_else_the_programs_else_that_of_its_files() {
     let pool = ProcessPool::start(settings("good")).unwrap();
     assert_eq!(pool.version(), Some("1"));
-    assert_eq!(pool.canonical(), pool.canonical());
+    let judge = || {
+        let pool = ProcessPool::start(settings("good")).unwrap();
+        ProcessJudge::new(pool, &HostModels::default()).unwrap()
+    };
+    assert_eq!(judge().canonical(), judge().canonical());
     let mut own = settings("good");
     own.version = Some("a1b2".to_owned());
     assert_eq!(ProcessPool::start(own).unwrap().version(), Some("a1b2"));

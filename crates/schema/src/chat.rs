@@ -146,6 +146,19 @@ pub struct CallContext {
     pub step: u32,
     /// The item, if the call belongs to one.
     pub item: Option<Item>,
+    /// The program that makes the call, if a program of the run does: see [`Caller`].
+    pub caller: Option<Caller>,
+}
+
+/// A program of the run that asks a model of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The program's name in the configuration.
+    pub name: Arc<str>,
+    /// Which of several equal calls it is, from 0: equal calls with equal numbers get one reply.
+    pub n: u32,
+    /// How many of the program's results for the same request could not be used: its next attempt gets other replies.
+    pub unusable: u32,
 }
 
 impl CallContext {
@@ -159,6 +172,7 @@ impl CallContext {
             turn: 0,
             step: 0,
             item: None,
+            caller: None,
         }
     }
 
@@ -265,6 +279,8 @@ pub struct ChatReply {
     pub cost: Option<f64>,
     /// Earlier attempts that failed but were billed.
     pub failed_attempts: Spend,
+    /// What a program that answered spent on models of the run when it did. Those calls are counted where they were made.
+    pub called: Spend,
     /// The model's name as the endpoint echoed it.
     pub model: Option<String>,
     /// Whether the reply was fetched now or earlier.
@@ -290,6 +306,7 @@ impl ChatReply {
             usage: None,
             cost: None,
             failed_attempts: Spend::default(),
+            called: Spend::default(),
             model: None,
             origin: Origin::Fetched,
             at: None,
@@ -298,11 +315,15 @@ impl ChatReply {
         }
     }
 
-    /// What the call used and cost, failed attempts included.
+    /// What the call used and cost, failed attempts included. For a cached reply of a program, also what it spent on models of the run: those
+    /// calls are not made again.
     #[must_use]
     pub fn spend(&self) -> Spend {
         let mut spend = Spend::of_call(self.usage, self.cost);
         spend.add(&self.failed_attempts);
+        if self.origin == Origin::Cached {
+            spend.add(&self.called);
+        }
         spend
     }
 }

@@ -59,6 +59,8 @@ struct Recorded {
     came: Option<ReplySpan>,
     /// What all calls of the conversation used and cost.
     spend: Spend,
+    /// What judges that are programs have spent on models of the run.
+    judges_calls: Spend,
     /// Faults of the simulated user, in all attempts.
     faults: Vec<SimulatorFault>,
     /// How often the conversation was started again.
@@ -282,6 +284,12 @@ impl Item {
         self.recorded().judge_reply = Some(text.chars().take(JUDGE_REPLY).collect());
     }
 
+    /// What judges that are programs have spent on models of the run, for this item. It is not part of the judges' own replies.
+    #[must_use]
+    pub fn judges_calls(&self) -> Spend {
+        self.recorded().judges_calls
+    }
+
     /// The beginning of a judge's last reply, if a judge was called.
     #[must_use]
     pub fn last_judge_reply(&self) -> Option<String> {
@@ -312,6 +320,9 @@ impl Recorded {
     fn take(&mut self, body: &EventBody) {
         if let Some(spend) = conversation_spend(body) {
             self.spend.add(spend);
+        }
+        if let Some(spend) = judges_call_spend(body) {
+            self.judges_calls.add(spend);
         }
         match body {
             EventBody::QueuingItem(queued) => self.queued = Some(queued.clone()),
@@ -348,6 +359,21 @@ fn conversation_spend(body: &EventBody) -> Option<&Spend> {
         | EventBody::FetchedToolResponse(reply)
         | EventBody::UsingCachedToolResponse(reply) => Some(&reply.spend),
         EventBody::UserException(failed) | EventBody::ToolException(failed) => Some(&failed.spend),
+        EventBody::FetchedHostResponse(reply) | EventBody::UsingCachedHostResponse(reply) => {
+            (!reply.is_for_judge()).then_some(&reply.spend)
+        }
+        EventBody::HostException(failed) => (!failed.is_for_judge()).then_some(&failed.spend),
+        _ => None,
+    }
+}
+
+/// What a call that a judge made of a model of the run used and cost. `None` for other events.
+fn judges_call_spend(body: &EventBody) -> Option<&Spend> {
+    match body {
+        EventBody::FetchedHostResponse(reply) | EventBody::UsingCachedHostResponse(reply) => {
+            reply.is_for_judge().then_some(&reply.spend)
+        }
+        EventBody::HostException(failed) => failed.is_for_judge().then_some(&failed.spend),
         _ => None,
     }
 }

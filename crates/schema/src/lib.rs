@@ -105,8 +105,8 @@ pub use baseline::{
 };
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
 pub use chat::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, FinishReason, Origin, Purpose,
-    ResponseFormat, Role,
+    CallContext, Caller, ChatModel, ChatReply, ChatRequest, Exchange, FinishReason, Origin,
+    Purpose, ResponseFormat, Role,
 };
 pub use conversation::{Conversation, ROW_KEYS, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};

@@ -23,7 +23,7 @@ use super::{
     typos,
 };
 use crate::{
-    config::{Config, ModelEntry, Settings},
+    config::{Config, ModelEntry, Settings, offer},
     exit::{Exit, Failure, Problems},
     flags::Overrides,
 };
@@ -179,7 +179,9 @@ impl Check {
 }
 
 async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>, Failure> {
-    let server = scripted_server(models.iter().copied()).await?;
+    let callable = config.settings.models.callable().into_iter();
+    let callable = callable.map(|(_, entry)| entry);
+    let server = scripted_server(models.iter().copied().chain(callable)).await?;
     let url = server.as_ref().map(|server| server.base_url());
     let endpoints = config.endpoints(url)?;
     let once = RetryPolicy {
@@ -189,6 +191,10 @@ async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>
         ..RetryPolicy::default()
     };
     let factory = ModelFactory::new(HttpClient::default()).with_retries(once);
+    let offered = endpoints.offered(&config.settings.models, models);
+    offer(offered, factory.host_models(), |settings| {
+        factory.model(settings)
+    });
     let mut checks = Vec::new();
     // A model that is configured in two roles is called once.
     let mut asked: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -277,7 +283,7 @@ async fn probe(
         configuration: true,
     };
     if let Some(wire) = &settings.wire {
-        let started = wire.start().map_err(in_config)?;
+        let started = wire.start(factory.host_models()).map_err(in_config)?;
         settings.wire = started.or_else(|| settings.wire.clone());
     }
     let wire = settings.wire.clone();

@@ -9,7 +9,7 @@ use scripted_llm::ScriptedServer;
 
 use super::{imported::Imported, needs::Needs};
 use crate::{
-    config::{BuiltModels, ModelEntries, ModelEntry, Route, Settings},
+    config::{BuiltModels, ModelEntries, ModelEntry, OfferedModel, Route, Settings},
     exit::Failure,
     open_files,
     terminal::Terminal,
@@ -247,6 +247,7 @@ pub fn open_cache(
 pub fn build(
     parts: &ModelRoles<'_>,
     resolved: Vec<(&ModelEntry, ModelSettings)>,
+    offered: Vec<OfferedModel>,
     session: &Session,
 ) -> Result<Models, Failure> {
     let entries = ModelEntries {
@@ -255,8 +256,9 @@ pub fn build(
         generator: parts.generator.cloned(),
         judges: parts.judges.iter().copied().cloned().collect(),
         targets: parts.targets.iter().copied().cloned().collect(),
+        ..ModelEntries::default()
     };
-    let models = BuiltModels::new(resolved, session)?.by_part(&entries);
+    let models = BuiltModels::new(resolved, offered, session)?.by_part(&entries);
     models.map_err(|error| Failure::usage(error.to_string()))
 }
 

@@ -271,7 +271,9 @@ impl Job<'_> {
     /// saved any more.
     async fn run(&self) -> Result<(RunReport, Tally, bool), Failure> {
         let (context, config) = (self.context, self.config);
-        let server = scripted_server(config.settings.models.all()).await?;
+        let models = &config.settings.models;
+        let callable = models.callable().into_iter().map(|(_, entry)| entry);
+        let server = scripted_server(models.all().chain(callable)).await?;
         let endpoints = config.endpoints(server.as_ref().map(|server| server.base_url()))?;
         let resolved = endpoints.resolve_all(self.parts.called())?;
         self.chosen.copy(&context.layout, &context.terminal)?;
@@ -290,7 +292,8 @@ impl Job<'_> {
         let sut_options = targets
             .map(|(entry, settings)| (entry.id.clone(), settings.sent_options()))
             .collect();
-        let models = build(&self.parts, resolved, &session)?;
+        let offered = endpoints.offered(&config.settings.models, &self.parts.called());
+        let models = build(&self.parts, resolved, offered, &session)?;
         let mut phases = context.phases(models, self.settings.clone())?;
         phases.targets.extend(self.parts.imported.iter().cloned());
         let mut options = RunOptions {

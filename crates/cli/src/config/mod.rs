@@ -13,8 +13,8 @@ use std::path::Path;
 
 pub use layers::Flag;
 pub use probity::config::{
-    BuiltModels, Config, ConfigError, ConfigProblem, Endpoints, ModelEntries, ModelEntry, Route,
-    Settings,
+    BuiltModels, Config, ConfigError, ConfigProblem, Endpoints, ModelEntries, ModelEntry,
+    OfferedModel, Route, Settings, offer,
 };
 
 use probity::config::{Layers, Vars};

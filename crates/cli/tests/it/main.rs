@@ -43,6 +43,7 @@ mod golden;
 mod grouped_counts;
 mod hints;
 mod hints_of_the_library;
+mod host_calls;
 mod http_app;
 mod impactbench;
 mod impactbench_generations;

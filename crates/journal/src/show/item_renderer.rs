@@ -303,6 +303,8 @@ impl Event<'_> {
                         | EventBody::UsingCachedUserResponse(_)
                         | EventBody::FetchedToolResponse(_)
                         | EventBody::UsingCachedToolResponse(_)
+                        | EventBody::FetchedHostResponse(_)
+                        | EventBody::UsingCachedHostResponse(_)
                 )
             )
     }

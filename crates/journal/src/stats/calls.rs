@@ -81,6 +81,7 @@ fn name(role: CallRole) -> &'static str {
         CallRole::Sut => "sut",
         CallRole::Tool => "tool",
         CallRole::Annotator | CallRole::ConversationJudge => "annotator",
+        CallRole::Host => "host",
         CallRole::Probe => "probe",
     }
 }

@@ -270,6 +270,7 @@ impl Picks {
             usage,
             cost: cost.filter(|cost| cost.is_finite() && *cost >= 0.0),
             model: text(&self.model),
+            called: None,
         })
     }
 

@@ -60,6 +60,12 @@ impl KeyMaker {
         }
     }
 
+    /// A hash of what the model and its settings add to every key, in hexadecimal.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        hex(&Sha256::digest(self.canonical.prefix()))
+    }
+
     /// The key of `request`.
     #[must_use]
     pub fn key(&self, request: &ChatRequest) -> CacheKey {
@@ -73,6 +79,13 @@ impl KeyMaker {
         }
         hash.update(context.sample.to_le_bytes());
         hash.update(context.turn.to_le_bytes());
+        if let Some(caller) = &context.caller {
+            hash.update(b"caller");
+            hash.update((caller.name.len() as u64).to_le_bytes());
+            hash.update(&*caller.name);
+            hash.update(caller.n.to_le_bytes());
+            hash.update(caller.unusable.to_le_bytes());
+        }
         self.canonical.pass(request, |part| hash.update(part));
         CacheKey(hash.finalize().into())
     }
@@ -80,7 +93,7 @@ impl KeyMaker {
 
 #[cfg(test)]
 mod tests {
-    use schema::{CallContext, Message, ModelId, Purpose, Role};
+    use schema::{CallContext, Caller, Message, ModelId, Purpose, Role};
 
     use super::*;
 
@@ -132,7 +145,14 @@ mod tests {
         let maker = KeyMaker::new(&settings);
         let plain = maker.key(&request());
         assert_eq!(KeyMaker::new(&settings.clone()).key(&request()), plain);
-        let changes: [fn(&mut ChatRequest); 6] = [
+        let changes: [fn(&mut ChatRequest); 7] = [
+            |r| {
+                r.context.caller = Some(Caller {
+                    name: "judge.py".into(),
+                    n: 0,
+                    unusable: 0,
+                });
+            },
             |r| r.context.purpose = Purpose::UserTurn,
             |r| r.context.row = "m01_s001_v02__a".into(),
             |r| r.context.sample = 1,

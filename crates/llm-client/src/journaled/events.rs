@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use schema::{
-    ChatReply, ChatRequest, Event, EventBody, JsonText, ModelError, ModelErrorKind, ModelId,
-    Origin, Purpose,
+    CallContext, ChatReply, ChatRequest, Event, EventBody, JsonText, ModelError, ModelErrorKind,
+    ModelId, Origin, Purpose,
     event::{
         AnnotatorException, AnnotatorReply, CachedAnnotatorReply, CallNotMade, Exception,
         ModelException, ModelReply, SutException, SutReply,
@@ -21,7 +21,7 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
     let run_time = fetched.then_some(seconds);
     let original_run_time = (!fetched && !reply.run_time.is_zero()).then_some(seconds);
     let body = match context.purpose {
-        Purpose::TargetTurn => {
+        Purpose::TargetTurn if context.caller.is_none() => {
             let reply = SutReply {
                 turn: Some(context.turn),
                 step: nonzero(context.step),
@@ -37,22 +37,26 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
                 false => EventBody::UsingCachedSutResponse(reply),
             }
         }
-        Purpose::Judge if fetched => EventBody::FetchedAnnotatorResponse(AnnotatorReply {
-            annotator: model.shared(),
-            run_time,
-            request: Some(sent),
-            response: Some(received),
-            spend: Some(reply.spend()),
-            ..AnnotatorReply::default()
-        }),
-        Purpose::Judge => EventBody::UsingCachedAnnotatorResponse(CachedAnnotatorReply {
-            annotator: model.shared(),
-            annotator_request: Some(sent),
-            response: Some(received),
-            spend: Some(reply.spend()),
-            original_run_time,
-            ..CachedAnnotatorReply::default()
-        }),
+        Purpose::Judge if fetched && context.caller.is_none() => {
+            EventBody::FetchedAnnotatorResponse(AnnotatorReply {
+                annotator: model.shared(),
+                run_time,
+                request: Some(sent),
+                response: Some(received),
+                spend: Some(reply.spend()),
+                ..AnnotatorReply::default()
+            })
+        }
+        Purpose::Judge if context.caller.is_none() => {
+            EventBody::UsingCachedAnnotatorResponse(CachedAnnotatorReply {
+                annotator: model.shared(),
+                annotator_request: Some(sent),
+                response: Some(received),
+                spend: Some(reply.spend()),
+                original_run_time,
+                ..CachedAnnotatorReply::default()
+            })
+        }
         purpose => {
             let reply = ModelReply {
                 model: model.shared(),
@@ -67,8 +71,11 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
                 original_run_time,
                 turns: None,
                 kept: None,
+                caller: caller(context),
             };
             match (purpose, fetched) {
+                _ if context.caller.is_some() && fetched => EventBody::FetchedHostResponse(reply),
+                _ if context.caller.is_some() => EventBody::UsingCachedHostResponse(reply),
                 (Purpose::UserTurn | Purpose::UserJudge | Purpose::Realism, true) => {
                     EventBody::FetchedUserResponse(reply)
                 }
@@ -84,6 +91,12 @@ pub(super) fn reply(model: &ModelId, request: &ChatRequest, reply: &ChatReply) -
         }
     };
     Event::new(body)
+}
+
+/// The name of the program that makes the call.
+fn caller(context: &CallContext) -> Option<Arc<str>> {
+    let caller = context.caller.as_ref();
+    caller.map(|caller| Arc::clone(&caller.name))
 }
 
 fn nonzero(n: u32) -> Option<u32> {
@@ -130,17 +143,19 @@ fn exception(model: &ModelId, request: &ChatRequest, error: &ModelError) -> Even
     };
     let spend = *error.spend();
     match context.purpose {
-        Purpose::TargetTurn => EventBody::SutException(SutException {
+        Purpose::TargetTurn if context.caller.is_none() => EventBody::SutException(SutException {
             turn: Some(context.turn),
             step: nonzero(context.step),
             exception,
             spend: Some(spend),
         }),
-        Purpose::Judge => EventBody::AnnotatorException(AnnotatorException {
-            annotator: model.shared(),
-            exception,
-            spend: Some(spend),
-        }),
+        Purpose::Judge if context.caller.is_none() => {
+            EventBody::AnnotatorException(AnnotatorException {
+                annotator: model.shared(),
+                exception,
+                spend: Some(spend),
+            })
+        }
         purpose => {
             let failed = ModelException {
                 model: model.shared(),
@@ -149,8 +164,10 @@ fn exception(model: &ModelId, request: &ChatRequest, error: &ModelError) -> Even
                 turn: nonzero(context.turn),
                 exception,
                 spend,
+                caller: caller(context),
             };
             match purpose {
+                _ if context.caller.is_some() => EventBody::HostException(failed),
                 Purpose::UserTurn | Purpose::UserJudge | Purpose::Realism => {
                     EventBody::UserException(failed)
                 }

@@ -69,11 +69,13 @@ impl<M: ChatModel> ChatModel for Journaled<M> {
                 if self.assumed_free && reply.cost == Some(0.0) {
                     self.meter.assume_free(model, context);
                 }
-                match (context.purpose, &context.item) {
-                    (Purpose::TargetTurn, Some(item)) => {
+                match (context.purpose, &context.item, &context.caller) {
+                    // The program's own reply follows.
+                    (_, _, Some(_)) => {}
+                    (Purpose::TargetTurn, Some(item), None) => {
                         item.reply_came(reply.at.unwrap_or_else(SystemTime::now));
                     }
-                    (Purpose::Judge, Some(item)) => item.judge_replied(&reply.content),
+                    (Purpose::Judge, Some(item), None) => item.judge_replied(&reply.content),
                     _ => {}
                 }
                 context.record(events::reply(model, request, reply), &*self.journal);

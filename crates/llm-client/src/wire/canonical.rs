@@ -75,6 +75,11 @@ impl Canonical {
         }
     }
 
+    /// The part that all requests share.
+    pub(crate) fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
     /// Appends the canonical form of `request` to `out`: three lines of JSON, and two more where tools are offered.
     pub fn write(&self, request: &ChatRequest, out: &mut Vec<u8>) {
         self.pass(request, |part| out.extend_from_slice(part));

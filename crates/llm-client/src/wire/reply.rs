@@ -164,6 +164,7 @@ pub(crate) fn parse(body: &str, blocks: Blocks) -> Result<ReplyBody, Box<Unparse
         model: completion.model.and_then(model_name),
         usage,
         cost,
+        called: None,
     })
 }
 

@@ -8,7 +8,7 @@ use schema::{
     ModelId,
 };
 
-use crate::ReplyBody;
+use crate::{HostModels, ReplyBody};
 
 /// What answers a model's calls in the place of an OpenAI-compatible endpoint: an application, a program. An extension point: set it as
 /// [`ModelSettings::wire`](crate::ModelSettings::wire), and all layers of policy are around it.
@@ -40,11 +40,12 @@ pub trait Wire: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Starts what answers, where that has to be started once a run: the wire that is used from then on. `None`: this one.
+    /// Starts what answers, where that has to be started once a run: the wire that is used from then on. `None`: this one. A program may call
+    /// `models`.
     ///
     /// # Errors
-    /// When it cannot be started. The text names it and says what to do.
-    fn start(&self) -> Result<Option<Arc<dyn Wire>>, String> {
+    /// When it cannot be started, or calls a model that is not there. The text names it and says what to do.
+    fn start(&self, _models: &HostModels) -> Result<Option<Arc<dyn Wire>>, String> {
         Ok(None)
     }
 

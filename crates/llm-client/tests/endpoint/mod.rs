@@ -162,6 +162,7 @@ pub fn stored_reply(text: String) -> StoredReply {
             usage: None,
             cost: None,
             model: None,
+            called: None,
         }),
         wire: None,
         model: Some("m".to_owned()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use engine::Session;
-use llm_client::ModelSettings;
+use llm_client::{HostModel, HostModels, KeyMaker, ModelSettings, SetupError};
 use schema::{
     ChatModel, ChatReply, ChatRequest, Extra, IdError, ModelError, ModelErrorKind, ModelId,
     TargetRef,
@@ -15,6 +15,26 @@ use super::{
     sections::{ModelEntries, ModelEntry},
 };
 use crate::Models;
+
+/// A model that programs may call, by name, or why it cannot be called.
+pub type OfferedModel = (String, Result<ModelSettings, ConfigError>);
+
+/// Offers models to the programs that are started later. `model` builds one.
+pub fn offer(
+    offered: Vec<OfferedModel>,
+    to: &HostModels,
+    model: impl Fn(ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError>,
+) {
+    for (name, settings) in offered {
+        let built = settings.map_err(|error| error.to_string());
+        let built = built.and_then(|settings| {
+            let identity = KeyMaker::new(&settings).identity();
+            let model = model(settings).map_err(|error| error.to_string())?;
+            Ok(HostModel { model, identity })
+        });
+        to.offer(name, built);
+    }
+}
 
 /// Configured models that are ready to be called.
 pub struct BuiltModels(Vec<BuiltModel>);
@@ -27,14 +47,18 @@ struct BuiltModel {
 }
 
 impl BuiltModels {
-    /// Builds all models of `resolved`.
+    /// Builds all models of `resolved`. Programs among them may call those of `offered`.
     ///
     /// # Errors
     /// Lists every model that cannot be called with its settings.
     pub fn new(
         resolved: Vec<(&ModelEntry, ModelSettings)>,
+        offered: Vec<OfferedModel>,
         session: &Session,
     ) -> Result<Self, ConfigError> {
+        offer(offered, session.host_models(), |settings| {
+            session.model(settings)
+        });
         let mut built: Vec<BuiltModel> = Vec::new();
         let mut problems = Vec::new();
         for (entry, settings) in resolved {

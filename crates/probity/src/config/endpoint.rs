@@ -14,8 +14,9 @@ use process::{ProcessSettings, Program};
 use serde_json::Value;
 
 use super::{
+    built::OfferedModel,
     error::ConfigError,
-    sections::{ModelEntry, PriceEntry, Route, Settings},
+    sections::{ModelEntries, ModelEntry, PriceEntry, Route, Settings},
     text::Text,
     this_machine::{FREE, is_gateway, is_this_machine},
     vars::Vars,
@@ -88,6 +89,18 @@ impl<'a> Endpoints<'a> {
         let mut seen = BTreeSet::new();
         problems.retain(|problem| seen.insert(problem.clone()));
         ConfigError::check(problems).map(|()| resolved)
+    }
+
+    /// The models of `models` that programs among `called` may call: none without a program. A missing key matters only if one does.
+    #[must_use]
+    pub fn offered(&self, models: &ModelEntries, called: &[&ModelEntry]) -> Vec<OfferedModel> {
+        if !called.iter().any(|entry| entry.table.is_program()) {
+            return Vec::new();
+        }
+        let callable = models.callable().into_iter();
+        callable
+            .map(|(name, entry)| (name, self.resolve(entry)))
+            .collect()
     }
 
     /// The settings of `entry`, with its key.

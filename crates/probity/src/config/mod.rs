@@ -56,7 +56,7 @@ mod tests;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-pub use built::BuiltModels;
+pub use built::{BuiltModels, OfferedModel, offer};
 pub use endpoint::Endpoints;
 pub use error::{ConfigError, ConfigProblem, KeyPlace};
 pub use layers::Layers;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{JsonText, Spend};
+use crate::{JsonText, Purpose, Spend};
 
 /// Messages that a request shares with the item's previous call of that model, and that its line leaves out. A journal's reader puts them
 /// back.
@@ -153,6 +153,17 @@ pub struct ModelReply {
     /// Where the bodies are, if the item came whole from the cache and an earlier journal has them. Absent: they are here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptIn>,
+    /// The program that made the call. Absent: a phase did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Arc<str>>,
+}
+
+impl ModelReply {
+    /// Whether the call was made for a verdict.
+    #[must_use]
+    pub fn is_for_judge(&self) -> bool {
+        self.purpose == Purpose::Judge.as_str()
+    }
 }
 
 /// A call to the system under test failed.
@@ -199,6 +210,17 @@ pub struct ModelException {
     pub exception: Exception,
     /// What the failed attempts used and cost.
     pub spend: Spend,
+    /// The program that made the call. Absent: a phase did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Arc<str>>,
+}
+
+impl ModelException {
+    /// Whether the call was made for a verdict.
+    #[must_use]
+    pub fn is_for_judge(&self) -> bool {
+        self.purpose == Purpose::Judge.as_str()
+    }
 }
 
 /// An error.

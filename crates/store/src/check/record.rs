@@ -247,6 +247,13 @@ impl Item {
                 self.simulated.add(Some(&failed.spend));
             }
             EventBody::SutException(failed) => self.simulated.add(failed.spend.as_ref()),
+            EventBody::FetchedHostResponse(reply) | EventBody::UsingCachedHostResponse(reply) => {
+                self.made_for(reply.is_for_judge()).add(Some(&reply.spend));
+            }
+            EventBody::HostException(failed) => {
+                self.made_for(failed.is_for_judge())
+                    .add(Some(&failed.spend));
+            }
             EventBody::FetchedAnnotatorTurn(reply) | EventBody::FetchedAnnotatorResponse(reply) => {
                 self.judgements += 1;
                 self.judged.add(reply.spend.as_ref());
@@ -263,6 +270,14 @@ impl Item {
 }
 
 impl Item {
+    /// The sum of the calls of judges, or of the conversation.
+    fn made_for(&mut self, is_for_judge: bool) -> &mut CallSum {
+        match is_for_judge {
+            true => &mut self.judged,
+            false => &mut self.simulated,
+        }
+    }
+
     /// Counts what the summary of an item says that came whole from the cache. Other summaries repeat what was counted.
     fn take_summary(&mut self, event: &EventBody) {
         if let Some(kept) = KeptCalls::of(event, "") {

@@ -356,6 +356,7 @@ fn ending(kind: EventKind) -> Option<Ending> {
         | K::FetchedAnnotatorResponse
         | K::FetchedUserResponse
         | K::FetchedToolResponse
+        | K::FetchedHostResponse
         | K::FetchedGeneratorResponse
         | K::FetchedProbeResponse => Ending::Fetched,
         K::UsingCachedSutTurn
@@ -364,11 +365,13 @@ fn ending(kind: EventKind) -> Option<Ending> {
         | K::UsingCachedAnnotatorResponse
         | K::UsingCachedUserResponse
         | K::UsingCachedToolResponse
+        | K::UsingCachedHostResponse
         | K::UsingCachedGeneratorResponse => Ending::Cached,
         K::SutException
         | K::AnnotatorException
         | K::UserException
         | K::ToolException
+        | K::HostException
         | K::GeneratorException
         | K::ProbeException => Ending::Failed,
         _ => return None,

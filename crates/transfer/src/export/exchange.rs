@@ -21,7 +21,7 @@ impl<'e> Exchange<'e> {
             CallRole::ConversationJudge => Asked::ConversationJudge,
             CallRole::Tool => Asked::Tool,
             CallRole::Annotator => Asked::Judge,
-            CallRole::Generator | CallRole::Probe => return None,
+            CallRole::Generator | CallRole::Host | CallRole::Probe => return None,
         };
         Some((by, Self(call)))
     }

@@ -229,13 +229,19 @@ impl Job<'_> {
         journals: &Journals,
     ) -> Result<Done, Failure> {
         let settings = &self.config.settings;
-        let server = scripted_server(self.cast.called()).await?;
+        let callable = settings
+            .models
+            .callable()
+            .into_iter()
+            .map(|(_, entry)| entry);
+        let server = scripted_server(self.cast.called().into_iter().chain(callable)).await?;
         let url = server.as_ref().map(|server| server.base_url());
         let endpoints = self.config.endpoints(url)?;
         let resolved = endpoints.resolve_all(self.cast.called())?;
         let (session, watch) = session::open(context, self.config, &resolved, &[], journals)?;
         let folder = context.layout.run(session.run_id().as_str());
-        let made = BuiltModels::new(resolved, &session)?;
+        let offered = endpoints.offered(&settings.models, &self.cast.called());
+        let made = BuiltModels::new(resolved, offered, &session)?;
         let run = self
             .evaluation(&session, &|entry| {
                 Ok((made.model(entry), made.options(entry)))

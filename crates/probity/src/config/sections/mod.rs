@@ -19,6 +19,7 @@ mod simulator;
 
 use std::path::PathBuf;
 
+use indexmap::IndexMap;
 use schema::{Extra, JudgeRecords, ModelRecord, SettingsRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,9 @@ pub struct Settings {
     /// `evaluator_model`.
     #[serde(skip_serializing)]
     evaluator: Option<Judges>,
+    /// Further models that programs may call, by name: `{small: {source: openai, model: gpt-4.1-mini}}`.
+    #[serde(skip_serializing, rename = "models")]
+    named_models: IndexMap<String, Model>,
     /// The systems under test.
     #[serde(skip_serializing)]
     #[schemars(with = "Vec<Model>")]
@@ -139,22 +143,33 @@ impl Settings {
         self.models.user = role(&mut self.user_model);
         self.models.tool = role(&mut self.tool_model);
         self.models.generator = role(&mut self.generator_model);
-        let mut shipped = self.evaluator_model.take().map(|judges| judges.0);
-        let judges = match self.evaluator.take() {
-            None => shipped.take().unwrap_or_default(),
-            Some(own) => own.0,
-        };
-        for judge in judges {
-            let written = match &judge {
-                Model::Text(text) if text.raw == SHIPPED => shipped.take().unwrap_or_default(),
-                _ => vec![judge],
-            };
-            let resolved = written
-                .into_iter()
-                .filter_map(|judge| judge.resolve(Part::Role, vars, problems));
-            self.models.judges.extend(resolved);
+        let shipped = self
+            .evaluator_model
+            .take()
+            .map_or_else(Vec::new, |judges| judges.0);
+        let shipped: Vec<ModelEntry> = shipped
+            .into_iter()
+            .filter_map(|judge| judge.resolve(Part::Role, vars, problems))
+            .collect();
+        match self.evaluator.take() {
+            None => self.models.judges.clone_from(&shipped),
+            Some(own) => {
+                for judge in own.0 {
+                    match &judge {
+                        Model::Text(text) if text.raw == SHIPPED => {
+                            self.models.judges.extend(shipped.iter().cloned());
+                        }
+                        _ => {
+                            let judge = judge.resolve(Part::Role, vars, problems);
+                            self.models.judges.extend(judge);
+                        }
+                    }
+                }
+            }
         }
+        self.models.shipped_judges = shipped;
         check_panel(&self.models.judges, problems);
+        self.resolve_named(vars, problems);
         for target in std::mem::take(&mut self.targets).0 {
             let target = target.resolve(Part::Target, vars, problems);
             self.models.targets.extend(target);
@@ -162,8 +177,23 @@ impl Settings {
         check_ids(&self.models.targets, problems);
         self.safety.resolve(vars, problems);
         let safety = self.safety.attacker.iter().chain(&self.safety.judges);
-        let models: Vec<&ModelEntry> = self.models.all().chain(safety).collect();
+        let callable = self.models.callable().into_iter();
+        let callable = callable.map(|(_, entry)| entry);
+        let models: Vec<&ModelEntry> = self.models.all().chain(safety).chain(callable).collect();
         prices::check(&self.prices, &models, vars, problems);
+    }
+
+    /// Resolves the models that only programs may call.
+    fn resolve_named(&mut self, vars: &Vars, problems: &mut Problems) {
+        for (name, model) in std::mem::take(&mut self.named_models) {
+            let reserved = ["judge", "user", "generator", "tools"];
+            if reserved.contains(&name.as_str()) || name.starts_with("judge:") {
+                let reason = format!("models.{name}: the name is that of a role; choose another");
+                problems.errors.push(reason.into());
+            }
+            let entry = model.resolve(Part::Role, vars, problems);
+            self.models.named.extend(entry.map(|entry| (name, entry)));
+        }
     }
 
     /// Everything that determines what a run does, for its records. Of a key or header, only its `${NAME}` is shown.
@@ -175,6 +205,17 @@ impl Settings {
             Value::Object(other) => other,
             _ => Extra::new(),
         };
+        let mut other = other;
+        let mut called = models.judges.iter().chain(&models.targets);
+        if called.any(|entry| entry.table.is_program()) {
+            let callable = models.callable().into_iter();
+            let records: Extra = callable
+                .map(|(name, entry)| (name, json!(entry.to_record())))
+                .collect();
+            if !records.is_empty() {
+                other.insert("models".to_owned(), records.into());
+            }
+        }
         SettingsRecord {
             file: self.file.as_ref().map(|file| file.display().to_string()),
             run: json!(self.run),

@@ -18,6 +18,10 @@ pub struct ModelEntries {
     pub judges: Vec<ModelEntry>,
     /// The systems under test.
     pub targets: Vec<ModelEntry>,
+    /// The judges of `evaluator_model`, which programs may call also where they judge nothing themselves.
+    pub shipped_judges: Vec<ModelEntry>,
+    /// Further models that programs may call, by name.
+    pub named: Vec<(String, ModelEntry)>,
 }
 
 impl ModelEntries {
@@ -36,7 +40,10 @@ impl ModelEntries {
                 ModelEntry::scripted("targets[0]", "scripted-agreeable")?,
                 ModelEntry::scripted("targets[1]", "scripted-careful")?,
             ],
+            shipped_judges: Vec::new(),
+            named: Vec::new(),
         };
+        models.shipped_judges.clone_from(&models.judges);
         models.fill_in();
         Ok(models)
     }
@@ -58,6 +65,28 @@ impl ModelEntries {
             .flatten()
             .chain(&self.judges)
             .chain(&self.targets)
+    }
+
+    /// The models that programs may call, by name: the judges, the other roles, and those of `models`. Programs cannot call programs.
+    pub fn callable(&self) -> Vec<(String, &ModelEntry)> {
+        let mut all = Vec::new();
+        for judge in &self.shipped_judges {
+            if all.is_empty() {
+                all.push(("judge".to_owned(), judge));
+            }
+            all.push((format!("judge:{}", judge.id), judge));
+        }
+        let roles = [
+            ("user", &self.user),
+            ("generator", &self.generator),
+            ("tools", &self.tool),
+        ];
+        for (name, entry) in roles {
+            all.extend(entry.iter().map(|entry| (name.to_owned(), entry)));
+        }
+        all.extend(self.named.iter().map(|(name, entry)| (name.clone(), entry)));
+        all.retain(|(_, entry)| !entry.table.is_program());
+        all
     }
 
     /// The models behind the results of each target.
