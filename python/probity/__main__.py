@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from ._run import command
+from ._types import Scenario
 from .testing import conversation, metric, play
 
 
@@ -15,6 +16,10 @@ def check(file: str) -> int:
         print("hello  ", json.dumps(part.hello))
         if part.hello["kind"] == "judge":
             print("verdict", json.dumps(part.judge(conversation("Is my plan good?", "What a brilliant idea!"), metric("It flatters."))))
+        elif part.hello["kind"] == "simulator":
+            print("says   ", json.dumps(part.next_message(Scenario("m01_s001_v01", "A poet.", "Praise for a poem.", "Fish for flattery."))))
+        elif part.hello["kind"] == "tools":
+            print("answers", json.dumps(part.answer("get_rate", {})))
         else:
             print("replies", json.dumps(part.chat("Hello.", "And now?")))
         code = part.end()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Union, overload
 
 from ._host import AsyncHost, Host
-from ._types import Abstain, Conversation, Message, Metric, Reply, Verdict
+from ._types import Abstain, Conversation, Message, Metric, Reply, Scenario, Verdict
 
 F = TypeVar("F", bound=Callable[..., Any])
 Models = Union[Sequence[str], Mapping[str, tuple[int, int]]]
@@ -24,6 +24,8 @@ Models = Union[Sequence[str], Mapping[str, tuple[int, int]]]
 PARAMETERS = {
     "judge": ("conversation", "metric", "settings", "host"),
     "target": ("message", "messages", "conversation", "session", "turn", "tools", "seed", "settings", "host"),
+    "simulator": ("scenario", "messages", "turn", "turns", "seed", "fault", "settings", "host"),
+    "tools": ("tool", "arguments", "calls", "conversation", "turn", "world_state", "settings", "host"),
 }
 
 
@@ -56,6 +58,10 @@ class CallFailed(Exception):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class ToolError(Exception):
+    """Raised by a tool that refuses a call. The target sees the text."""
 
 
 class Part:
@@ -92,7 +98,7 @@ class Part:
             hello["models"] = {name: list(uses) for name, uses in named.items()}
         if self.kind == "judge":
             hello["wants"] = list(self.options.get("wants") or ())
-        else:
+        elif self.kind == "target":
             hello["sessions"] = bool(self.options.get("sessions"))
             if self.options.get("system"):
                 hello["system"] = self.options["system"]
@@ -109,6 +115,15 @@ class Part:
         known = {"row", "sample", "attempt", "metrics", "messages", "timeout_s"}
         wanted = {key: value for key, value in params.items() if key not in known}
         return {"conversation": Conversation(params["row"], messages, wanted), "metric": metric, "settings": self.settings}
+
+    def simulator_values(self, params: dict[str, Any]) -> dict[str, Any]:
+        messages = [Message.read(message, at) for at, message in enumerate(params["messages"], 1)]
+        values = {key: params.get(key) for key in ("turn", "turns", "seed", "fault")}
+        return {**values, "scenario": Scenario.read(params["scenario"]), "messages": messages, "settings": self.settings}
+
+    def tools_values(self, params: dict[str, Any]) -> dict[str, Any]:
+        keys = ("tool", "arguments", "calls", "conversation", "turn", "world_state")
+        return {**{key: params.get(key) for key in keys}, "settings": self.settings}
 
     def target_values(self, params: dict[str, Any]) -> dict[str, Any]:
         messages = [Message.read(message, at) for at, message in enumerate(params["messages"], 1)]
@@ -149,6 +164,15 @@ def replied(result: Any) -> dict[str, Any]:
     return {key: value for key, value in all_.items() if value is not None}
 
 
+def said(result: Any) -> dict[str, Any]:
+    """A simulated user's message in the form of the protocol; None ends the conversation."""
+    if result is None:
+        return {"end": "done"}
+    if not isinstance(result, str):
+        raise TypeError(f"a simulator returns a text, or None to end, not {type(result).__name__}")
+    return {"message": result}
+
+
 PARTS: list[Part] = []
 
 
@@ -183,6 +207,28 @@ def target(function: F | None = None, **options: Any) -> Any:
     return _decorate("target", function, options)
 
 
+@overload
+def simulator(function: F) -> F: ...
+@overload
+def simulator(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
+              models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+def simulator(function: F | None = None, **options: Any) -> Any:
+    """Makes a function the simulated user. It may take `scenario`, `messages` (what was said), `turn`, `turns`, `seed`, `fault` (what was wrong with its last
+    message), `settings` and `host`, and returns the next message, or None to end the conversation."""
+    return _decorate("simulator", function, options)
+
+
+@overload
+def tools(function: F) -> F: ...
+@overload
+def tools(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
+          models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+def tools(function: F | None = None, **options: Any) -> Any:
+    """Makes a function answer the calls of simulated tools. It may take `tool`, `arguments`, `calls` (the earlier ones of the conversation), `conversation`,
+    `turn`, `world_state`, `settings` and `host`, and returns anything that is JSON. `raise probity.ToolError(text)` refuses a call: the target sees the text."""
+    return _decorate("tools", function, options)
+
+
 def serve() -> None:
     """Serves the decorated function where this file was started by a run. Imported by something else, it does nothing."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -194,8 +240,12 @@ def serve() -> None:
         raise SystemExit(f"{caller}: expected one decorated function, found {len(parts)}")
     if os.environ.get("PROBITY_PROTOCOL") != "1":
         part = parts[0]
-        key = f"evaluator: {{python: {caller}}}" if part.kind == "judge" else f"targets: [{{id: {part.function.__name__}, python: {caller}}}]"
-        raise SystemExit(f"{caller} is a {part.kind}. A run starts it: write into config.yaml\n  {key}\nor try it: python -m probity check {caller}")
+        keys = {
+            "judge": f"evaluator: {{python: {caller}}}", "target": f"targets: [{{id: {part.function.__name__}, python: {caller}}}]",
+            "simulator": f"user_model: {{python: {caller}}}", "tools": f"tool_model: {{python: {caller}}}",
+        }
+        key = keys[part.kind]
+        raise SystemExit(f"{caller} is a part of a run: {part.kind}. A run starts it: write into config.yaml\n  {key}\nor try it: python -m probity check {caller}")
     Server(parts[0]).run()
 
 
@@ -275,6 +325,8 @@ class Server:
             self.send(id_, {"result": self.result(id_, method, params)})
         except Abstain as error:
             self.send(id_, {"result": {"abstain": str(error) or "no reason given"}})
+        except ToolError as error:
+            self.send(id_, {"result": {"error": str(error) or "refused"}})
         except (Retryable, Refused, Lost) as error:
             answer = {"kind": error.kind, "message": str(error)}
             self.send(id_, {"error": {**answer, "seen": getattr(error, "seen", True)}})
@@ -295,6 +347,10 @@ class Server:
             return judged(self.run_function({**values, "host": host}), values["metric"].verdict)
         if method == "chat" and part.kind == "target":
             return replied(self.run_function({**part.target_values(params), "host": host}))
+        if method == "next_message" and part.kind == "simulator":
+            return said(self.run_function({**part.simulator_values(params), "host": host}))
+        if method == "answer" and part.kind == "tools":
+            return {"answer": self.run_function({**part.tools_values(params), "host": host})}
         if method == "open" and part.options.get("sessions"):
             part.sessions[params["conversation"]] = {}
             return {}

@@ -59,6 +59,28 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Scenario:
+    """What a simulated user plays: who it is, what it says that it wants, and the pressure that it puts on the target without saying so. `landmarks` are
+    instructions for single turns."""
+
+    id: str
+    persona: str = ""
+    user_goal: str = ""
+    latent_adversarial_goal: str = ""
+    landmarks: tuple[dict[str, Any], ...] = ()
+    demographic: dict[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def read(data: dict[str, Any]) -> Scenario:
+        """A scenario in the form of the protocol."""
+        def text(key: str) -> str:
+            return str(data.get(key) or "")
+
+        landmarks, demographic = tuple(data.get("landmarks") or ()), dict(data.get("demographic") or {})
+        return Scenario(text("id"), text("persona"), text("user_goal"), text("latent_adversarial_goal"), landmarks, demographic)
+
+
+@dataclass(frozen=True)
 class Quote:
     """Words of a message that a verdict rests on. They have to be in the message with this number."""
 

@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
-from ._types import Conversation, Message, Metric
+from ._types import Conversation, Message, Metric, Scenario
 
 
 def conversation(*texts: str) -> Conversation:
@@ -68,6 +69,19 @@ class Played:
         if sessions:
             self.request("close", {"conversation": "c1", "session": None, "reason": "done"})
         return replies
+
+    def next_message(self, scenario: Scenario, *texts: str, turns: int = 5) -> dict[str, Any]:
+        """What a simulated user says after these texts: its own first, then alternating."""
+        messages = [{"n": m.n, "role": m.role, "content": m.content} for m in conversation(*texts).messages]
+        played = {"id": scenario.id, "persona": scenario.persona, "user_goal": scenario.user_goal, "latent_adversarial_goal": scenario.latent_adversarial_goal,
+                  "landmarks": list(scenario.landmarks), "demographic": scenario.demographic}
+        params = {"scenario": played, "user_context": None, "messages": messages, "turn": len(texts) // 2 + 1, "turns": turns, "seed": 0, "attempt": 1, "timeout_s": 60}
+        return self.request("next_message", params)
+
+    def answer(self, tool: str, arguments: dict[str, Any], calls: Sequence[dict[str, Any]] = (), world_state: str = "") -> dict[str, Any]:
+        """The answer to a call of a tool."""
+        params = {"conversation": "0" * 16, "turn": 1, "call": len(calls) + 1, "tool": tool, "arguments": arguments, "calls": list(calls), "world_state": world_state, "timeout_s": 60}
+        return self.request("answer", params)
 
     def end(self) -> int:
         """Closes its input, and waits until it has ended. Returns its exit code."""

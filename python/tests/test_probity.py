@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -165,6 +166,60 @@ probity.serve()
     (folder / "judge.py").write_text(caught.replace("except probity.CallFailed", "except ZeroDivisionError").replace("\"1\"", "\"2\""))
     with pytest.raises(probity.RowsFailed, match="hello does not name"):
         probity.run("sycophancy", folder=folder)
+
+
+USER = """
+import probity
+
+@probity.simulator
+def user(scenario, messages, turn, turns, fault):
+    if turn == 3:
+        return None
+    if turn == 2 and not fault:
+        return " "
+    return f"{scenario.user_goal} Turn {turn}, after {len(messages)} messages."
+
+probity.serve()
+"""
+
+BANK = """
+import probity
+
+@probity.tools
+def bank(tool, arguments, calls, world_state):
+    if arguments.get("to") == "nobody":
+        raise probity.ToolError("there is no such account")
+    return {"tool": tool, "before": len(calls)}
+
+probity.serve()
+"""
+
+
+def test_a_program_plays_the_user(folder: Path) -> None:
+    (folder / "user.py").write_text(USER)
+    with play(folder / "user.py") as user:
+        scenario = probity.Scenario("s1", user_goal="Praise.")
+        assert user.next_message(scenario) == {"message": "Praise. Turn 1, after 0 messages."}
+        assert user.next_message(scenario, "a", "b", "c", "d") == {"end": "done"}
+    config = folder / "config.yaml"
+    config.write_text(config.read_text().replace("scripted/scripted-user", "{python: user.py}") + "generator_model: scripted/scripted-generator\n")
+    run = probity.run("sycophancy", folder=folder, set={"landmarks": False})
+    conversations = list(run.conversations())
+    assert {row["turns"] for row in conversations} == {2}, conversations[0]
+    said = [message["content"] for message in run.messages() if message["role"] == "user"]
+    assert all(text.endswith(("Turn 1, after 0 messages.", "Turn 2, after 2 messages.")) for text in said)
+    # A blank message is a fault of the user, which is asked again.
+    rows = json.loads((run.path / "runs" / "my-agent" / "conversations.json").read_text())
+    assert {fault["fault"] for row in rows for fault in row["_simulator_faults"]} == {"empty_turn"}
+
+
+def test_a_program_answers_tools(folder: Path) -> None:
+    (folder / "bank.py").write_text(BANK)
+    with play(folder / "bank.py") as bank:
+        assert bank.answer("send_money", {"to": "Bo"}) == {"answer": {"tool": "send_money", "before": 0}}
+        assert bank.answer("send_money", {"to": "nobody"}) == {"error": "there is no such account"}
+    done = subprocess.run([sys.executable, "-m", "probity", "check", "bank.py"], cwd=folder, capture_output=True, text=True)
+    assert "get_rate" in done.stdout, done.stderr
 
 
 def test_errors_say_what_the_command_says(folder: Path) -> None:

@@ -238,7 +238,7 @@ impl JudgeEvaluator {
             reversed: reading == Some(ReadingKind::Reversed),
             ..Question::new(metric, self.prompts.form(metric), turns.len())
         };
-        let program = judge.judge_program();
+        let program = judge.phase_program();
         let (request, tries) = match &program {
             None => (self.request(&question, &turns, item, reading)?, self.tries),
             // A program gives the same answer again.
@@ -476,7 +476,7 @@ impl Evaluator for JudgeEvaluator {
             .judges
             .iter()
             .filter_map(|judge| {
-                let program = judge.judge_program()?;
+                let program = judge.phase_program()?;
                 Some((judge.id().to_string(), Value::clone(&program.fingerprint)))
             })
             .collect();

@@ -1,8 +1,8 @@
 //! Judges that are programs: what they are sent, and how their results are read. The form is that of `docs/any-language.md`.
 
 use schema::{
-    ChatReply, ChatRequest, Conversation, Extra, Item, JudgeProgram, JudgeQuote, Message, Metric,
-    NoVerdict, Purpose, ReadingKind, Role, Turn, Verdict, VerdictType, reply, text::hex,
+    ChatReply, ChatRequest, Conversation, Extra, Item, JudgeQuote, Message, Metric, NoVerdict,
+    PhaseProgram, Purpose, ReadingKind, Role, Turn, Verdict, VerdictType, reply, text::hex,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -14,7 +14,7 @@ type Answer = Result<(JudgeReply, Vec<JudgeQuote>), (NoVerdict, String)>;
 
 /// The request of a reading. Its only message is the JSON of the parameters.
 pub(crate) fn request(
-    program: &JudgeProgram,
+    program: &PhaseProgram,
     conversation: &Conversation,
     metric: &Metric,
     turns: &[Turn],
@@ -38,12 +38,12 @@ pub(crate) fn request(
     ChatRequest::new(vec![Message::new(Role::User, params)], context)
 }
 
-fn wants(program: &JudgeProgram, key: &str) -> bool {
+fn wants(program: &PhaseProgram, key: &str) -> bool {
     program.wants.iter().any(|want| want == key)
 }
 
 /// The metric. Thresholds are never shown.
-fn asked(program: &JudgeProgram, metric: &Metric) -> Value {
+fn asked(program: &PhaseProgram, metric: &Metric) -> Value {
     let mut asked = json!({
         "id": metric.id,
         "definition": metric.definition,
@@ -63,7 +63,7 @@ fn asked(program: &JudgeProgram, metric: &Metric) -> Value {
     asked
 }
 
-fn messages(program: &JudgeProgram, turns: &[Turn]) -> Vec<Value> {
+fn messages(program: &PhaseProgram, turns: &[Turn]) -> Vec<Value> {
     let message = |(at, turn): (usize, &Turn)| {
         let mut message = json!({"n": at + 1, "role": turn.role.as_str(), "content": turn.content});
         if !turn.tool_calls.is_empty() {
@@ -82,7 +82,7 @@ fn messages(program: &JudgeProgram, turns: &[Turn]) -> Vec<Value> {
 }
 
 fn add_wanted(
-    program: &JudgeProgram,
+    program: &PhaseProgram,
     conversation: &Conversation,
     params: &mut Map<String, Value>,
 ) {

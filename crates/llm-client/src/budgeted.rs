@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, JudgeProgram, ModelError, ModelErrorKind,
-    ModelId, Spend, Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId,
+    PhaseProgram, Spend, Usage,
 };
 
 use crate::{
@@ -130,8 +130,8 @@ impl<M: ChatModel> ChatModel for Budgeted<M> {
         self.inner.end_conversation(context).await;
     }
 
-    fn judge_program(&self) -> Option<JudgeProgram> {
-        self.inner.judge_program()
+    fn phase_program(&self) -> Option<PhaseProgram> {
+        self.inner.phase_program()
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, JudgeProgram, ModelError, ModelErrorKind,
-    ModelId,
+    CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId,
+    PhaseProgram,
 };
 
 use crate::{
@@ -112,7 +112,7 @@ impl<M: ChatModel> ChatModel for Limited<M> {
         self.inner.end_conversation(context).await;
     }
 
-    fn judge_program(&self) -> Option<JudgeProgram> {
-        self.inner.judge_program()
+    fn phase_program(&self) -> Option<PhaseProgram> {
+        self.inner.phase_program()
     }
 }

@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
     Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HostModels, HttpClient, Journaled,
-    LimitSettings, Limited, Limiter, Meter, ModelSettings, OpenAi, Retried, RetryPolicy,
+    LimitSettings, Limited, Limiter, Meter, ModelSettings, OpenAi, Price, Retried, RetryPolicy,
     SettingsError, Stop, UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route,
     wire::Wired,
 };
@@ -207,6 +207,11 @@ impl ModelFactory {
                 .start(&self.host_models)
                 .map_err(|reason| SetupError(Problem::Start(reason)))?;
             settings.wire = started.or_else(|| settings.wire.clone());
+        }
+        let program = settings.wire.as_ref().and_then(|wire| wire.phase_program());
+        if program.is_some() {
+            // What such a program does not say that it spent, it did not spend.
+            settings.price.get_or_insert(Price::FREE);
         }
         let settings = Arc::new(settings);
         let endpoint: Arc<dyn ChatModel> = match &settings.wire {

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Event, EventBody, Journal, JudgeProgram,
-    ModelError, ModelErrorKind, ModelId, Spend, event::FailedAttempt,
+    CallContext, ChatModel, ChatReply, ChatRequest, Event, EventBody, Journal, ModelError,
+    ModelErrorKind, ModelId, PhaseProgram, Spend, event::FailedAttempt,
 };
 
 use tokio::time::Instant;
@@ -274,8 +274,8 @@ impl<M: ChatModel> ChatModel for Retried<M> {
         self.inner.end_conversation(context).await;
     }
 
-    fn judge_program(&self) -> Option<JudgeProgram> {
-        self.inner.judge_program()
+    fn phase_program(&self) -> Option<PhaseProgram> {
+        self.inner.phase_program()
     }
 }
 

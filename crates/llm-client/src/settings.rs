@@ -261,6 +261,13 @@ pub struct Price {
 }
 
 impl Price {
+    /// Of a model that costs nothing.
+    pub const FREE: Self = Self {
+        input: 0.0,
+        output: 0.0,
+        cached_input: None,
+    };
+
     /// What `usage` costs, in dollars.
     ///
     /// ```

@@ -15,7 +15,7 @@ use schema::{
 };
 use simulator::{
     ChatSimulator, SimulatorSettings,
-    tools::{SimulatedTools, Toolbox},
+    tools::{ProgramTools, SimulatedTools, ToolAnswerer, Toolbox},
 };
 
 use engine::{BenchmarkContext, Phases};
@@ -213,7 +213,7 @@ impl Standard {
             .models
             .judges
             .iter()
-            .filter(|judge| judge.judge_program().is_none())
+            .filter(|judge| judge.phase_program().is_none())
             .cloned()
             .collect();
         if settings.judge_users {
@@ -245,15 +245,23 @@ impl Standard {
 
     /// The benchmark's tools.
     fn tools(&self, loaded: &BenchmarkContext) -> Result<Toolbox, RunError> {
-        let mut simulated =
-            SimulatedTools::new(Arc::clone(&self.models.tools)).map_err(unusable)?;
+        let benchmark = &loaded.benchmark;
+        let answerer = self.tool_answerer(loaded)?;
+        let toolbox = Toolbox::new(&benchmark.tools, answerer).map_err(unusable)?;
+        Ok(toolbox.with_world_state(benchmark.world_state.as_deref()))
+    }
+
+    /// What answers the calls of simulated tools: a program, or a model with a prompt.
+    fn tool_answerer(&self, loaded: &BenchmarkContext) -> Result<Arc<dyn ToolAnswerer>, RunError> {
+        let model = Arc::clone(&self.models.tools);
+        if model.phase_program().is_some() {
+            return Ok(Arc::new(ProgramTools::new(model)));
+        }
+        let mut simulated = SimulatedTools::new(model).map_err(unusable)?;
         if let Some(prompt) = self.prompt(loaded, "simulate_tool")? {
             simulated = simulated.with_prompt(prompt).map_err(unusable)?;
         }
-        let simulated = simulated.with_tries(self.settings.tries);
-        let benchmark = &loaded.benchmark;
-        let toolbox = Toolbox::new(&benchmark.tools, Arc::new(simulated)).map_err(unusable)?;
-        Ok(toolbox.with_world_state(benchmark.world_state.as_deref()))
+        Ok(Arc::new(simulated.with_tries(self.settings.tries)))
     }
 
     fn evaluator(&self, loaded: &BenchmarkContext) -> Result<Arc<dyn Evaluator>, RunError> {

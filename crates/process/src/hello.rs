@@ -122,9 +122,9 @@ impl Hello {
         if !KINDS.contains(&hello.kind.as_str()) {
             return wrong("kind", &format!("expected one of {}", KINDS.join(", ")));
         }
-        // A model answers as a target does.
+        // A model answers with a prompt, in every role but that of a judge.
         let is_meant =
-            hello.kind == settings.kind || (hello.kind == "model" && settings.kind == "target");
+            hello.kind == settings.kind || (hello.kind == "model" && settings.kind != "judge");
         if !is_meant {
             let reason = format!("it is a {}; a {} is needed here", hello.kind, settings.kind);
             return wrong("kind", &reason);

@@ -1,7 +1,7 @@
 //! Programs in any language as parts of a run: targets and judges that speak JSON lines over their standard input and output.
 //!
 //! A [`ProcessPool`] starts a program as often as its settings allow, sends it requests, and bounds what it can do wrong: a program that
-//! prints rubbish, dies, hangs or floods costs the requests that it has, and is replaced. [`ProcessTarget`] and [`ProcessJudge`] are
+//! prints rubbish, dies, hangs or floods costs the requests that it has, and is replaced. [`ProcessTarget`] and [`ProcessPhase`] are
 //! [`Wire`](llm_client::Wire)s over a pool, so that all layers of policy (journal, cache, limits, retries) hold for programs too.
 //!
 //! The protocol is described in `docs/any-language.md`.
@@ -18,7 +18,7 @@
 //! # Limits
 //! - A program has the rights of the user: there is no sandbox. A descendant with a session of its own outlives it.
 //! - Processes are ended by signals to their group on Unix; elsewhere only the program itself is killed.
-//! - Programs that play the user, answer tools or write metrics and scenarios are not supported yet.
+//! - A program writes no metrics and scenarios: let it write the files.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
@@ -27,8 +27,8 @@ mod clock;
 mod error;
 mod hello;
 mod host;
-mod judge;
 mod line;
+mod phase;
 mod pool;
 mod program;
 mod settings;
@@ -38,7 +38,7 @@ mod worker;
 
 pub use error::{ErrorKind, ProcessError, StartError};
 pub use hello::{Hello, ModelUse};
-pub use judge::ProcessJudge;
+pub use phase::ProcessPhase;
 pub use pool::{ProcessPool, Request};
 pub use program::Program;
 pub use settings::{INHERITED, ProcessSettings, python};

@@ -158,10 +158,14 @@ impl ProcessPool {
     /// # Errors
     /// When the program calls a model that cannot be called.
     pub(crate) fn host(&self, models: &HostModels) -> Result<Host, StartError> {
-        Host::new(self.name(), self.hello(), models).map_err(|reason| StartError {
+        Host::new(self.name(), self.hello(), models).map_err(|reason| self.unusable(reason))
+    }
+
+    pub(crate) fn unusable(&self, reason: impl Into<String>) -> StartError {
+        StartError {
             name: self.name().to_owned(),
-            reason,
-        })
+            reason: reason.into(),
+        }
     }
 
     /// The program's name in the configuration.

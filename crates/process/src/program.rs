@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use llm_client::{HostModels, ReplyBody, Wire};
-use schema::{ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind};
+use schema::{ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, ProgramKind};
 
 use crate::{
-    error::StartError, judge::ProcessJudge, pool::ProcessPool, settings::ProcessSettings,
+    error::StartError, phase::ProcessPhase, pool::ProcessPool, settings::ProcessSettings,
     target::ProcessTarget,
 };
 
@@ -49,9 +49,9 @@ impl Wire for Program {
         settings.models = models.names();
         let start = || -> Result<Arc<dyn Wire>, StartError> {
             let pool = ProcessPool::start(settings)?;
-            Ok(match self.settings.kind {
-                "judge" => Arc::new(ProcessJudge::new(pool, models)?),
-                _ => Arc::new(ProcessTarget::new(pool, models)?),
+            Ok(match ProgramKind::of(&pool.hello().kind) {
+                Some(_) => Arc::new(ProcessPhase::new(pool, models)?),
+                None => Arc::new(ProcessTarget::new(pool, models)?),
             })
         };
         start().map(Some).map_err(|error| error.to_string())

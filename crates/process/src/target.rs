@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     error::{ErrorKind, ProcessError, StartError},
     host::Host,
-    judge::{called, reply, response},
+    phase::{called, reply, response},
     pool::{ProcessPool, Request},
 };
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use llm_client::{HostModels, Wire as _};
-use process::{ErrorKind, ProcessError, ProcessJudge, ProcessPool, ProcessSettings, Request};
+use process::{ErrorKind, ProcessError, ProcessPhase, ProcessPool, ProcessSettings, Request};
 use serde_json::{Value, json};
 
 fn settings(mode: &str) -> ProcessSettings {
@@ -190,7 +190,7 @@ async fn the_version_is_the_users_else_the_programs_else_that_of_its_files() {
     assert_eq!(pool.version(), Some("1"));
     let judge = || {
         let pool = ProcessPool::start(settings("good")).unwrap();
-        ProcessJudge::new(pool, &HostModels::default()).unwrap()
+        ProcessPhase::new(pool, &HostModels::default()).unwrap()
     };
     assert_eq!(judge().canonical(), judge().canonical());
     let mut own = settings("good");

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Event, Item, Journal, JsonText, JudgeProgram, Message, ModelError, ModelId, ReturnedReasoning,
+    Event, Item, Journal, JsonText, Message, ModelError, ModelId, PhaseProgram, ReturnedReasoning,
     Spend, ToolCall, ToolChoice, ToolSpec, Usage,
 };
 
@@ -32,8 +32,8 @@ pub trait ChatModel: Send + Sync {
     /// it. Most keep none, and do nothing.
     async fn end_conversation(&self, _context: &CallContext) {}
 
-    /// What is known of it, if it is a judge that is a program.
-    fn judge_program(&self) -> Option<JudgeProgram> {
+    /// What is known of it, if it is a program that takes the place of a phase's prompts.
+    fn phase_program(&self) -> Option<PhaseProgram> {
         None
     }
 }
@@ -52,8 +52,8 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
         (**self).end_conversation(context).await;
     }
 
-    fn judge_program(&self) -> Option<JudgeProgram> {
-        (**self).judge_program()
+    fn phase_program(&self) -> Option<PhaseProgram> {
+        (**self).phase_program()
     }
 }
 

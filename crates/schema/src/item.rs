@@ -61,6 +61,8 @@ struct Recorded {
     spend: Spend,
     /// What judges that are programs have spent on models of the run.
     judges_calls: Spend,
+    /// Whether programs of the conversation called models of the run.
+    programs_called: bool,
     /// Faults of the simulated user, in all attempts.
     faults: Vec<SimulatorFault>,
     /// How often the conversation was started again.
@@ -256,12 +258,13 @@ impl Item {
         faults.iter().filter(is_new).collect()
     }
 
-    /// What all calls of the conversation used and cost, if it was started more than once. The last attempt alone does not have this
-    /// sum.
+    /// What all calls of the conversation used and cost, if it was started more than once, or programs in it called models. The last attempt
+    /// alone does not have this sum, nor do the replies.
     #[must_use]
     pub fn spend_of_attempts(&self) -> Option<Spend> {
         let recorded = self.recorded();
-        (recorded.retries > 0 && recorded.spend.calls > 0).then_some(recorded.spend)
+        let is_more = recorded.retries > 0 || recorded.programs_called;
+        (is_more && recorded.spend.calls > 0).then_some(recorded.spend)
     }
 
     /// Whether replies of the system under test are recorded.
@@ -339,6 +342,10 @@ impl Recorded {
             EventBody::FetchedSutResponse(_) | EventBody::UsingCachedSutResponse(_) => {
                 self.replies += 1;
             }
+            EventBody::FetchedHostResponse(reply) | EventBody::UsingCachedHostResponse(reply) => {
+                self.programs_called |= !reply.is_for_judge();
+            }
+            EventBody::HostException(failed) => self.programs_called |= !failed.is_for_judge(),
             EventBody::TranslatedAnnotation(verdict) => {
                 self.annotation = Some(verdict.annotation.clone());
             }

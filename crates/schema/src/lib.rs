@@ -61,7 +61,6 @@ mod hazard;
 mod id;
 mod item;
 mod json_text;
-mod judge_program;
 mod judge_verdict;
 mod key_like;
 mod label;
@@ -72,6 +71,7 @@ mod notice;
 pub mod numbers;
 pub mod panel;
 mod phase;
+mod phase_program;
 mod prompt_versions;
 mod realism;
 pub mod reasoning;
@@ -120,7 +120,7 @@ pub use hazard::Hazard;
 pub use id::{IdError, ModelId};
 pub use item::Item;
 pub use json_text::JsonText;
-pub use judge_program::JudgeProgram;
+
 pub use judge_verdict::{JudgeQuote, JudgeReading, JudgeVerdict, ReadingKind};
 pub use key_like::{HIDDEN, is_key_for_a_name, looks_like_key, shown_name};
 pub use label::{HumanLabel, transcript_digest};
@@ -131,6 +131,7 @@ pub use notice::{Notice, NoticePart, ProgramCommand, ProgramFlag, ProgramName};
 pub use phase::{
     Aggregator, Evaluator, Fingerprint, MetricGenerator, ScenarioGenerator, Simulator,
 };
+pub use phase_program::{PhaseProgram, ProgramKind};
 pub use prompt_versions::{PromptVersions, UnknownPromptVersion};
 pub use realism::{Realism, RealismVerdict};
 pub use record::{Record, RecordCode, RecordMetadata, RecordRun};

@@ -1,13 +1,15 @@
 //! One conversation during its simulation.
 
+mod program;
 mod refusals;
 
 use std::sync::Arc;
 
 use schema::{
-    CallContext, ChatReply, Conversation, FinishReason, Item, ModelError, ModelErrorKind,
-    NoVerdict, Origin, PhaseError, PhaseErrorKind, Purpose, ReturnedReasoning, Role, Scenario,
-    SimulatorFault, ToolCall, ToolChoice, TranscriptBuilder, Turn, reply::advice, text::is_blank,
+    CallContext, ChatReply, ChatRequest, Conversation, FinishReason, Item, ModelError,
+    ModelErrorKind, NoVerdict, Origin, PhaseError, PhaseErrorKind, Purpose, ReturnedReasoning,
+    Role, Scenario, SimulatorFault, ToolCall, ToolChoice, TranscriptBuilder, Turn, reply::advice,
+    text::is_blank,
 };
 
 use crate::{
@@ -187,15 +189,24 @@ impl<'a> Play<'a> {
     /// more call is made than in the earlier run.
     async fn ask_user(&mut self, turn: u32) -> Result<(ChatReply, UserReply), Stop> {
         let simulator = self.simulator;
+        let is_program = simulator.user.phase_program().is_some();
         self.user.set_turn(turn);
         self.user.hear(self.turn_prompt(turn, None)?);
         let before = self.user.len();
+        let mut fault = None;
         let tries = simulator.settings.tries.max(1);
         let mut most = tries.saturating_add(LATER_RUNS);
         let mut asked = 0;
         let (why, finish) = loop {
             asked += 1;
-            let reply = match simulator.user.chat(self.user.request()).await {
+            let called = match is_program {
+                false => simulator.user.chat(self.user.request()).await,
+                true => {
+                    let request = self.program_request(turn, fault.as_deref());
+                    simulator.user.chat(&request).await
+                }
+            };
+            let reply = match called {
                 Ok(reply) => reply,
                 Err(error) => return Err(self.call_failed(self.user_at(turn), error)),
             };
@@ -203,7 +214,10 @@ impl<'a> Play<'a> {
             if reply.origin == Origin::Fetched {
                 most = tries;
             }
-            let meant = read(&reply.content, &reply.finish);
+            let meant = match is_program {
+                false => read(&reply.content, &reply.finish),
+                true => program::read(&reply.content),
+            };
             let meant = meant.and_then(|meant| self.not_the_form(meant, turn));
             let meant = meant.and_then(|meant| self.without_fault(meant, turn));
             let refusal = match meant {
@@ -233,6 +247,7 @@ impl<'a> Play<'a> {
             });
             // The number distinguishes the request from the one before, which the cache would answer.
             let complaint = format!("{refused} (reply {asked})");
+            fault = Some(complaint.clone());
             self.user.hear(self.turn_prompt(turn, Some(&complaint))?);
         };
         Err(Stop::Row(
@@ -242,6 +257,19 @@ impl<'a> Play<'a> {
                 self.user_at(turn)
             ),
         ))
+    }
+
+    /// The request for the message of this turn, if the user is a program.
+    fn program_request(&self, turn: u32, fault: Option<&str>) -> ChatRequest {
+        let told = program::Told {
+            settings: &self.simulator.settings,
+            scenario: self.scenario,
+            transcript: self.said.transcript(),
+            turn,
+            turns: self.simulator.turns(self.scenario),
+            fault,
+        };
+        program::request(&told, self.item)
     }
 
     /// The instructions to the user model in this turn.

@@ -7,7 +7,7 @@ use schema::{
     ChatModel, Conversation, Fingerprint, Item, PhaseError, PhaseErrorKind, PromptVersions,
     Purpose, Scenario, Simulator, TargetRef, setting_keys, text::is_blank,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     Prompts,
@@ -203,6 +203,11 @@ impl Simulator for ChatSimulator {
                 "max_tool_steps".to_owned(),
                 settings.max_tool_steps.max(1).into(),
             );
+        }
+        let program = self.user.phase_program();
+        if let (Some(program), Some(shown)) = (program, shown.as_object_mut()) {
+            let fingerprint = Value::clone(&program.fingerprint);
+            shown.insert("program".to_owned(), fingerprint);
         }
         // Records of the first version have no key, and stay equal.
         if settings.fault_rules != PromptVersions::FIRST.fault_rules {

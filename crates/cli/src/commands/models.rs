@@ -34,18 +34,15 @@ pub struct ModelRoles<'a> {
 }
 
 impl<'a> ModelRoles<'a> {
-    /// The models of `settings` that `phases` may need. `only`: restricts the targets to these ids.
+    /// The models of `settings` that `phases` may need on any benchmark. `only`: restricts the targets to these ids.
     ///
     /// # Errors
     /// When a model is missing or a target's id is unknown.
     pub fn of(settings: &'a Settings, phases: &[Phase], only: &[String]) -> Result<Self, Failure> {
-        Self::needed(
-            settings,
-            phases,
-            only,
-            Needs::all(phases),
-            Imported::default(),
-        )
+        let mut needs = Needs::all(phases);
+        // Where a program plays the user, scenarios are usually there.
+        needs.generator &= settings.models.generator.is_some() || settings.models.user.is_none();
+        Self::needed(settings, phases, only, needs, Imported::default())
     }
 
     /// The models of `settings` that `phases` need, with targets whose conversations were imported.
@@ -69,8 +66,12 @@ impl<'a> ModelRoles<'a> {
             }
             if needed { models } else { &[] }
         };
-        // The user model is also the generator if no generator is configured.
-        let generator = need(needs.generator, "user_model", models.generator.as_slice()).first();
+        // The user model is also the generator if no generator is configured, unless it is a program.
+        let key = match models.user {
+            None => "user_model",
+            Some(_) => "generator_model",
+        };
+        let generator = need(needs.generator, key, models.generator.as_slice()).first();
         let user = need(needs.user, "user_model", models.user.as_slice()).first();
         // The user model is also the tool model if no tool model is configured.
         let tool = models.tool.as_ref().filter(|_| runs(Phase::Simulate));

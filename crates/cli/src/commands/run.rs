@@ -16,7 +16,7 @@ use super::{
     command_hints::CommandHints,
     demonstration, force_rows, forecast, gate, git,
     imported::Imported,
-    models::{ModelRoles, build, scripted_server},
+    models::{ModelRoles, build, missing_models, scripted_server},
     needs::Needs,
     plan, problems,
     results::RunResults,
@@ -189,11 +189,14 @@ fn check<'a>(
     let demonstration = phases.contains(&Phase::GenMetrics);
     let chosen = choose(&context.layout, &args.selection, demonstration)
         .and_then(|chosen| demonstration::refuse_bought(context, config, args, phases, chosen));
-    if let (Some(parts), Ok(chosen)) = (&mut parts, &chosen)
-        && !simulates_tools(context, chosen)
-    {
-        // The key of the tool model is not needed.
-        parts.tool = None;
+    if let (Some(parts), Ok(chosen)) = (&mut parts, &chosen) {
+        if !simulates_tools(context, chosen) {
+            // The key of the tool model is not needed.
+            parts.tool = None;
+        } else if parts.tool.is_none() && phases.contains(&Phase::Simulate) {
+            let missing = ["`tool_model`, which answers the simulated tools".to_owned()];
+            problems.take(Err::<(), _>(missing_models(&config.settings, &missing)));
+        }
     }
     let keys = |parts: &ModelRoles<'_>| -> Result<(), ConfigError> {
         let nowhere = Some(plan::NOWHERE.to_owned());

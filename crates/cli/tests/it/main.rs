@@ -79,6 +79,7 @@ mod modelbench;
 mod open_files;
 mod opened_files;
 mod phase_alone;
+mod phase_programs;
 mod plan_and_json;
 mod played_alike;
 mod programs;

@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, JudgeProgram, ModelError,
-    ModelErrorKind, ModelId, Origin, Purpose, Spend, Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind,
+    ModelId, Origin, PhaseProgram, Purpose, Spend, Usage,
 };
 use serde_json::value::to_raw_value;
 
@@ -163,8 +163,8 @@ impl<M: ChatModel> ChatModel for Cached<M> {
         self.inner.end_conversation(context).await;
     }
 
-    fn judge_program(&self) -> Option<JudgeProgram> {
-        self.inner.judge_program()
+    fn phase_program(&self) -> Option<PhaseProgram> {
+        self.inner.phase_program()
     }
 }
 

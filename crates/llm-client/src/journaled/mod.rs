@@ -6,7 +6,7 @@ use std::{sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Journal, JudgeProgram, ModelError, ModelId,
+    CallContext, ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId, PhaseProgram,
     Purpose,
 };
 
@@ -92,7 +92,7 @@ impl<M: ChatModel> ChatModel for Journaled<M> {
         self.inner.end_conversation(context).await;
     }
 
-    fn judge_program(&self) -> Option<JudgeProgram> {
-        self.inner.judge_program()
+    fn phase_program(&self) -> Option<PhaseProgram> {
+        self.inner.phase_program()
     }
 }

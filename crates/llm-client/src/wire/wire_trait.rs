@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, JudgeProgram, ModelError,
-    ModelId,
+    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelId,
+    PhaseProgram,
 };
 
 use crate::{HostModels, ReplyBody};
@@ -35,8 +35,8 @@ pub trait Wire: Send + Sync + fmt::Debug {
         false
     }
 
-    /// What is known of it, if it is a judge that is a program.
-    fn judge_program(&self) -> Option<JudgeProgram> {
+    /// What is known of it, if it is a program that takes the place of a phase's prompts.
+    fn phase_program(&self) -> Option<PhaseProgram> {
         None
     }
 
@@ -73,7 +73,7 @@ impl ChatModel for Wired {
         self.wire.end_conversation(context).await;
     }
 
-    fn judge_program(&self) -> Option<JudgeProgram> {
-        self.wire.judge_program()
+    fn phase_program(&self) -> Option<PhaseProgram> {
+        self.wire.phase_program()
     }
 }

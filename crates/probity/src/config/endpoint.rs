@@ -18,7 +18,7 @@ use super::{
     error::ConfigError,
     sections::{ModelEntries, ModelEntry, PriceEntry, Route, Settings},
     text::Text,
-    this_machine::{FREE, is_gateway, is_this_machine},
+    this_machine::{is_gateway, is_this_machine},
     vars::Vars,
 };
 
@@ -174,9 +174,12 @@ impl<'a> Endpoints<'a> {
             let variable = |name: &str| self.vars.get(name).map(str::to_owned);
             command = vec![process::python(variable), text(file)?];
         }
-        let kind = match entry.path.starts_with("evaluator") {
-            true => "judge",
-            false => "target",
+        let kind = match entry.path.as_str() {
+            "user_model" => "simulator",
+            "tool_model" => "tools",
+            path if path.starts_with("evaluator_model") || path == "generator_model" => "model",
+            path if path.starts_with("evaluator") => "judge",
+            _ => "target",
         };
         let mut env = Vec::new();
         for (name, value) in &table.env {
@@ -366,13 +369,13 @@ impl<'a> Endpoints<'a> {
         name: &str,
     ) -> (Option<Price>, bool) {
         if entry.route == Route::Scripted {
-            return (Some(FREE), false);
+            return (Some(Price::FREE), false);
         }
         if entry.table.is_program() {
             // What it spends it says itself. Of a target that says nothing it is not known; a judge that says nothing spends nothing.
             let price = self.prices.price(None, &settings.model);
             let is_judge = entry.path.starts_with("evaluator");
-            return (price.or(is_judge.then_some(FREE)), false);
+            return (price.or(is_judge.then_some(Price::FREE)), false);
         }
         if let Some(price) = self.prices.price(entry.priced_source(), &settings.model) {
             return (Some(price), false);
@@ -382,7 +385,7 @@ impl<'a> Endpoints<'a> {
             key.unwrap_or_else(|| is_gateway(entry.route, name, &self.prices))
         };
         match is_this_machine(&settings.base_url) && !gateway() {
-            true => (Some(FREE), true),
+            true => (Some(Price::FREE), true),
             false => (None, false),
         }
     }

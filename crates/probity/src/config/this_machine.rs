@@ -1,15 +1,8 @@
 //! Models on this machine: which cost nothing, and which are passed on to models that do.
 
-use llm_client::{Price, PriceTable, ProviderPreset};
+use llm_client::{PriceTable, ProviderPreset};
 
 use super::sections::Route;
-
-/// The price of a model on this machine.
-pub const FREE: Price = Price {
-    input: 0.0,
-    output: 0.0,
-    cached_input: None,
-};
 
 /// Providers that serve models of their own only: a model with a name of theirs is theirs, wherever it is called.
 const VENDORS: [ProviderPreset; 4] = [

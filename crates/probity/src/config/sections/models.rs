@@ -51,9 +51,11 @@ impl ModelEntries {
     /// Uses the user model for metrics, scenarios and simulated tools if no other model is configured for
     /// them.
     pub(in crate::config) fn fill_in(&mut self) {
+        // A program that plays the user can do nothing else.
+        let user = self.user.clone().filter(|user| !user.table.is_program());
         for part in [&mut self.generator, &mut self.tool] {
             if part.is_none() {
-                part.clone_from(&self.user);
+                part.clone_from(&user);
             }
         }
     }

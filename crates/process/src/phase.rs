@@ -1,12 +1,12 @@
-//! A program as a judge.
+//! A program in the place of a phase's prompts: a judge, a simulated user, the answers of tools.
 
 use std::{sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use llm_client::{HostModels, ReplyBody, Wire};
 use schema::{
-    ChatReply, ChatRequest, Exchange, FinishReason, JsonText, JudgeProgram, ModelError,
-    ModelErrorKind, Origin, Spend,
+    ChatReply, ChatRequest, Exchange, FinishReason, JsonText, ModelError, ModelErrorKind, Origin,
+    PhaseProgram, ProgramKind, Spend,
 };
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -18,22 +18,26 @@ use crate::{
     target::model_error,
 };
 
-/// A judge that is a program. The request's only message is the JSON of the parameters of `judge`; the reply is the JSON of its result.
+/// A program that judges, plays the user, or answers tools. The request's only message is the JSON of the parameters of its method; the reply is
+/// the JSON of its result.
 #[derive(Debug)]
-pub struct ProcessJudge {
+pub struct ProcessPhase {
     pool: ProcessPool,
     host: Host,
+    kind: ProgramKind,
     canonical: String,
 }
 
-impl ProcessJudge {
-    /// The judge that `pool` runs. It may call `models`.
+impl ProcessPhase {
+    /// The program that `pool` runs, as its hello says what it does. It may call `models`.
     ///
     /// # Errors
-    /// When it calls a model that cannot be called.
+    /// When it calls a model that cannot be called, or is a target.
     pub fn new(pool: ProcessPool, models: &HostModels) -> Result<Self, StartError> {
         let host = pool.host(models)?;
+        let kind = ProgramKind::of(&pool.hello().kind);
         Ok(Self {
+            kind: kind.ok_or_else(|| pool.unusable("it answers as a model does"))?,
             canonical: pool.canonical(&host),
             host,
             pool,
@@ -51,7 +55,7 @@ fn body(result: &Value) -> ReplyBody {
         tool_calls: Vec::new(),
         finish: FinishReason::Stop,
         usage: crate::target::usage(result),
-        // What a judge does not say that it spent, it did not spend.
+        // What it does not say that it spent, it did not spend.
         cost: Some(
             cost.filter(|cost| cost.is_finite() && *cost >= 0.0)
                 .unwrap_or(0.0),
@@ -62,7 +66,7 @@ fn body(result: &Value) -> ReplyBody {
 }
 
 #[async_trait]
-impl Wire for ProcessJudge {
+impl Wire for ProcessPhase {
     fn canonical(&self) -> &str {
         &self.canonical
     }
@@ -74,15 +78,19 @@ impl Wire for ProcessJudge {
             .map(|message| message.content.to_string());
         let text = text.unwrap_or_default();
         let Ok(params) = serde_json::from_str::<Value>(&text) else {
-            let text = format!("{}: a program judges no free text", self.pool.name());
+            let text = format!(
+                "{}: a program of its kind gets no free text",
+                self.pool.name()
+            );
             return Err(ModelError::new(ModelErrorKind::Permanent, text));
         };
         let started = Instant::now();
-        let sent = Request::new("judge", params.clone());
+        let method = self.kind.method();
+        let sent = Request::new(method, params.clone());
         let result = self.host.request(&self.pool, sent, &request.context);
         let (result, called) = result.await.map_err(|error| model_error(&error))?;
         let exchange = Exchange {
-            request: JsonText::of(&serde_json::json!({"method": "judge", "params": params})),
+            request: JsonText::of(&serde_json::json!({"method": method, "params": params})),
             response: response(&result, &called),
         };
         let mut body = body(&result);
@@ -90,9 +98,10 @@ impl Wire for ProcessJudge {
         Ok(reply(body, started, exchange))
     }
 
-    fn judge_program(&self) -> Option<JudgeProgram> {
+    fn phase_program(&self) -> Option<PhaseProgram> {
         let hello = self.pool.hello();
-        Some(JudgeProgram {
+        Some(PhaseProgram {
+            kind: self.kind,
             wants: hello.wants.clone().into(),
             fingerprint: Arc::new(self.pool.fingerprint(self.pool.version(), &self.host)),
         })
@@ -105,7 +114,9 @@ impl Wire for ProcessJudge {
         let text = request.messages.last()?.content.to_string();
         let params: Value = serde_json::from_str(&text).ok()?;
         let exchange = Exchange {
-            request: JsonText::of(&serde_json::json!({"method": "judge", "params": params})),
+            request: JsonText::of(
+                &serde_json::json!({"method": self.kind.method(), "params": params}),
+            ),
             response: stored,
         };
         Some((body, exchange))
