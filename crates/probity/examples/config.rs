@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let resolved = endpoints.resolve_all(entries.all())?;
     let http = HttpClient::new(settings.http_options());
     let session = Arc::new(Session::new(settings.model_factory(http, &resolved)));
-    let models = BuiltModels::new(resolved, &session)?.by_part(entries)?;
+    let models = BuiltModels::new(resolved, Vec::new(), &session)?.by_part(entries)?;
     let phases = standard_phases(models, config.phase_settings()?)?;
 
     let folder = tempfile::tempdir()?;

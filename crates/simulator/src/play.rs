@@ -261,7 +261,7 @@ impl<'a> Play<'a> {
 
     /// The request for the message of this turn, if the user is a program.
     fn program_request(&self, turn: u32, fault: Option<&str>) -> ChatRequest {
-        let told = program::Told {
+        let about = program::UserRequest {
             settings: &self.simulator.settings,
             scenario: self.scenario,
             transcript: self.said.transcript(),
@@ -269,7 +269,7 @@ impl<'a> Play<'a> {
             turns: self.simulator.turns(self.scenario),
             fault,
         };
-        program::request(&told, self.item)
+        program::request(&about, self.item)
     }
 
     /// The instructions to the user model in this turn.

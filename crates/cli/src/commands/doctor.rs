@@ -185,8 +185,7 @@ impl Check {
 }
 
 async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>, Failure> {
-    let callable = config.settings.models.callable().into_iter();
-    let callable = callable.map(|(_, entry)| entry);
+    let callable = config.settings.models.callable_entries();
     let server = scripted_server(models.iter().copied().chain(callable)).await?;
     let url = server.as_ref().map(|server| server.base_url());
     let endpoints = config.endpoints(url)?;

@@ -275,7 +275,7 @@ impl Job<'_> {
     async fn run(&self) -> Result<(RunReport, Tally, bool), Failure> {
         let (context, config) = (self.context, self.config);
         let models = &config.settings.models;
-        let callable = models.callable().into_iter().map(|(_, entry)| entry);
+        let callable = models.callable_entries();
         let server = scripted_server(models.all().chain(callable)).await?;
         let endpoints = config.endpoints(server.as_ref().map(|server| server.base_url()))?;
         let resolved = endpoints.resolve_all(self.parts.called())?;

@@ -18,6 +18,7 @@ use std::{
 };
 
 use common::Project;
+use schema::EventKind;
 use scripted_llm::{Answer, ScriptedServer};
 use serde_json::Value;
 
@@ -130,7 +131,7 @@ async fn a_judge_asks_models_of_the_run_and_pays_once() {
     let journal = fs::read_to_string(journal(&project)).unwrap();
     let made = journal
         .lines()
-        .filter(|line| line.contains("fetched host response"));
+        .filter(|line| line.contains(EventKind::FetchedHostResponse.message()));
     let made: Vec<Value> = made
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();

@@ -26,12 +26,13 @@ pub fn offer(
     model: impl Fn(ModelSettings) -> Result<Arc<dyn ChatModel>, SetupError>,
 ) {
     for (name, settings) in offered {
-        let built = settings.map_err(|error| error.to_string());
-        let built = built.and_then(|settings| {
-            let identity = KeyMaker::new(&settings).identity();
-            let model = model(settings).map_err(|error| error.to_string())?;
-            Ok(HostModel { model, identity })
-        });
+        let built = settings
+            .map_err(|error| error.to_string())
+            .and_then(|settings| {
+                let identity = KeyMaker::new(&settings).identity();
+                let model = model(settings).map_err(|error| error.to_string())?;
+                Ok(HostModel { model, identity })
+            });
         to.offer(name, built);
     }
 }

@@ -12,8 +12,8 @@ use crate::{
     user_reply::{Refusal, UserReply},
 };
 
-/// What a program is told of the conversation.
-pub(super) struct Told<'a> {
+/// What a request for a message contains.
+pub(super) struct UserRequest<'a> {
     pub(super) settings: &'a SimulatorSettings,
     pub(super) scenario: &'a Scenario,
     pub(super) transcript: &'a [Turn],
@@ -24,9 +24,9 @@ pub(super) struct Told<'a> {
 }
 
 /// The request for the message of a turn. Its only message is the JSON of the parameters.
-pub(super) fn request(told: &Told<'_>, item: &Item) -> ChatRequest {
-    let scenario = told.scenario;
-    let landmarks = match told.settings.landmarks {
+pub(super) fn request(about: &UserRequest<'_>, item: &Item) -> ChatRequest {
+    let scenario = about.scenario;
+    let landmarks = match about.settings.landmarks {
         true => json!(scenario.landmarks),
         false => json!([]),
     };
@@ -39,18 +39,18 @@ pub(super) fn request(told: &Told<'_>, item: &Item) -> ChatRequest {
             "landmarks": landmarks,
             "demographic": scenario.demographic,
         },
-        "user_context": told.settings.user_context,
-        "messages": messages(told.transcript),
-        "turn": told.turn,
-        "turns": told.turns,
-        "seed": seed(told.settings.seed, &scenario.id, item.sample()),
+        "user_context": about.settings.user_context,
+        "messages": messages(about.transcript),
+        "turn": about.turn,
+        "turns": about.turns,
+        "seed": seed(about.settings.seed, &scenario.id, item.sample()),
         "attempt": 1,
     });
-    if let Some(fault) = told.fault {
+    if let Some(fault) = about.fault {
         params["fault"] = fault.into();
     }
     let message = Message::new(Role::User, params.to_string());
-    ChatRequest::new(vec![message], item.call(Purpose::UserTurn, told.turn))
+    ChatRequest::new(vec![message], item.call(Purpose::UserTurn, about.turn))
 }
 
 /// What was said, without tools and reasoning.

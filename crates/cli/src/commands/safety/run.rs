@@ -229,11 +229,7 @@ impl Job<'_> {
         journals: &Journals,
     ) -> Result<Done, Failure> {
         let settings = &self.config.settings;
-        let callable = settings
-            .models
-            .callable()
-            .into_iter()
-            .map(|(_, entry)| entry);
+        let callable = settings.models.callable_entries();
         let server = scripted_server(self.cast.called().into_iter().chain(callable)).await?;
         let url = server.as_ref().map(|server| server.base_url());
         let endpoints = self.config.endpoints(url)?;

@@ -143,11 +143,9 @@ impl Settings {
         self.models.user = role(&mut self.user_model);
         self.models.tool = role(&mut self.tool_model);
         self.models.generator = role(&mut self.generator_model);
-        let shipped = self
-            .evaluator_model
-            .take()
-            .map_or_else(Vec::new, |judges| judges.0);
-        let shipped: Vec<ModelEntry> = shipped
+        let written = self.evaluator_model.take();
+        let shipped: Vec<ModelEntry> = written
+            .map_or_else(Vec::new, |judges| judges.0)
             .into_iter()
             .filter_map(|judge| judge.resolve(Part::Role, vars, problems))
             .collect();
@@ -177,8 +175,7 @@ impl Settings {
         check_ids(&self.models.targets, problems);
         self.safety.resolve(vars, problems);
         let safety = self.safety.attacker.iter().chain(&self.safety.judges);
-        let callable = self.models.callable().into_iter();
-        let callable = callable.map(|(_, entry)| entry);
+        let callable = self.models.callable_entries();
         let models: Vec<&ModelEntry> = self.models.all().chain(safety).chain(callable).collect();
         prices::check(&self.prices, &models, vars, problems);
     }
@@ -201,11 +198,10 @@ impl Settings {
     pub fn to_record(&self) -> SettingsRecord {
         let record = |entry: &Option<ModelEntry>| entry.as_ref().map(ModelEntry::to_record);
         let models = &self.models;
-        let other = match json!(self) {
+        let mut other = match json!(self) {
             Value::Object(other) => other,
             _ => Extra::new(),
         };
-        let mut other = other;
         let mut called = models.judges.iter().chain(&models.targets);
         if called.any(|entry| entry.table.is_program()) {
             let callable = models.callable().into_iter();

@@ -91,6 +91,11 @@ impl ModelEntries {
         all
     }
 
+    /// The models of [`callable`](Self::callable), some of them several times.
+    pub fn callable_entries(&self) -> impl Iterator<Item = &ModelEntry> {
+        self.callable().into_iter().map(|(_, entry)| entry)
+    }
+
     /// The models behind the results of each target.
     pub fn roles(&self) -> Vec<RoleModels> {
         let of_target = |target: &ModelEntry| {
