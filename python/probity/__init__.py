@@ -1,12 +1,15 @@
 """Measures how language models behave under conversational pressure.
 
-Parts of a run: `judge`, `target`, `simulator`, `tools`, `serve`. Runs and results: `run`, `load`, `compare`, `gate`, `from_inspect`.
+Parts of a run: `judge`, `target`, `simulator`, `tools`, `serve`. Runs and results: `run`, `start`, `load`, `compare`, `gate`, `from_inspect`. Before a run: `plan`,
+`doctor`, `validate`. For inspect_ai: the module `probity.inspect`.
 """
 
-from ._errors import CommandMissing, ConfigError, Error, GateFailed, Interrupted, RowsFailed
+from ._checks import ModelCheck, Plan, Problem, doctor, plan, validate
+from ._errors import CommandMissing, ConfigError, ConfigProblem, Error, GateFailed, Interrupted, RowsFailed
 from ._host import AsyncHost, Host
-from ._results import Comparison, Gate, Rate, Results, compare, from_inspect, gate, load
-from ._run import command, run
+from ._results import Comparison, Gate, Results, compare, from_inspect, gate, load
+from ._rows import ConversationRow, JudgeRow, MessageRow, Rate, ScenarioRow, ScoreRow
+from ._run import Event, Running, arun, astart, command, run, start
 from ._serve import CallFailed, Lost, Refused, Retryable, ToolError, judge, serve, simulator, target, tools
 from ._types import Abstain, Conversation, Message, Metric, Quote, Reply, Scenario, ToolCall, Verdict
 
@@ -14,7 +17,8 @@ scorer = judge
 solver = target
 
 __all__ = [
-    "Abstain", "AsyncHost", "CallFailed", "CommandMissing", "Comparison", "ConfigError", "Conversation", "Error", "Gate", "GateFailed", "Host", "Interrupted", "Lost",
-    "Message", "Metric", "Quote", "Rate", "Refused", "Reply", "Results", "Retryable", "RowsFailed", "Scenario", "ToolCall", "ToolError", "Verdict", "command",
-    "compare", "from_inspect", "gate", "judge", "load", "run", "scorer", "serve", "simulator", "solver", "target", "tools",
+    "Abstain", "AsyncHost", "CallFailed", "CommandMissing", "Comparison", "ConfigError", "ConfigProblem", "Conversation", "ConversationRow", "Error", "Event", "Gate",
+    "GateFailed", "Host", "Interrupted", "JudgeRow", "Lost", "Message", "MessageRow", "Metric", "ModelCheck", "Plan", "Problem", "Quote", "Rate", "Refused", "Reply",
+    "Results", "Retryable", "RowsFailed", "Running", "Scenario", "ScenarioRow", "ScoreRow", "ToolCall", "ToolError", "Verdict", "arun", "astart", "command", "compare",
+    "doctor", "from_inspect", "gate", "judge", "load", "plan", "run", "scorer", "serve", "simulator", "solver", "start", "target", "tools", "validate",
 ]

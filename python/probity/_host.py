@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Messages = Union[str, Sequence[Union[Message, dict[str, Any]]]]
 
 
-def _params(model: str, messages: Messages, n: int, tools: Sequence[dict[str, Any]], response_format: dict[str, Any] | None) -> dict[str, Any]:
+def call_params(model: str, messages: Messages, n: int, tools: Sequence[dict[str, Any]], response_format: dict[str, Any] | None) -> dict[str, Any]:
     """A call in the form of the protocol."""
     listed: list[Any] = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
     params: dict[str, Any] = {"model": model, "messages": [_message(message) for message in listed], "n": n}
@@ -53,7 +53,7 @@ class Host:
     def chat(self, model: str, messages: Messages, *, n: int = 0, tools: Sequence[dict[str, Any]] = (), response_format: dict[str, Any] | None = None) -> Reply:
         """Calls a model of the run by its name: `judge`, `user`, `generator`, `tools`, or one of `models` in config.yaml. Equal calls with equal `n` get one
         reply; independent draws take `n` 0, 1, 2. Raises `CallFailed`."""
-        return _reply(self._server.call(self._request, _params(model, messages, n, tools, response_format)).result())
+        return _reply(self._server.call(self._request, call_params(model, messages, n, tools, response_format)).result())
 
 
 class AsyncHost:
@@ -64,5 +64,5 @@ class AsyncHost:
 
     async def chat(self, model: str, messages: Messages, *, n: int = 0, tools: Sequence[dict[str, Any]] = (), response_format: dict[str, Any] | None = None) -> Reply:
         """See `Host.chat`."""
-        answer = self._server.call(self._request, _params(model, messages, n, tools, response_format))
+        answer = self._server.call(self._request, call_params(model, messages, n, tools, response_format))
         return _reply(await asyncio.wrap_future(answer))

@@ -11,22 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import _frames, _rows
 from ._errors import ConfigError, GateFailed
+from ._frames import Engine
+from ._rows import ConversationRow, JudgeRow, MessageRow, Rate, ScenarioRow, ScoreRow
 from ._run import call
-
-
-@dataclass(frozen=True)
-class Rate:
-    """The rate of a target: of a metric, or of `all`, `positive` or `negative` ones. `lower` and `upper` are its 95% interval; null without a row."""
-
-    target: str
-    metric: str
-    estimate: float | None
-    lower: float | None
-    upper: float | None
-    passed: int
-    rows: int
-    scenarios: int
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -74,62 +63,71 @@ class Results:
         for target in self.statistics["targets"]:
             of = target["rates"]
             named = {**{key: of[key] for key in ("all", "positive", "negative") if of.get(key)}, **(of.get("metrics") or {})}
+            people = ((target.get("judge") or {}).get("people") or {}).get("scopes") or ()
+            corrected = {scope["scope"]: scope.get("corrected") or {} for scope in people}
             for metric, rate in named.items():
-                rates.append(Rate(target["target"], metric, rate["estimate"], rate["lower"], rate["upper"], rate["passed"], rate["rows"], rate["scenarios"]))
+                missing, by_people = rate.get("missing") or {}, corrected.get(metric, {})
+                rates.append(Rate(
+                    target["target"], metric, rate["estimate"], rate["lower"], rate["upper"], rate["passed"], rate["rows"], rate["scenarios"],
+                    int(missing.get("failed") or 0) + int(missing.get("abstained") or 0),
+                    by_people.get("estimate"), by_people.get("lower"), by_people.get("upper"),
+                ))
         return rates
 
-    def _rows(self, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _read(self, file: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for target in self.targets():
             path = self.path / "runs" / target / file
-            for row in json.loads(path.read_text(encoding="utf-8")) if path.exists() else ():
+            for row in _rows.array(path) if path.exists() else ():
                 yield target, row
 
-    def scores(self) -> Iterator[dict[str, Any]]:
-        """The rows of `scores.json` of all targets: one for each conversation and metric."""
-        for target, row in self._rows("scores.json"):
-            yield {
-                "target": target, "conv_id": row["conv_id"], "scenario_id": row["id"], "sample": row.get("sample", 0), "epoch": row.get("sample", 0) + 1,
-                "metric_id": row["metric_id"], "metric_name": row.get("metric_name"), "metric_type": row.get("metric_type"), "present": row.get("present"),
-                "passed": row.get("passed"), "score": row.get("score"), "value": row.get("value"), "label": row.get("label"), "reason": row.get("justification"),
-                "no_verdict": row.get("_no_verdict"), "error": row.get("error"), "imported": bool(row.get("imported")), "cost": (row.get("_usage") or {}).get("cost"),
-            }
+    def scores(self) -> Iterator[ScoreRow]:
+        """The verdicts of all targets: one for each conversation and metric."""
+        return (_rows.score(target, row) for target, row in self._read("scores.json"))
 
-    def conversations(self) -> Iterator[dict[str, Any]]:
-        """The rows of `conversations.json` of all targets."""
-        for target, row in self._rows("conversations.json"):
-            usage = row.get("_usage") or {}
-            yield {
-                "target": target, "conv_id": row["conv_id"], "scenario_id": row["id"], "base_scenario_id": row.get("base_scenario_id"), "metric_id": row.get("metric_id"),
-                "sample": row.get("sample", 0), "turns": sum(turn["role"] == "user" for turn in row["transcript"]), "error": row.get("error"),
-                "no_verdict": row.get("_no_verdict"), "cost": usage.get("cost"), "input_tokens": usage.get("input_tokens"), "output_tokens": usage.get("output_tokens"),
-            }
+    def judges(self) -> Iterator[JudgeRow]:
+        """What the judges of a panel said, each in each reading. A single judge without further readings has its verdict in `scores` alone."""
+        return (judge for target, row in self._read("scores.json") for judge in _rows.judges(target, row))
 
-    def messages(self) -> Iterator[dict[str, Any]]:
+    def conversations(self) -> Iterator[ConversationRow]:
+        """The conversations of all targets."""
+        return (_rows.conversation(target, row) for target, row in self._read("conversations.json"))
+
+    def messages(self) -> Iterator[MessageRow]:
         """The messages of all conversations."""
-        for target, row in self._rows("conversations.json"):
-            turn = 0
-            for n, message in enumerate(row["transcript"], 1):
-                turn += message["role"] == "user"
-                yield {
-                    "conv_id": row["conv_id"], "target": target, "n": n, "turn": turn, "role": message["role"], "content": message.get("content") or "",
-                    "reasoning": message.get("reasoning"), "tool_calls": json.dumps(message.get("tool_calls") or []), "finish_reason": message.get("finish_reason"),
-                }
+        return (message for target, row in self._read("conversations.json") for message in _rows.messages(target, row))
 
-    def scores_df(self, engine: str | None = None) -> Any:
-        """`scores` as a data frame of polars or pandas."""
-        return _frame(self.scores(), engine)
+    def scenarios(self) -> Iterator[ScenarioRow]:
+        """The scenarios of the benchmark."""
+        path = self.path / "scenarios.json"
+        return (_rows.scenario(row) for row in (_rows.array(path) if path.exists() else ()))
 
-    def conversations_df(self, engine: str | None = None) -> Any:
+    def scores_df(self, engine: Engine = None) -> Any:
+        """`scores` as a data frame of polars or pandas, whichever is installed. Columns have fixed types, also without rows."""
+        return _frames.frame(ScoreRow, self.scores(), engine)
+
+    def judges_df(self, engine: Engine = None) -> Any:
+        """`judges` as a data frame."""
+        return _frames.frame(JudgeRow, self.judges(), engine)
+
+    def conversations_df(self, engine: Engine = None) -> Any:
         """`conversations` as a data frame."""
-        return _frame(self.conversations(), engine)
+        return _frames.frame(ConversationRow, self.conversations(), engine)
 
-    def messages_df(self, engine: str | None = None) -> Any:
+    def messages_df(self, engine: Engine = None) -> Any:
         """`messages` as a data frame."""
-        return _frame(self.messages(), engine)
+        return _frames.frame(MessageRow, self.messages(), engine)
 
-    def statistics_df(self, engine: str | None = None) -> Any:
+    def scenarios_df(self, engine: Engine = None) -> Any:
+        """`scenarios` as a data frame, with a column `demographic_AXIS` for each axis."""
+        return _frames.frame(ScenarioRow, self.scenarios(), engine)
+
+    def statistics_df(self, engine: Engine = None) -> Any:
         """`rates` as a data frame."""
-        return _frame((dict(vars(rate)) for rate in self.rates()), engine)
+        return _frames.frame(Rate, iter(self.rates()), engine)
+
+    def samples_df(self, engine: Engine = None) -> Any:
+        """The conversations with the names that Inspect's `samples_df` has: `id`, `epoch`, `model`, `error`, and `score_METRIC` for each metric."""
+        return _frames.samples(self.scores(), engine)
 
     def _shown(self) -> tuple[str, Sequence[str], list[Sequence[object]]]:
         rows = [(r.target, r.metric, r.estimate, r.lower, r.upper, f"{r.passed} of {r.rows}") for r in self.rates()]
@@ -142,16 +140,6 @@ class Results:
         return _html(*self._shown())
 
 
-def _frame(rows: Iterator[dict[str, Any]], engine: str | None) -> Any:
-    for name in [engine] if engine else ["polars", "pandas"]:
-        try:
-            module = __import__(name)
-        except ImportError:
-            continue
-        return module.DataFrame(list(rows), infer_schema_length=None) if name == "polars" else module.DataFrame(list(rows))
-    raise ImportError("a data frame needs polars or pandas: pip install 'probity-eval[polars]'")
-
-
 def load(path: str | os.PathLike[str]) -> Results:
     """The results in a benchmark's folder, or in logs of Inspect, promptfoo and other programs: every scorer that says yes or no is a metric."""
     folder = Path(path)
@@ -162,19 +150,37 @@ def load(path: str | os.PathLike[str]) -> Results:
     return from_inspect(folder)
 
 
-def from_inspect(logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, verdicts: Mapping[str, str] | None = None, cluster: str | None = None) -> Results:
-    """The results in logs of Inspect, with intervals that know which samples belong together. `verdicts` says when a scorer counts as yes, such as
+Log = Any  # a path, or an `EvalLog` of inspect_ai, which is not imported for its type
+
+
+def from_inspect(logs: Log | Sequence[Log], *, verdicts: Mapping[str, str] | None = None, cluster: str | None = None) -> Results:
+    """The results in logs of Inspect (files, folders, or `EvalLog`s), with intervals that know which samples belong together. `verdicts` says when a scorer counts as yes, such as
     `{"flattery": ">=0.5"}`; without it every scorer that says yes or no is a metric. `cluster` is the key of the samples' metadata that dependent
     samples share."""
-    paths = [logs] if isinstance(logs, (str, os.PathLike)) else list(logs)
+    listed = list(logs) if isinstance(logs, (list, tuple)) else [logs]
     held = tempfile.TemporaryDirectory(prefix="probity-")
+    paths = [_log_path(log, Path(held.name) / "logs" / f"{at:04}.eval") for at, log in enumerate(listed)]
     rules = [f"{scorer}={scorer}:{condition}" for scorer, condition in (verdicts or {}).items()] or ["all"]
-    arguments = ["import", *(os.path.abspath(path) for path in paths), "--benchmarks", held.name, "--as", "logs"]
+    arguments = ["import", *paths, "--benchmarks", held.name, "--as", "imported"]
     arguments += [word for rule in rules for word in ("--verdicts", rule)]
     if cluster:
         arguments += ["--cluster", cluster.removeprefix("metadata.")]
     call(arguments, good=(0, 1))
-    return Results(Path(held.name) / "logs", held)
+    return Results(Path(held.name) / "imported", held)
+
+
+def _log_path(log: Log, written: Path) -> str:
+    """The file of a log. An `EvalLog` is written first: it may have been changed since it was read."""
+    if isinstance(log, (str, os.PathLike)):
+        return os.path.abspath(log)
+    from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
+
+    if not isinstance(log, EvalLog):
+        raise TypeError(f"expected a path or an EvalLog, not {type(log).__name__}")
+    whole = log if log.samples is not None else read_eval_log(log.location)
+    written.parent.mkdir(exist_ok=True)
+    write_eval_log(whole, str(written), format="eval")
+    return str(written)
 
 
 @dataclass(frozen=True)

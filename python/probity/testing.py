@@ -6,10 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ._types import Conversation, Message, Metric, Scenario
+from ._host import Messages, call_params
+from ._types import Conversation, Message, Metric, Reply, Scenario
 
 
 def conversation(*texts: str) -> Conversation:
@@ -23,15 +24,40 @@ def metric(definition: str, verdict: dict[str, Any] | None = None) -> Metric:
     return Metric("m01", definition, verdict=verdict or {"type": "present"})
 
 
+class FakeHost:
+    """Stands in for the run: `chat` answers from a list, in turn, from a dict of lists by model, or from a function of the model and the messages. `calls` has
+    what was asked, as `(model, messages)`."""
+
+    def __init__(self, answers: Sequence[str] | Mapping[str, Sequence[str]] | Callable[[str, list[dict[str, Any]]], str] = ()) -> None:
+        self._answers = answers
+        self._next: dict[str, int] = {}
+        self.calls: list[tuple[str, list[dict[str, Any]]]] = []
+
+    def chat(self, model: str, messages: Messages, *, n: int = 0, tools: Sequence[dict[str, Any]] = (), response_format: dict[str, Any] | None = None) -> Reply:
+        """See `probity.Host.chat`."""
+        asked = call_params(model, messages, n, tools, response_format)["messages"]
+        self.calls.append((model, asked))
+        if callable(self._answers):
+            return Reply(self._answers(model, asked))
+        answers = self._answers.get(model, ()) if isinstance(self._answers, Mapping) else self._answers
+        key = model if isinstance(self._answers, Mapping) else ""
+        at = self._next.get(key, 0)
+        self._next[key] = at + 1
+        if at >= len(answers):
+            raise AssertionError(f"no answer is left for call {at + 1} of {model}")
+        return Reply(answers[at])
+
+
 class Played:
     """A file's process, started as a run starts it."""
 
-    def __init__(self, file: str | os.PathLike[str], settings: dict[str, Any] | None = None) -> None:
+    def __init__(self, file: str | os.PathLike[str], settings: dict[str, Any] | None = None, host: FakeHost | None = None) -> None:
+        self.host = host
         passed = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH") if name in os.environ}
         env = {**passed, "PROBITY_PROTOCOL": "1", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
         self.process = subprocess.Popen([sys.executable, os.fspath(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True, encoding="utf-8")
         self.next = 0
-        self.hello: dict[str, Any] = self.request("hello", {"protocol": 1, "host": "probity.testing", "settings": settings or {}, "models": [], "seed": 0, "max_line": 16 << 20})
+        self.hello: dict[str, Any] = self.request("hello", {"protocol": 1, "host": "probity.testing", "settings": settings or {}, "models": ["judge", "user", "generator", "tools"], "seed": 0, "max_line": 16 << 20})
 
     def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Sends a request and returns its result. Raises RuntimeError with the error of the process."""
@@ -41,6 +67,8 @@ class Played:
         self.process.stdin.flush()
         for line in self.process.stdout:
             answer = json.loads(line)
+            if answer.get("method") == "chat":
+                self.answer_call(answer)
             if answer.get("id") == id_:
                 if "error" in answer:
                     raise RuntimeError(f"{answer['error']['kind']}: {answer['error']['message']}")
@@ -48,6 +76,17 @@ class Played:
                 assert isinstance(result, dict)
                 return result
         raise RuntimeError("the process ended")
+
+    def answer_call(self, call: dict[str, Any]) -> None:
+        assert self.process.stdin
+        if self.host is None:
+            answer: dict[str, Any] = {"error": {"kind": "permanent", "message": "no host: play(file, host=FakeHost([...]))", "final": True}}
+        else:
+            params = call["params"]
+            reply = self.host.chat(params["model"], params["messages"], n=int(params.get("n") or 0))
+            answer = {"result": {"content": reply.content, "finish": "stop", "usage": None, "cost": 0.0, "cached": False, "model": None}}
+        self.process.stdin.write(json.dumps({"id": call["id"], **answer}) + "\n")
+        self.process.stdin.flush()
 
     def judge(self, what: Conversation, how: Metric) -> dict[str, Any]:
         """The verdict on a conversation."""
@@ -99,6 +138,6 @@ class Played:
             self.end()
 
 
-def play(file: str | os.PathLike[str], settings: dict[str, Any] | None = None) -> Played:
-    """Starts the process of a file. Use it with `with`."""
-    return Played(file, settings)
+def play(file: str | os.PathLike[str], settings: dict[str, Any] | None = None, host: FakeHost | None = None) -> Played:
+    """Starts the process of a file. Use it with `with`. `host` answers its calls to models."""
+    return Played(file, settings, host)

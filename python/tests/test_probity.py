@@ -12,7 +12,7 @@ import pytest
 
 import probity
 from probity import _serve
-from probity.testing import conversation, metric, play
+from probity.testing import FakeHost, conversation, metric, play
 
 JUDGE = """
 import probity
@@ -107,8 +107,8 @@ def test_a_run_with_a_judge_and_a_target_in_python(folder: Path) -> None:
     assert rates["my-agent", "all"].rows == 10
     scores = list(run.scores())
     assert len(scores) == 20
-    assert all(row["present"] and row["reason"] == "It says thank." for row in scores if row["target"] == "my-agent")
-    assert {message["turn"] for message in run.messages()} == {1, 2}
+    assert all(row.present and row.reason == "It says thank." for row in scores if row.target == "my-agent")
+    assert {message.turn for message in run.messages()} == {1, 2}
     assert "my-agent" in repr(run) and "<table>" in run._repr_html_()
     found = probity.compare(run, a="scripted-careful", b="my-agent")
     assert found.difference == -probity.compare(run, a="my-agent", b="scripted-careful").difference  # type: ignore[operator]
@@ -140,9 +140,20 @@ def test_a_judge_calls_models_through_the_run(folder: Path, judge: str) -> None:
     config.write_text(config.read_text().replace(", settings: {words: [thank]}", "") + "evaluator_model: scripted/scripted-judge\n")
     run = probity.run("sycophancy", folder=folder, set={"generation.turns": 2})
     scores = list(run.scores())
-    assert len(scores) == 20 and all(row["reason"] == "cost 0.0, stop" for row in scores), scores[0]
+    assert len(scores) == 20 and all(row.reason == "cost 0.0, stop" for row in scores), scores[0]
     journal = next((folder / ".probity" / "runs").glob("*/journal-*.jsonl")).read_text()
     assert journal.count('"fetched host response"') == 40
+
+
+def test_a_judge_that_calls_is_tested_without_a_run(folder: Path) -> None:
+    (folder / "judge.py").write_text(SYNC.replace('f"cost {first.cost}, {second.finish}"', 'second.content'))
+    host = FakeHost({"judge": ["yes", "so it is"]})
+    with play(folder / "judge.py", host=host) as judge:
+        assert judge.judge(conversation("My plan?", "Brilliant."), metric("It flatters.")) == {"present": True, "reason": "so it is"}
+    assert host.calls[0] == ("judge", [{"role": "user", "content": "Is it flattery? Brilliant."}])
+    with play(folder / "judge.py") as judge, pytest.raises(RuntimeError, match="no host"):
+        judge.judge(conversation("My plan?", "Brilliant."), metric("It flatters."))
+    assert FakeHost(lambda model, messages: model).chat("user", "x").content == "user"
 
 
 def test_a_call_that_fails_is_an_exception_or_the_answer(folder: Path) -> None:
@@ -162,7 +173,7 @@ probity.serve()
     config.write_text(config.read_text().replace(", settings: {words: [thank]}", "") + "evaluator_model: scripted/scripted-judge\n")
     (folder / "judge.py").write_text(caught)
     run = probity.run("sycophancy", folder=folder)
-    assert all("permanent: chat: model: the program's hello does not name" in row["reason"] for row in run.scores())
+    assert all("permanent: chat: model: the program's hello does not name" in str(row.reason) for row in run.scores())
     (folder / "judge.py").write_text(caught.replace("except probity.CallFailed", "except ZeroDivisionError").replace("\"1\"", "\"2\""))
     with pytest.raises(probity.RowsFailed, match="hello does not name"):
         probity.run("sycophancy", folder=folder)
@@ -205,8 +216,8 @@ def test_a_program_plays_the_user(folder: Path) -> None:
     config.write_text(config.read_text().replace("scripted/scripted-user", "{python: user.py}") + "generator_model: scripted/scripted-generator\n")
     run = probity.run("sycophancy", folder=folder, set={"landmarks": False})
     conversations = list(run.conversations())
-    assert {row["turns"] for row in conversations} == {2}, conversations[0]
-    said = [message["content"] for message in run.messages() if message["role"] == "user"]
+    assert {row.turns for row in conversations} == {2}, conversations[0]
+    said = [message.content for message in run.messages() if message.role == "user"]
     assert all(text.endswith(("Turn 1, after 0 messages.", "Turn 2, after 2 messages.")) for text in said)
     # A blank message is a fault of the user, which is asked again.
     rows = json.loads((run.path / "runs" / "my-agent" / "conversations.json").read_text())
@@ -245,14 +256,3 @@ def test_the_module_is_imported_fast_and_brings_no_dependency() -> None:
     seconds, *others = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert others == ["False", "False"]
     assert float(seconds) < 1
-
-
-def test_data_frames_have_the_rows(folder: Path) -> None:
-    polars = pytest.importorskip("polars")
-    run = probity.run("sycophancy", folder=folder, scripted=True)
-    assert run.scores_df().height == len(list(run.scores()))
-    assert isinstance(run.statistics_df(), polars.DataFrame)
-
-
-def test_the_command_is_found() -> None:
-    assert os.path.exists(probity.command())
