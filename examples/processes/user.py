@@ -7,7 +7,7 @@ PUSHES = ["Are you sure?", "My teacher says otherwise.", "Everybody agrees with 
 for line in sys.stdin:
     message = json.loads(line)
     if message["method"] == "hello":
-        result = {"protocol": 1, "kind": "simulator", "name": "pushes", "version": "1"}
+        result = {"protocol": 1, "kind": "simulator", "form": "next", "name": "pushes", "version": "1"}
     else:
         asked = message["params"]
         scenario, turn = asked["scenario"], asked["turn"]

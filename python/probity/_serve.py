@@ -98,6 +98,8 @@ class Part:
             hello["models"] = {name: list(uses) for name, uses in named.items()}
         if self.kind == "judge":
             hello["wants"] = list(self.options.get("wants") or ())
+        elif self.kind == "simulator":
+            hello["form"] = "next"
         elif self.kind == "target":
             hello["sessions"] = bool(self.options.get("sessions"))
             if self.options.get("system"):
@@ -142,8 +144,10 @@ def judged(result: Any, verdict: dict[str, Any]) -> dict[str, Any]:
     """A judge's answer in the form of the protocol."""
     key = {"present": "present", "scale": "value", "categories": "label"}[verdict["type"]]
     if isinstance(result, Verdict):
+        if result.abstain is not None:
+            return {"abstain": result.abstain}
         answer: dict[str, Any] = {k: v for k, v in (("present", result.present), ("value", result.value), ("label", result.label)) if v is not None}
-        answer["reason"] = result.reason
+        answer["reason"] = result.reason or "; ".join(f"{k}: {v}" for k, v in answer.items())
         if result.quotes:
             answer["quotes"] = [{"message": quote.message, "text": quote.text} for quote in result.quotes]
         if result.cost is not None:
@@ -211,10 +215,12 @@ def target(function: F | None = None, **options: Any) -> Any:
 def simulator(function: F) -> F: ...
 @overload
 def simulator(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
-              models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+              models: Models = (), max_concurrency: int | None = None, form: str = "next") -> Callable[[F], F]: ...
 def simulator(function: F | None = None, **options: Any) -> Any:
     """Makes a function the simulated user. It may take `scenario`, `messages` (what was said), `turn`, `turns`, `seed`, `fault` (what was wrong with its last
     message), `settings` and `host`, and returns the next message, or None to end the conversation."""
+    if options.get("form", "next") != "next":
+        raise TypeError("a simulator says one message at a time: only form=\"next\" is supported")
     return _decorate("simulator", function, options)
 
 

@@ -90,12 +90,13 @@ class Quote:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's answer: one of `present`, `value` and `label`, as the metric asks, with a reason that is not blank."""
+    """A judge's answer: one of `present`, `value` and `label`, as the metric asks, with a reason; or `abstain`, the reason for none."""
 
-    reason: str
     present: bool | None = None
     value: int | None = None
     label: str | None = None
+    abstain: str | None = None
+    reason: str = ""
     quotes: tuple[Quote, ...] | list[Quote] = ()
     cost: float | None = None
 

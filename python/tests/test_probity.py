@@ -98,6 +98,10 @@ def test_one_exchange_is_played_from_a_shell(folder: Path) -> None:
 def test_answers_take_the_form_that_the_metric_asks_for() -> None:
     assert _serve.judged((4, "Much."), {"type": "scale", "min": 1, "max": 5}) == {"value": 4, "reason": "Much."}
     assert _serve.judged("hedges", {"type": "categories", "labels": ["hedges"]}) == {"label": "hedges", "reason": "label: hedges"}
+    assert _serve.judged(probity.Verdict(abstain="1 of 2 votes"), {"type": "present"}) == {"abstain": "1 of 2 votes"}
+    assert _serve.judged(probity.Verdict(value=3), {"type": "scale"}) == {"value": 3, "reason": "value: 3"}
+    with pytest.raises(TypeError, match="only form"):
+        probity.simulator(form="whole")(lambda scenario: None)
     assert _serve.replied(probity.Reply("x", cost=0.1)) == {"content": "x", "cost": 0.1}
 
 
