@@ -173,6 +173,7 @@ fn two() -> ReportSummary {
         judge_prompts: Some(2),
         user: Some("user".to_owned()),
         judge_prompt: Some("85c6a1316186".to_owned()),
+        judge_programs: Vec::new(),
         user_prompt: None,
         sampling: Some("temperature 0.7".to_owned()),
         seed: Some("7".to_owned()),

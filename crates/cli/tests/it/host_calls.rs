@@ -165,6 +165,13 @@ async fn a_judge_asks_models_of_the_run_and_pays_once() {
     ] {
         project.succeeds(args);
     }
+    let methods = project.read("methods.md");
+    let sentence = "judge is a program (asks, version 2) that asked gpt through the run.";
+    assert!(methods.contains(sentence), "{methods}");
+    assert!(
+        !methods.contains("judged each conversation (prompt"),
+        "{methods}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -111,7 +111,8 @@ async fn a_program_plays_the_user_and_is_asked_once() {
     project.succeeds(&["run", "flattery"]);
     assert_eq!(asked(&project), 6);
     // Another version is another user.
-    let other = program("simulator", "", USER).replace(r#""version": "1""#, r#""version": "2""#);
+    let other = program("simulator", "", &USER.replace("said.", "said!"))
+        .replace(r#""version": "1""#, r#""version": "2""#);
     project.write("user.py", &other);
     project.succeeds(&["run", "flattery"]);
     assert_eq!(asked(&project), 12);
@@ -123,6 +124,9 @@ async fn a_program_plays_the_user_and_is_asked_once() {
     ] {
         project.succeeds(args);
     }
+    let methods = project.read("methods.md");
+    let sentence = "The user was simulated by user, a program (own, version 2).";
+    assert!(methods.contains(sentence), "{methods}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -250,4 +254,11 @@ async fn a_target_calls_models_of_the_run_and_its_rows_have_their_cost() {
         4
     );
     project.succeeds(&["journal", "check", "flattery"]);
+    project.succeeds(&["report", "flattery", "--format", "methods"]);
+    // What a program gets are no settings of a model.
+    let methods = project.read("methods.md");
+    assert!(
+        methods.contains("No sampling settings are on record."),
+        "{methods}"
+    );
 }

@@ -12,6 +12,7 @@ mod labels;
 mod monitor;
 mod page;
 mod planned;
+mod programs;
 mod render;
 mod report;
 mod route;

@@ -13,6 +13,7 @@ use schema::{
     statistics::{RateStatistics, Statistics},
 };
 
+use super::programs;
 use crate::TargetVerdicts;
 
 /// The benchmarks and safety evaluations of a report, as read from files. [`ReportSummary::add_run`] adds the facts of each run.
@@ -174,6 +175,8 @@ pub struct RunFacts {
     pub judge_prompt: Option<String>,
     /// The first digits of the SHA-256 of the simulated user's instructions.
     pub user_prompt: Option<String>,
+    /// A sentence for each judge that is a program.
+    pub judge_programs: Vec<String>,
     /// The sampling settings of the target's calls: `temperature 0.7, max_tokens 512`.
     pub sampling: Option<String>,
     /// The seed of the run.
@@ -512,6 +515,9 @@ impl MetricLabel {
 
 /// The version of the prompts of Probity's own judge; a record without one is of version 1.
 fn judge_prompts(run: &Run) -> Option<u64> {
+    if !programs::has_prompt(run) {
+        return None;
+    }
     let evaluator = run.fingerprints.get(EVALUATOR)?;
     let version = evaluator["settings"]["prompt_version"].as_u64();
     (evaluator["name"] == "JudgeEvaluator").then(|| version.unwrap_or(1))
@@ -525,7 +531,7 @@ fn prompt_hash(run: &Run, phase: &str, prompt: &str) -> Option<String> {
 }
 
 /// The fingerprint of a phase. Those of simulators have the target after the name of the phase.
-fn fingerprint<'r>(run: &'r Run, phase: &str) -> Option<&'r serde_json::Value> {
+pub(super) fn fingerprint<'r>(run: &'r Run, phase: &str) -> Option<&'r serde_json::Value> {
     let of_target = format!("{phase}:{}", run.target.id);
     let fingerprints = &run.fingerprints;
     fingerprints
@@ -563,8 +569,14 @@ impl RunFacts {
             samples: run.samples_per_scenario,
             judges: judges.collect(),
             judge_prompts: judge_prompts(run),
-            judge_prompt: prompt_hash(run, EVALUATOR, "judge_system"),
-            user_prompt: prompt_hash(run, SIMULATOR, "user_system"),
+            judge_prompt: programs::has_prompt(run)
+                .then(|| prompt_hash(run, EVALUATOR, "judge_system"))
+                .flatten(),
+            judge_programs: programs::judges(run),
+            user_prompt: match programs::user(run) {
+                None => prompt_hash(run, SIMULATOR, "user_system"),
+                Some(_) => None,
+            },
             sampling: sampling(run),
             seed: fingerprint(run, SIMULATOR)
                 .and_then(|of| of["settings"]["seed"].as_u64())
@@ -573,6 +585,10 @@ impl RunFacts {
                 .user_model
                 .as_ref()
                 .map(|user| match user.model.as_str() {
+                    _ if programs::user(run).is_some() => {
+                        let program = programs::user(run).unwrap_or_default();
+                        format!("{}, {program}", user.id)
+                    }
                     "" => user.id.to_string(),
                     model if model == user.id.as_str() => user.id.to_string(),
                     model => format!("{} ({model})", user.id),

@@ -101,9 +101,13 @@ impl<'e> Exchange<'e> {
         request.get("model")?.as_str().map(str::to_owned)
     }
 
-    /// The body of the request without the fields that vary from call to call.
+    /// The body of the request without the fields that vary from call to call. Empty for a program or an application: what they get is not a
+    /// request to a model.
     pub(super) fn settings(&self) -> Extra {
         let mut settings = parse::<Extra>(self.0.request).unwrap_or_default();
+        if settings.contains_key("method") {
+            return Extra::new();
+        }
         for key in [
             "messages",
             "model",

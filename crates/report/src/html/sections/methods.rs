@@ -409,6 +409,12 @@ fn judges(place: &SectionPart<'_>) -> String {
         text.push_str(&format!(" (prompt sha256 {hash})"));
     }
     text.push('.');
+    let mut programs = BTreeSet::new();
+    for program in place.part.runs.iter().flat_map(|run| &run.judge_programs) {
+        if programs.insert(program) {
+            text.push_str(&format!(" {}.", clean(program)));
+        }
+    }
     // What is known of Probity's own judge may not hold for another one.
     let is_own = place
         .part
