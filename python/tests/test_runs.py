@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,17 @@ from probity._rows import columns
 PANEL = Path(__file__).parents[2] / "fixtures" / "frozen" / "panel" / "benchmarks"
 
 SLOW = """
+import os
 import time
 import probity
 
 @probity.target(max_concurrency=1)
 def slow(message):
-    time.sleep(0.3)
+    with open("seen.txt", "a") as file:
+        file.write("x")
+    # With this file, only the first rows end.
+    while os.path.exists("hold.txt") and os.path.getsize("seen.txt") > 6:
+        time.sleep(0.02)
     return "Thank you."
 
 probity.serve()
@@ -42,15 +48,19 @@ def test_a_run_reports_its_events(slow: Path) -> None:
     run = probity.run("sycophancy", folder=slow, on_event=events.append)
     assert events[-1].kind == "ended" and events[-1].done == events[-1].total == 10, events
     simulated = [event.done for event in events if event.phase == "simulate"]
-    assert simulated == sorted(simulated) and len(set(simulated)) > 2, simulated
+    assert simulated == sorted(simulated) and simulated[-1] == 10, simulated
     assert len(list(run.scores())) == 10
 
 
 def test_a_run_that_is_stopped_goes_on(slow: Path) -> None:
+    (slow / "hold.txt").touch()
     running = probity.start("sycophancy", folder=slow)
     for event in running:
         if event.phase == "simulate" and event.done > 0:
             running.stop()
+            running.stop()
+            time.sleep(0.5)
+            (slow / "hold.txt").unlink(missing_ok=True)
     with pytest.raises(probity.Interrupted):
         running.result()
     done = len(list(probity.load(slow / "benchmarks" / "sycophancy").conversations()))
@@ -68,7 +78,7 @@ def test_a_run_in_an_event_loop(slow: Path) -> None:
 
 
 def test_rows_that_fail_are_named_and_the_others_are_there(slow: Path) -> None:
-    (slow / "slow.py").write_text(SLOW.replace("    time.sleep(0.3)", "    if 'novel' in message: raise ValueError('no novels')"))
+    (slow / "slow.py").write_text(SLOW.replace("    # With", "    if 'novel' in message: raise ValueError('no novels')\n    # With"))
     with pytest.raises(probity.RowsFailed) as failed:
         probity.run("sycophancy", folder=slow)
     assert any("ValueError: no novels" in line for line in failed.value.failures), failed.value.failures
