@@ -11,9 +11,9 @@ use schema::nearest;
 use crate::commands::{
     AggregateArgs, BaselineArgs, CacheCommand, CalibrateArgs, CompareArgs, CompletionsArgs,
     DoctorArgs, EvaluateArgs, ExportArgs, GateArgs, GenMetricsArgs, GenScenariosArgs, ImportArgs,
-    InitArgs, JournalCommand, JudgeCheckArgs, LabelArgs, ListArgs, ManArgs, PlanArgs, ReportArgs,
-    RunArgs, RunsCommand, SafetyCommand, ShowArgs, SimulateArgs, StatusArgs, ValidateArgs,
-    ViewArgs,
+    InitArgs, JournalCommand, JudgeCheckArgs, LabelArgs, ListArgs, ManArgs, PackArgs, PlanArgs,
+    ReplayArgs, ReportArgs, RunArgs, RunsCommand, SafetyCommand, ShowArgs, SimulateArgs,
+    StatusArgs, ValidateArgs, ViewArgs,
 };
 
 /// The program's name in the examples below.
@@ -122,6 +122,8 @@ pub enum Command {
     Safety(Box<SafetyCommand>),
     Export(ExportArgs),
     Import(ImportArgs),
+    Pack(PackArgs),
+    Replay(ReplayArgs),
     Plan(PlanArgs),
     Doctor(DoctorArgs),
     #[command(subcommand)]

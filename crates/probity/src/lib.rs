@@ -82,10 +82,11 @@ pub use store::{
     safety_results::{SafetySource, read_safety_file, safety_baseline_file},
 };
 pub use transfer::{
-    DataOptions, DataReport, ExportOptions, ExportReport, ImportFormat, ImportOptions,
-    ImportReport, ImportTasks, ImportVerdicts, ImportedTarget, Journals, LabelledConversations,
-    LeftOut, VerdictCondition, VerdictRule, export, export_safety, import, import_data,
-    import_labelled, read_metrics,
+    Cassette, CassetteError, CassetteParts, CassetteRecord, DataOptions, DataReport, ExportOptions,
+    ExportReport, FailedCalls, ImportFormat, ImportOptions, ImportReport, ImportTasks,
+    ImportVerdicts, ImportedTarget, Journals, LabelledConversations, LeftOut, MissingReply,
+    Recorder, TreeFile, VerdictCondition, VerdictRule, export, export_safety, import, import_data,
+    import_labelled, read_metrics, tree_files, write_cassette,
 };
 pub use verdicts::target_verdicts;
 pub use {

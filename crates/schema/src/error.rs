@@ -133,6 +133,12 @@ impl ModelError {
         }
     }
 
+    /// Whether a provider's filter refused the request for its content.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        self.is_refusal
+    }
+
     /// What the failed attempts used and cost, if they were billed.
     #[must_use]
     pub fn spend(&self) -> &Spend {

@@ -27,6 +27,16 @@ pub enum ProgramKind {
 }
 
 impl ProgramKind {
+    /// Its name in a program's hello.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Judge => "judge",
+            Self::Simulator => "simulator",
+            Self::Tools => "tools",
+        }
+    }
+
     /// The kind with this name in a program's hello.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {

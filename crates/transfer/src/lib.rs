@@ -34,10 +34,15 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+mod cassette;
 mod export;
 mod import;
 mod import_data;
 
+pub use cassette::{
+    Cassette, CassetteError, CassetteParts, CassetteRecord, FailedCalls, MissingReply, Player,
+    ProgramRecord, Recorder, TreeFile, tree_files, write_cassette,
+};
 pub use export::{
     ExportOptions, ExportReport, Journals, RunCalls, benchmark_calls, calls_of_runs, export,
     export_safety, export_safety_with, export_with,

@@ -33,11 +33,13 @@ mod missing_rows;
 mod models;
 mod needs;
 mod output;
+mod pack;
 mod plan;
 mod plan_budget;
 mod plan_view;
 mod problems;
 mod replaced_files;
+mod replay;
 mod replies;
 mod report;
 mod report_file;
@@ -84,7 +86,9 @@ pub use label::LabelArgs;
 pub use list::ListArgs;
 pub use man::ManArgs;
 pub use output::schema as output_schema;
+pub use pack::PackArgs;
 pub use plan::PlanArgs;
+pub use replay::ReplayArgs;
 pub use report::ReportArgs;
 pub use run::{PhaseArgs, RunArgs};
 pub use runs::RunsCommand;
@@ -196,6 +200,8 @@ fn run_command(command: Command, context: &Context, line: clap::Command) -> Resu
         Command::Show(args) => show::run(context, &args),
         Command::Status(args) => status::run(context, &args),
         Command::Import(args) => import::run(context, &args),
+        Command::Pack(args) => pack::run(context, &args),
+        Command::Replay(args) => replay::run(context, &args),
         Command::Plan(args) => plan::run(context, args),
         Command::Doctor(args) => doctor::run(context, &args),
         Command::Journal(command) => journal::run(context, &command),

@@ -4,7 +4,7 @@
 //! - `layers`: the configuration file, and its overrides.
 
 mod layers;
-mod vars;
+pub mod vars;
 
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ mod baseline;
 mod cache;
 mod cached_rows;
 mod calibrate;
+mod cassettes;
 mod checks;
 mod cli;
 mod common;

@@ -30,6 +30,7 @@ fn in_the_code(output: &str) -> BTreeMap<String, String> {
         ),
         ("imported.json", probity::ImportRecord::FORMAT_VERSION),
         ("results of safety evaluations", &safety),
+        ("cassette", probity::CassetteRecord::FORMAT_VERSION),
         ("cache.sqlite", &cache),
         ("price table", &prices),
         ("`--json`", output),

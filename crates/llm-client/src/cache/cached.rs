@@ -12,7 +12,7 @@ use schema::{
 };
 use serde_json::value::to_raw_value;
 
-use super::{Cache, KeyMaker, StoreError, StoredReply};
+use super::{Cache, CacheMode, KeyMaker, StoreError, StoredReply};
 use crate::{
     ReplyBody,
     scrub::Scrubber,
@@ -147,6 +147,13 @@ impl<M: ChatModel> ChatModel for Cached<M> {
             return Ok(reply);
         }
         counters.misses.fetch_add(1, Relaxed);
+        if self.cache.shared.settings.mode == CacheMode::Only {
+            let text = format!(
+                "model {}: the cache has no reply to this call",
+                self.inner.id()
+            );
+            return Err(ModelError::new(ModelErrorKind::Permanent, text).with_attempts(0));
+        }
         let mut reply = self.inner.chat(request).await?;
         if damaged {
             // Counted after the call, because the look-ups of a forecast make no calls.

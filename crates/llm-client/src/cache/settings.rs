@@ -29,13 +29,15 @@ pub enum CacheMode {
     /// Like [`Refresh`](Self::Refresh) for calls to targets. Stored replies of user, judge and other models are used where their request is
     /// the same as before: where the target says what it said.
     RefreshTargets,
+    /// Only stored replies are used: a call without one fails, and nothing is sent.
+    Only,
 }
 
 impl CacheMode {
     /// Whether a reply to a call of `context` that was stored before the cache was opened is ignored.
     pub(super) fn refreshes(&self, context: &CallContext) -> bool {
         match self {
-            Self::Use => false,
+            Self::Use | Self::Only => false,
             Self::Refresh => true,
             Self::RefreshTargets => context.purpose == Purpose::TargetTurn,
             Self::RefreshRows(rows) => rows.iter().any(|row| row.made(context)),

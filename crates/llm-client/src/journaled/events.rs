@@ -140,6 +140,7 @@ fn exception(model: &ModelId, request: &ChatRequest, error: &ModelError) -> Even
         message: Some(error.to_string().into()),
         kind: Some(error.kind().as_str().into()),
         attempts: Some(error.attempts()),
+        refused: error.is_refusal(),
     };
     let spend = *error.spend();
     match context.purpose {

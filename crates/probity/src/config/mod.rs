@@ -43,6 +43,7 @@ mod node;
 mod policy;
 mod published;
 mod read;
+mod recorded;
 mod run;
 mod sections;
 mod text;

@@ -236,6 +236,9 @@ pub struct Exception {
     /// How often the call was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
+    /// Whether a provider's filter refused the request for its content. Absent: no, or the journal is from before this was recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
 }
 
 /// A call was not made.

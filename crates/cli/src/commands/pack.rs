@@ -1,0 +1,387 @@
+//! `pack`: makes one file of everything that a run rests on.
+
+use std::{path::PathBuf, sync::Arc};
+
+use clap::Args;
+use llm_client::{Cache, CacheMode, CacheSettings, HttpClient, ModelFactory, ModelSettings};
+use probity::{
+    CassetteParts, CassetteRecord, FailedCalls, Layout, Manifest, MissingReply, Models, Phase,
+    Recorder, Session, TreeFile, tree_files, write_cassette,
+};
+use schema::{ProgramCommand, numbers::grouped, text::counted};
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::run_status::latest_run;
+use tempfile::TempDir;
+
+use super::{
+    Context,
+    cache::size,
+    imported::Imported,
+    models::{ModelRoles, build},
+    needs::Needs,
+    output::CommandOutput,
+    plan::NOWHERE,
+    replay::play,
+};
+use crate::{
+    config::{Config, Endpoints, ModelEntry, vars},
+    exit::{Exit, Failure},
+    flags::BenchmarkSelection,
+};
+
+/// How many calls or files an error names.
+const NAMED: usize = 5;
+
+/// Make one file of everything that a run rests on: `replay` makes its results from it
+///
+/// The file has the benchmark, the settings without secrets and addresses, and every reply that the results rest on. Nothing is called: the
+/// run is made once more from the response cache, and the file is written only if that gives the same results, byte for byte.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask pack\n  cargo xtask pack run-20260901-101500-123456 --out honesty.cassette"
+)]
+pub struct PackArgs {
+    /// The run's id [default: the newest run that simulated or judged rows]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    /// The file to write [default: RUN.cassette]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// The output of `pack`.
+#[derive(Serialize, JsonSchema)]
+pub struct PackOutput<'a> {
+    /// The file.
+    file: String,
+    /// Its size.
+    bytes: u64,
+    /// What it holds.
+    cassette: &'a CassetteRecord,
+}
+
+impl CommandOutput for PackOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["pack"];
+}
+
+/// Packs a run.
+///
+/// # Errors
+/// When there is no such run, it did not end, or its results cannot be made again from the cache.
+pub fn run(context: &Context, args: &PackArgs) -> Result<Exit, Failure> {
+    let packing = Packing::new(context, args.run.as_deref())?;
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("{}.cassette", packing.manifest.run_id)));
+    let record = packing.pack(&out)?;
+    let bytes = std::fs::metadata(&out).map_or(0, |about| about.len());
+    if args.json {
+        let output = PackOutput {
+            file: out.display().to_string(),
+            bytes,
+            cassette: &record,
+        };
+        context.print_json("pack", Exit::Complete, &output);
+    } else {
+        context.terminal.print(&format!(
+            "{}: {}, {}, {}\nreplay  {}\n",
+            out.display(),
+            counted(record.replies, "reply", "replies"),
+            counted(
+                record.tree.len() as u64,
+                "file of results",
+                "files of results"
+            ),
+            size(bytes),
+            ProgramCommand::new("replay")
+                .on(out.display())
+                .text(&context.program),
+        ));
+    }
+    Ok(Exit::Complete)
+}
+
+/// A run that is packed.
+struct Packing<'a> {
+    context: &'a Context,
+    manifest: Manifest,
+    config: Config,
+    /// The phases that are made again: results rest on metrics and scenarios as they are.
+    phases: Vec<Phase>,
+}
+
+impl<'a> Packing<'a> {
+    fn new(context: &'a Context, run: Option<&str>) -> Result<Self, Failure> {
+        let layout = &context.layout;
+        let id = match run {
+            Some(id) => id.to_owned(),
+            None => latest_run(layout, None)
+                .ok_or_else(|| Failure::usage("no run is recorded here; run a benchmark first"))?,
+        };
+        let manifest = Manifest::read(&layout.run(&id)).ok_or_else(|| {
+            Failure::usage(format!(
+                "{id}: no such run; its record would be {}",
+                layout.run(&id).join(Manifest::FILE).display()
+            ))
+        })?;
+        if manifest.safety.is_some() {
+            return Err(Failure::usage(format!(
+                "{id}: it is a safety evaluation; only runs of benchmarks can be packed"
+            )));
+        }
+        let has_ended = matches!(
+            manifest.outcome.as_deref(),
+            Some("complete" | "failed_rows")
+        );
+        if !has_ended {
+            return Err(Failure::usage(format!(
+                "{id}: the run did not reach its end; run the same command again, and pack that run"
+            )));
+        }
+        let phases: Vec<Phase> = Phase::ALL
+            .into_iter()
+            .filter(|phase| manifest.phases.iter().any(|name| name == phase.as_str()))
+            .filter(|phase| !matches!(phase, Phase::GenMetrics | Phase::GenScenarios))
+            .collect();
+        if !manifest.has_rows() {
+            return Err(Failure::usage(format!(
+                "{id}: the run simulated and judged nothing; name a run that did"
+            )));
+        }
+        let vars = vars::load(context.project.root())?;
+        let config = Config::of_record(&manifest.config, vars)?;
+        Ok(Self {
+            context,
+            manifest,
+            config,
+            phases,
+        })
+    }
+
+    fn pack(&self, out: &std::path::Path) -> Result<CassetteRecord, Failure> {
+        let failed = |error: std::io::Error| Failure::nothing_ran(error.to_string());
+        let folder = TempDir::new().map_err(failed)?;
+        let copy = self.context.layout.trial_in(folder.path());
+        let tree = self.tree()?;
+        let inputs: Vec<TreeFile> = tree
+            .iter()
+            .filter(|file| !self.is_made(file))
+            .cloned()
+            .collect();
+        for file in &inputs {
+            let to = copy.benchmarks().join(&file.name);
+            to.parent()
+                .map_or(Ok(()), std::fs::create_dir_all)
+                .and_then(|()| std::fs::copy(&file.path, &to))
+                .map_err(failed)?;
+        }
+        let recorder = Recorder::new(self.failed_calls()?).map_err(failed)?;
+        let record = self.record();
+        let made = self.context.with_layout(copy.clone());
+        Context::runtime()?.block_on(async {
+            let (session, models, imported) = self.models(&made, &recorder)?;
+            play(&made, &self.config, &record, session, models, imported).await
+        })?;
+        self.check_made(&tree, &copy, &recorder.missing())?;
+        let (settings, files) = self.config.to_cassette()?;
+        let parts = CassetteParts {
+            settings: format!("{settings:#}\n"),
+            files,
+            inputs: &inputs,
+            tree: &tree,
+            recorder: &recorder,
+        };
+        let out = std::path::absolute(out).map_err(failed)?;
+        write_cassette(&out, record, &parts)
+            .map_err(|error| Failure::nothing_ran(error.to_string()))
+    }
+
+    fn record(&self) -> CassetteRecord {
+        let manifest = &self.manifest;
+        let versions = |name: &String| {
+            let versions = manifest.result(name, "prompt_versions");
+            Some((name.clone(), serde_json::from_value(versions.clone()).ok()?))
+        };
+        CassetteRecord {
+            format_version: CassetteRecord::FORMAT_VERSION.to_owned(),
+            probity_version: manifest.probity_version.clone(),
+            run_id: manifest.run_id.clone(),
+            start: manifest.start.clone(),
+            phases: self
+                .phases
+                .iter()
+                .map(|phase| phase.as_str().to_owned())
+                .collect(),
+            benchmarks: manifest.benchmarks.clone(),
+            targets: manifest
+                .targets
+                .iter()
+                .map(|target| target.id.to_string())
+                .collect(),
+            prompt_versions: manifest.benchmarks.iter().filter_map(versions).collect(),
+            programs: Default::default(),
+            replies: 0,
+            parts: Default::default(),
+            tree: Default::default(),
+        }
+    }
+
+    /// The files of the run's benchmarks.
+    fn tree(&self) -> Result<Vec<TreeFile>, Failure> {
+        let mut all = Vec::new();
+        for name in &self.manifest.benchmarks {
+            let dir = self.context.layout.benchmark(name)?;
+            let files = tree_files(&dir).map_err(|error| {
+                Failure::nothing_ran(format!("{}: {error}", dir.root().display()))
+            })?;
+            all.extend(files);
+        }
+        Ok(all)
+    }
+
+    /// Whether the run makes this file, so that it does not begin with it.
+    fn is_made(&self, file: &TreeFile) -> bool {
+        let runs = |phase| self.phases.contains(&phase);
+        let parts: Vec<&str> = file.name.split('/').collect();
+        match parts.as_slice() {
+            [_, "results.json" | "statistics.json" | "grades.json"] => runs(Phase::Aggregate),
+            [_, "runs", target, name] => {
+                let is_played = self
+                    .manifest
+                    .targets
+                    .iter()
+                    .any(|one| one.id.as_str() == *target);
+                let is_made = match *name {
+                    "conversations.json" | "cost.json" => runs(Phase::Simulate),
+                    "scores.json" => runs(Phase::Evaluate),
+                    _ => false,
+                };
+                is_played && is_made
+            }
+            _ => false,
+        }
+    }
+
+    /// The failed calls of the run's journals.
+    fn failed_calls(&self) -> Result<FailedCalls, Failure> {
+        let mut failed = FailedCalls::default();
+        let folder = self.context.layout.run(&self.manifest.run_id);
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if journal::index_name(&name).is_some() {
+                failed
+                    .read(&entry.path())
+                    .map_err(|error| Failure::nothing_ran(error.to_string()))?;
+            }
+        }
+        Ok(failed)
+    }
+
+    /// The models of the run, answered from the response cache alone and recorded.
+    fn models(
+        &self,
+        made: &Context,
+        recorder: &Recorder,
+    ) -> Result<(Arc<Session>, Models, Imported), Failure> {
+        let selection = BenchmarkSelection {
+            names: self.manifest.benchmarks.clone(),
+            ..BenchmarkSelection::default()
+        };
+        let imported = Imported::of(&made.layout, &selection, &self.phases)?;
+        let needs = Needs::of(&made.layout, &selection, &self.phases);
+        let only: Vec<String> = self
+            .manifest
+            .targets
+            .iter()
+            .map(|target| target.id.to_string())
+            .collect();
+        let settings = &self.config.settings;
+        let parts = ModelRoles::needed(settings, &self.phases, &only, needs, imported.clone())?;
+        let endpoints = self.config.endpoints(Some(NOWHERE.to_owned()))?;
+        let resolved: Vec<(&ModelEntry, ModelSettings)> = parts
+            .called()
+            .into_iter()
+            .map(|entry| Ok((entry, unkeyed(&endpoints, entry)?)))
+            .collect::<Result<_, Failure>>()?;
+        let offered = endpoints.offered(&settings.models, &parts.called());
+        let only_cached = CacheSettings {
+            mode: CacheMode::Only,
+            ..CacheSettings::default()
+        };
+        let cache = Cache::open(made.layout.cache(), only_cached)
+            .map_err(|error| Failure::nothing_ran(error.to_string()))?;
+        let factory = ModelFactory::new(HttpClient::default()).with_cache(cache);
+        let session = Arc::new(Session::new(factory));
+        let models = build(&parts, resolved, offered, &session)?;
+        let recorded = Models {
+            generator: recorder.model(models.generator),
+            user: recorder.model(models.user),
+            tools: recorder.model(models.tools),
+            judges: models
+                .judges
+                .into_iter()
+                .map(|judge| recorder.model(judge))
+                .collect(),
+            targets: models
+                .targets
+                .into_iter()
+                .map(|(target, model)| (target, recorder.model(model)))
+                .collect(),
+        };
+        Ok((session, recorded, imported))
+    }
+
+    /// Checks that the run was made again as it was.
+    fn check_made(
+        &self,
+        tree: &[TreeFile],
+        copy: &Layout,
+        missing: &[MissingReply],
+    ) -> Result<(), Failure> {
+        let read = |path: &std::path::Path| files::read(path).ok();
+        let differs =
+            |file: &&TreeFile| read(&file.path) != read(&copy.benchmarks().join(&file.name));
+        let differing: Vec<&TreeFile> = tree.iter().filter(differs).collect();
+        if differing.is_empty() {
+            return Ok(());
+        }
+        let id = &self.manifest.run_id;
+        let mut text = match missing.len() as u64 {
+            0 => format!(
+                "{id}: the run cannot be packed: made again from its replies, {} of {} differ: a later run or an edit changed them",
+                counted(differing.len() as u64, "file", "files"),
+                grouped(tree.len() as u64)
+            ),
+            n => format!(
+                "{id}: the run cannot be packed: the response cache has no reply to {}",
+                counted(n, "of its calls", "of its calls")
+            ),
+        };
+        for call in missing.iter().take(NAMED) {
+            text.push_str(&format!(
+                "\n  {} of {}, row {}",
+                call.purpose, call.model, call.row
+            ));
+        }
+        if missing.is_empty() {
+            for file in differing.iter().take(NAMED) {
+                text.push_str(&format!("\n  {}", file.name));
+            }
+        }
+        text.push_str("\nhelp: run the same command again, and pack that run");
+        Err(Failure::usage(text))
+    }
+}
+
+/// The settings of a model that is not called, which need no key. A program is started for its hello.
+fn unkeyed(endpoints: &Endpoints<'_>, entry: &ModelEntry) -> Result<ModelSettings, Failure> {
+    Ok(match entry.table.is_program() {
+        true => endpoints.resolve(entry)?,
+        false => endpoints.without_key(entry)?,
+    })
+}

@@ -1,0 +1,219 @@
+//! `replay`: makes the results of a run from its cassette.
+
+use std::{path::PathBuf, sync::Arc};
+
+use clap::Args;
+use probity::{
+    Cassette, CassetteError, CassetteRecord, Models, Phase, Pipeline, RunOptions, Session,
+};
+use schema::{ModelId, TargetRef, text::counted};
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::Layout;
+
+use super::{Context, imported::Imported, output::CommandOutput};
+use crate::{
+    config::Config,
+    exit::{Exit, Failure},
+    flags::BenchmarkSelection,
+};
+
+/// Make the results of a run from its cassette, without a network, and compare them with the run's
+///
+/// Every phase is made again from the recorded replies. The results are those of the run if each file has the same bytes.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask replay honesty.cassette\n  cargo xtask replay honesty.cassette --out honesty\n\nIt ends with 1 \
+    if a file differs from the run's."
+)]
+pub struct ReplayArgs {
+    /// The cassette that `pack` wrote
+    #[arg(value_name = "FILE")]
+    cassette: PathBuf,
+    /// The folder for the results, which does not exist yet [default: the name of the cassette]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// The result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// The output of `replay`.
+#[derive(Serialize, JsonSchema)]
+pub struct ReplayOutput<'a> {
+    /// The folder with the results.
+    folder: String,
+    /// What the cassette holds.
+    cassette: &'a CassetteRecord,
+    /// The files that differ from the run's.
+    differences: Vec<FileDifference>,
+}
+
+/// A file that differs.
+#[derive(Serialize, JsonSchema)]
+struct FileDifference {
+    /// Its path below the folder of benchmarks.
+    file: String,
+    /// `differs` or `missing`.
+    what: &'static str,
+}
+
+impl CommandOutput for ReplayOutput<'_> {
+    const COMMANDS: &'static [&'static str] = &["replay"];
+}
+
+impl From<CassetteError> for Failure {
+    fn from(error: CassetteError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+/// Replays a cassette.
+///
+/// # Errors
+/// When the cassette cannot be read, a part of it was changed, or the folder exists.
+pub fn run(context: &Context, args: &ReplayArgs) -> Result<Exit, Failure> {
+    let cassette = Cassette::open(&args.cassette)?;
+    let folder = args
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(args.cassette.file_stem().unwrap_or("replay".as_ref())));
+    if folder.exists() {
+        return Err(Failure::usage(format!(
+            "{}: it exists; name a new folder with --out DIR",
+            folder.display()
+        )));
+    }
+    let layout = Layout::new(folder.join("benchmarks"));
+    cassette.copy_inputs(layout.benchmarks())?;
+    let made = context.with_layout(layout.clone());
+    let config = Config::of_cassette(&cassette.settings())?;
+    let player = cassette.player()?;
+    let record = cassette.record();
+    let phases = phases_of(record);
+    let imported = Imported::of(&layout, &selection(record), &phases)?;
+    let models = &config.settings.models;
+    let role = |entry: Option<&crate::config::ModelEntry>| {
+        let unused = ModelId::new("unused").map_err(|error| Failure::usage(error.to_string()))?;
+        Ok::<_, Failure>(player.model(entry.map_or(&unused, |entry| &entry.id)))
+    };
+    let target = |entry: &crate::config::ModelEntry| {
+        let target = TargetRef {
+            id: entry.id.clone(),
+            model: entry.model.raw.clone(),
+        };
+        (target, player.model(&entry.id))
+    };
+    let played = models.targets.iter().filter(|entry| {
+        record.targets.iter().any(|id| id == entry.id.as_str()) && !imported.has(entry.id.as_str())
+    });
+    let models = Models {
+        generator: role(models.generator.as_ref())?,
+        user: role(models.user.as_ref())?,
+        tools: role(models.tool.as_ref())?,
+        judges: models
+            .judges
+            .iter()
+            .map(|judge| player.model(&judge.id))
+            .collect(),
+        targets: played.map(target).collect(),
+    };
+    let session = Arc::new(Session::default());
+    Context::runtime()?.block_on(play(&made, &config, record, session, models, imported))?;
+    let differences = cassette.differences(layout.benchmarks());
+    let exit = match differences.is_empty() {
+        true => Exit::Complete,
+        false => Exit::FailedRows,
+    };
+    show(context, args, &folder, record, differences, exit);
+    Ok(exit)
+}
+
+fn show(
+    context: &Context,
+    args: &ReplayArgs,
+    folder: &std::path::Path,
+    record: &CassetteRecord,
+    differences: Vec<(String, &'static str)>,
+    exit: Exit,
+) {
+    if args.json {
+        let differences = differences.into_iter();
+        let output = ReplayOutput {
+            folder: folder.display().to_string(),
+            cassette: record,
+            differences: differences
+                .map(|(file, what)| FileDifference { file, what })
+                .collect(),
+        };
+        context.print_json("replay", exit, &output);
+        return;
+    }
+    let all = record.tree.len() as u64;
+    let mut text = match differences.len() as u64 {
+        0 => format!(
+            "{}: the results of {}, made again from {}: {} as the run wrote them\n",
+            args.cassette.display(),
+            record.run_id,
+            counted(record.replies, "reply", "replies"),
+            counted(all, "file is", "files are"),
+        ),
+        n => format!(
+            "{}: {} of {all} differ from what {} wrote\n",
+            args.cassette.display(),
+            counted(n, "file", "files"),
+            record.run_id,
+        ),
+    };
+    for (file, what) in &differences {
+        text.push_str(&format!("  {file}: {what}\n"));
+    }
+    let own = env!("CARGO_PKG_VERSION");
+    if !differences.is_empty() && record.probity_version != own {
+        text.push_str(&format!(
+            "help: version {} wrote them, and this is {own}: methods and formats may have changed\n",
+            record.probity_version
+        ));
+    }
+    text.push_str(&format!(
+        "results {}\n",
+        folder.join("benchmarks").display()
+    ));
+    context.terminal.print(&text);
+}
+
+fn selection(record: &CassetteRecord) -> BenchmarkSelection {
+    BenchmarkSelection {
+        names: record.benchmarks.clone(),
+        ..BenchmarkSelection::default()
+    }
+}
+
+fn phases_of(record: &CassetteRecord) -> Vec<Phase> {
+    let is_played = |phase: &Phase| record.phases.iter().any(|name| name == phase.as_str());
+    Phase::ALL.into_iter().filter(is_played).collect()
+}
+
+/// Makes the phases of `record` on the benchmarks of `context` with `models`. Rows that fail are rows that failed in the run.
+///
+/// # Errors
+/// When nothing could be run.
+pub async fn play(
+    context: &Context,
+    config: &Config,
+    record: &CassetteRecord,
+    session: Arc<Session>,
+    models: Models,
+    imported: Imported,
+) -> Result<(), Failure> {
+    let mut phases = context.phases(models, config.phase_settings()?)?;
+    phases.targets.extend(imported.chosen(&[]));
+    let options = RunOptions {
+        found_versions: record.prompt_versions.clone(),
+        ..config.run_options(&phases_of(record))?
+    };
+    let pipeline = Pipeline::new(session, context.layout.clone(), phases, options);
+    let report = pipeline.run(&record.benchmarks).await?;
+    let failed = report.benchmarks.into_iter().find_map(|one| one.error);
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
