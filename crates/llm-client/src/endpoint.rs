@@ -20,22 +20,9 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// The endpoint of `settings`.
     pub(crate) fn new(settings: &ModelSettings) -> Result<Self, SettingsError> {
-        let wrong = |reason: &str| SettingsError::url(settings, reason);
-        let mut url =
-            Url::parse(settings.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(wrong("it must start with http:// or https://"));
-        }
-        // Hyper rejects some URLs that the parser accepts.
-        http::Uri::try_from(url.as_str()).map_err(|error| wrong(&error.to_string()))?;
-        let path = url.path().trim_end_matches('/');
-        let path = path.strip_suffix("/chat/completions").unwrap_or(path);
-        let path = format!("{path}/chat/completions");
-        url.set_path(&path);
-        url.set_fragment(None);
         Ok(Self {
-            url,
-            headers: headers(settings)?,
+            url: address_of(settings, "/chat/completions")?,
+            headers: headers(settings, KeyHeader::Bearer)?,
             no_key: SecretString::default(),
         })
     }
@@ -69,14 +56,47 @@ impl Config for Endpoint {
     }
 }
 
+/// The address of the endpoint of `settings` with `path` at its end, which may already be there.
+pub(crate) fn address_of(settings: &ModelSettings, path: &str) -> Result<Url, SettingsError> {
+    let wrong = |reason: &str| SettingsError::url(settings, reason);
+    let mut url =
+        Url::parse(settings.base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(wrong("it must start with http:// or https://"));
+    }
+    // Hyper rejects some URLs that the parser accepts.
+    http::Uri::try_from(url.as_str()).map_err(|error| wrong(&error.to_string()))?;
+    let base = url.path().trim_end_matches('/');
+    let base = base.strip_suffix(path).unwrap_or(base);
+    let whole = format!("{base}{path}");
+    url.set_path(&whole);
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// The header that has the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyHeader {
+    /// `Authorization: Bearer KEY`.
+    Bearer,
+    /// `x-api-key: KEY`, as Anthropic wants it.
+    ApiKey,
+}
+
 /// The key and the further headers of `settings`.
-fn headers(settings: &ModelSettings) -> Result<HeaderMap, SettingsError> {
+pub(crate) fn headers(
+    settings: &ModelSettings,
+    key_header: KeyHeader,
+) -> Result<HeaderMap, SettingsError> {
     let mut headers = HeaderMap::new();
     if let Some(key) = settings.key() {
-        let mut value = HeaderValue::try_from(format!("Bearer {key}"))
-            .map_err(|_| SettingsError::key(settings))?;
+        let (name, value) = match key_header {
+            KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {key}")),
+            KeyHeader::ApiKey => (HeaderName::from_static("x-api-key"), key.to_owned()),
+        };
+        let mut value = HeaderValue::try_from(value).map_err(|_| SettingsError::key(settings))?;
         value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        headers.insert(name, value);
     }
     for (name, value) in &settings.extra_headers {
         let header = HeaderName::try_from(name.as_str())

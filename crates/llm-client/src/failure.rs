@@ -68,8 +68,15 @@ pub(crate) struct Reporter {
     timeout: Duration,
     /// The key of the configuration that has the address.
     address: &'static str,
+    /// What is appended to the address.
+    path: &'static str,
+    /// What a good reply is.
+    reply: &'static str,
     scrubber: Scrubber,
 }
+
+/// The path of chat completions.
+const CHAT_COMPLETIONS: &str = "/chat/completions";
 
 impl Reporter {
     pub(crate) fn new(settings: &ModelSettings) -> Self {
@@ -81,6 +88,8 @@ impl Reporter {
             key_name: settings.key_name.clone(),
             timeout: settings.request_timeout,
             address: "base_url",
+            path: CHAT_COMPLETIONS,
+            reply: "a chat completion",
             scrubber: Scrubber::new(settings),
         }
     }
@@ -88,6 +97,12 @@ impl Reporter {
     /// Errors name this key of the configuration for the address.
     pub(crate) fn with_address(mut self, key: &'static str) -> Self {
         self.address = key;
+        self
+    }
+
+    /// Errors are those of an endpoint that is called at `path`, and answers with `reply`.
+    pub(crate) fn with_interface(mut self, path: &'static str, reply: &'static str) -> Self {
+        (self.path, self.reply) = (path, reply);
         self
     }
 
@@ -123,7 +138,7 @@ impl Reporter {
                 "{} {}: POST {}",
                 role(purpose),
                 self.model,
-                called(&self.endpoint)
+                called(&self.endpoint, self.path)
             ),
             false => self.who(purpose),
         };
@@ -159,16 +174,22 @@ impl Reporter {
         let body = self.scrubber.excerpt(&body, EXCERPT);
         failure.reason = self.scrubber.excerpt(reason, EXCERPT);
         let mut message = format!(
-            "{} did not answer with a chat completion: {}",
+            "{} did not answer with {}: {}",
             self.who(purpose),
+            self.reply,
             failure.reason
         );
         push_sentence(&mut message, "; it starts with: ", &body);
-        push_sentence(
-            &mut message,
-            ". ",
-            "Check that base_url is the OpenAI-compatible one (it usually ends in /v1)",
-        );
+        let advice = match self.path {
+            CHAT_COMPLETIONS => {
+                "Check that base_url is the OpenAI-compatible one (it usually ends in /v1)"
+                    .to_owned()
+            }
+            path => format!(
+                "Check that `api` is right for it, and that base_url is the address before {path}"
+            ),
+        };
+        push_sentence(&mut message, ". ", &advice);
         ModelError::new(ModelErrorKind::Malformed, message)
             .with_spend(spend)
             .with_source(failure)
@@ -265,11 +286,11 @@ impl Reporter {
             (Some(401), _) => format!("No key is set: set {key}"),
             (Some(403), _) => format!("The key in {key} may not use this model"),
             (Some(404), _) => format!(
-                "Is `base_url` the address before /chat/completions, and the model name {:?} right?",
-                self.wire_name
+                "Is `base_url` the address before {}, and the model name {:?} right?",
+                self.path, self.wire_name
             ),
             (status, _) if asks_for_address(status) => {
-                "Is `base_url` the address before /chat/completions?".to_owned()
+                format!("Is `base_url` the address before {}?", self.path)
             }
             (Some(413), _) => "The conversation is larger than the endpoint takes".to_owned(),
             (_, ModelErrorKind::RateLimited) => {
@@ -288,12 +309,12 @@ fn asks_for_address(status: Option<u16>) -> bool {
     matches!(status, Some(404 | 405 | 300..=399))
 }
 
-/// The address that is called for `endpoint`, which is shown without secrets.
-fn called(endpoint: &str) -> String {
+/// The address that is called for `endpoint`, which is shown without secrets, with `path` at its end.
+fn called(endpoint: &str, path: &str) -> String {
     let base = endpoint.trim_end_matches('/');
-    match base.ends_with("/chat/completions") {
+    match base.ends_with(path) {
         true => base.to_owned(),
-        false => format!("{base}/chat/completions"),
+        false => format!("{base}{path}"),
     }
 }
 

@@ -293,7 +293,7 @@ impl ChatModel for OpenAi {
 }
 
 /// The details of a failure, from the reply's head.
-fn failure(status: u16, headers: &HeaderMap) -> CallFailure {
+pub(crate) fn failure(status: u16, headers: &HeaderMap) -> CallFailure {
     CallFailure {
         status: Some(status),
         retry_after: retry_after(headers, SystemTime::now()),
@@ -304,7 +304,7 @@ fn failure(status: u16, headers: &HeaderMap) -> CallFailure {
 
 /// JSON text on one line, for files with one entry per line. Line breaks occur between tokens only: in strings they are
 /// escaped.
-fn one_line(text: String) -> String {
+pub(crate) fn one_line(text: String) -> String {
     if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
         text.replace(['\n', '\r'], " ")
     } else {

@@ -8,7 +8,10 @@ use schema::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::wire::{self, Blocks};
+use crate::{
+    native,
+    wire::{self, Blocks},
+};
 
 /// The content of a reply, whatever the wire looks like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,11 +60,12 @@ impl From<&ChatReply> for ReplyBody {
 }
 
 impl ReplyBody {
-    /// The content of `body`, the body of a reply of chat completions to a call of `purpose`, as the run reads it from an endpoint or the
-    /// cache; `None` if it is not a completion. A block that the chat template opens is not known from the body.
+    /// The content of `body`, the body of a reply to a call of `purpose`, as the run reads it from an endpoint or the cache; `None` if it is
+    /// not of an interface that is known. A block that the chat template opens is not known from the body.
     #[must_use]
     pub fn read(body: &str, purpose: Purpose) -> Option<Self> {
-        wire::parse(body, Blocks::of(purpose, ReasoningOpening::Reply)).ok()
+        let completion = wire::parse(body, Blocks::of(purpose, ReasoningOpening::Reply));
+        completion.ok().or_else(|| native::read_any(body))
     }
 
     /// The reply with this content.

@@ -27,6 +27,13 @@ enum Problem {
         "{field:?} cannot be set by extra_body: replies are read as one whole completion of the given messages"
     )]
     ExtraBody { field: &'static str },
+    #[error(
+        "`{setting}` does not exist in the interface `{api}`; leave it out, or use `api: chat_completions`"
+    )]
+    UnknownSetting {
+        setting: &'static str,
+        api: &'static str,
+    },
     #[error("the HTTP client cannot be created: {reason}")]
     Http { reason: String },
 }
@@ -58,6 +65,15 @@ impl SettingsError {
 
     pub(crate) fn extra_body(settings: &ModelSettings, field: &'static str) -> Self {
         Self::new(settings, Problem::ExtraBody { field })
+    }
+
+    /// The interface `api` has no `setting`.
+    pub(crate) fn unknown_setting(
+        settings: &ModelSettings,
+        setting: &'static str,
+        api: &'static str,
+    ) -> Self {
+        Self::new(settings, Problem::UnknownSetting { setting, api })
     }
 
     pub(crate) fn http(reason: &str) -> Self {

@@ -42,6 +42,8 @@ pub enum ReasoningField {
     ReasoningContent,
     /// `reasoning`: OpenRouter, Groq and others.
     Reasoning,
+    /// Blocks of an interface of a provider's own, as a list in JSON: they go back as they came, with their signatures.
+    Blocks,
 }
 
 impl ReasoningField {
@@ -51,6 +53,7 @@ impl ReasoningField {
         match self {
             Self::ReasoningContent => "reasoning_content",
             Self::Reasoning => "reasoning",
+            Self::Blocks => "blocks",
         }
     }
 }

@@ -115,6 +115,9 @@ pub struct ModelRecord {
     /// The address, without credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
+    /// The interface there, where it is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api: Option<Value>,
     /// The version of what answers there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::{
     Role,
     fault_reply::{self, Played},
+    interface::Interface,
     reply::{Reply, ReplyBody},
     script::{self, Call},
     server::Shared,
@@ -30,20 +31,22 @@ pub(crate) async fn handle(
     request: Request<Incoming>,
 ) -> Result<Response<ReplyBody>, Infallible> {
     let path = request.uri().path().trim_end_matches('/');
+    if let Some(interface) = Interface::at(path)
+        && request.method() == Method::POST
+    {
+        let mut ticket = Ticket::new(&shared.counts, connection.first_use());
+        let reply = chat(&shared, &mut ticket, request, interface)
+            .await
+            .unwrap_or_else(|error| error.reply());
+        return Ok(interface.to_own(reply).send(Some((ticket, connection))));
+    }
     let reply = match (path, request.method()) {
-        ("/v1/chat/completions" | "/chat/completions", &Method::POST) => {
-            let mut ticket = Ticket::new(&shared.counts, connection.first_use());
-            let reply = chat(&shared, &mut ticket, request)
-                .await
-                .unwrap_or_else(|error| error.reply());
-            return Ok(reply.send(Some((ticket, connection))));
-        }
         ("/v1/models" | "/models", &Method::GET) => match authorize(&shared, &request) {
             Ok(()) => models(),
             Err(error) => error.reply(),
         },
         ("/stats", &Method::GET) => stats(&shared),
-        ("/v1/chat/completions" | "/chat/completions", method) => wrong_method(method, "POST"),
+        (path, method) if Interface::at(path).is_some() => wrong_method(method, "POST"),
         ("/v1/models" | "/models" | "/stats", method) => wrong_method(method, "GET"),
         (path, method) => ApiError::new(
             StatusCode::NOT_FOUND,
@@ -97,6 +100,11 @@ fn authorize(shared: &Shared, request: &Request<Incoming>) -> Result<(), ApiErro
     let Some(key) = &shared.key else {
         return Ok(());
     };
+    let plain = key.0.strip_prefix("Bearer ").unwrap_or(&key.0);
+    let given = request.headers().get("x-api-key");
+    if given.is_some_and(|given| given.as_bytes() == plain.as_bytes()) {
+        return Ok(());
+    }
     match request.headers().get(AUTHORIZATION) {
         Some(given) if given.as_bytes() == key.0.as_bytes() => Ok(()),
         Some(_) => Err(ApiError::new(
@@ -142,9 +150,10 @@ async fn chat(
     shared: &Shared,
     ticket: &mut Ticket,
     request: Request<Incoming>,
+    interface: Interface,
 ) -> Result<Reply, ApiError> {
     let arrived = Instant::now();
-    let authorized = authorize(shared, &request);
+    let authorized = authorize(shared, &request).and_then(|()| interface.check(request.headers()));
     let body = match collect(shared, request.into_body()).await {
         Ok(body) => body,
         Err(reply) => return Ok(reply),
@@ -154,6 +163,7 @@ async fn chat(
         ticket.received(Sha256::digest(&body).into());
     }
     shared.kept.keep(&body);
+    let body = interface.to_chat(body)?;
     let answer = match &shared.scripted {
         Some(scripted) => own_answer(shared, scripted.play(&body)?),
         None => answer(shared, &body)?,

@@ -81,6 +81,7 @@ mod fault_text;
 mod gate;
 mod handler;
 mod hash;
+mod interface;
 mod kept;
 mod reply;
 mod role;

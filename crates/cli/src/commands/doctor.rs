@@ -1,13 +1,13 @@
 //! `doctor`: checks the configuration, the keys, and every endpoint with one tiny call.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeSet, HashMap},
     time::Duration,
 };
 
 use clap::Args;
-use llm_client::{HttpClient, ModelFactory, ModelSettings, RetryPolicy, Wire};
-use probity::Phase;
+use llm_client::{Api, HttpClient, ModelFactory, ModelSettings, RetryPolicy, Wire};
+use probity::{Phase, config::Whole};
 use report::{ModelCheck, checks_table};
 use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Message, ModelError, ModelErrorKind,
@@ -202,10 +202,10 @@ async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>
     });
     let mut checks = Vec::new();
     // A model that is configured in two roles is called once.
-    let mut asked: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut asked: HashMap<(String, String, Api), usize> = HashMap::new();
     for &entry in models {
         let who = format!("{} ({})", entry.path, entry.id);
-        match endpoints.resolve(entry) {
+        match endpoints.resolve(&probed(entry)) {
             Err(error) => checks.push(Check {
                 who,
                 endpoint: "-".to_owned(),
@@ -216,7 +216,12 @@ async fn check_all(config: &Config, models: &[&ModelEntry]) -> Result<Vec<Check>
                 }),
             }),
             Ok(settings) => {
-                let key = (settings.endpoint(), settings.model.clone());
+                let model = settings.model.clone();
+                let key = (
+                    settings.endpoint(),
+                    model,
+                    entry.table.api.unwrap_or_default(),
+                );
                 if let Some(first) = asked.get(&key).and_then(|at| checks.get_mut(*at)) {
                     first.who = format!("{}, {}", first.who, entry.path);
                     continue;
@@ -276,6 +281,17 @@ fn exchange_text(wire: &dyn Wire, reply: &ChatReply) -> String {
     text
 }
 
+/// The model as it is probed. A reasoning model needs a few tokens before its answer; an empty reply is fine here.
+fn probed(entry: &ModelEntry) -> ModelEntry {
+    let mut probed = entry.clone();
+    let most = entry
+        .table
+        .max_tokens
+        .map_or(16, |tokens| (*tokens).min(16));
+    probed.table.max_tokens = Some(Whole(most));
+    probed
+}
+
 /// One tiny call.
 async fn probe(
     factory: &ModelFactory,
@@ -283,8 +299,6 @@ async fn probe(
     mut settings: ModelSettings,
 ) -> Result<String, Problem> {
     settings.request_timeout = settings.request_timeout.min(PATIENCE);
-    // A reasoning model needs a few tokens before its answer; an empty reply is fine here.
-    settings.max_tokens = Some(settings.max_tokens.unwrap_or(16).min(16));
     let in_config = |what: String| Problem {
         what,
         mend: format!("change {} in the config", entry.path),
@@ -324,7 +338,9 @@ async fn probe(
                 .map(|name| format!(" as {name}"))
                 .unwrap_or_default();
             let time = duration(reply.run_time.as_secs_f64());
-            let exchange = wire.map(|wire| exchange_text(&*wire, &reply));
+            // That of a model has a known form.
+            let shown = wire.filter(|_| entry.table.api.is_none());
+            let exchange = shown.map(|wire| exchange_text(&*wire, &reply));
             Ok(format!(
                 "answered{name} in {time}{}",
                 exchange.unwrap_or_default()

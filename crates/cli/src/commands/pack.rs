@@ -36,7 +36,7 @@ const NAMED: usize = 5;
 /// Make one file of everything that a run rests on: `replay` makes its results from it
 ///
 /// The file has the benchmark, the settings without secrets and addresses, and every reply that the results rest on. Nothing is called: the
-/// run is made once more from the response cache, and the file is written only if that gives the same results, byte for byte.
+/// run is made a second time from the response cache, and the file is written only if that gives the same results, byte for byte.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask pack\n  cargo xtask pack run-20260901-101500-123456 --out honesty.cassette"

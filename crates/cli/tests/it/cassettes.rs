@@ -119,7 +119,7 @@ for line in sys.stdin:
     project.succeeds(&["pack", "--out", "b.cassette"]);
     let started = project.read("started.txt");
     packed_and_replayed(&project);
-    // Once more for the second `pack`, and not for the replay.
+    // A second time for the second `pack`, and not for the replay.
     assert_eq!(project.read("started.txt").len(), started.len() + 1);
 }
 

@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{Section, value};
+use super::{Section, interface, value};
 
-/// The messages of a request in the format of chat completions; `None` if it has none.
+/// The messages of a request in the format of chat completions, or of an interface like it; `None` if it has none.
 pub(crate) fn messages(request: &Value) -> Option<&[Value]> {
     request
-        .get("messages")?
+        .get("messages")
+        .or_else(|| request.get("input"))?
         .as_array()
         .map(Vec::as_slice)
         .filter(|messages| !messages.is_empty())
@@ -78,6 +79,9 @@ pub(crate) struct Answer<'a> {
 
 /// Reads a response in the format of chat completions, a plain text, or any other value.
 pub(crate) fn answer(response: &Value) -> Answer<'_> {
+    if let Some(answer) = interface::answer(response) {
+        return answer;
+    }
     let choices = response.get("choices").and_then(Value::as_array);
     let mut answer = Answer {
         sections: Vec::new(),
@@ -125,7 +129,7 @@ pub(crate) fn answer(response: &Value) -> Answer<'_> {
     answer
 }
 
-fn tokens(usage: &Value) -> Option<String> {
+pub(super) fn tokens(usage: &Value) -> Option<String> {
     let count = |key| usage.get(key).and_then(Value::as_u64);
     let prompt = count("prompt_tokens").or_else(|| count("input_tokens"))?;
     let completion = count("completion_tokens").or_else(|| count("output_tokens"))?;

@@ -5,6 +5,7 @@
 
 mod exchange;
 mod filter;
+mod interface;
 mod item_renderer;
 mod json;
 mod step;

@@ -14,5 +14,6 @@ pub(crate) use body::{Body, Field, Form, Format};
 pub use canonical::Canonical;
 pub(crate) use refusal::Refusal;
 pub(crate) use reply::{Blocks, Reason, Unparsed, parse};
+pub(crate) use usage::usage_of;
 pub use wire_trait::Wire;
 pub(crate) use wire_trait::Wired;

@@ -76,6 +76,8 @@ impl<'a> Sent<'a> {
         match field {
             ReasoningField::ReasoningContent => sent.reasoning_content = Some(text),
             ReasoningField::Reasoning if text.is_empty() => {}
+            // Of another interface, which this endpoint does not have.
+            ReasoningField::Blocks => {}
             ReasoningField::Reasoning => sent.reasoning = Some(text),
         }
         sent

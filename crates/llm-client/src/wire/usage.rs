@@ -25,6 +25,11 @@ impl<'de> Deserialize<'de> for Billed {
     }
 }
 
+/// The tokens of a `usage` object in any of these forms; `None` if they are not known.
+pub(crate) fn usage_of(usage: &Value) -> Option<Usage> {
+    tokens(usage)
+}
+
 /// The cost in dollars, from a number or a string with one.
 fn cost(value: &Value) -> Option<f64> {
     let cost = match value {

@@ -7,8 +7,8 @@ use std::{
 };
 
 use llm_client::{
-    HttpApp, HttpAppSettings, HttpClient, ModelSettings, Price, PriceTable, ReasoningSentBack,
-    SecretString, StructuredSupport, TokenLimitName, Wire, wire_name,
+    Api, HttpApp, HttpAppSettings, HttpClient, ModelSettings, NativeModel, Price, PriceTable,
+    ReasoningSentBack, SecretString, StructuredSupport, TokenLimitName, Wire, wire_name,
 };
 use process::{ProcessSettings, Program};
 use serde_json::Value;
@@ -121,7 +121,23 @@ impl<'a> Endpoints<'a> {
             let value = SecretString::from(value.0.resolve(self.vars)?);
             settings.extra_headers.push((name.0.clone(), value));
         }
+        self.add_interface(entry, &mut settings)?;
         Ok(settings)
+    }
+
+    /// Adds what speaks the interface of the endpoint, where that is not chat completions.
+    fn add_interface(
+        &self,
+        entry: &ModelEntry,
+        settings: &mut ModelSettings,
+    ) -> Result<(), ConfigError> {
+        let api = entry.table.api.unwrap_or_default();
+        if api != Api::ChatCompletions {
+            let model = NativeModel::new(api, settings, self.http.clone())
+                .map_err(|error| ConfigError::new(format!("{}: {error}", entry.path)))?;
+            settings.wire = Some(Arc::new(model));
+        }
+        Ok(())
     }
 
     /// The settings of `entry` without key and headers, which are enough for counting.
@@ -158,6 +174,7 @@ impl<'a> Endpoints<'a> {
             let variable = |name: &str| Some(self.vars.get(name).unwrap_or_default().to_owned());
             settings.wire = Some(self.app(entry, http, &settings, &variable)?);
         }
+        self.add_interface(entry, &mut settings)?;
         Ok(settings)
     }
 
@@ -318,9 +335,14 @@ impl<'a> Endpoints<'a> {
             })?;
             settings.extra_body.insert(key.clone(), value);
         }
-        settings.reasoning_sent_back = table
-            .reasoning_sent_back
-            .unwrap_or_else(|| ReasoningSentBack::of_address(&settings.base_url));
+        settings.reasoning_sent_back =
+            table
+                .reasoning_sent_back
+                .unwrap_or_else(|| match table.api {
+                    // Both want it back where a conversation with tools goes on.
+                    Some(Api::Messages | Api::Responses) => ReasoningSentBack::WithTools,
+                    _ => ReasoningSentBack::of_address(&settings.base_url),
+                });
         if let Some(opening) = table.reasoning_opened_by {
             settings.reasoning_opening = opening;
         }

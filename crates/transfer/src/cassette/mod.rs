@@ -36,7 +36,7 @@ pub struct CassetteRecord {
     pub run_id: String,
     /// When the run started, UTC.
     pub start: String,
-    /// The phases that are played again, in order.
+    /// The phases that are made again, in order.
     pub phases: Vec<String>,
     /// The benchmarks, by name.
     pub benchmarks: Vec<String>,

@@ -58,9 +58,9 @@ impl Player {
             }
             number += 1;
             let read = serde_json::from_slice::<Keyed<'_>>(&line);
-            let key = read.ok().and_then(|read| from_hex(read.key));
+            let found = read.ok().and_then(|read| from_hex(read.key));
             let key =
-                key.ok_or_else(|| io::Error::other(format!("line {number}: not an answer")))?;
+                found.ok_or_else(|| io::Error::other(format!("line {number}: not an answer")))?;
             lines.insert(key, (start, length));
             start += length as u64;
         }

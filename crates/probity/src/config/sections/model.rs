@@ -4,7 +4,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use llm_client::{
-    HttpAppSettings, ProviderPreset, ReasoningSentBack, StructuredSupport, TokenLimitName,
+    Api, HttpAppSettings, ProviderPreset, ReasoningSentBack, StructuredSupport, TokenLimitName,
     is_secretive, masked, wire_name,
 };
 use schema::{
@@ -58,6 +58,9 @@ pub struct ModelTable {
     source: Option<Text>,
     /// Any OpenAI-compatible endpoint. Overrides the source's own.
     pub base_url: Option<BaseUrl>,
+    /// The interface of the endpoint: `chat_completions`, `messages` (Anthropic's own), `responses` (OpenAI's newer one).
+    #[schemars(with = "Option<String>")]
+    pub api: Option<Api>,
     /// The version of what answers there, in words of your own: a commit, a date. Replies of another version are not taken from the cache.
     pub version: Option<Text>,
     /// Whether `base_url` is a gateway to models elsewhere: on this machine, it then needs its price. Default: by the model's name.
@@ -225,6 +228,7 @@ impl ModelEntry {
             model: _,
             source: _,
             base_url,
+            api,
             version,
             gateway,
             apikey,
@@ -280,6 +284,7 @@ impl ModelEntry {
             model: Some(self.model.raw.clone()),
             source: self.source.clone(),
             base_url: base_url.as_ref().map(BaseUrl::redacted),
+            api: recorded(api),
             version: version.as_ref().map(|version| version.raw.clone()),
             gateway: recorded(gateway),
             apikey: recorded(apikey),
@@ -522,6 +527,7 @@ impl Resolver<'_> {
         let others = [
             ("source", table.source.is_some()),
             ("base_url", table.base_url.is_some()),
+            ("api", table.api.is_some()),
             ("apikey", table.apikey.is_some()),
             ("extra_headers", !table.extra_headers.is_empty()),
             ("extra_body", !table.extra_body.is_empty()),
