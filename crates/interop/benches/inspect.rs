@@ -99,6 +99,7 @@ fn call(by: Asked, turn: u32) -> Call {
         turn,
         step: 0,
         cached: false,
+        ended: None,
         run_time: Some(1.25),
         request_id: Some(format!("chatcmpl-{turn}")),
         answered_by: None,

@@ -21,6 +21,8 @@ pub struct Jsonl {
     out: PathBuf,
     files: Option<[OutFile; 3]>,
     folder: String,
+    /// Which rows there are, if not all of them.
+    selection: Option<String>,
 }
 
 /// Keys of a line that do not come from the row.
@@ -61,7 +63,15 @@ impl Jsonl {
             out: out.to_owned(),
             files: None,
             folder: String::new(),
+            selection: None,
         }
+    }
+
+    /// Says in each line of `runs.jsonl` that the export has only some of the rows: those that `selection` describes.
+    #[must_use]
+    pub fn some_rows(mut self, selection: impl Into<String>) -> Self {
+        self.selection = Some(selection.into());
+        self
     }
 
     fn line(file: &mut OutFile, value: &impl Serialize) -> Result<(), ExportError> {
@@ -81,7 +91,13 @@ impl Exporter for Jsonl {
             ]);
         }
         match &mut self.files {
-            Some([runs, ..]) => Self::line(runs, &run_line(run)),
+            Some([runs, ..]) => {
+                let mut line = run_line(run);
+                if let Some(selection) = &self.selection {
+                    line["selection"] = selection.as_str().into();
+                }
+                Self::line(runs, &line)
+            }
             None => Ok(()),
         }
     }

@@ -48,6 +48,7 @@ pub mod jsonl;
 pub mod junit;
 mod key_collisions;
 pub mod labels;
+pub mod otel;
 mod places;
 mod run;
 pub mod sheet;

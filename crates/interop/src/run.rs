@@ -323,6 +323,9 @@ pub struct Call {
     pub step: u32,
     /// Whether the reply came from the response cache.
     pub cached: bool,
+    /// When the call ended, as its journal has it, in the form of RFC 3339; `None`: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
     /// Seconds from request to reply; `None` for cached replies and failed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_time: Option<f64>,

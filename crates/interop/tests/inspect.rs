@@ -196,6 +196,7 @@ fn a_sample_holds_messages_scores_and_usage() {
         turn,
         step: 0,
         cached: false,
+        ended: None,
         run_time: Some(1.5),
         request_id: Some("req-1".to_owned()),
         answered_by: None,

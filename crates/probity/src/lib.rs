@@ -69,8 +69,8 @@ pub use labels::{
 };
 pub use metric_plans::{PlanQuestions, plan_metrics};
 pub use rows::{
-    ListedRow, ListedRows, RowCondition, RowFilter, ShownRow, Trial, list_rows, make_trial,
-    show_row,
+    FilteredExporter, ListedRow, ListedRows, RowCondition, RowFilter, ShownRow, Trial, list_rows,
+    make_trial, show_row,
 };
 pub use schema::Phase;
 pub use standard::{Models, PhaseSettings, standard_phases};

@@ -1,6 +1,9 @@
 //! `export`: exports finished runs to the formats of other programs.
 
-use std::{io::Write, path::PathBuf};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum};
 use interop::{
@@ -10,9 +13,10 @@ use interop::{
     inspect::{InspectLogs, LogFormat},
     jsonl::Jsonl,
     junit::JUnit,
+    otel::Otel,
     summary::JobSummary,
 };
-use probity::{ExportOptions, ExportReport};
+use probity::{ExportOptions, ExportReport, FilteredExporter, RowFilter};
 use schema::{Finding, ModelId, Notice, TargetRef, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,6 +24,7 @@ use serde::Serialize;
 use super::{
     Context, findings,
     output::{CommandOutput, path_texts},
+    row_flags::RowFlags,
 };
 use crate::{
     benchmarks::choose,
@@ -28,13 +33,14 @@ use crate::{
     flags::BenchmarkSelection,
 };
 
-/// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, a job summary
+/// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, OpenTelemetry, a job summary
 ///
-/// Everything comes from the files of the benchmark and its journals. No model is called.
+/// Everything comes from the files of the benchmark and its journals. No model is called. Of JSONL, some of the rows can be exported, by the
+/// conditions of `list`.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask export eee honesty --out submission\n  cargo xtask export csv --all --strict\n  cargo \
-        xtask export summary honesty"
+        xtask export summary honesty\n  cargo xtask export jsonl honesty --verdict fail --filter tags=hard"
 )]
 pub struct ExportArgs {
     /// The format
@@ -75,6 +81,8 @@ pub struct ExportArgs {
     /// eee: who ran the evaluation
     #[arg(long, value_name = "NAME")]
     organization: Option<String>,
+    #[command(flatten)]
+    rows: RowFlags,
     /// The result as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -95,6 +103,8 @@ enum Format {
     Jsonl,
     /// Markdown for a job summary of GitHub Actions
     Summary,
+    /// OpenTelemetry: calls as spans and verdicts as events, in files of OTLP
+    Otel,
 }
 
 /// The forms of an Inspect log.
@@ -180,7 +190,7 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
             out.display()
         )));
     }
-    let exporter = exporter(args, &out);
+    let exporter = chosen_rows(args, &out)?;
     let report = export(context, args, &options, exporter)?;
     let whole = report.refused.is_empty() && !report.scores_cut;
     let exit = if whole {
@@ -244,7 +254,23 @@ fn export(
     )?)
 }
 
-fn exporter(args: &ExportArgs, out: &std::path::Path) -> Box<dyn Exporter> {
+/// The exporter of the format, for the rows that the flags choose.
+fn chosen_rows(args: &ExportArgs, out: &Path) -> Result<Box<dyn Exporter>, Failure> {
+    let filter = args.rows.filter();
+    if filter == RowFilter::default() {
+        return Ok(exporter(args, out));
+    }
+    if args.format != Format::Jsonl || !args.safety.is_empty() {
+        return Err(Failure::usage(format!(
+            "--metric, --scenario, --verdict, --filter and --limit are for `export jsonl` of benchmarks: {} has rates of all rows",
+            args.format.name()
+        )));
+    }
+    let rows = Jsonl::new(out).some_rows(filter.to_string());
+    Ok(Box::new(FilteredExporter::new(Box::new(rows), filter)))
+}
+
+fn exporter(args: &ExportArgs, out: &Path) -> Box<dyn Exporter> {
     match args.format {
         Format::Eee => {
             let mut options = EeeOptions {
@@ -261,6 +287,7 @@ fn exporter(args: &ExportArgs, out: &std::path::Path) -> Box<dyn Exporter> {
         Format::Csv => Box::new(Csv::new(out)),
         Format::Jsonl => Box::new(Jsonl::new(out)),
         Format::Summary => Box::new(JobSummary::new(out)),
+        Format::Otel => Box::new(Otel::new(out)),
     }
 }
 

@@ -194,7 +194,7 @@ fn judged(
         return super::plan::show(&elsewhere, &config, &phases, &questions, &[Phase::Evaluate]);
     }
     let folder = probity::import_labelled(&context.layout, &name, labelled)?;
-    let (report, exit) = run::judge(context, &config, &phases)?;
+    let (report, exit) = run::without_results(context, &config, &phases, &[Phase::Evaluate])?;
     let people = report.benchmarks.iter().find_map(|benchmark| {
         let target = benchmark.statistics.as_ref()?.targets.first()?;
         target.judge.as_ref()?.people.clone()

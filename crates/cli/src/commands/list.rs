@@ -1,13 +1,13 @@
 //! `list`: the rows of a benchmark, one a line.
 
-use clap::{Args, ValueEnum};
-use probity::{ListedRow, ListedRows, RowCondition, RowFilter, list_rows};
+use clap::Args;
+use probity::{ListedRow, ListedRows, list_rows};
 use report::{Cell, Column, Sheet, sheets_text};
 use schema::{numbers::grouped, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Context, output::CommandOutput};
+use super::{Context, output::CommandOutput, row_flags::RowFlags};
 use crate::{
     benchmarks::{choose, target_ids},
     completion,
@@ -30,35 +30,11 @@ pub struct ListArgs {
     /// Only this target, by its id in the tree; can be repeated
     #[arg(long = "target", value_name = "ID", add = completion::simulated_targets())]
     targets: Vec<String>,
-    /// Only this metric
-    #[arg(long, value_name = "ID")]
-    metric: Option<String>,
-    /// Only this scenario
-    #[arg(long, value_name = "ID")]
-    scenario: Option<String>,
-    /// Only rows with this verdict
-    #[arg(long, value_enum)]
-    verdict: Option<Verdict>,
-    /// Only rows for which this condition holds, such as tags=hard; can be repeated
-    #[arg(long, value_name = "CONDITION")]
-    filter: Vec<RowCondition>,
-    /// The first N rows of each target
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    limit: Option<u64>,
+    #[command(flatten)]
+    rows: RowFlags,
     /// The result as JSON on standard output
     #[arg(long)]
     json: bool,
-}
-
-/// The verdicts of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Verdict {
-    /// The target passed
-    Pass,
-    /// The target failed
-    Fail,
-    /// There is no verdict
-    None,
 }
 
 /// The output of `list`.
@@ -78,22 +54,6 @@ impl CommandOutput for ListOutput<'_> {
     const COMMANDS: &'static [&'static str] = &["list"];
 }
 
-impl ListArgs {
-    fn filter(&self) -> RowFilter {
-        let verdict = self.verdict.map(|verdict| match verdict {
-            Verdict::Pass => "pass",
-            Verdict::Fail => "fail",
-            Verdict::None => "none",
-        });
-        let values = [
-            ("metric", self.metric.as_deref()),
-            ("scenario", self.scenario.as_deref()),
-            ("verdict", verdict),
-        ];
-        RowFilter::of(&values, &self.filter, self.limit)
-    }
-}
-
 /// Prints the list.
 ///
 /// # Errors
@@ -106,7 +66,7 @@ pub fn run(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     let chosen = choose(&context.layout, &selection, false)?;
     let name = chosen.names.into_iter().next().unwrap_or_default();
     let targets = target_ids(&args.targets)?;
-    let found = list_rows(&context.layout, &name, &targets, &args.filter())?;
+    let found = list_rows(&context.layout, &name, &targets, &args.rows.filter())?;
     if args.json {
         let output = ListOutput {
             benchmark: &name,

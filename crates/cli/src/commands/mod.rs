@@ -44,6 +44,7 @@ mod replies;
 mod report;
 mod report_file;
 mod results;
+mod row_flags;
 mod run;
 mod run_output;
 mod run_report;

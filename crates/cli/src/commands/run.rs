@@ -94,10 +94,36 @@ impl From<RunArgs> for PhaseArgs {
 pub fn run(context: &Context, args: RunArgs) -> Result<Exit, Failure> {
     let trial = args.trial.clone();
     let args = PhaseArgs::from(args);
+    if trial.is_trial() {
+        generate_missing(context, &args)?;
+    }
     match trial.begin(context, &args)? {
         Some(trial) => run_phases(&trial.context, &trial.args, &Phase::ALL),
         None => run_phases(context, &args, &Phase::ALL),
     }
+}
+
+/// Generates the metrics and scenarios that a trial chooses from, where there are none yet. A dry run generates nothing.
+fn generate_missing(context: &Context, args: &PhaseArgs) -> Result<(), Failure> {
+    let chosen = choose(&context.layout, &args.selection, false)?;
+    let has_none = |name: &&String| {
+        let dir = context.layout.benchmark(name);
+        dir.is_ok_and(|dir| !dir.scenarios().exists())
+    };
+    let names: Vec<String> = chosen.names.iter().filter(has_none).cloned().collect();
+    let config = context.configure_for(args, false)?;
+    if names.is_empty() || config.settings.run.dry_run {
+        return Ok(());
+    }
+    context.terminal.note(&format!(
+        "{}: there are no scenarios to choose from yet; all of them are generated first",
+        names.join(", ")
+    ));
+    let mut args = args.clone();
+    args.selection.all = false;
+    args.selection.names = names;
+    let phases = [Phase::GenMetrics, Phase::GenScenarios];
+    without_results(context, &config, &args, &phases).map(|_| ())
 }
 
 /// Runs `phases` on the benchmarks of `args`.
@@ -136,19 +162,19 @@ pub fn run_phases(context: &Context, args: &PhaseArgs, phases: &[Phase]) -> Resu
     gated.map(|_| exit)
 }
 
-/// Judges the conversations of the benchmarks of `args`, reports problems on standard error, and prints no results.
+/// Runs `phases` on the benchmarks of `args`, reports problems on standard error, and prints no results.
 ///
 /// # Errors
 /// When nothing can be run.
-pub fn judge(
+pub fn without_results(
     context: &Context,
     config: &Config,
     args: &PhaseArgs,
+    phases: &[Phase],
 ) -> Result<(RunReport, Exit), Failure> {
-    let phases = [Phase::Evaluate];
-    let (report, spent, exit, _) = check(context, config, args, &phases)?.run_to_end()?;
+    let (report, spent, exit, _) = check(context, config, args, phases)?.run_to_end()?;
     let hints = CommandHints::new(context, &args.overrides);
-    problems::report_problems(context, &report, config, &phases, &spent, &hints);
+    problems::report_problems(context, &report, config, phases, &spent, &hints);
     Ok((report, exit))
 }
 

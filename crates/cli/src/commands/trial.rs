@@ -37,6 +37,11 @@ impl TrialArgs {
         (filter != RowFilter::default()).then_some(filter)
     }
 
+    /// Whether the flags choose some of the scenarios.
+    pub fn is_trial(&self) -> bool {
+        self.row_filter().is_some()
+    }
+
     /// Makes the trial that the flags describe; `None` without such flags.
     ///
     /// # Errors

@@ -195,3 +195,76 @@ fn a_trial_leaves_the_benchmark_alone_and_shares_its_replies() {
     assert_eq!(again["replies"]["asked"], 0);
     assert_eq!(project.read("benchmarks/sycophancy/results.json"), kept);
 }
+
+/// A trial of a benchmark that has nothing yet generates its scenarios first, all of them.
+#[test]
+fn a_trial_generates_what_it_chooses_from() {
+    let project = Project::new();
+    project.succeeds(&["init", "flattery", "--quiet"]);
+    let dry = project.run(&["run", "flattery", "--scripted", "--limit", "2", "--dry-run"]);
+    assert_eq!(dry.code, 2, "{}", dry.err);
+    assert!(
+        dry.err.contains("no scenarios to choose from yet"),
+        "{}",
+        dry.err
+    );
+    let ran = project.succeeds(&["run", "flattery", "--scripted", "--limit", "2", "--json"]);
+    let output: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(output["outcome"], "complete");
+    let all = project.read("benchmarks/flattery/scenarios.json");
+    let all: Value = serde_json::from_str(&all).unwrap();
+    assert!(all.as_array().unwrap().len() > 2);
+    let trial = project.read(".probity/trial/benchmarks/flattery/scenarios.json");
+    let trial: Value = serde_json::from_str(&trial).unwrap();
+    assert_eq!(trial.as_array().unwrap().len(), 2);
+    assert!(!project.path("benchmarks/flattery/runs").exists());
+}
+
+/// Some of the rows as JSONL, which says that it is not all of them; the formats with rates have all.
+#[test]
+fn an_export_of_some_rows_has_those_of_a_list() {
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet"]);
+    let some = ["--verdict", "fail", "--filter", "target=scripted-agreeable"];
+    let listed = ids(&project.succeeds(&[&["list", "--json"], &some[..]].concat()));
+    assert!(!listed.is_empty());
+    let ran = project.succeeds(&[&["export", "jsonl", "--out", "some"], &some[..]].concat());
+    let expected = format!(
+        "some of the rows: {} of 16 fit the conditions",
+        listed.len()
+    );
+    assert!(ran.err.contains(&expected), "{}", ran.err);
+    let lines = |name: &str| -> Vec<Value> {
+        let text = project.read(name);
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let rows = lines("some/conversations.jsonl");
+    let exported: Vec<&str> = rows
+        .iter()
+        .map(|row| row["conv_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(exported, listed);
+    assert!(
+        lines("some/scores.jsonl")
+            .iter()
+            .all(|score| score["passed"] == false)
+    );
+    let run = &lines("some/runs.jsonl")[0];
+    assert_eq!(run["selection"], "verdict=fail, target=scripted-agreeable");
+    project.succeeds(&["validate", "some"]);
+    let ran = project.run(&["compare", "sycophancy", "--against", "some"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(
+        ran.err.contains("only some of the rows (verdict=fail"),
+        "{}",
+        ran.err
+    );
+    // A limit is of each target.
+    project.succeeds(&["export", "jsonl", "--out", "two", "--limit", "2"]);
+    assert_eq!(lines("two/conversations.jsonl").len(), 4);
+    let ran = project.run(&["export", "csv", "--verdict", "fail"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("csv has rates of all rows"), "{}", ran.err);
+}

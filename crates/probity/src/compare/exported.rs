@@ -42,6 +42,9 @@ struct RunLine {
     /// The models besides the target. Absent in exports of earlier versions.
     #[serde(default)]
     models: Option<RoleRecords>,
+    /// Which rows the export has, if not all of them.
+    #[serde(default)]
+    selection: Option<String>,
 }
 
 /// A line of `scores.jsonl`.
@@ -62,9 +65,16 @@ impl Exported {
     /// one benchmark, that one.
     pub(super) fn read(root: &Path, name: &str) -> Result<Self, RunError> {
         let mut runs: Vec<RunLine> = Vec::new();
-        each_line(&root.join("runs.jsonl"), |run| {
-            runs.push(run);
-            Ok(())
+        each_line(&root.join("runs.jsonl"), |run: RunLine| {
+            match &run.selection {
+                Some(selection) => Err(format!(
+                    "the export has only some of the rows ({selection}); compare with an export of all"
+                )),
+                None => {
+                    runs.push(run);
+                    Ok(())
+                }
+            }
         })?;
         let is_named = runs.iter().any(|run| run.benchmark == name);
         let folder = match runs.first() {

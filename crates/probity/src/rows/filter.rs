@@ -206,6 +206,17 @@ impl std::fmt::Display for RowCondition {
     }
 }
 
+impl std::fmt::Display for RowFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let limit = self
+            .limit
+            .map(|most| format!("the first {most} of each target"));
+        let conditions = self.conditions.iter().map(ToString::to_string);
+        let all: Vec<String> = conditions.chain(limit).collect();
+        f.write_str(&all.join(", "))
+    }
+}
+
 impl RowFilter {
     /// The filter of the values that are given for keys, of further conditions, and of a limit.
     #[must_use]

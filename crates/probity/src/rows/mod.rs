@@ -1,5 +1,6 @@
 //! The rows of a benchmark's tree: a list of those that fit conditions, single conversations, and runs on some scenarios.
 
+mod export;
 mod filter;
 mod trial;
 
@@ -18,6 +19,7 @@ use store::{
     read_conversations, read_scenarios, simulated_targets,
 };
 
+pub use export::FilteredExporter;
 pub use filter::{RowCondition, RowFilter};
 pub use trial::{Trial, make_trial};
 

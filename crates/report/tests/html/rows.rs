@@ -133,6 +133,7 @@ fn call(by: Asked, turn: u32, tokens: u64) -> Call {
         turn,
         step: 0,
         cached: false,
+        ended: None,
         run_time: Some(0.5),
         request_id: None,
         answered_by: None,

@@ -64,6 +64,7 @@ impl<'e> Exchange<'e> {
             turn: self.0.turn.unwrap_or_default(),
             step: self.0.step.unwrap_or_default(),
             cached: self.is_cached(),
+            ended: None,
             run_time: self.0.run_time,
             request_id: reply.id,
             answered_by: reply.model,
@@ -85,14 +86,24 @@ impl<'e> Exchange<'e> {
         first.content.as_str().map(str::to_owned)
     }
 
-    /// The messages of the request.
+    /// The messages of the request, of whichever interface.
     pub(super) fn messages(&self) -> Vec<RequestMessage> {
-        #[derive(Deserialize)]
-        struct Request {
-            messages: Vec<RequestMessage>,
-        }
-        let request = parse::<Request>(self.0.request);
-        request.map_or_else(Vec::new, |request| request.messages)
+        let Some(request) = parse::<Extra>(self.0.request) else {
+            return Vec::new();
+        };
+        let system = request.get("system").map(|system| RequestMessage {
+            role: "system".to_owned(),
+            content: joined(system),
+        });
+        let list = request.get("messages").or_else(|| request.get("input"));
+        let said = list.and_then(Value::as_array).into_iter().flatten();
+        let messages = said.filter_map(|message| {
+            Some(RequestMessage {
+                role: message.get("role")?.as_str()?.to_owned(),
+                content: message.get("content").map(joined).unwrap_or_default(),
+            })
+        });
+        system.into_iter().chain(messages).collect()
     }
 
     /// The name of the model in the request.
@@ -110,6 +121,8 @@ impl<'e> Exchange<'e> {
         }
         for key in [
             "messages",
+            "system",
+            "input",
             "model",
             "response_format",
             "stream",
@@ -126,11 +139,22 @@ fn parse<T: DeserializeOwned>(text: Option<&JsonText>) -> Option<T> {
 }
 
 /// A message of a request.
-#[derive(Deserialize)]
 pub(super) struct RequestMessage {
     pub(super) role: String,
-    #[serde(default)]
+    /// A text, where it has nothing but texts.
     pub(super) content: Value,
+}
+
+/// The text of a content that is one or a list of texts; any other as it is.
+fn joined(content: &Value) -> Value {
+    let texts = content.as_array().map(|parts| {
+        let texts = parts.iter().map(|part| part.get("text")?.as_str());
+        texts.collect::<Option<Vec<_>>>()
+    });
+    match texts.flatten() {
+        Some(texts) => texts.join("\n").into(),
+        None => content.clone(),
+    }
 }
 
 /// The parts of a response body that exports contain.
@@ -206,6 +230,20 @@ mod tests {
         let cut = reply(cut, Asked::Target);
         assert_eq!(cut.reasoning.as_deref(), Some("A tr"));
         assert_eq!(cut.finish_reason.as_deref(), Some("length"));
+    }
+
+    #[test]
+    fn exchanges_of_other_interfaces_are_read() {
+        let body = r#"{"type":"message","id":"x","model":"m","content":[{"type":"thinking","thinking":"A trap?"},{"type":"text","text":"No."}],"stop_reason":"max_tokens"}"#;
+        let target = reply(body, Asked::Target);
+        assert_eq!(target.reasoning.as_deref(), Some("A trap?"));
+        assert_eq!(target.finish_reason.as_deref(), Some("length"));
+        assert_eq!(
+            joined(&serde_json::json!([{"type": "text", "text": "a"}, {"text": "b"}])),
+            "a\nb"
+        );
+        let other = serde_json::json!([{"type": "tool_result"}]);
+        assert_eq!(joined(&other), other);
     }
 
     #[test]

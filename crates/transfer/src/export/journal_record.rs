@@ -465,7 +465,7 @@ impl Reading {
             }
             event => {
                 if let Some(item) = self.open.get_mut(&key) {
-                    item.add(event, call);
+                    item.add(event, call, time);
                 }
             }
         }

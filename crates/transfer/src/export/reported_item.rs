@@ -83,8 +83,13 @@ impl ReportedItem {
         &self.replies
     }
 
-    /// Adds an event of the item. If the event is a call, `call` is set.
-    pub(super) fn add(&mut self, event: &EventBody, call: Option<(Asked, Exchange<'_>)>) {
+    /// Adds an event of the item, which was written at `time`. If the event is a call, `call` is set.
+    pub(super) fn add(
+        &mut self,
+        event: &EventBody,
+        call: Option<(Asked, Exchange<'_>)>,
+        time: Option<Timestamp>,
+    ) {
         match event {
             EventBody::TranslatedSutTurn(said) | EventBody::TranslatedSutResponse(said) => {
                 if said.turns.is_none() && said.source.is_none() {
@@ -105,7 +110,10 @@ impl ReportedItem {
                 if by == Asked::Target && self.system_prompt.is_none() {
                     self.system_prompt = exchange.system_prompt();
                 }
-                self.calls.push(exchange.to_call(by));
+                self.calls.push(Call {
+                    ended: time.map(|time| time.to_string()),
+                    ..exchange.to_call(by)
+                });
             }
         }
     }

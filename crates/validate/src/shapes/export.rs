@@ -37,6 +37,9 @@ pub(crate) struct ExportRun {
     probity_version: Option<String>,
     /// The Git revision of the folder in which the run was started.
     revision: Option<String>,
+    /// Which rows the export has, where it has only some of them. Absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    selection: Option<String>,
     /// How often each scenario was simulated.
     samples_per_scenario: Option<u32>,
     /// The planned turns of each conversation.
