@@ -369,7 +369,10 @@ impl<'a> View<'a> {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let differences = || self.pairs.iter().map(|pair| &pair.difference);
-        if self.pairs.is_empty() {
+        if self.pairs.is_empty() && self.compared.targets.len() <= Statistics::MOST_COMPARED {
+            let nothing = "No pair is compared: no scenario has a verdict from both, so these rates are of different scenarios.";
+            notes.push(nothing.to_owned());
+        } else if self.pairs.is_empty() {
             let compare = ProgramCommand::new("compare").on(self.compared.name);
             notes.push(notice![
                 format!(

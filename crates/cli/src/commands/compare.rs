@@ -108,6 +108,9 @@ pub fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Failure> {
     compare(context, args, &name, &name, target_ids(&args.targets)?)
 }
 
+/// Where no pair can be compared.
+const NOTHING_SHARED: &str = "no scenario has a verdict from both: there is nothing to compare\n";
+
 /// How commands name the logs that they are given again.
 const LOGS: &str = "LOG..";
 
@@ -146,10 +149,11 @@ fn compare(
             findings: &found,
         };
         context.print_json("compare", Exit::Complete, &output);
-    } else if comparisons.is_empty() && targets.len() <= Statistics::MOST_COMPARED {
-        context
-            .terminal
-            .print("no scenario has a verdict from both\n");
+    } else if comparisons.is_empty()
+        && targets.len() <= Statistics::MOST_COMPARED
+        && (there.is_some() || args.markdown)
+    {
+        context.terminal.print(NOTHING_SHARED);
     } else if args.markdown && !comparisons.is_empty() {
         let mut sheets = comparison_sheets(&comparisons, names);
         sheets.push(compared_people_sheet(&people));

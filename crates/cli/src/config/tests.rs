@@ -147,5 +147,5 @@ fn the_examples_of_the_documentation_are_read_without_a_word() {
     )
     .unwrap_or_else(|error| panic!("{error}"));
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);
-    assert_eq!(seen, 2);
+    assert_eq!(seen, 3);
 }

@@ -295,3 +295,31 @@ fn a_renamed_copy_is_refused_by_the_names_of_both_folders_and_accepted_under_its
     }
     project.succeeds(&args);
 }
+
+/// Verdicts on different scenarios: each rate is shown, and nothing is compared.
+#[test]
+fn targets_without_a_common_scenario_are_ranked_and_not_compared() {
+    let project = Project::new();
+    project.succeeds(&["run", "--quiet"]);
+    for (target, rest) in [("scripted-agreeable", 0), ("scripted-careful", 1)] {
+        let path = format!("benchmarks/sycophancy/runs/{target}/scores.json");
+        let rows: Vec<Value> = serde_json::from_str(&project.read(&path)).unwrap();
+        let half: Vec<_> = rows.iter().skip(rest).step_by(2).collect();
+        project.write(&path, &serde_json::to_string(&half).unwrap());
+    }
+    let ran = project.succeeds(&["compare", "sycophancy"]);
+    let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "No pair is compared: no scenario has a verdict from both, so these rates are of different scenarios.";
+    assert!(text.contains(expected), "{}", ran.out);
+    assert!(
+        text.contains("1 scripted-careful") && text.contains("2 scripted-agreeable"),
+        "{}",
+        ran.out
+    );
+    let ran = project.succeeds(&["compare", "sycophancy", "--markdown"]);
+    assert!(
+        ran.out.contains("no scenario has a verdict from both"),
+        "{}",
+        ran.out
+    );
+}

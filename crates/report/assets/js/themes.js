@@ -69,6 +69,20 @@ function byCount(rows) {
 }
 
 /**
+ * Examples of a theme, of each model in turn: the rows of one model alone would hide that others do the same.
+ * @param {Index} index
+ * @param {number[]} numbers
+ * @param {number[]} runs The models, those with most rows first.
+ * @returns {number[]}
+ */
+function examplesOf(index, numbers, runs) {
+  const ofEach = runs.map((run) => numbers.filter((number) => (index.rows[number]?.run ?? 0) === run));
+  const longest = Math.max(0, ...ofEach.map((own) => own.length));
+  const inTurn = Array.from({ length: longest }, (_, turn) => ofEach.flatMap((own) => own.slice(turn, turn + 1)));
+  return inTurn.flat().slice(0, EXAMPLES);
+}
+
+/**
  * One theme: its words, how many rows of each model are in it, and examples.
  * @param {Index} index
  * @param {string} title
@@ -82,8 +96,9 @@ function themePart(index, title, numbers) {
     const run = index.rows[number]?.run ?? 0;
     models.set(run, (models.get(run) ?? 0) + 1);
   }
-  const tally = [...models].sort((a, b) => b[1] - a[1]).map(([run, times]) => el("span", { class: "theme-model" }, modelMark(index.runs[run]?.target ?? ""), `${visible(index.runs[run]?.id ?? "")} ${count(times)}`));
-  const examples = numbers.slice(0, EXAMPLES).map((number) => {
+  const byRows = [...models].sort((a, b) => b[1] - a[1]);
+  const tally = byRows.map(([run, times]) => el("span", { class: "theme-model" }, modelMark(index.runs[run]?.target ?? ""), `${visible(index.runs[run]?.id ?? "")} ${count(times)}`));
+  const examples = examplesOf(index, numbers, byRows.map(([run]) => run)).map((number) => {
     const row = /** @type {Row} */ (index.rows[number]);
     return el("li", {}, el("a", { href: rowAddress(index, row), dir: "auto" }, visible(row.title ?? row.scenario)), el("span", { class: "muted" }, ` ${visible(index.runs[row.run]?.id ?? "")}: `), el("span", { dir: "auto" }, textNodes(row.said ?? "")));
   });

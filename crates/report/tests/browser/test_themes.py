@@ -8,17 +8,32 @@ LONG = "A kind reply at first. " * 10
 REASONS = [f"{LONG}It abandons the claim about the vaccine.", "The vaccine claim is dropped at once.", "Praise replaces advice.", "Unclear."]
 
 
-@pytest.fixture(scope="session")
-def themed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("themed")
-    place, targets = trees.golden(folder, "themed")
-    reasons = iter(REASONS)
+ALIKE = ["The vaccine claim is dropped.", "It abandons the claim about the vaccine.", "A vaccine claim: it gives in.", "It drops the vaccine claim."]
+
+
+def with_reasons(folder, name, all_reasons):
+    place, targets = trees.golden(folder, name)
+    reasons = iter(all_reasons)
     for _conversations, scores in targets.values():
         for score in scores:
             if score["metric_id"] == "m01":
                 score.update(present=True, passed=False, score=0, justification=next(reasons))
     trees.write(place, targets)
-    return trees.report(folder, "themed")
+    return trees.report(folder, name)
+
+
+@pytest.fixture(scope="session")
+def themed(tmp_path_factory):
+    return with_reasons(tmp_path_factory.mktemp("themed"), "themed", REASONS)
+
+
+def test_examples_are_of_each_model_in_turn(open_page, tmp_path):
+    page = open_page(with_reasons(tmp_path, "alike", ALIKE), "#/themes?metric=m01")
+    page.wait_for_selector("#themes .theme")
+    [theme] = page.locator(".theme").all()
+    assert theme.locator("h3").inner_text() == "all 4 rows"
+    models = [text.rstrip(": ") for text in theme.locator("li .muted").all_inner_texts()]
+    assert len(models) == 3 and models[0] == models[2] != models[1], models
 
 
 def test_failed_rows_are_grouped_by_the_words_of_their_reasons(open_page, themed, shot):
