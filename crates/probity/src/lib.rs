@@ -84,7 +84,7 @@ pub use store::{
 pub use transfer::{
     Cassette, CassetteError, CassetteParts, CassetteRecord, DataOptions, DataReport, ExportOptions,
     ExportReport, FailedCalls, ImportFormat, ImportOptions, ImportReport, ImportTasks,
-    ImportVerdicts, ImportedTarget, Journals, LabelledConversations, LeftOut, MissingReply,
+    ImportVerdicts, ImportedTarget, Journals, LabelledConversations, LeftOut, MissingReply, Player,
     Recorder, TreeFile, VerdictCondition, VerdictRule, export, export_safety, import, import_data,
     import_labelled, read_metrics, tree_files, write_cassette,
 };

@@ -89,15 +89,15 @@ pub fn run(context: &Context, args: &PackArgs) -> Result<Exit, Failure> {
         context.print_json("pack", Exit::Complete, &output);
     } else {
         context.terminal.print(&format!(
-            "{}: {}, {}, {}\nreplay  {}\n",
+            "packed  {}, {}: {}, {}\nreplay  {}\n",
             out.display(),
+            size(bytes),
             counted(record.replies, "reply", "replies"),
             counted(
                 record.tree.len() as u64,
                 "file of results",
                 "files of results"
             ),
-            size(bytes),
             ProgramCommand::new("replay")
                 .on(out.display())
                 .text(&context.program),

@@ -4,16 +4,16 @@ use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
 use probity::{
-    Cassette, CassetteError, CassetteRecord, Models, Phase, Pipeline, RunOptions, Session,
+    Cassette, CassetteError, CassetteRecord, Models, Phase, Pipeline, Player, RunOptions, Session,
 };
-use schema::{ModelId, TargetRef, text::counted};
+use schema::{ModelId, TargetRef, numbers::grouped, text::counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::Layout;
 
 use super::{Context, imported::Imported, output::CommandOutput};
 use crate::{
-    config::Config,
+    config::{Config, ModelEntry},
     exit::{Exit, Failure},
     flags::BenchmarkSelection,
 };
@@ -92,32 +92,7 @@ pub fn run(context: &Context, args: &ReplayArgs) -> Result<Exit, Failure> {
     let record = cassette.record();
     let phases = phases_of(record);
     let imported = Imported::of(&layout, &selection(record), &phases)?;
-    let models = &config.settings.models;
-    let role = |entry: Option<&crate::config::ModelEntry>| {
-        let unused = ModelId::new("unused").map_err(|error| Failure::usage(error.to_string()))?;
-        Ok::<_, Failure>(player.model(entry.map_or(&unused, |entry| &entry.id)))
-    };
-    let target = |entry: &crate::config::ModelEntry| {
-        let target = TargetRef {
-            id: entry.id.clone(),
-            model: entry.model.raw.clone(),
-        };
-        (target, player.model(&entry.id))
-    };
-    let played = models.targets.iter().filter(|entry| {
-        record.targets.iter().any(|id| id == entry.id.as_str()) && !imported.has(entry.id.as_str())
-    });
-    let models = Models {
-        generator: role(models.generator.as_ref())?,
-        user: role(models.user.as_ref())?,
-        tools: role(models.tool.as_ref())?,
-        judges: models
-            .judges
-            .iter()
-            .map(|judge| player.model(&judge.id))
-            .collect(),
-        targets: played.map(target).collect(),
-    };
+    let models = played_models(&config, &player, record, &imported)?;
     let session = Arc::new(Session::default());
     Context::runtime()?.block_on(play(&made, &config, record, session, models, imported))?;
     let differences = cassette.differences(layout.benchmarks());
@@ -127,6 +102,44 @@ pub fn run(context: &Context, args: &ReplayArgs) -> Result<Exit, Failure> {
     };
     show(context, args, &folder, record, differences, exit);
     Ok(exit)
+}
+
+/// The models of the run, which answer from the cassette.
+fn played_models(
+    config: &Config,
+    player: &Player,
+    record: &CassetteRecord,
+    imported: &Imported,
+) -> Result<Models, Failure> {
+    let models = &config.settings.models;
+    // It is in no role, so it is never called.
+    let unused = ModelId::new("unused").map_err(|error| Failure::usage(error.to_string()))?;
+    let role = |entry: &Option<ModelEntry>| {
+        player.model(entry.as_ref().map_or(&unused, |entry| &entry.id))
+    };
+    let target = |entry: &ModelEntry| {
+        let target = TargetRef {
+            id: entry.id.clone(),
+            model: entry.model.raw.clone(),
+        };
+        (target, player.model(&entry.id))
+    };
+    let is_played = |id: &str| record.targets.iter().any(|one| one == id) && !imported.has(id);
+    let played = models
+        .targets
+        .iter()
+        .filter(|entry| is_played(entry.id.as_str()));
+    Ok(Models {
+        generator: role(&models.generator),
+        user: role(&models.user),
+        tools: role(&models.tool),
+        judges: models
+            .judges
+            .iter()
+            .map(|judge| player.model(&judge.id))
+            .collect(),
+        targets: played.map(target).collect(),
+    })
 }
 
 fn show(
@@ -149,24 +162,20 @@ fn show(
         context.print_json("replay", exit, &output);
         return;
     }
-    let all = record.tree.len() as u64;
-    let mut text = match differences.len() as u64 {
-        0 => format!(
-            "{}: the results of {}, made again from {}: {} as the run wrote them\n",
-            args.cassette.display(),
-            record.run_id,
-            counted(record.replies, "reply", "replies"),
-            counted(all, "file is", "files are"),
-        ),
-        n => format!(
-            "{}: {} of {all} differ from what {} wrote\n",
-            args.cassette.display(),
-            counted(n, "file", "files"),
-            record.run_id,
-        ),
+    let files = counted(record.tree.len() as u64, "file", "files");
+    let outcome = match differences.len() as u64 {
+        0 => "each as the run wrote it".to_owned(),
+        1 => "1 differs from what the run wrote".to_owned(),
+        n => format!("{} differ from what the run wrote", grouped(n)),
     };
+    let mut text = format!(
+        "replayed  {}, from {}\nresults   {}, {files}: {outcome}\n",
+        record.run_id,
+        counted(record.replies, "reply", "replies"),
+        folder.join("benchmarks").display(),
+    );
     for (file, what) in &differences {
-        text.push_str(&format!("  {file}: {what}\n"));
+        text.push_str(&format!("          {file}: {what}\n"));
     }
     let own = env!("CARGO_PKG_VERSION");
     if !differences.is_empty() && record.probity_version != own {
@@ -175,10 +184,6 @@ fn show(
             record.probity_version
         ));
     }
-    text.push_str(&format!(
-        "results {}\n",
-        folder.join("benchmarks").display()
-    ));
     context.terminal.print(&text);
 }
 
