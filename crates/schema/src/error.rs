@@ -59,6 +59,23 @@ pub enum ModelErrorKind {
 }
 
 impl ModelErrorKind {
+    const ALL: [Self; 8] = [
+        Self::Transient,
+        Self::RateLimited,
+        Self::Permanent,
+        Self::Malformed,
+        Self::CircuitOpen,
+        Self::OverBudget,
+        Self::Cancelled,
+        Self::Unseen,
+    ];
+
+    /// The kind with this name in a journal; `None` for one of another version.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
     /// The name of the kind, for journals and summaries.
     #[must_use]
     pub fn as_str(self) -> &'static str {

@@ -1,14 +1,9 @@
 //! Anthropic's Messages.
 
-use std::sync::Arc;
-
-use schema::{
-    ChatRequest, FinishReason, Message, ReasoningField, ReturnedReasoning, Role, ToolCall,
-    ToolChoice,
-};
+use schema::{ChatRequest, FinishReason, Message, Role, ToolCall, ToolChoice};
 use serde_json::{Map, Value, json};
 
-use super::{add, reasoning_blocks, reply_schema, unreadable};
+use super::{add, reasoning_blocks, reply_schema, returned, unreadable};
 use crate::{
     ReplyBody,
     settings::ModelSettings,
@@ -173,12 +168,7 @@ pub(super) fn parse(body: &str) -> Result<ReplyBody, Box<Unparsed>> {
     Ok(ReplyBody {
         content,
         reasoning: (!thought.is_empty()).then_some(thought),
-        returned_reasoning: (!kept.is_empty()).then(|| {
-            Arc::new(ReturnedReasoning {
-                field: ReasoningField::Blocks,
-                text: Value::from(kept).to_string(),
-            })
-        }),
+        returned_reasoning: returned(kept),
         tool_calls,
         finish,
         usage,
@@ -190,6 +180,8 @@ pub(super) fn parse(body: &str) -> Result<ReplyBody, Box<Unparsed>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use schema::{CallContext, ModelId, Purpose, ResponseFormat, ToolSpec};
 
     use super::*;

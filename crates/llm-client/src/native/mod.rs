@@ -23,7 +23,7 @@ use reqwest::{
 };
 use schema::{
     ChatReply, ChatRequest, Exchange, FinishReason, JsonText, Message, ModelError, Origin,
-    ReasoningField, Spend,
+    ReasoningField, ReturnedReasoning, Spend,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -330,6 +330,15 @@ fn reasoning_blocks(
         .filter(|reasoning| is_sent_back && reasoning.field == ReasoningField::Blocks);
     let blocks = blocks.and_then(|reasoning| serde_json::from_str(&reasoning.text).ok());
     blocks.unwrap_or_default()
+}
+
+/// The blocks of reasoning of a reply, as they go back.
+fn returned(blocks: Vec<Value>) -> Option<Arc<ReturnedReasoning>> {
+    let text = (!blocks.is_empty()).then(|| Value::from(blocks).to_string())?;
+    Some(Arc::new(ReturnedReasoning {
+        field: ReasoningField::Blocks,
+        text,
+    }))
 }
 
 /// The JSON schema that a reply has to follow, with its name, if the settings request that.

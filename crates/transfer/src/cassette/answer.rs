@@ -155,7 +155,9 @@ impl Reply {
 
 impl Failure {
     fn to_error(&self) -> ModelError {
-        let error = ModelError::new(kind(&self.kind), self.message.as_str())
+        // A kind of another version is permanent.
+        let kind = ModelErrorKind::of(&self.kind).unwrap_or(ModelErrorKind::Permanent);
+        let error = ModelError::new(kind, self.message.as_str())
             .with_attempts(self.attempts)
             .with_spend(self.spend);
         match self.refused {
@@ -163,23 +165,4 @@ impl Failure {
             false => error,
         }
     }
-}
-
-/// The kind with this name. A kind of another version is permanent.
-fn kind(name: &str) -> ModelErrorKind {
-    use ModelErrorKind::{
-        Cancelled, CircuitOpen, Malformed, OverBudget, Permanent, RateLimited, Transient, Unseen,
-    };
-    let all = [
-        Transient,
-        RateLimited,
-        Permanent,
-        Malformed,
-        CircuitOpen,
-        OverBudget,
-        Cancelled,
-        Unseen,
-    ];
-    let named = all.into_iter().find(|kind| kind.as_str() == name);
-    named.unwrap_or(Permanent)
 }
