@@ -85,9 +85,9 @@ pub fn run(context: &Context, args: &ReplayArgs) -> Result<Exit, Failure> {
         )));
     }
     let layout = Layout::new(folder.join("benchmarks"));
+    let config = Config::of_cassette(&cassette.settings())?;
     cassette.copy_inputs(layout.benchmarks())?;
     let made = context.with_layout(layout.clone());
-    let config = Config::of_cassette(&cassette.settings())?;
     let player = cassette.player()?;
     let record = cassette.record();
     let phases = phases_of(record);

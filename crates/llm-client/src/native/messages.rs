@@ -15,12 +15,16 @@ pub(super) const VERSION: &str = "2023-06-01";
 /// The longest reply where the settings say nothing: the interface requires a number.
 const MOST_TOKENS: u32 = 8192;
 
+/// The longest reply, in tokens, that a request allows.
+pub(super) fn token_limit(settings: &ModelSettings) -> u32 {
+    settings.max_tokens.unwrap_or(MOST_TOKENS)
+}
+
 /// The body of a request.
 pub(super) fn body(settings: &ModelSettings, request: &ChatRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), settings.model.as_str().into());
-    let limit = settings.max_tokens.unwrap_or(MOST_TOKENS);
-    body.insert("max_tokens".to_owned(), limit.into());
+    body.insert("max_tokens".to_owned(), token_limit(settings).into());
     let is_system = |message: &&Message| message.role == Role::System;
     let system: Vec<&str> = request
         .messages

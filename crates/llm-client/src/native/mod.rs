@@ -179,10 +179,11 @@ impl NativeModel {
             _ => messages::parse(body)?,
         };
         let used = reply.usage.map_or(0, |usage| usage.output_tokens);
-        let is_full = self
-            .settings
-            .max_tokens
-            .is_some_and(|most| used >= u64::from(most));
+        let limit = match self.api {
+            Api::Messages => Some(messages::token_limit(&self.settings)),
+            _ => self.settings.max_tokens,
+        };
+        let is_full = limit.is_some_and(|most| used >= u64::from(most));
         if is_full && reply.finish == FinishReason::Stop {
             reply.finish = FinishReason::Length;
         }
@@ -420,6 +421,11 @@ mod tests {
         };
         assert_eq!(finish(6), FinishReason::Stop);
         assert_eq!(finish(7), FinishReason::Length);
+        // The limit that is sent where none is set.
+        settings.max_tokens = None;
+        let model = NativeModel::new(Api::Messages, &settings, HttpClient::default()).unwrap();
+        let body = r#"{"content": [], "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 8192}}"#;
+        assert_eq!(model.parse(body).unwrap().finish, FinishReason::Length);
     }
 
     /// The keys of stored replies depend on this text.

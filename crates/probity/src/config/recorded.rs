@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use schema::SettingsRecord;
@@ -54,6 +54,17 @@ impl Config {
         let text = files::read_text(path).map_err(|error| wrong(error.to_string()))?;
         let keys: Map<String, Value> =
             serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let prompts = keys.get("prompts").and_then(Value::as_object);
+        let named = prompts.into_iter().flatten().map(|(_, file)| file);
+        let leaves = |file: &Value| {
+            let mut parts = Path::new(file.as_str().unwrap_or_default()).components();
+            !parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        if let Some(file) = named.chain(keys.get("standards")).find(|file| leaves(file)) {
+            return Err(wrong(format!(
+                "{file}: it names a file outside the cassette"
+            )));
+        }
         // The value of a variable has no meaning here: it was used when the run was made.
         let mut names = Vec::new();
         for from in text.split("${").skip(1) {
@@ -273,6 +284,17 @@ seed: 11
             .collect();
         assert_eq!(names, ["${NAME}", "http://localhost:1/chat"]);
         assert_eq!(*played.settings.generation.turns, 3);
+        for file in [
+            r#"{"prompts": {"judge_user": "/etc/passwd"}}"#,
+            r#"{"standards": "../x"}"#,
+        ] {
+            std::fs::write(&path, file).unwrap();
+            let error = Config::of_cassette(&path).map(|_| ()).unwrap_err();
+            assert!(
+                error.to_string().contains("outside the cassette"),
+                "{error}"
+            );
+        }
         assert_eq!(*played.settings.seed, 11);
     }
 }
