@@ -360,7 +360,7 @@ impl Inner {
             Ok(_) => self.deaths.store(0, Relaxed),
             Err(error) if error.kind == ErrorKind::Lost => {
                 self.deaths
-                    .fetch_add(u32::from(!worker.is_alive()), Relaxed);
+                    .fetch_add(u32::from(worker.has_newly_died()), Relaxed);
             }
             Err(_) => {}
         }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -49,6 +52,7 @@ pub(crate) struct Worker {
     tasks: Vec<JoinHandle<()>>,
     /// A place for each request that it may have in flight.
     pub(crate) places: Arc<Semaphore>,
+    is_counted: AtomicBool,
     max_line: usize,
 }
 
@@ -342,6 +346,7 @@ impl Worker {
             id,
             tasks,
             places: Arc::new(Semaphore::new(1)),
+            is_counted: AtomicBool::new(false),
             max_line: MAX_LINE,
         };
         let hello = worker
@@ -373,6 +378,11 @@ impl Worker {
     /// Whether it takes requests.
     pub(crate) fn is_alive(&self) -> bool {
         self.shared.state().dead.is_none()
+    }
+
+    /// Whether this tells of its death for the first time: each of its requests is lost with it, and it died once.
+    pub(crate) fn has_newly_died(&self) -> bool {
+        !self.is_alive() && !self.is_counted.swap(true, Relaxed)
     }
 
     /// Sends a request and waits for its result.
