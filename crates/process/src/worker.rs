@@ -52,6 +52,7 @@ pub(crate) struct Worker {
     tasks: Vec<JoinHandle<()>>,
     /// A place for each request that it may have in flight.
     pub(crate) places: Arc<Semaphore>,
+    /// Whether its death is counted.
     is_counted: AtomicBool,
     max_line: usize,
 }
@@ -380,7 +381,7 @@ impl Worker {
         self.shared.state().dead.is_none()
     }
 
-    /// Whether this tells of its death for the first time: each of its requests is lost with it, and it died once.
+    /// Whether it is dead and its death is not counted yet, which this does: all its requests are lost together, in one death.
     pub(crate) fn has_newly_died(&self) -> bool {
         !self.is_alive() && !self.is_counted.swap(true, Relaxed)
     }

@@ -88,16 +88,19 @@ async fn a_misbehaving_row_costs_itself() {
     }
 }
 
+/// One process that has up to a hundred requests at once.
+fn one_process() -> Arc<ProcessPool> {
+    let settings = ProcessSettings {
+        processes: 1,
+        timeout: Duration::from_secs(20),
+        ..settings("poison")
+    };
+    Arc::new(ProcessPool::start(settings).unwrap())
+}
+
 #[tokio::test]
 async fn a_row_that_kills_its_process_costs_no_other_of_a_hundred() {
-    let pool = Arc::new(
-        ProcessPool::start(ProcessSettings {
-            processes: 1,
-            timeout: Duration::from_secs(20),
-            ..settings("poison")
-        })
-        .unwrap(),
-    );
+    let pool = one_process();
     let requests = (0..100).map(|row| {
         let pool = Arc::clone(&pool);
         let row = match row {
@@ -112,6 +115,20 @@ async fn a_row_that_kills_its_process_costs_no_other_of_a_hundred() {
             "bad" => assert!(outcome.unwrap_err().message.contains("died twice"), "{row}"),
             _ => assert_eq!(outcome.unwrap()["present"], false, "{row}"),
         }
+    }
+}
+
+/// Their process died once with all of them, and once for each alone: four deaths, where five in a row are the bound.
+#[tokio::test]
+async fn a_process_that_dies_with_many_rows_has_died_once() {
+    let pool = one_process();
+    let requests = (0..3).map(|_| {
+        let pool = Arc::clone(&pool);
+        tokio::spawn(async move { judged(&pool, "bad").await })
+    });
+    for request in requests.collect::<Vec<_>>() {
+        let error = request.await.unwrap().unwrap_err();
+        assert!(error.message.contains("died twice"), "{error}");
     }
 }
 
