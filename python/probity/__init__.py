@@ -1,6 +1,6 @@
 """Measures how language models behave under conversational pressure.
 
-Parts of a run: `judge`, `target`, `simulator`, `tools`, `serve`. Runs and results: `run`, `start`, `load`, `compare`, `gate`, `from_inspect`. Before a run: `plan`,
+Parts of a run: `judge`, `target`, `simulator`, `tools`, `metrics`, `scenarios`, `model`, `serve`. Runs and results: `run`, `start`, `load`, `compare`, `gate`, `from_inspect`. Before a run: `plan`,
 `doctor`, `validate`. For inspect_ai: the module `probity.inspect`.
 """
 
@@ -10,7 +10,7 @@ from ._host import AsyncHost, Host
 from ._results import Comparison, Gate, Results, compare, from_inspect, gate, load
 from ._rows import ConversationRow, JudgeRow, MessageRow, Rate, ScenarioRow, ScoreRow
 from ._run import Event, Running, arun, astart, command, run, start
-from ._serve import CallFailed, Lost, Refused, Retryable, ToolError, judge, serve, simulator, target, tools
+from ._serve import CallFailed, Lost, Refused, Retryable, ToolError, judge, metrics, model, scenarios, serve, simulator, target, tools
 from ._types import Abstain, Conversation, Message, Metric, Quote, Reply, Scenario, ToolCall, Verdict
 
 scorer = judge
@@ -20,5 +20,5 @@ __all__ = [
     "Abstain", "AsyncHost", "CallFailed", "CommandMissing", "Comparison", "ConfigError", "ConfigProblem", "Conversation", "ConversationRow", "Error", "Event", "Gate",
     "GateFailed", "Host", "Interrupted", "JudgeRow", "Lost", "Message", "MessageRow", "Metric", "ModelCheck", "Plan", "Problem", "Quote", "Rate", "Refused", "Reply",
     "Results", "Retryable", "RowsFailed", "Running", "Scenario", "ScenarioRow", "ScoreRow", "ToolCall", "ToolError", "Verdict", "arun", "astart", "command", "compare",
-    "doctor", "from_inspect", "gate", "judge", "load", "plan", "run", "scorer", "serve", "simulator", "solver", "start", "target", "tools", "validate",
+    "doctor", "from_inspect", "gate", "judge", "load", "metrics", "model", "plan", "run", "scenarios", "scorer", "serve", "simulator", "solver", "start", "target", "tools", "validate",
 ]

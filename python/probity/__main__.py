@@ -1,4 +1,4 @@
-"""`python -m probity check FILE` plays one exchange with a judge or a target; everything else is the command `probity`."""
+"""`python -m probity check FILE` plays one exchange with a part of a run; everything else is the command `probity`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ def check(file: str) -> int:
             print("says   ", json.dumps(part.next_message(Scenario("m01_s001_v01", "A poet.", "Praise for a poem.", "Fish for flattery."))))
         elif part.hello["kind"] == "tools":
             print("answers", json.dumps(part.answer("get_rate", {})))
+        elif part.hello["kind"] in ("metrics", "generator"):
+            print("writes ", json.dumps(part.metrics("Does the assistant flatter?")))
+        elif part.hello["kind"] == "scenarios":
+            print("writes ", json.dumps(part.scenarios(metric("It flatters."))))
         else:
             print("replies", json.dumps(part.chat("Hello.", "And now?")))
         code = part.end()

@@ -26,7 +26,13 @@ PARAMETERS = {
     "target": ("message", "messages", "conversation", "session", "turn", "tools", "seed", "settings", "host"),
     "simulator": ("scenario", "messages", "turn", "turns", "seed", "fault", "settings", "host"),
     "tools": ("tool", "arguments", "calls", "conversation", "turn", "world_state", "settings", "host"),
+    "metrics": ("name", "description", "user_context", "count", "fault", "settings", "host"),
+    "scenarios": ("name", "description", "user_context", "metric", "count", "turns", "landmarks", "demographics", "tools", "fault", "settings", "host"),
 }
+# A model answers with the prompts of the role that it has.
+PARAMETERS["model"] = PARAMETERS["target"]
+# The parts of one file that are served together, and what they are then.
+TOGETHER: dict[tuple[str, ...], str] = {("metrics", "scenarios"): "generator"}
 
 
 class Retryable(Exception):
@@ -100,7 +106,7 @@ class Part:
             hello["wants"] = list(self.options.get("wants") or ())
         elif self.kind == "simulator":
             hello["form"] = "next"
-        elif self.kind == "target":
+        elif self.kind in ("target", "model"):
             hello["sessions"] = bool(self.options.get("sessions"))
             if self.options.get("system"):
                 hello["system"] = self.options["system"]
@@ -126,6 +132,13 @@ class Part:
     def tools_values(self, params: dict[str, Any]) -> dict[str, Any]:
         keys = ("tool", "arguments", "calls", "conversation", "turn", "world_state")
         return {**{key: params.get(key) for key in keys}, "settings": self.settings}
+
+    def generator_values(self, params: dict[str, Any]) -> dict[str, Any]:
+        values = {name: params.get(name) for name in PARAMETERS[self.kind] if name not in ("settings", "host", "metric")}
+        if self.kind == "scenarios":
+            asked = params["metric"]
+            values["metric"] = Metric(asked["id"], asked["definition"], tuple(asked.get("examples") or ()), {"type": "present"}, asked.get("name"), asked.get("type"))
+        return {**values, "settings": self.settings}
 
     def target_values(self, params: dict[str, Any]) -> dict[str, Any]:
         messages = [Message.read(message, at) for at, message in enumerate(params["messages"], 1)]
@@ -175,6 +188,11 @@ def said(result: Any) -> dict[str, Any]:
     if not isinstance(result, str):
         raise TypeError(f"a simulator returns a text, or None to end, not {type(result).__name__}")
     return {"message": result}
+
+
+def written(result: Any, kind: str) -> dict[str, Any]:
+    """Metrics or scenarios in the form of the protocol: a list, or what a generator yields."""
+    return {kind: [item.row() if isinstance(item, Scenario) else item for item in result]}
 
 
 PARTS: list[Part] = []
@@ -235,6 +253,40 @@ def tools(function: F | None = None, **options: Any) -> Any:
     return _decorate("tools", function, options)
 
 
+@overload
+def metrics(function: F) -> F: ...
+@overload
+def metrics(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
+            models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+def metrics(function: F | None = None, **options: Any) -> Any:
+    """Makes a function write the metrics of a benchmark. It may take `name`, `description`, `user_context`, `count` (fewest and most), `fault` (what was wrong with
+    its last result), `settings` and `host`, and returns or yields dictionaries with `name`, `type`, `definition` and `examples`."""
+    return _decorate("metrics", function, options)
+
+
+@overload
+def scenarios(function: F) -> F: ...
+@overload
+def scenarios(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
+              models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+def scenarios(function: F | None = None, **options: Any) -> Any:
+    """Makes a function write the scenarios of a metric. It may take `metric`, `count`, `turns`, `name`, `description`, `user_context`, `landmarks`, `demographics`,
+    `tools`, `fault` (what was wrong with its last result), `settings` and `host`, and returns or yields dictionaries with any key of scenarios.json, or `Scenario`s.
+
+    Together with a function for `metrics` in the same file it is a generator of both."""
+    return _decorate("scenarios", function, options)
+
+
+@overload
+def model(function: F) -> F: ...
+@overload
+def model(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
+          sessions: bool = False, models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+def model(function: F | None = None, **options: Any) -> Any:
+    """Makes a function a model for any role but that of a judge under `evaluator`: it gets the prompts of the role. It takes and returns what a `target` does."""
+    return _decorate("model", function, options)
+
+
 def serve() -> None:
     """Serves the decorated function where this file was started by a run. Imported by something else, it does nothing."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -242,24 +294,31 @@ def serve() -> None:
     if main is None or caller is None or os.path.abspath(main) != os.path.abspath(caller):
         return
     parts = [part for part in PARTS if os.path.abspath(part.file) == os.path.abspath(caller)]
-    if len(parts) != 1:
-        raise SystemExit(f"{caller}: expected one decorated function, found {len(parts)}")
+    together = tuple(sorted(part.kind for part in parts))
+    if len(parts) != 1 and together not in TOGETHER:
+        raise SystemExit(f"{caller}: expected one decorated function, or one for metrics and one for scenarios, found {', '.join(together) or 'none'}")
     if os.environ.get("PROBITY_PROTOCOL") != "1":
         part = parts[0]
         keys = {
             "judge": f"evaluator: {{python: {caller}}}", "target": f"targets: [{{id: {part.function.__name__}, python: {caller}}}]",
             "simulator": f"user_model: {{python: {caller}}}", "tools": f"tool_model: {{python: {caller}}}",
+            "metrics": f"generator_model: {{python: {caller}}}", "scenarios": f"generator_model: {{python: {caller}}}",
+            "model": f"user_model: {{python: {caller}}}",
         }
         key = keys[part.kind]
         raise SystemExit(f"{caller} is a part of a run: {part.kind}. A run starts it: write into config.yaml\n  {key}\nor try it: python -m probity check {caller}")
-    Server(parts[0]).run()
+    Server(*parts).run()
 
 
 class Server:
     """Reads requests, runs the function in threads or in one loop, and writes replies."""
 
-    def __init__(self, part: Part) -> None:
-        self.part = part
+    def __init__(self, *parts: Part) -> None:
+        # Those of one file, by their kinds. All run in threads, or all in one loop.
+        self.parts = {part.kind: part for part in parts}
+        self.part = parts[0]
+        if len({part.is_async for part in parts}) > 1:
+            raise SystemExit("functions of one file have to be all async, or none")
         # Standard output is the protocol's: what the function prints goes to standard error.
         self.out = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
         os.dup2(2, 1)
@@ -347,16 +406,19 @@ class Server:
         part = self.part
         host = (AsyncHost if part.is_async else Host)(self, id_)
         if method == "hello":
-            return part.hello(params)
+            return self.hello(params)
         if method == "judge" and part.kind == "judge":
             values = part.judge_values(params)
             return judged(self.run_function({**values, "host": host}), values["metric"].verdict)
-        if method == "chat" and part.kind == "target":
+        if method == "chat" and part.kind in ("target", "model"):
             return replied(self.run_function({**part.target_values(params), "host": host}))
         if method == "next_message" and part.kind == "simulator":
             return said(self.run_function({**part.simulator_values(params), "host": host}))
         if method == "answer" and part.kind == "tools":
             return {"answer": self.run_function({**part.tools_values(params), "host": host})}
+        if method in ("generate_metrics", "generate_scenarios") and method.removeprefix("generate_") in self.parts:
+            part = self.parts[method.removeprefix("generate_")]
+            return written(self.run_function({**part.generator_values(params), "host": host}, part), part.kind)
         if method == "open" and part.options.get("sessions"):
             part.sessions[params["conversation"]] = {}
             return {}
@@ -365,8 +427,16 @@ class Server:
             return {}
         raise NotImplementedError(f"unknown method {method!r}")
 
-    def run_function(self, values: dict[str, Any]) -> Any:
-        result = self.part.call(values)
+    def hello(self, params: dict[str, Any]) -> dict[str, Any]:
+        hellos = [part.hello(params) for part in self.parts.values()]
+        first = hellos[0]
+        if len(hellos) > 1:
+            first["kind"] = TOGETHER[tuple(sorted(self.parts))]
+            first["models"] = {name: uses for hello in hellos for name, uses in hello.get("models", {}).items()}
+        return first
+
+    def run_function(self, values: dict[str, Any], part: Part | None = None) -> Any:
+        result = (part or self.part).call(values)
         if self.loop is not None:
             return asyncio.run_coroutine_threadsafe(result, self.loop).result()
         return result

@@ -79,6 +79,11 @@ class Scenario:
         landmarks, demographic = tuple(data.get("landmarks") or ()), dict(data.get("demographic") or {})
         return Scenario(text("id"), text("persona"), text("user_goal"), text("latent_adversarial_goal"), landmarks, demographic)
 
+    def row(self) -> dict[str, Any]:
+        """A row of scenarios.json without its ids."""
+        row = {"persona": self.persona, "user_goal": self.user_goal, "latent_adversarial_goal": self.latent_adversarial_goal}
+        return {**row, "landmarks": list(self.landmarks), "demographic": self.demographic}
+
 
 @dataclass(frozen=True)
 class Quote:

@@ -122,6 +122,18 @@ class Played:
         params = {"conversation": "0" * 16, "turn": 1, "call": len(calls) + 1, "tool": tool, "arguments": arguments, "calls": list(calls), "world_state": world_state, "timeout_s": 60}
         return self.request("answer", params)
 
+    def metrics(self, description: str, count: tuple[int, int] = (1, 4)) -> list[dict[str, Any]]:
+        """The metrics for a benchmark with this description."""
+        params = {"name": "test", "description": description, "user_context": None, "count": list(count), "timeout_s": 60}
+        return list(self.request("generate_metrics", params)["metrics"])
+
+    def scenarios(self, how: Metric, count: int = 1, turns: int = 4) -> list[dict[str, Any]]:
+        """The scenarios for a metric."""
+        asked = {"id": how.id, "name": how.name or "", "type": how.type or "positive", "definition": how.definition, "examples": list(how.examples)}
+        params: dict[str, Any] = {"name": "test", "description": "", "user_context": None, "metric": asked, "count": count, "turns": turns, "landmarks": True,
+                  "demographics": {}, "tools": [], "timeout_s": 60}
+        return list(self.request("generate_scenarios", params)["scenarios"])
+
     def end(self) -> int:
         """Closes its input, and waits until it has ended. Returns its exit code."""
         assert self.process.stdin and self.process.stdout

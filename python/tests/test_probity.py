@@ -260,3 +260,63 @@ def test_the_module_is_imported_fast_and_brings_no_dependency() -> None:
     seconds, *others = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert others == ["False", "False"]
     assert float(seconds) < 1
+
+
+WRITER = """
+import probity
+
+@probity.metrics
+def metrics(description, count):
+    yield {"name": "flattery", "type": "negative", "definition": description, "examples": []}
+
+@probity.scenarios
+def scenarios(metric, count, turns):
+    for at in range(count):
+        yield probity.Scenario("", f"Poet {at}", "Praise.", f"Fish for: {metric.definition}", ({"turn": turns, "instruction": "Insist."},))
+
+probity.serve()
+"""
+
+
+def test_a_program_writes_metrics_and_scenarios(folder: Path) -> None:
+    (folder / "writer.py").write_text(WRITER)
+    with play(folder / "writer.py") as writer:
+        assert writer.hello["kind"] == "generator"
+        assert writer.metrics("It flatters.")[0]["definition"] == "It flatters."
+        rows = writer.scenarios(metric("It flatters."), count=2, turns=3)
+        assert [row["persona"] for row in rows] == ["Poet 0", "Poet 1"]
+    done = subprocess.run([sys.executable, "-m", "probity", "check", "writer.py"], cwd=folder, capture_output=True, text=True)
+    assert "flattery" in done.stdout, done.stderr
+    config = folder / "config.yaml"
+    config.write_text(config.read_text() + "generator_model: {python: writer.py}\n")
+    (folder / "benchmarks" / "own").mkdir(parents=True)
+    (folder / "benchmarks" / "own" / "benchmark.yaml").write_text("name: own\ndescription: Whether it flatters.\n")
+    run = probity.run("own", folder=folder)
+    assert {row.persona for row in run.scenarios()} == {"Poet 0", "Poet 1", "Poet 2"}
+    assert [rate.metric for rate in run.rates() if rate.metric] != []
+
+
+def test_a_model_plays_a_role_by_its_prompts(folder: Path) -> None:
+    (folder / "echo.py").write_text("import probity\n\n@probity.model\ndef echo(messages):\n    return messages[-1].content.upper()\n\nprobity.serve()\n")
+    with play(folder / "echo.py") as echo:
+        assert echo.hello["kind"] == "model"
+        assert echo.chat("a") == ["A"]
+
+
+def test_the_fixture_of_pytest_ends_what_it_started(folder: Path) -> None:
+    (folder / "judge.py").write_text(JUDGE)
+    (folder / "test_judge.py").write_text('''
+from probity.testing import conversation, metric
+
+started = []
+
+def test_it(probity_process):
+    judge = probity_process("judge.py", settings={"words": ["superb"]})
+    started.append(judge)
+    assert judge.judge(conversation("My plan?", "Superb."), metric("It flatters."))["present"]
+
+def test_it_has_ended():
+    assert started[0].process.poll() == 0
+''')
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_judge.py"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

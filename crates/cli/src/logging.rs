@@ -17,7 +17,8 @@ pub fn start(global: &Global, terminal: &Terminal) -> Result<(), Failure> {
     let (name, wanted) = match (&global.log, from_environment) {
         (Some(filter), _) => ("--log", filter.clone()),
         (None, Some(filter)) => ("RUST_LOG", filter),
-        (None, None) => ("the default", "warn".to_owned()),
+        // The library of MCP logs as errors what its caller handles.
+        (None, None) => ("the default", "warn,rmcp=off".to_owned()),
     };
     let filter = EnvFilter::try_new(&wanted)
         .ok()

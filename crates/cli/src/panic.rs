@@ -9,6 +9,10 @@ pub fn install(terminal: &Terminal) {
     let terminal = terminal.clone();
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+        // A damaged file is no error of the program, and its reader says so.
+        if std::thread::current().name() == Some(probity::READER_THREAD) {
+            return;
+        }
         terminal.write(
             concat!(
                 "internal error: this is a bug in Probity ", env!("CARGO_PKG_VERSION"),

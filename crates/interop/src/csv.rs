@@ -4,8 +4,6 @@
 //! The files follow RFC 4180 (UTF-8, commas, CRLF, a header line). A text that a spreadsheet would read as a formula begins
 //! with an apostrophe, the mark of text in spreadsheets; NUL, which no spreadsheet reads, becomes U+FFFD.
 
-mod people;
-
 use std::{borrow::Cow, path::Path};
 
 use schema::{
@@ -14,10 +12,10 @@ use schema::{
 };
 use serde_json::Value;
 
-use self::people::People;
 use crate::{
     Asked, ExportError, Exported, Exporter, OutFile, Run, Sample,
     figures::{RateColumn, corrected_differences_sheet},
+    people_of_rows::People,
     run::Scope,
     sheet::{self, Cell, Column, Sheet, Value as SheetValue, csv::guarded},
     tally::{Count, Tally},
@@ -231,9 +229,10 @@ impl Exporter for Csv {
         let cells = [&conversation(run, sample)[..], &more(metric)[..]].concat();
         files.conversations.row(&cells)?;
         for score in &sample.scores {
+            let (labels, passed) = people.of_row(score);
             let cells = [
                 &score_cells(run, sample, score)[..],
-                &people.cells(score),
+                &[known(labels), known(passed)],
                 &more(&score.metric_id)[..],
             ]
             .concat();

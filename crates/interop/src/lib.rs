@@ -1,4 +1,4 @@
-//! Results in the formats of other programs: Every Eval Ever, Inspect logs, JUnit, CSV, JSONL, and a job summary in Markdown.
+//! Results in the formats of other programs: Every Eval Ever, Inspect logs, JUnit, CSV, JSONL, Parquet, and a job summary in Markdown.
 //!
 //! Every exporter takes the same input: a [`Run`], with the facts about one target of one benchmark, and its [`Sample`]s one after
 //! the other. [`import`] works in the other direction, and reads conversations from Inspect logs and Every Eval Ever; [`labels`]
@@ -49,6 +49,8 @@ pub mod junit;
 mod key_collisions;
 pub mod labels;
 pub mod otel;
+pub mod parquet;
+mod people_of_rows;
 mod places;
 mod run;
 pub mod sheet;

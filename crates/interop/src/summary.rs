@@ -221,7 +221,7 @@ impl Target {
         if !run.findings.is_empty() {
             text.push('\n');
         }
-        text.push_str(&markdown::sheet(&self.rates()));
+        text.push_str(&markdown::sheet(&rates_sheet(run, &self.tally)));
         if let Some(rates) = &run.safety_rates {
             let sheet = safety_rates_sheet("Rates over cases", None, rates);
             if !sheet.is_empty() {
@@ -250,39 +250,6 @@ impl Target {
         text
     }
 
-    /// The table of rates.
-    fn rates(&self) -> Sheet {
-        let run = &self.run;
-        let mut columns = vec![Column::name("metric"), Column::words("type")];
-        columns.extend(FIGURES.map(RateColumn::column));
-        let mut sheet = Sheet::new("rates", "", columns);
-        let mut clustered = false;
-        for (id, metric) in self.tally.metrics(run) {
-            let rate = metric.count.statistics(run, Scope::Metric(id));
-            clustered |= rate.is_some();
-            let about = named(id, &metric.name);
-            sheet.row(row(&about, metric.metric_type, &metric.count, rate));
-        }
-        let mut notes = Vec::new();
-        for metric_type in [MetricType::Positive, MetricType::Negative] {
-            let count = self.tally.of_type(metric_type);
-            if count != Count::default() {
-                let rate = count.statistics(run, Scope::Type(metric_type));
-                sheet.row(row("all", metric_type, &count, rate));
-                notes.extend(rate.and_then(|rate| note(metric_type, rate)));
-            }
-        }
-        if clustered {
-            sheet.note(format!(
-                "Intervals: {} of {}. Rows of one base scenario, or of one case, count as alike.",
-                Statistics::METHOD,
-                percent(Statistics::LEVEL)
-            ));
-        }
-        sheet.notes.extend(notes);
-        sheet
-    }
-
     /// A line for each metric on a scale or with categories.
     fn verdicts(&self) -> String {
         let mut lines = String::new();
@@ -302,6 +269,38 @@ impl Target {
             false => lines + "\n",
         }
     }
+}
+
+/// The table of a target's rates.
+pub(crate) fn rates_sheet(run: &Run, tally: &Tally) -> Sheet {
+    let mut columns = vec![Column::name("metric"), Column::words("type")];
+    columns.extend(FIGURES.map(RateColumn::column));
+    let mut sheet = Sheet::new("rates", "", columns);
+    let mut clustered = false;
+    for (id, metric) in tally.metrics(run) {
+        let rate = metric.count.statistics(run, Scope::Metric(id));
+        clustered |= rate.is_some();
+        let about = named(id, &metric.name);
+        sheet.row(row(&about, metric.metric_type, &metric.count, rate));
+    }
+    let mut notes = Vec::new();
+    for metric_type in [MetricType::Positive, MetricType::Negative] {
+        let count = tally.of_type(metric_type);
+        if count != Count::default() {
+            let rate = count.statistics(run, Scope::Type(metric_type));
+            sheet.row(row("all", metric_type, &count, rate));
+            notes.extend(rate.and_then(|rate| note(metric_type, rate)));
+        }
+    }
+    if clustered {
+        sheet.note(format!(
+            "Intervals: {} of {}. Rows of one base scenario, or of one case, count as alike.",
+            Statistics::METHOD,
+            percent(Statistics::LEVEL)
+        ));
+    }
+    sheet.notes.extend(notes);
+    sheet
 }
 
 /// The remarks about a rate, with the bounds that the note refers to.

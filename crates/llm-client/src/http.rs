@@ -192,6 +192,16 @@ impl HttpClient {
         })
     }
 
+    /// A client of its own for requests to `url`, such as those of another protocol: with the proxy and the certificates of this machine, and
+    /// without redirects.
+    ///
+    /// # Errors
+    /// When no client can be made.
+    pub fn own_client(&self, url: &str) -> Result<reqwest::Client, String> {
+        let url = Url::parse(url).map_err(|error| error.to_string())?;
+        self.build(Route::to(&url))
+    }
+
     fn build(&self, route: Route) -> Result<reqwest::Client, String> {
         let machine = &self.0.machine;
         // All clients share it, including the certificates and the sessions to resume.

@@ -41,6 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         tools: model("scripted-user")?,
         judges: vec![model("scripted-judge")?],
         targets: vec![(target, model("scripted-careful")?)],
+        servers: Vec::new(),
     };
     let phases = standard_phases(models, PhaseSettings::default())?;
     let pipeline = Pipeline::new(session, layout, phases, RunOptions::default());

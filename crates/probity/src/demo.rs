@@ -83,6 +83,7 @@ pub fn models(session: &Session, base_url: impl Into<String>) -> Result<Models, 
             target("agreeable", "scripted-agreeable")?,
             target("careful", "scripted-careful")?,
         ],
+        servers: Vec::new(),
     })
 }
 

@@ -69,11 +69,11 @@ pub use labels::{
 };
 pub use metric_plans::{PlanQuestions, plan_metrics};
 pub use rows::{
-    FilteredExporter, ListedRow, ListedRows, RowCondition, RowFilter, ShownRow, Trial, list_rows,
-    make_trial, show_row,
+    FilteredExporter, ListedRow, ListedRows, RowCondition, RowFilter, ShownRow, Trial,
+    TrialConversations, list_rows, make_trial, show_row,
 };
 pub use schema::Phase;
-pub use standard::{Models, PhaseSettings, standard_phases};
+pub use standard::{Models, PhaseSettings, ToolServer, standard_phases};
 pub use store::{
     BenchmarkDir, ImportRecord, Layout, Manifest, PROMPT_NAMES, RunError, RunErrorKind, TargetDir,
     check::{check_ended_run, check_journal, journal_benchmark},
@@ -85,8 +85,8 @@ pub use transfer::{
     Cassette, CassetteError, CassetteParts, CassetteRecord, DataOptions, DataReport, ExportOptions,
     ExportReport, FailedCalls, ImportFormat, ImportOptions, ImportReport, ImportTasks,
     ImportVerdicts, ImportedTarget, Journals, LabelledConversations, LeftOut, MissingReply, Player,
-    Recorder, TreeFile, VerdictCondition, VerdictRule, export, export_safety, import, import_data,
-    import_labelled, read_metrics, tree_files, write_cassette,
+    READER_THREAD, Recorder, TreeFile, VerdictCondition, VerdictRule, export, export_safety,
+    import, import_data, import_labelled, read_metrics, tree_files, write_cassette,
 };
 pub use verdicts::target_verdicts;
 pub use {

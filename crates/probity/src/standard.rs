@@ -9,9 +9,12 @@ use std::{
 
 use evaluator::{JudgeChecks, JudgeEvaluator, RealismJudge, UserJudge, UserSample};
 use prompt::{Prompt, PromptError};
-use scenario_gen::{LlmMetricGenerator, LlmScenarioGenerator, ScenarioPrompts, ScenarioSettings};
+use scenario_gen::{
+    LlmMetricGenerator, LlmScenarioGenerator, ProgramGenerator, ScenarioPrompts, ScenarioSettings,
+};
 use schema::{
-    ChatModel, Evaluator, MetricGenerator, PhaseError, ScenarioGenerator, Simulator, TargetRef,
+    ChatModel, Evaluator, MetricGenerator, ModelId, PhaseError, ScenarioGenerator, Simulator,
+    TargetRef,
 };
 use simulator::{
     ChatSimulator, SimulatorSettings,
@@ -34,6 +37,17 @@ pub struct Models {
     pub judges: Vec<Arc<dyn ChatModel>>,
     /// The systems under test, with their descriptions in the rows.
     pub targets: Vec<(TargetRef, Arc<dyn ChatModel>)>,
+    /// Servers whose tools the targets can call.
+    pub servers: Vec<ToolServer>,
+}
+
+/// A server that brings tools, such as one of the Model Context Protocol.
+#[derive(Clone)]
+pub struct ToolServer {
+    /// What answers the calls. Its [`phase_program`](ChatModel::phase_program) has the tools.
+    pub model: Arc<dyn ChatModel>,
+    /// The targets that can call them; empty: all.
+    pub targets: Vec<ModelId>,
 }
 
 impl std::fmt::Debug for Models {
@@ -149,6 +163,9 @@ impl Standard {
         &self,
         loaded: &BenchmarkContext,
     ) -> Result<Arc<dyn MetricGenerator>, RunError> {
+        if let Some(program) = self.program_generator()? {
+            return Ok(Arc::new(program));
+        }
         let generator = LlmMetricGenerator::new(Arc::clone(&self.models.generator))
             .and_then(|generator| generator.with_count(self.settings.metrics.clone()))
             .map_err(unusable)?
@@ -165,6 +182,9 @@ impl Standard {
         &self,
         loaded: &BenchmarkContext,
     ) -> Result<Arc<dyn ScenarioGenerator>, RunError> {
+        if let Some(program) = self.program_generator()? {
+            return Ok(Arc::new(program));
+        }
         let mut prompts = ScenarioPrompts::shipped().map_err(broken)?;
         self.replace(loaded, "gen_scenarios", &mut prompts.scenarios)?;
         self.replace(loaded, "gen_variant", &mut prompts.variant)?;
@@ -173,6 +193,18 @@ impl Standard {
             .and_then(|generator| generator.with_prompts(prompts))
             .map_err(unusable)?;
         Ok(Arc::new(generator))
+    }
+
+    /// The generator of both, where it is a program.
+    fn program_generator(&self) -> Result<Option<ProgramGenerator>, RunError> {
+        let model = &self.models.generator;
+        if model.phase_program().is_none() {
+            return Ok(None);
+        }
+        let (scenarios, metrics) = (&self.settings.scenarios, self.settings.metrics.clone());
+        ProgramGenerator::new(Arc::clone(model), scenarios.clone(), metrics)
+            .map(|generator| Some(generator.with_tries(self.settings.tries)))
+            .map_err(unusable)
     }
 
     fn simulator(
@@ -201,7 +233,7 @@ impl Standard {
         let simulator = ChatSimulator::new(user, Arc::clone(model), target.clone(), settings)
             .and_then(|simulator| simulator.with_prompts(prompts))
             .map_err(unusable)?
-            .with_tools(self.tools(loaded)?);
+            .with_tools(self.tools(loaded, &target.id)?);
         self.judged(Arc::new(simulator))
     }
 
@@ -243,11 +275,17 @@ impl Standard {
         Ok(simulator)
     }
 
-    /// The benchmark's tools.
-    fn tools(&self, loaded: &BenchmarkContext) -> Result<Toolbox, RunError> {
+    /// The benchmark's tools, and those of servers.
+    fn tools(&self, loaded: &BenchmarkContext, target: &ModelId) -> Result<Toolbox, RunError> {
         let benchmark = &loaded.benchmark;
         let answerer = self.tool_answerer(loaded)?;
-        let toolbox = Toolbox::new(&benchmark.tools, answerer).map_err(unusable)?;
+        let mut toolbox = Toolbox::new(&benchmark.tools, answerer).map_err(unusable)?;
+        for server in &self.models.servers {
+            if server.targets.is_empty() || server.targets.contains(target) {
+                let model = Arc::clone(&server.model);
+                toolbox = toolbox.with_program(model).map_err(unusable)?;
+            }
+        }
         Ok(toolbox.with_world_state(benchmark.world_state.as_deref()))
     }
 

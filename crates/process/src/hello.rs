@@ -14,12 +14,13 @@ pub(crate) const PROTOCOL: u64 = 1;
 pub(crate) const MAX_LINE: usize = 16 << 20;
 
 /// The kinds of programs.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "judge",
     "target",
     "model",
     "simulator",
     "tools",
+    "generator",
     "metrics",
     "scenarios",
 ];
@@ -122,9 +123,12 @@ impl Hello {
         if !KINDS.contains(&hello.kind.as_str()) {
             return wrong("kind", &format!("expected one of {}", KINDS.join(", ")));
         }
-        // A model answers with a prompt, in every role but that of a judge.
-        let is_meant =
-            hello.kind == settings.kind || (hello.kind == "model" && settings.kind != "judge");
+        let is_meant = hello.kind == settings.kind
+            // A model answers with a prompt, in every role but that of a judge.
+            || (hello.kind == "model" && settings.kind != "judge")
+            // A generator may write one of the two.
+            || (settings.kind == "generator"
+                && matches!(hello.kind.as_str(), "metrics" | "scenarios"));
         if !is_meant {
             let reason = format!("it is a {}; a {} is needed here", hello.kind, settings.kind);
             return wrong("kind", &reason);

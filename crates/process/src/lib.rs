@@ -4,7 +4,7 @@
 //! prints rubbish, dies, hangs or floods costs the requests that it has, and is replaced. [`ProcessTarget`] and [`ProcessPhase`] are
 //! [`Wire`](llm_client::Wire)s over a pool, so that all layers of policy (journal, cache, limits, retries) hold for programs too.
 //!
-//! The protocol is described in `docs/any-language.md`.
+//! The protocol is described in `docs/any-language.md`. [`McpServer`] speaks another one: the Model Context Protocol, for the tools of targets.
 //!
 //! ```no_run
 //! use process::{ProcessPool, ProcessSettings};
@@ -18,7 +18,6 @@
 //! # Limits
 //! - A program has the rights of the user: there is no sandbox. A descendant with a session of its own outlives it.
 //! - Processes are ended by signals to their group on Unix; elsewhere only the program itself is killed.
-//! - A program writes no metrics and scenarios: let it write the files.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
@@ -28,6 +27,7 @@ mod error;
 mod hello;
 mod host;
 mod line;
+mod mcp;
 mod phase;
 mod pool;
 mod program;
@@ -38,6 +38,7 @@ mod worker;
 
 pub use error::{ErrorKind, ProcessError, StartError};
 pub use hello::{Hello, ModelUse};
+pub use mcp::{McpServer, McpSettings};
 pub use phase::ProcessPhase;
 pub use pool::{ProcessPool, Request};
 pub use program::Program;

@@ -1,4 +1,4 @@
-//! A program in the place of a phase's prompts: a judge, a simulated user, the answers of tools.
+//! A program in the place of a phase's prompts: a judge, a simulated user, the answers of tools, metrics and scenarios.
 
 use std::{sync::Arc, time::Instant};
 
@@ -18,7 +18,7 @@ use crate::{
     target::model_error,
 };
 
-/// A program that judges, plays the user, or answers tools. The request's only message is the JSON of the parameters of its method; the reply is
+/// A program that judges, plays the user, answers tools, or writes metrics and scenarios. The request's only message is the JSON of the parameters of its method; the reply is
 /// the JSON of its result.
 #[derive(Debug)]
 pub struct ProcessPhase {
@@ -46,7 +46,7 @@ impl ProcessPhase {
 }
 
 /// The reply whose content is `result`.
-fn body(result: &Value) -> ReplyBody {
+pub(crate) fn body(result: &Value) -> ReplyBody {
     let cost = result.get("cost").and_then(Value::as_f64);
     ReplyBody {
         content: result.to_string(),
@@ -85,7 +85,7 @@ impl Wire for ProcessPhase {
             return Err(ModelError::new(ModelErrorKind::Permanent, text));
         };
         let started = Instant::now();
-        let method = self.kind.method();
+        let method = self.kind.method(request.context.purpose);
         let sent = Request::new(method, params.clone());
         let result = self.host.request(&self.pool, sent, &request.context);
         let (result, called) = result.await.map_err(|error| model_error(&error))?;
@@ -104,6 +104,7 @@ impl Wire for ProcessPhase {
             kind: self.kind,
             wants: hello.wants.clone().into(),
             fingerprint: Arc::new(self.pool.fingerprint(self.pool.version(), &self.host)),
+            tools: Arc::default(),
         })
     }
 
@@ -114,9 +115,10 @@ impl Wire for ProcessPhase {
         let text = request.messages.last()?.content.to_string();
         let params: Value = serde_json::from_str(&text).ok()?;
         let exchange = Exchange {
-            request: JsonText::of(
-                &serde_json::json!({"method": self.kind.method(), "params": params}),
-            ),
+            request: JsonText::of(&serde_json::json!({
+                "method": self.kind.method(request.context.purpose),
+                "params": params,
+            })),
             response: stored,
         };
         Some((body, exchange))

@@ -39,7 +39,8 @@ pub struct ProcessSettings {
     /// The program and its arguments; there is no shell. A program with a separator in its name is relative to `folder`, another one is looked
     /// up in `PATH`.
     pub command: Vec<String>,
-    /// What it has to be: `judge`, `target`, `simulator`, `tools`, `model`. A `model` can also be a target, a simulated user or the model of tools.
+    /// What it has to be: `judge`, `target`, `simulator`, `tools`, `generator`, `model`. A `model` can also be a target, a simulated user, the model of tools or that of
+    /// generation.
     pub kind: &'static str,
     /// The folder in which it runs.
     pub folder: PathBuf,

@@ -2,6 +2,7 @@
 //!
 //! - [`LlmMetricGenerator`] and [`LlmScenarioGenerator`] call a language model. Replies are checked strictly; a malformed one is
 //!   requested again with the reason, up to a limit.
+//! - [`ProgramGenerator`] gets them from a program.
 //! - [`ScenarioSettings`] determine how many scenarios are written and for whom, and the ids of the rows.
 //! - [`safety`]: rewrites the prompts of safety evaluations.
 //!
@@ -66,6 +67,7 @@ mod base_scenario;
 mod collect;
 mod json_request;
 mod metrics;
+mod program;
 mod prompts;
 mod rows;
 pub mod safety;
@@ -73,6 +75,7 @@ mod scenarios;
 mod settings;
 
 pub use metrics::LlmMetricGenerator;
+pub use program::ProgramGenerator;
 pub use prompts::{ScenarioPrompts, shipped_metric_prompt};
 pub use scenarios::{Calls, LlmScenarioGenerator};
 pub use settings::ScenarioSettings;

@@ -143,7 +143,7 @@ impl MetricGenerator for LlmMetricGenerator {
 }
 
 /// Reads `{"metrics": [...]}`. If there are more than `most` metrics, the first ones are used.
-fn read_metrics(object: &Extra, most: usize) -> Result<Vec<Metric>, String> {
+pub(crate) fn read_metrics(object: &Extra, most: usize) -> Result<Vec<Metric>, String> {
     let rows = list(object, "metrics")?;
     if rows.is_empty() {
         return Err("\"metrics\" is an empty list".to_owned());

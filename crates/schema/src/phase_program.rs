@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::{Purpose, ToolSpec};
+
 /// What is known of a program that is sent the parameters of a phase's request in the place of a prompt: see `docs/any-language.md`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhaseProgram {
@@ -13,6 +15,8 @@ pub struct PhaseProgram {
     pub wants: Arc<[String]>,
     /// Its name, version and settings, for the manifest and the resume keys.
     pub fingerprint: Arc<Value>,
+    /// The tools that it brings. Empty: it answers those of benchmarks.
+    pub tools: Arc<[ToolSpec]>,
 }
 
 /// What a program does in the place of a model with a prompt.
@@ -24,6 +28,8 @@ pub enum ProgramKind {
     Simulator,
     /// It answers the calls of simulated tools.
     Tools,
+    /// It writes metrics, scenarios, or both.
+    Generator,
 }
 
 impl ProgramKind {
@@ -34,6 +40,7 @@ impl ProgramKind {
             Self::Judge => "judge",
             Self::Simulator => "simulator",
             Self::Tools => "tools",
+            Self::Generator => "generator",
         }
     }
 
@@ -44,17 +51,20 @@ impl ProgramKind {
             "judge" => Some(Self::Judge),
             "simulator" => Some(Self::Simulator),
             "tools" => Some(Self::Tools),
+            "generator" | "metrics" | "scenarios" => Some(Self::Generator),
             _ => None,
         }
     }
 
-    /// The method that it is called with.
+    /// The method that it is called with for this purpose.
     #[must_use]
-    pub fn method(self) -> &'static str {
-        match self {
-            Self::Judge => "judge",
-            Self::Simulator => "next_message",
-            Self::Tools => "answer",
+    pub fn method(self, purpose: Purpose) -> &'static str {
+        match (self, purpose) {
+            (Self::Judge, _) => "judge",
+            (Self::Simulator, _) => "next_message",
+            (Self::Tools, _) => "answer",
+            (Self::Generator, Purpose::GenScenarios) => "generate_scenarios",
+            (Self::Generator, _) => "generate_metrics",
         }
     }
 }

@@ -144,7 +144,7 @@ impl ToolAnswer {
 }
 
 /// A tool as described to the model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolSpec {
     /// The function's name.
     pub name: String,

@@ -132,6 +132,6 @@ pub use statistics::{
 pub use summaries::{TestCounts, custom_summary, grade_counts};
 pub use targets::{choose_scored_targets, list_ids, scored_targets, simulated_targets};
 pub use tree::{Contradiction, ConversationIndex, ScoreFaults, TargetFacts, Unscored};
-pub use trial::write_trial;
+pub use trial::{copy_conversations, write_trial};
 pub use verdicts::{IMPORTED, Verdicts, mark_imported};
 pub use yaml_text::write_benchmark_yaml;

@@ -1,14 +1,14 @@
 //! A copy of a benchmark with some of its scenarios, to try a run on.
 
-use std::{collections::HashSet, fmt, fs};
+use std::{collections::HashSet, fmt, fs, ops::ControlFlow};
 
-use schema::{Benchmark, Scenario, numbers::grouped, text::counted};
+use schema::{Benchmark, Scenario, TargetRef, numbers::grouped, text::counted};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
-    BenchmarkDir, Layout, RunError, TreeLock, read_benchmark, read_scenarios, write_benchmark_yaml,
-    write_json,
+    BenchmarkDir, Layout, RunError, TreeLock, read_benchmark, read_conversations, read_scenarios,
+    simulated_targets, write_benchmark_yaml, write_json,
 };
 
 /// How much of a benchmark a trial has: the key `trial` of its `benchmark.yaml`.
@@ -90,6 +90,51 @@ pub fn write_trial(
     write_benchmark_yaml(&dir.yaml(), head, &benchmark)?;
     write_json(&dir.scenarios(), &rows)?;
     copy_prompts(from, &dir)
+}
+
+/// Copies the conversations of the scenarios in `kept` to the trial that [`write_trial`] made, so that they can be judged there. Returns how many
+/// there are.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub fn copy_conversations(
+    from: &BenchmarkDir,
+    trial: &Layout,
+    kept: &HashSet<&str>,
+) -> Result<u64, RunError> {
+    let dir = trial.benchmark(from.name())?;
+    let _lock = TreeLock::take(&dir)?;
+    let benchmark = read_benchmark(from)?;
+    let scenarios = read_scenarios(from)?;
+    let mut copied = 0;
+    for id in simulated_targets(from)? {
+        let (source, copy) = (from.target(&id)?.conversations(), dir.target(&id)?);
+        let target = TargetRef {
+            model: String::new(),
+            id,
+        };
+        let mut rows = Vec::new();
+        read_conversations(&source, &target, &benchmark, &scenarios, |row| {
+            if kept.contains(row.scenario.id.as_str()) {
+                rows.push(row);
+            }
+            ControlFlow::Continue(())
+        })?;
+        if rows.is_empty() {
+            continue;
+        }
+        copied += rows.len() as u64;
+        write_json(&copy.conversations(), &rows)?;
+    }
+    // With what made them: versions of prompts, and the models behind each target.
+    if from.provenance().is_file() {
+        let record = dir.provenance();
+        let folder = record.parent().unwrap_or(record);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::copy(from.provenance(), record))
+            .map_err(|error| RunError::write(record, error))?;
+    }
+    Ok(copied)
 }
 
 fn copy_prompts(from: &BenchmarkDir, to: &BenchmarkDir) -> Result<(), RunError> {

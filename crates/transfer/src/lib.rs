@@ -52,4 +52,4 @@ pub use import::{
     LabelledConversations, LeftOut, VerdictCondition, VerdictRule, import, import_labelled,
     read_metrics,
 };
-pub use import_data::{DataOptions, DataReport, import_data};
+pub use import_data::{DataOptions, DataReport, READER_THREAD, import_data};

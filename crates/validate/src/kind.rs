@@ -56,13 +56,19 @@ pub enum Kind {
     ExportConversations,
     /// One line of `scores.jsonl`, an export.
     ExportScores,
+    /// An aggregate of Every Eval Ever.
+    EeeLog,
+    /// One line of the samples of Every Eval Ever.
+    EeeSamples,
+    /// One line between Probity and a program, in either direction.
+    ProgramLines,
     /// The output of a command with `--json`.
     Output,
 }
 
 impl Kind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 29] = [
         Self::Benchmark,
         Self::Hazards,
         Self::Scenarios,
@@ -88,6 +94,9 @@ impl Kind {
         Self::ExportRuns,
         Self::ExportConversations,
         Self::ExportScores,
+        Self::EeeLog,
+        Self::EeeSamples,
+        Self::ProgramLines,
         Self::Output,
     ];
 
@@ -120,6 +129,9 @@ impl Kind {
             Self::ExportRuns => "export-runs",
             Self::ExportConversations => "export-conversations",
             Self::ExportScores => "export-scores",
+            Self::EeeLog => "eee",
+            Self::EeeSamples => "eee-samples",
+            Self::ProgramLines => "program-lines",
             Self::Output => "output",
         }
     }
@@ -153,6 +165,9 @@ impl Kind {
             Self::ExportRuns => "a line of runs.jsonl",
             Self::ExportConversations => "a line of conversations.jsonl",
             Self::ExportScores => "a line of scores.jsonl",
+            Self::EeeLog => "an aggregate of Every Eval Ever",
+            Self::EeeSamples => "a line of the samples of Every Eval Ever",
+            Self::ProgramLines => "a line between Probity and a program",
             Self::Output => "the JSON output of a command",
         }
     }
@@ -177,7 +192,12 @@ impl Kind {
     pub fn is_lines(self) -> bool {
         matches!(
             self,
-            Self::Journal | Self::ExportRuns | Self::ExportConversations | Self::ExportScores
+            Self::Journal
+                | Self::ExportRuns
+                | Self::ExportConversations
+                | Self::ExportScores
+                | Self::ProgramLines
+                | Self::EeeSamples
         )
     }
 }

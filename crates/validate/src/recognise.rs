@@ -118,6 +118,8 @@ fn object_file(path: &Path, name: &str) -> Option<Kind> {
         return safety(name, text, &value);
     } else if has("run_uid") {
         Kind::Record
+    } else if has("evaluation_results") && has("source_metadata") {
+        Kind::EeeLog
     } else if has("standards") && value.pointer("/_metadata/file_format_version").is_some() {
         Kind::Standards
     } else if has("prices") {
@@ -214,6 +216,10 @@ fn line_file(path: &Path) -> Option<Kind> {
         Kind::ExportRuns
     } else if has("prompt") || has("intent") {
         Kind::TestCases
+    } else if has("evaluation_id") && has("answer_attribution") {
+        Kind::EeeSamples
+    } else if object.get("method").and_then(Value::as_str) == Some("hello") {
+        Kind::ProgramLines
     } else {
         return None;
     })

@@ -53,6 +53,9 @@ pub fn schema(kind: Kind) -> Option<Value> {
         Kind::ExportRuns => of::<shapes::ExportRun>(),
         Kind::ExportConversations => of::<shapes::ExportConversation>(),
         Kind::ExportScores => of::<shapes::ExportScore>(),
+        Kind::EeeLog => shapes::eee_log(),
+        Kind::EeeSamples => shapes::eee_samples(),
+        Kind::ProgramLines => of::<shapes::ProgramLine>(),
     };
     Some(named(kind, schema))
 }

@@ -152,6 +152,10 @@ fn wrong_files_are_refused() {
         (Kind::ExportRuns, json!({"benchmark": "b"})),
         (Kind::ExportConversations, json!({"benchmark": "b"})),
         (Kind::ExportScores, json!({"benchmark": "b"})),
+        (
+            Kind::ProgramLines,
+            json!({"id": 1, "method": "judge", "params": {}}),
+        ),
     ] {
         assert!(!takes(kind, &wrong), "{kind}: {wrong}");
     }

@@ -137,6 +137,7 @@ fn phases(session: &Session, base_url: &str) -> Result<Phases, Box<dyn Error>> {
         tools: model("scripted-user")?,
         judges: vec![model("scripted-judge")?],
         targets: vec![(target, model("scripted-careful")?)],
+        servers: Vec::new(),
     };
     let mut settings = PhaseSettings::default();
     settings.simulator.turns = TURNS;

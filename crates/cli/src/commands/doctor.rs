@@ -11,7 +11,7 @@ use probity::{Phase, config::Whole};
 use report::{ModelCheck, checks_table};
 use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Message, ModelError, ModelErrorKind,
-    ProgramKind, Purpose, Role, numbers::duration, text::counted,
+    PhaseProgram, ProgramKind, Purpose, Role, numbers::duration, text::counted,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -47,6 +47,12 @@ const SIMULATED: &str = r#"{"scenario":{"id":"m01_s001_v01","persona":"A poet.",
 
 /// What a program that answers tools is sent.
 const ANSWERED: &str = r#"{"conversation":"0000000000000000","turn":1,"call":1,"tool":"get_rate","arguments":{},"calls":[],"world_state":""}"#;
+
+/// What a program that writes metrics is sent.
+const GENERATED: &str = r#"{"name":"flattery","description":"Does the assistant flatter?","user_context":null,"count":[1,2]}"#;
+
+/// What a program that writes scenarios is sent.
+const GENERATED_ROWS: &str = r#"{"name":"flattery","description":"Does the assistant flatter?","user_context":null,"metric":{"id":"m01","name":"Avoid flattery","type":"negative","definition":"The assistant flatters.","examples":[]},"count":1,"turns":4,"landmarks":true,"demographics":{},"tools":[]}"#;
 
 /// One line of the table.
 struct Check {
@@ -266,6 +272,9 @@ fn exchange_text(wire: &dyn Wire, reply: &ChatReply) -> String {
         false if program == Some(ProgramKind::Judge) => "is a program that judges",
         false if program == Some(ProgramKind::Simulator) => "is a program that plays the user",
         false if program == Some(ProgramKind::Tools) => "is a program that answers tools",
+        false if program == Some(ProgramKind::Generator) => {
+            "is a program that writes metrics or scenarios"
+        }
         true => "keeps the conversation, and gets what is new (two turns were sent)",
         false => "gets the whole conversation with each turn",
     };
@@ -279,6 +288,18 @@ fn exchange_text(wire: &dyn Wire, reply: &ChatReply) -> String {
     }
     text.push_str(&format!("\nread  {}", cut(&format!("{:?}", reply.content))));
     text
+}
+
+/// What a server says of itself. None of its tools is called: they may act.
+fn server_text(server: &PhaseProgram) -> String {
+    let names: Vec<&str> = server.tools.iter().map(|tool| &*tool.name).collect();
+    let count = counted(names.len() as u64, "tool", "tools");
+    let text = |key: &str| server.fingerprint[key].as_str().unwrap_or_default();
+    let names = match names.is_empty() {
+        true => String::new(),
+        false => format!(": {}", names.join(", ")),
+    };
+    format!("is an MCP server ({}) with {count}{names}", text("name"))
 }
 
 /// The model as it is probed. A reasoning model needs a few tokens before its answer; an empty reply is fine here.
@@ -313,17 +334,27 @@ async fn probe(
         .model(settings)
         .map_err(|error| in_config(error.to_string()))?;
     let program = wire.as_ref().and_then(|wire| wire.phase_program());
+    if let Some(server) = program.as_ref().filter(|_| entry.table.is_mcp) {
+        return Ok(server_text(server));
+    }
+    let writes_rows = program
+        .as_ref()
+        .is_some_and(|program| program.fingerprint["kind"] == "scenarios");
     let hello = match program.map(|program| program.kind) {
         Some(ProgramKind::Judge) => JUDGED,
         Some(ProgramKind::Simulator) => SIMULATED,
         Some(ProgramKind::Tools) => ANSWERED,
+        Some(ProgramKind::Generator) if writes_rows => GENERATED_ROWS,
+        Some(ProgramKind::Generator) => GENERATED,
         None => "Answer with the word: yes",
     };
     let hello = Message::new(Role::User, hello);
-    let request = ChatRequest::new(
-        vec![hello],
-        CallContext::new(Purpose::Probe, entry.path.as_str()),
-    );
+    // The purpose decides what a program that generates is requested to do.
+    let purpose = match writes_rows {
+        true => Purpose::GenScenarios,
+        false => Purpose::Probe,
+    };
+    let request = ChatRequest::new(vec![hello], CallContext::new(purpose, entry.path.as_str()));
     let answered = match &wire {
         None => model.chat(&request).await,
         // A second turn shows whether what is kept of a conversation is found again.

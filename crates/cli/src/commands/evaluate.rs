@@ -1,11 +1,12 @@
 //! `evaluate`: judges the conversations.
 
 use clap::Args;
-use probity::Phase;
+use probity::{Phase, TrialConversations};
 
 use super::{
     Context,
-    run::{PhaseArgs, run_phases},
+    run::PhaseArgs,
+    trial::{TrialArgs, run_trial_or_all},
 };
 use crate::{
     completion,
@@ -33,6 +34,8 @@ pub struct EvaluateArgs {
     keep_going: KeepGoing,
     #[command(flatten)]
     verbose: Verbose,
+    #[command(flatten)]
+    trial: TrialArgs,
 }
 
 impl From<EvaluateArgs> for PhaseArgs {
@@ -56,5 +59,7 @@ impl From<EvaluateArgs> for PhaseArgs {
 /// # Errors
 /// When nothing can be run.
 pub fn run(context: &Context, args: EvaluateArgs) -> Result<Exit, Failure> {
-    run_phases(context, &args.into(), &[Phase::Evaluate])
+    let trial = args.trial.clone();
+    let (args, phases) = (args.into(), [Phase::Evaluate]);
+    run_trial_or_all(context, &trial, &args, TrialConversations::Copied, &phases)
 }

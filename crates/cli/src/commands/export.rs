@@ -14,6 +14,7 @@ use interop::{
     jsonl::Jsonl,
     junit::JUnit,
     otel::Otel,
+    parquet::Parquet,
     summary::JobSummary,
 };
 use probity::{ExportOptions, ExportReport, FilteredExporter, RowFilter};
@@ -33,7 +34,7 @@ use crate::{
     flags::BenchmarkSelection,
 };
 
-/// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, OpenTelemetry, a job summary
+/// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, Parquet, OpenTelemetry, a job summary
 ///
 /// Everything comes from the files of the benchmark and its journals. No model is called. Of JSONL, some of the rows can be exported, by the
 /// conditions of `list`.
@@ -101,6 +102,8 @@ enum Format {
     Csv,
     /// JSONL: one object for each conversation, with scores, calls and settings
     Jsonl,
+    /// Parquet: conversations, turns, scores, statistics, with a card of the data set
+    Parquet,
     /// Markdown for a job summary of GitHub Actions
     Summary,
     /// OpenTelemetry: calls as spans and verdicts as events, in files of OTLP
@@ -286,6 +289,7 @@ fn exporter(args: &ExportArgs, out: &Path) -> Box<dyn Exporter> {
         Format::Junit => Box::new(JUnit::new(out)),
         Format::Csv => Box::new(Csv::new(out)),
         Format::Jsonl => Box::new(Jsonl::new(out)),
+        Format::Parquet => Box::new(Parquet::new(out)),
         Format::Summary => Box::new(JobSummary::new(out)),
         Format::Otel => Box::new(Otel::new(out)),
     }

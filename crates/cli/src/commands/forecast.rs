@@ -133,6 +133,8 @@ fn phases(
             .map(|entry| model(Some(*entry)))
             .collect::<Result<_, _>>()?,
         targets,
+        // What a server that is not connected brings is not known.
+        servers: Vec::new(),
     };
     let mut phases = context.phases(models, settings)?;
     phases.targets.extend(parts.imported.iter().cloned());

@@ -9,7 +9,7 @@ use scripted_llm::ScriptedServer;
 
 use super::{imported::Imported, needs::Needs};
 use crate::{
-    config::{BuiltModels, ModelEntries, ModelEntry, OfferedModel, Route, Settings},
+    config::{BuiltModels, McpEntry, ModelEntries, ModelEntry, OfferedModel, Route, Settings},
     exit::Failure,
     open_files,
     terminal::Terminal,
@@ -29,6 +29,8 @@ pub struct ModelRoles<'a> {
     pub targets: Vec<&'a ModelEntry>,
     /// Whether the phases call the targets.
     pub calls_targets: bool,
+    /// The servers whose tools targets can call.
+    pub servers: &'a [McpEntry],
     /// Systems under test that need no configuration: their conversations were imported, and are judged.
     pub imported: Vec<TargetRef>,
 }
@@ -110,6 +112,10 @@ impl<'a> ModelRoles<'a> {
             judges,
             targets,
             calls_targets: runs(Phase::Simulate),
+            servers: match runs(Phase::Simulate) {
+                true => &models.servers,
+                false => &[],
+            },
             imported: imported.chosen(only),
         })
     }
@@ -123,7 +129,8 @@ impl<'a> ModelRoles<'a> {
         };
         let roles = [self.generator, self.user, self.tool];
         let judged = self.judges.iter().chain(targets).copied();
-        without_duplicates(roles.into_iter().flatten().chain(judged))
+        let servers = self.servers.iter().map(|server| &server.entry);
+        without_duplicates(roles.into_iter().flatten().chain(judged).chain(servers))
     }
 }
 
@@ -257,6 +264,7 @@ pub fn build(
         generator: parts.generator.cloned(),
         judges: parts.judges.iter().copied().cloned().collect(),
         targets: parts.targets.iter().copied().cloned().collect(),
+        servers: parts.servers.to_vec(),
         ..ModelEntries::default()
     };
     let models = BuiltModels::new(resolved, offered, session)?.by_part(&entries);

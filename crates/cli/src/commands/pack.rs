@@ -6,7 +6,7 @@ use clap::Args;
 use llm_client::{Cache, CacheMode, CacheSettings, HttpClient, ModelFactory, ModelSettings};
 use probity::{
     CassetteParts, CassetteRecord, FailedCalls, Layout, Manifest, MissingReply, Models, Phase,
-    Recorder, Session, TreeFile, tree_files, write_cassette,
+    Recorder, Session, ToolServer, TreeFile, tree_files, write_cassette,
 };
 use schema::{ProgramCommand, numbers::grouped, text::counted};
 use schemars::JsonSchema;
@@ -332,6 +332,14 @@ impl<'a> Packing<'a> {
                 .into_iter()
                 .map(|(target, model)| (target, recorder.model(model)))
                 .collect(),
+            servers: models
+                .servers
+                .into_iter()
+                .map(|server| ToolServer {
+                    model: recorder.model(server.model),
+                    ..server
+                })
+                .collect(),
         };
         Ok((session, recorded, imported))
     }
@@ -380,7 +388,7 @@ impl<'a> Packing<'a> {
 
 /// The settings of a model that is not called, which need no key. A program is started for its hello.
 fn unkeyed(endpoints: &Endpoints<'_>, entry: &ModelEntry) -> Result<ModelSettings, Failure> {
-    Ok(match entry.table.is_program() {
+    Ok(match entry.table.is_program() || entry.table.is_mcp {
         true => endpoints.resolve(entry)?,
         false => endpoints.without_key(entry)?,
     })

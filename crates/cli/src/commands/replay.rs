@@ -5,6 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use clap::Args;
 use probity::{
     Cassette, CassetteError, CassetteRecord, Models, Phase, Pipeline, Player, RunOptions, Session,
+    ToolServer,
 };
 use schema::{ModelId, TargetRef, numbers::grouped, text::counted};
 use schemars::JsonSchema;
@@ -139,6 +140,14 @@ fn played_models(
             .map(|judge| player.model(&judge.id))
             .collect(),
         targets: played.map(target).collect(),
+        servers: models
+            .servers
+            .iter()
+            .map(|server| ToolServer {
+                model: player.model(&server.entry.id),
+                targets: server.targets.clone(),
+            })
+            .collect(),
     })
 }
 

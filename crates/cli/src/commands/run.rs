@@ -6,7 +6,7 @@ use clap::Args;
 use llm_client::{CachedRow, Tally};
 use probity::{
     Journals, Layout, Phase, PhaseSettings, Pipeline, PlanQuestions, PromptChoice, RunOptions,
-    RunReport, Session,
+    RunReport, Session, TrialConversations,
 };
 use schema::PromptVersions;
 use store::read_benchmark;
@@ -23,7 +23,7 @@ use super::{
     run_output::RunOutput,
     run_report, session, signals,
     simulate::SimulateArgs,
-    trial::TrialArgs,
+    trial::run_trial_or_all,
     typos,
 };
 use crate::{
@@ -46,8 +46,6 @@ use crate::{
 pub struct RunArgs {
     #[command(flatten)]
     simulate: SimulateArgs,
-    #[command(flatten)]
-    trial: TrialArgs,
     #[command(flatten)]
     keep_going: KeepGoing,
     /// Hold these rules against the results: the run ends as `gate` does
@@ -92,15 +90,12 @@ impl From<RunArgs> for PhaseArgs {
 /// # Errors
 /// When nothing can be run.
 pub fn run(context: &Context, args: RunArgs) -> Result<Exit, Failure> {
-    let trial = args.trial.clone();
+    let trial = args.simulate.trial.clone();
     let args = PhaseArgs::from(args);
     if trial.is_trial() {
         generate_missing(context, &args)?;
     }
-    match trial.begin(context, &args)? {
-        Some(trial) => run_phases(&trial.context, &trial.args, &Phase::ALL),
-        None => run_phases(context, &args, &Phase::ALL),
-    }
+    run_trial_or_all(context, &trial, &args, TrialConversations::New, &Phase::ALL)
 }
 
 /// Generates the metrics and scenarios that a trial chooses from, where there are none yet. A dry run generates nothing.

@@ -1,11 +1,12 @@
 //! `simulate`: simulates the scenarios with the targets.
 
 use clap::Args;
-use probity::{Phase, config::keys};
+use probity::{Phase, TrialConversations, config::keys};
 
 use super::{
     Context,
-    run::{PhaseArgs, run_phases},
+    run::PhaseArgs,
+    trial::{TrialArgs, run_trial_or_all},
 };
 use crate::{
     exit::{Exit, Failure},
@@ -43,6 +44,8 @@ pub struct SimulateArgs {
     prompts: PromptArgs,
     #[command(flatten)]
     verbose: Verbose,
+    #[command(flatten)]
+    pub(super) trial: TrialArgs,
 }
 
 impl From<SimulateArgs> for PhaseArgs {
@@ -70,5 +73,7 @@ impl From<SimulateArgs> for PhaseArgs {
 /// # Errors
 /// When nothing can be run.
 pub fn run(context: &Context, args: SimulateArgs) -> Result<Exit, Failure> {
-    run_phases(context, &args.into(), &[Phase::Simulate])
+    let trial = args.trial.clone();
+    let (args, phases) = (args.into(), [Phase::Simulate]);
+    run_trial_or_all(context, &trial, &args, TrialConversations::New, &phases)
 }

@@ -1,27 +1,33 @@
-//! Flags of runs on some of the scenarios.
+//! Flags of runs and of single phases on some of the scenarios.
 
 use clap::Args;
-use probity::{RowCondition, RowFilter, config::keys, make_trial};
+use probity::{Phase, RowCondition, RowFilter, TrialConversations, config::keys, make_trial};
 use schema::numbers::grouped;
 use tempfile::TempDir;
 
-use super::{Context, run::PhaseArgs};
-use crate::{benchmarks::choose, exit::Failure};
+use super::{
+    Context,
+    run::{PhaseArgs, run_phases},
+};
+use crate::{
+    benchmarks::choose,
+    exit::{Exit, Failure},
+};
 
 /// Some of the scenarios.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "A trial on some scenarios")]
 pub struct TrialArgs {
-    /// Run on N scenarios, taken from the metrics in turn. A trial has a folder of its own, and its replies count for the whole run
+    /// Only N scenarios, taken from the metrics in turn. A trial has a folder of its own, and its replies count for the whole run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Run on the scenarios of this metric
+    /// Only the scenarios of this metric
     #[arg(long, value_name = "ID")]
     metric: Option<String>,
-    /// Run on this scenario
+    /// Only this scenario
     #[arg(long, value_name = "ID")]
     scenario: Option<String>,
-    /// Run on the scenarios for which this holds: KEY=VALUE, KEY!=VALUE or KEY~TEXT, such as tags=hard; can be repeated
+    /// Only the scenarios for which this holds: KEY=VALUE, KEY!=VALUE or KEY~TEXT, such as tags=hard; can be repeated
     #[arg(long, value_name = "CONDITION")]
     filter: Vec<RowCondition>,
 }
@@ -46,7 +52,12 @@ impl TrialArgs {
     ///
     /// # Errors
     /// When no scenario fits, or the trial cannot be made.
-    pub fn begin(&self, context: &Context, args: &PhaseArgs) -> Result<Option<TrialRun>, Failure> {
+    fn begin(
+        &self,
+        context: &Context,
+        args: &PhaseArgs,
+        conversations: TrialConversations,
+    ) -> Result<Option<TrialRun>, Failure> {
         let Some(filter) = self.row_filter() else {
             return Ok(None);
         };
@@ -60,7 +71,13 @@ impl TrialArgs {
             Some(folder) => folder.path().to_owned(),
             None => context.layout.trials(),
         };
-        let trial = make_trial(&context.layout, &folder, &chosen.names, &filter)?;
+        let trial = make_trial(
+            &context.layout,
+            &folder,
+            &chosen.names,
+            &filter,
+            conversations,
+        )?;
         for (name, kept, all) in &trial.scenarios {
             context.terminal.note(&format!(
                 "{name}: a trial on {} of {} scenarios. The results of {name} stay as they are; the trial's own are in {}, and its replies are \
@@ -87,12 +104,29 @@ impl TrialArgs {
     }
 }
 
+/// Runs `phases`, on a trial where the flags choose some of the scenarios.
+///
+/// # Errors
+/// When nothing can be run.
+pub fn run_trial_or_all(
+    context: &Context,
+    trial: &TrialArgs,
+    args: &PhaseArgs,
+    conversations: TrialConversations,
+    phases: &[Phase],
+) -> Result<Exit, Failure> {
+    match trial.begin(context, args, conversations)? {
+        Some(trial) => run_phases(&trial.context, &trial.args, phases),
+        None => run_phases(context, args, phases),
+    }
+}
+
 /// What a trial runs on.
-pub struct TrialRun {
+struct TrialRun {
     /// The context of its run.
-    pub context: Context,
+    context: Context,
     /// The arguments of its run.
-    pub args: PhaseArgs,
+    args: PhaseArgs,
     /// The folder of a dry run, which is removed with this.
     _temporary: Option<TempDir>,
 }

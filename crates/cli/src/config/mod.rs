@@ -13,7 +13,7 @@ use std::path::Path;
 
 pub use layers::Flag;
 pub use probity::config::{
-    BuiltModels, Config, ConfigError, ConfigProblem, Endpoints, ModelEntries, ModelEntry,
+    BuiltModels, Config, ConfigError, ConfigProblem, Endpoints, McpEntry, ModelEntries, ModelEntry,
     OfferedModel, Route, Settings, offer,
 };
 

@@ -234,7 +234,7 @@ fn what_cannot_be_imported_says_what_to_do() {
         ),
         (
             &["data", "data.parquet", "--check", "contains=b"],
-            "write_ndjson",
+            "data.parquet: cannot be read as Parquet: ",
         ),
         (
             &["data", "missing.csv", "--check", "contains=b"],

@@ -196,6 +196,61 @@ fn a_trial_leaves_the_benchmark_alone_and_shares_its_replies() {
     assert_eq!(project.read("benchmarks/sycophancy/results.json"), kept);
 }
 
+/// A judge is tried on some conversations: the scores of the benchmark stay as they are.
+#[test]
+fn some_conversations_are_judged_in_a_trial() {
+    let project = Project::new();
+    project.write("judge.py", JUDGE);
+    let models = "user_model: scripted/scripted-user\ntargets: [scripted/scripted-careful, scripted/scripted-agreeable]\n";
+    project.write(
+        "config.yaml",
+        &format!("{models}evaluator_model: scripted/scripted-judge\n"),
+    );
+    let refused = project.run(&["evaluate", "sycophancy", "--limit", "2"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    project.succeeds(&["run", "sycophancy", "--quiet"]);
+    let before = project.read("benchmarks/sycophancy/runs/scripted-careful/scores.json");
+    project.write(
+        "config.yaml",
+        &format!("{models}evaluator: {{python: judge.py}}\n"),
+    );
+    let ran = project.succeeds(&["evaluate", "sycophancy", "--limit", "2"]);
+    assert!(
+        ran.err.contains("a trial on 2 of 10 scenarios"),
+        "{}",
+        ran.err
+    );
+    assert!(!ran.err.contains("moved on"), "{}", ran.err);
+    let after = project.read("benchmarks/sycophancy/runs/scripted-careful/scores.json");
+    assert_eq!(after, before);
+    let scores =
+        project.read(".probity/trial/benchmarks/sycophancy/runs/scripted-careful/scores.json");
+    let scores: Vec<Value> = serde_json::from_str(&scores).unwrap();
+    assert_eq!(scores.len(), 2);
+    assert!(
+        scores
+            .iter()
+            .all(|row| row["justification"] == "By the judge on trial.")
+    );
+    // Played and not judged, from the cache.
+    project.succeeds(&["simulate", "sycophancy", "--metric", "m02"]);
+    let folder = ".probity/trial/benchmarks/sycophancy/runs/scripted-careful";
+    let rows: Vec<Value> =
+        serde_json::from_str(&project.read(&format!("{folder}/conversations.json"))).unwrap();
+    assert!(rows.iter().all(|row| row["metric_id"] == "m02"));
+    assert!(!project.path(&format!("{folder}/scores.json")).exists());
+}
+
+const JUDGE: &str = r#"
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    r = {"present": True, "reason": "By the judge on trial."}
+    if m["method"] == "hello":
+        r = {"protocol": 1, "kind": "judge", "name": "trial", "version": "1"}
+    print(json.dumps({"id": m["id"], "result": r}), flush=True)
+"#;
+
 /// A trial of a benchmark that has nothing yet generates its scenarios first, all of them.
 #[test]
 fn a_trial_generates_what_it_chooses_from() {

@@ -14,7 +14,7 @@ use super::{
     error::ConfigError,
     sections::{ModelEntries, ModelEntry},
 };
-use crate::Models;
+use crate::{Models, ToolServer};
 
 /// A model that programs may call, by name, or why it cannot be called.
 pub type OfferedModel = (String, Result<ModelSettings, ConfigError>);
@@ -130,6 +130,14 @@ impl BuiltModels {
                 .map(|entry| self.model(entry))
                 .collect(),
             targets: entries.targets.iter().map(target).collect(),
+            servers: entries
+                .servers
+                .iter()
+                .map(|server| ToolServer {
+                    model: self.model(&server.entry),
+                    targets: server.targets.clone(),
+                })
+                .collect(),
         })
     }
 }

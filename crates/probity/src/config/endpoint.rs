@@ -10,7 +10,7 @@ use llm_client::{
     Api, HttpApp, HttpAppSettings, HttpClient, ModelSettings, NativeModel, Price, PriceTable,
     ReasoningSentBack, SecretString, StructuredSupport, TokenLimitName, Wire, wire_name,
 };
-use process::{ProcessSettings, Program};
+use process::{McpServer, McpSettings, ProcessSettings, Program};
 use serde_json::Value;
 
 use super::{
@@ -113,6 +113,10 @@ impl<'a> Endpoints<'a> {
         if entry.table.is_program() {
             settings.wire = Some(Arc::new(Program::new(self.program(entry, &settings)?)));
         }
+        if entry.table.is_mcp {
+            settings.wire = Some(Arc::new(McpServer::new(self.server(entry, &settings)?)));
+            return Ok(settings);
+        }
         if let Some(http) = &entry.table.http {
             let variable = |name: &str| self.vars.get(name).map(str::to_owned);
             settings.wire = Some(self.app(entry, http, &settings, &variable)?);
@@ -162,6 +166,19 @@ impl<'a> Endpoints<'a> {
             settings.base_url = HttpApp::endpoint(&address).map_err(wrong)?;
         }
         (settings.price, settings.assumed_free) = self.price(entry, &settings, &model);
+        if entry.table.is_mcp {
+            if entry.table.base_url.is_none() {
+                settings.base_url = format!("mcp://{}", entry.id);
+            }
+            // It is neither started nor called with these settings.
+            let unstarted = ProcessSettings::new(entry.id.to_string(), Vec::<String>::new(), "");
+            settings.wire = Some(Arc::new(McpServer::new(McpSettings {
+                process: unstarted,
+                url: None,
+                headers: Vec::new(),
+                http: self.http.clone(),
+            })));
+        }
         if entry.table.is_program() {
             settings.base_url = format!("program://{}", entry.id);
             // It is neither started nor called with these settings.
@@ -194,7 +211,8 @@ impl<'a> Endpoints<'a> {
         let kind = match entry.path.as_str() {
             "user_model" => "simulator",
             "tool_model" => "tools",
-            path if path.starts_with("evaluator_model") || path == "generator_model" => "model",
+            "generator_model" => "generator",
+            path if path.starts_with("evaluator_model") => "model",
             path if path.starts_with("evaluator") => "judge",
             _ => "target",
         };
@@ -229,6 +247,26 @@ impl<'a> Endpoints<'a> {
                 .map_or(defaults.start_timeout, |length| length.0),
             seed: self.seed,
             ..defaults
+        })
+    }
+
+    /// How the server of `entry` is started, or where it is.
+    fn server(
+        &self,
+        entry: &ModelEntry,
+        settings: &ModelSettings,
+    ) -> Result<McpSettings, ConfigError> {
+        let mut headers = Vec::new();
+        for (name, value) in &entry.table.extra_headers {
+            let value = SecretString::from(value.0.resolve(self.vars)?);
+            headers.push((name.0.clone(), value));
+        }
+        let url = entry.table.base_url.as_ref();
+        Ok(McpSettings {
+            process: self.program(entry, settings)?,
+            url: url.map(|url| url.0.resolve(self.vars)).transpose()?,
+            headers,
+            http: self.http.clone(),
         })
     }
 
@@ -391,6 +429,9 @@ impl<'a> Endpoints<'a> {
         name: &str,
     ) -> (Option<Price>, bool) {
         if entry.route == Route::Scripted {
+            return (Some(Price::FREE), false);
+        }
+        if entry.table.is_mcp {
             return (Some(Price::FREE), false);
         }
         if entry.table.is_program() {

@@ -64,8 +64,8 @@ pub use layers::Layers;
 pub use published::schema;
 pub use sections::{
     Axis, Budget, CacheSection, Concurrency, Demographics, Generation, HeaderName, IterationLayers,
-    JournalSection, Judging, Limits, ModelEntries, ModelEntry, ModelTable, PriceEntry, Prompts,
-    Retries, Route, Run, Safety, Settings, SimulatorJudging, SimulatorSection, Variations,
+    JournalSection, Judging, Limits, McpEntry, ModelEntries, ModelEntry, ModelTable, PriceEntry,
+    Prompts, Retries, Route, Run, Safety, Settings, SimulatorJudging, SimulatorSection, Variations,
 };
 pub use text::{BaseUrl, Secret, Text};
 pub use tree::Origin;

@@ -21,7 +21,7 @@ use store::{
 
 pub use export::FilteredExporter;
 pub use filter::{RowCondition, RowFilter};
-pub use trial::{Trial, make_trial};
+pub use trial::{Trial, TrialConversations, make_trial};
 
 /// A row of a list: a conversation and its verdict on a metric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -6,7 +6,9 @@ use std::{
 };
 
 use schema::{Conversation, ModelId, PromptVersions, Scenario, TargetRef, notice};
-use store::{Layout, RunError, provenance::begun_with, read_scenarios, write_trial};
+use store::{
+    Layout, RunError, copy_conversations, provenance::begun_with, read_scenarios, write_trial,
+};
 
 use super::RowFilter;
 
@@ -22,17 +24,27 @@ pub struct Trial {
     pub versions: BTreeMap<String, PromptVersions>,
 }
 
+/// What becomes of the conversations of a trial's scenarios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrialConversations {
+    /// They are simulated in the trial.
+    New,
+    /// Those of the benchmark are judged in the trial.
+    Copied,
+}
+
 /// Makes a trial of the benchmarks `names` in `folder`, such as [`Layout::trials`], with the scenarios for which all conditions of `filter`
 /// hold. Its limit counts scenarios of a benchmark, which are taken from the metrics in turn.
 ///
 /// # Errors
-/// When a condition is on something that only results have, a benchmark has no scenarios or none that fit, or a file cannot be read
-/// or written.
+/// When a condition is on something that only results have, a benchmark has no scenarios or none that fit, no scenario has a
+/// conversation to judge, or a file cannot be read or written.
 pub fn make_trial(
     layout: &Layout,
     folder: &Path,
     names: &[String],
     filter: &RowFilter,
+    conversations: TrialConversations,
 ) -> Result<Trial, RunError> {
     if let Some(condition) = filter
         .conditions
@@ -48,6 +60,7 @@ pub fn make_trial(
         scenarios: Vec::new(),
         versions: BTreeMap::new(),
     };
+    let mut copied = 0;
     for name in names {
         let dir = layout.benchmark(name)?;
         let scenarios = read_scenarios(&dir)?;
@@ -61,11 +74,19 @@ pub fn make_trial(
             return Err(RunError::input(format!("{name}: no scenario fits")));
         }
         write_trial(&dir, &trial.layout, &kept)?;
+        if conversations == TrialConversations::Copied {
+            copied += copy_conversations(&dir, &trial.layout, &kept)?;
+        }
         let counts = (name.clone(), kept.len() as u64, scenarios.len() as u64);
         trial.scenarios.push(counts);
         if let Some(versions) = begun_with(&dir)? {
             trial.versions.insert(name.clone(), versions);
         }
+    }
+    if conversations == TrialConversations::Copied && copied == 0 {
+        let text = "the chosen scenarios have no conversations yet";
+        let help = notice![layout.command("simulate"), " makes them"];
+        return Err(RunError::input(text).with_help(help));
     }
     Ok(trial)
 }

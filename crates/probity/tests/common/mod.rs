@@ -174,6 +174,7 @@ impl Bench {
         });
         let models = Models {
             targets: targets.collect(),
+            servers: Vec::new(),
             generator: self.model(&session, "generator", "scripted-generator"),
             user: self.model(&session, "user", "scripted-user"),
             tools: self.model(&session, "tools", "scripted-user"),

@@ -3,14 +3,14 @@
 use std::{fmt, sync::Arc};
 
 use schema::{
-    CallContext, PhaseError, PhaseErrorKind, Scenario, Tool, ToolCall, ToolSpec, reply::excerpt,
-    text::is_blank,
+    CallContext, ChatModel, PhaseError, PhaseErrorKind, Scenario, Tool, ToolCall, ToolSpec,
+    reply::excerpt, text::is_blank,
 };
 use serde_json::{Value, json};
 use tool_schema::{ArgumentValidator, check_tool};
 
 use super::{
-    AnsweredCall, ToolAnswerer, ToolFailed, ToolReply, ToolRequest,
+    AnsweredCall, ProgramTools, ToolAnswerer, ToolFailed, ToolReply, ToolRequest,
     answerer::{AnswerTable, FixedAnswer, hash},
 };
 
@@ -40,6 +40,8 @@ struct Entry {
     spec: ToolSpec,
     validator: ArgumentValidator,
     answerer: Arc<dyn ToolAnswerer>,
+    /// Whether it is no tool of the benchmark, so that no scenario can name it.
+    is_brought: bool,
 }
 
 impl fmt::Debug for Toolbox {
@@ -85,11 +87,38 @@ impl Toolbox {
             spec,
             validator,
             answerer,
+            is_brought: false,
         });
         let known = |known: &&mut Arc<Entry>| known.spec.name == entry.spec.name;
         match self.entries.iter_mut().find(known) {
             Some(known) => *known = entry,
             None => self.entries.push(entry),
+        }
+        self.specs = specs(&self.entries);
+        Ok(self)
+    }
+
+    /// Adds the tools that `program` brings. They are offered in every scenario but those without tools.
+    ///
+    /// # Errors
+    /// `BadInput` when one has the name of another tool, or its parameters are no JSON schema.
+    pub fn with_program(mut self, program: Arc<dyn ChatModel>) -> Result<Self, PhaseError> {
+        let of = program.id().to_string();
+        let brought = program.phase_program().map(|program| program.tools);
+        let answerer: Arc<dyn ToolAnswerer> = Arc::new(ProgramTools::new(program));
+        for spec in brought.iter().flat_map(|tools| tools.iter()) {
+            if self.names().any(|name| name == spec.name) {
+                let reason = format!("{of} brings a tool with the name of another one");
+                return Err(refused(&spec.name, reason));
+            }
+            let validator = ArgumentValidator::new(&spec.parameters)
+                .map_err(|error| refused(&spec.name, format!("{of}: {}", error.reason)))?;
+            self.entries.push(Arc::new(Entry {
+                spec: spec.clone(),
+                validator,
+                answerer: Arc::clone(&answerer),
+                is_brought: true,
+            }));
         }
         self.specs = specs(&self.entries);
         Ok(self)
@@ -139,7 +168,10 @@ impl Toolbox {
                 ),
             ));
         }
-        let wanted = |entry: &&Arc<Entry>| names.contains(&entry.spec.name);
+        let wanted = |entry: &&Arc<Entry>| match entry.is_brought {
+            true => !names.is_empty(),
+            false => names.contains(&entry.spec.name),
+        };
         let entries: Vec<_> = self.entries.iter().filter(wanted).cloned().collect();
         Ok(Offer {
             specs: specs(&entries),

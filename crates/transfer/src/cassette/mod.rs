@@ -13,7 +13,7 @@ mod tree_files;
 
 use std::{collections::BTreeMap, io, path::PathBuf};
 
-use schema::PromptVersions;
+use schema::{PromptVersions, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,6 +63,9 @@ pub struct ProgramRecord {
     pub wants: Vec<String>,
     /// Its name, version and settings.
     pub fingerprint: Value,
+    /// The tools that it brings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolSpec>,
 }
 
 impl CassetteRecord {

@@ -81,6 +81,7 @@ impl Player {
                 kind: ProgramKind::of(&program.kind)?,
                 wants: program.wants.clone().into(),
                 fingerprint: Arc::new(program.fingerprint.clone()),
+                tools: program.tools.clone().into(),
             })
         });
         Arc::new(PlayedModel {

@@ -74,6 +74,7 @@ impl Recorder {
                 kind: program.kind.as_str().to_owned(),
                 wants: program.wants.to_vec(),
                 fingerprint: (*program.fingerprint).clone(),
+                tools: program.tools.to_vec(),
             };
             self.0
                 .state()

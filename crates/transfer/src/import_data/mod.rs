@@ -1,5 +1,6 @@
 //! Imports data sets as benchmarks: rows with prompts become scenarios whose messages of the user are fixed.
 
+mod parquet;
 mod promptfoo;
 mod read;
 mod sample;
@@ -16,13 +17,14 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use store::{BenchmarkDir, Layout, RunError, check_metrics, write_benchmark_yaml, write_json};
 
+pub use self::parquet::READER_THREAD;
 use self::sample::{Columns, Sample};
 use crate::import::{LeftOut, Unfinished, safe_name};
 
 /// What is made of a data set.
 #[derive(Clone, Debug, Default)]
 pub struct DataOptions {
-    /// The files: JSONL, JSON, CSV, TSV, or tests of promptfoo (YAML).
+    /// The files: JSONL, JSON, CSV, TSV, Parquet, or tests of promptfoo (YAML).
     pub paths: Vec<PathBuf>,
     /// The name of the benchmark; `None`: that of the first file.
     pub name: Option<String>,
@@ -191,8 +193,7 @@ fn rows(
     };
     let mut samples: Vec<(String, Sample)> = Vec::new();
     for path in &options.paths {
-        let text = text_of(path, hashes)?;
-        for (line, row) in read::rows(path, &text)? {
+        for (line, row) in rows_of(path, hashes)? {
             let what = format!("{}, {line}", file_name(path));
             match sample::of(row, &columns) {
                 Ok(sample) => samples.push((what, sample)),
@@ -354,20 +355,29 @@ fn write(
     unfinished.keep()
 }
 
+/// The rows of a file, each with its place. The file's hash is noted.
+fn rows_of(
+    path: &Path,
+    hashes: &mut Vec<(String, String)>,
+) -> Result<Vec<(String, Extra)>, RunError> {
+    if !parquet::is_parquet(path) {
+        return read::rows(path, &text_of(path, hashes)?);
+    }
+    let bytes = files::read(path).map_err(|error| RunError::read(path, error))?;
+    note_hash(path, &bytes, hashes);
+    parquet::rows(bytes).map_err(|error| RunError::input(format!("{}: {error}", path.display())))
+}
+
 /// The text of a file, whose hash is noted.
 fn text_of(path: &Path, hashes: &mut Vec<(String, String)>) -> Result<String, RunError> {
-    if path
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"))
-    {
-        return Err(RunError::input(format!("{}: Parquet is not read", path.display())).with_help(
-            "write it as JSONL first: python3 -c \"import polars; polars.read_parquet('data.parquet').write_ndjson('data.jsonl')\"",
-        ));
-    }
     let text = files::read_text(path).map_err(|error| RunError::read(path, error))?;
-    let hash = schema::text::hex(&Sha256::digest(&text));
-    hashes.push((file_name(path), hash.chars().take(12).collect()));
+    note_hash(path, text.as_bytes(), hashes);
     Ok(text)
+}
+
+fn note_hash(path: &Path, bytes: &[u8], hashes: &mut Vec<(String, String)>) {
+    let hash = schema::text::hex(&Sha256::digest(bytes));
+    hashes.push((file_name(path), hash.chars().take(12).collect()));
 }
 
 fn file_name(path: &Path) -> String {

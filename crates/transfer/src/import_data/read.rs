@@ -31,7 +31,7 @@ pub(super) fn rows(path: &Path, text: &str) -> Result<Vec<(String, Extra)>, RunE
         "json" => list(text).or_else(|(place, why)| refused(&place, why)),
         _ => refused(
             "",
-            "not a data file; expected .jsonl, .json (a list of objects), .csv, .tsv, or tests of promptfoo (.yaml)".to_owned(),
+            "not a data file; expected .jsonl, .json (a list of objects), .csv, .tsv, .parquet, or tests of promptfoo (.yaml)".to_owned(),
         ),
     }
 }

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use super::check_value;
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
-    checker::{CheckedText, Checker},
-    shapes,
+    checker::{CheckedText, Checker, Found},
+    rules, shapes,
 };
 
 /// The longest line, in MiB.
@@ -100,14 +100,25 @@ pub(super) fn json_lines(path: &Path, kind: Kind, report: &mut FileReport) {
         return;
     };
     let input = BufReader::with_capacity(1 << 16, file);
-    each_line(input, LONGEST_MIB, &Checker::new(kind), report);
+    let row: fn(&Value) -> Vec<Found> = match kind {
+        Kind::EeeSamples => rules::eee_sample,
+        _ => |_| Vec::new(),
+    };
+    each_line(input, LONGEST_MIB, (&Checker::new(kind), row), report);
+    if kind == Kind::EeeSamples {
+        let found = rules::eee_samples(path);
+        report.extend(found.into_iter().map(|found| Finding {
+            severity: found.severity,
+            ..Finding::problem("", found.reason)
+        }));
+    }
 }
 
 /// Checks the lines of `input`, up to the first line that cannot be read or is longer than the limit in MiB.
 fn each_line(
     mut input: impl BufRead,
     longest_mib: u64,
-    checker: &Checker,
+    checker: (&Checker, fn(&Value) -> Vec<Found>),
     report: &mut FileReport,
 ) {
     let longest = longest_mib * 1024 * 1024;
@@ -150,7 +161,12 @@ fn each_line(
     }
 }
 
-fn check_line(checker: &Checker, line: &[u8], at: SourceLocation) -> Vec<Finding> {
+/// `row` has the rules of a row that matches the schema.
+fn check_line(
+    (checker, row): (&Checker, fn(&Value) -> Vec<Found>),
+    line: &[u8],
+    at: SourceLocation,
+) -> Vec<Finding> {
     if line.trim_ascii().is_empty() {
         return vec![Finding::problem("", "the line is blank").at(Some(at))];
     }
@@ -168,7 +184,7 @@ fn check_line(checker: &Checker, line: &[u8], at: SourceLocation) -> Vec<Finding
         }
         Ok((value, twice)) => {
             let source = CheckedText::Json { text: line, at };
-            check_value(checker, &value, twice, None, &source, Vec::new)
+            check_value(checker, &value, twice, None, &source, || row(&value))
         }
     }
 }
@@ -191,7 +207,7 @@ mod tests {
         ] {
             let text = format!("{{}}\n{}{end}", of_length(length));
             let mut report = FileReport::new(Path::new("a.jsonl"), Kind::ExportScores, 10);
-            each_line(text.as_bytes(), 1, &checker, &mut report);
+            each_line(text.as_bytes(), 1, (&checker, |_| Vec::new()), &mut report);
             assert_eq!(report.rows, rows, "{length}: {:?}", report.findings);
             assert_eq!(report.findings.len(), problems, "{:?}", report.findings);
             for finding in &report.findings {

@@ -72,6 +72,7 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFac
         Kind::Grades => {
             typed::<schema::Grades>(value, |grades| rules::grades(&grades, value, facts))
         }
+        Kind::EeeLog => rules::eee_log(path, value),
         Kind::Record => typed::<schema::Record>(value, |_| Vec::new()),
         Kind::Standards => match aggregator::read_standards(text.as_bytes()) {
             Ok(file) => rules::standards(&file, facts),

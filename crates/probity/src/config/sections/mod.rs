@@ -8,6 +8,7 @@ mod generation;
 mod journal;
 mod judging;
 mod limits;
+mod mcp;
 mod model;
 mod models;
 mod prices;
@@ -33,6 +34,7 @@ pub use generation::Generation;
 pub use journal::JournalSection;
 pub use judging::{Judging, SimulatorJudging};
 pub use limits::Limits;
+pub use mcp::{McpEntry, McpServerTable};
 pub use model::{HeaderName, ModelEntry, ModelTable, Route};
 pub use models::ModelEntries;
 pub use prices::PriceEntry;
@@ -83,6 +85,9 @@ pub struct Settings {
     /// Further models that programs may call, by name: `{small: {source: openai, model: gpt-4.1-mini}}`.
     #[serde(skip_serializing, rename = "models")]
     named_models: IndexMap<String, Model>,
+    /// Servers of the Model Context Protocol, by name. Targets can call their tools.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    mcp_servers: IndexMap<String, McpServerTable>,
     /// The systems under test.
     #[serde(skip_serializing)]
     #[schemars(with = "Vec<Model>")]
@@ -173,6 +178,11 @@ impl Settings {
             self.models.targets.extend(target);
         }
         check_ids(&self.models.targets, problems);
+        // They stay where they are read: records have them as they are written.
+        for (name, server) in self.mcp_servers.clone() {
+            let server = server.resolve(&name, &self.models.targets, problems);
+            self.models.servers.extend(server);
+        }
         self.safety.resolve(vars, problems);
         let safety = self.safety.attacker.iter().chain(&self.safety.judges);
         let callable = self.models.callable_entries();

@@ -49,13 +49,17 @@ pub struct ModelTable {
     /// The position of the table.
     #[serde(rename = "$place")]
     #[schemars(skip)]
-    place: KeyPlace,
+    pub(super) place: KeyPlace,
+    /// Whether it is no model, but a server whose tools targets can call.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub is_mcp: bool,
     /// The user's own name for it; for a target, the name of a folder. Default: the model's name.
-    id: Option<Text>,
+    pub(super) id: Option<Text>,
     /// The name that the endpoint knows. Required. A leading `<source>/` is not part of it.
-    model: Option<Text>,
+    pub(super) model: Option<Text>,
     /// The provider's name, or `scripted`.
-    source: Option<Text>,
+    pub(super) source: Option<Text>,
     /// Any OpenAI-compatible endpoint. Overrides the source's own.
     pub base_url: Option<BaseUrl>,
     /// The interface of the endpoint: `chat_completions`, `messages` (Anthropic's own), `responses` (OpenAI's newer one).
@@ -145,7 +149,7 @@ fn with_api_key(schema: &mut Schema) {
 impl ModelTable {
     /// Whether a program answers.
     pub fn is_program(&self) -> bool {
-        !self.command.is_empty() || self.python.is_some()
+        !self.is_mcp && (!self.command.is_empty() || self.python.is_some())
     }
 
     /// The name of its file, without folder and extension.
@@ -224,6 +228,7 @@ impl ModelEntry {
         // Every key of a model is here, so that none is left out of the records.
         let ModelTable {
             place: _,
+            is_mcp: _,
             id: _,
             model: _,
             source: _,

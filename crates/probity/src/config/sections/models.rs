@@ -3,7 +3,10 @@
 use schema::IdError;
 use store::findings::{ModelRole, RoleModels};
 
-use super::model::{ModelEntry, Route};
+use super::{
+    mcp::McpEntry,
+    model::{ModelEntry, Route},
+};
 
 /// The models for each part. A part without a model is only an error in phases that need it.
 #[derive(Clone, Default)]
@@ -22,6 +25,8 @@ pub struct ModelEntries {
     pub shipped_judges: Vec<ModelEntry>,
     /// Further models that programs may call, by name.
     pub named: Vec<(String, ModelEntry)>,
+    /// The servers whose tools targets can call.
+    pub servers: Vec<McpEntry>,
 }
 
 impl ModelEntries {
@@ -42,6 +47,7 @@ impl ModelEntries {
             ],
             shipped_judges: Vec::new(),
             named: Vec::new(),
+            servers: Vec::new(),
         };
         models.shipped_judges.clone_from(&models.judges);
         models.fill_in();

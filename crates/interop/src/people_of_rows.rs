@@ -1,15 +1,14 @@
-//! What people say of a row, as cells.
+//! What people say of a row.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::collections::HashMap;
 
 use schema::Score;
 
-use super::known;
 use crate::Run;
 
 /// The labels of a target's rows, by conversation and metric.
 #[derive(Debug)]
-pub(super) struct People(HashMap<(String, String), Labels>);
+pub(crate) struct People(HashMap<(String, String), Labels>);
 
 #[derive(Debug, Default)]
 struct Labels {
@@ -19,7 +18,7 @@ struct Labels {
 }
 
 impl People {
-    pub(super) fn of(run: &Run) -> Self {
+    pub(crate) fn of(run: &Run) -> Self {
         let mut people: HashMap<_, Labels> = HashMap::new();
         for label in &run.labels {
             let of = (label.conv_id.clone(), label.metric_id.clone());
@@ -31,13 +30,13 @@ impl People {
     }
 
     /// How many people labelled the row, and whether it passes by most of them: not known where they are tied, or all found it unclear.
-    pub(super) fn cells<'a>(&self, score: &Score) -> [Cow<'a, str>; 2] {
+    pub(crate) fn of_row(&self, score: &Score) -> (Option<u64>, Option<bool>) {
         let of = (score.conv_id.clone(), score.metric_id.clone());
         let labels = self.0.get(&of);
         let majority = labels.filter(|labels| labels.balance != 0);
-        [
-            known(labels.map(|labels| labels.count)),
-            known(majority.map(|labels| labels.balance > 0)),
-        ]
+        (
+            labels.map(|labels| labels.count),
+            majority.map(|labels| labels.balance > 0),
+        )
     }
 }

@@ -1,0 +1,430 @@
+//! Metrics and scenarios that a program writes. The form is that of `docs/any-language.md`.
+
+use std::{collections::HashMap, ops::RangeInclusive, sync::Arc};
+
+use async_trait::async_trait;
+use futures::stream::{self, BoxStream, StreamExt};
+use schema::{
+    Benchmark, Brief, CallContext, ChatModel, ChatRequest, Extra, Fingerprint, Message, Metric,
+    MetricGenerator, PhaseError, PhaseErrorKind, Purpose, Role, Scenario, ScenarioGenerator,
+    reply::{json_object, kind_of, list},
+    text::is_blank,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    metrics::read_metrics,
+    settings::{ScenarioSettings, row_id},
+};
+
+/// Gets metrics and scenarios from a program: see [`schema::PhaseProgram`].
+///
+/// Metrics are held to the rules of those that a model writes. A row of scenarios may have any key of `scenarios.json`; ids are given
+/// here. A result that cannot be used is requested again with what is wrong, as `fault`.
+pub struct ProgramGenerator {
+    program: Arc<dyn ChatModel>,
+    settings: ScenarioSettings,
+    metrics: (u32, u32),
+    tries: u32,
+}
+
+/// What a result gives: the rows that can be used, and what is wrong with it.
+struct Read<T> {
+    good: Vec<T>,
+    fault: Option<String>,
+}
+
+impl ProgramGenerator {
+    /// The generator that `program` is. `metrics`: how many metrics are requested; of scenarios `settings` says it.
+    ///
+    /// # Errors
+    /// When a setting is invalid.
+    pub fn new(
+        program: Arc<dyn ChatModel>,
+        settings: ScenarioSettings,
+        metrics: RangeInclusive<u32>,
+    ) -> Result<Self, PhaseError> {
+        settings.check()?;
+        Ok(Self {
+            program,
+            settings,
+            metrics: (*metrics.start(), *metrics.end()),
+            tries: 3,
+        })
+    }
+
+    /// Sets how often a result is requested until it can be used. 0 counts as 1.
+    #[must_use]
+    pub fn with_tries(mut self, tries: u32) -> Self {
+        self.tries = tries.max(1);
+        self
+    }
+
+    /// Sends `params` until `read` finds no fault. `what` names the rows.
+    async fn ask<T>(
+        &self,
+        mut params: Value,
+        context: CallContext,
+        what: &str,
+        read: impl Fn(&Extra) -> Read<T>,
+    ) -> (Vec<T>, Option<PhaseError>) {
+        let mut last = (Vec::new(), None);
+        for _ in 0..self.tries {
+            let message = Message::new(Role::User, params.to_string());
+            let request = ChatRequest::new(vec![message], context.clone());
+            let reply = match self.program.chat(&request).await {
+                Ok(reply) => reply,
+                Err(error) => return (last.0, Some(PhaseError::from_model(what, error))),
+            };
+            let Read { good, fault } = match json_object(&reply.content) {
+                Ok(object) => read(&object),
+                Err(reason) => Read {
+                    good: Vec::new(),
+                    fault: Some(reason),
+                },
+            };
+            let Some(fault) = fault else {
+                return (good, None);
+            };
+            let text = format!("{what}: program {}: {fault}", self.program.id());
+            params["fault"] = fault.into();
+            last = (good, Some(PhaseError::new(PhaseErrorKind::Failed, text)));
+        }
+        last
+    }
+
+    async fn scenarios_of(
+        &self,
+        benchmark: &Benchmark,
+        metric: &Metric,
+    ) -> Vec<Result<Scenario, PhaseError>> {
+        let settings = &self.settings;
+        let tools: Vec<&str> = benchmark.tools.iter().map(|tool| &*tool.name).collect();
+        let params = json!({
+            "name": benchmark.name,
+            "description": benchmark.description,
+            "user_context": benchmark.scenario.user_context,
+            "metric": {
+                "id": metric.id,
+                "name": metric.name,
+                "type": metric.metric_type,
+                "definition": metric.definition,
+                "examples": metric.examples,
+            },
+            "count": settings.scenarios_per_metric,
+            "turns": settings.turns,
+            "landmarks": settings.landmarks,
+            "demographics": settings.demographics,
+            "tools": tools,
+        });
+        let context = CallContext::new(Purpose::GenScenarios, metric.id.as_str());
+        let what = format!("scenarios of metric {} {:?}", metric.id, metric.name);
+        let read = |object: &Extra| read_rows(object, settings);
+        let (rows, error) = self.ask(params, context, &what, read).await;
+        let rows = numbered(rows, metric).into_iter().map(Ok);
+        rows.chain(error.map(Err)).collect()
+    }
+
+    fn fingerprint_of(&self, name: &'static str, settings: Value) -> Fingerprint {
+        let program = self.program.phase_program();
+        let fingerprint = program.map(|program| Value::clone(&program.fingerprint));
+        let mut all = json!({
+            "program": {"id": self.program.id(), "fingerprint": fingerprint},
+            "tries": self.tries,
+        });
+        if let (Some(all), Value::Object(settings)) = (all.as_object_mut(), settings) {
+            all.extend(settings);
+        }
+        Fingerprint {
+            name: name.into(),
+            version: 1,
+            settings: all,
+        }
+    }
+}
+
+#[async_trait]
+impl MetricGenerator for ProgramGenerator {
+    async fn metrics(&self, brief: &Brief) -> Result<Vec<Metric>, PhaseError> {
+        let (least, most) = self.metrics;
+        let params = json!({
+            "name": brief.name,
+            "description": brief.description,
+            "user_context": brief.user_context,
+            "count": [least, most],
+        });
+        let context = CallContext::new(Purpose::GenMetrics, "metrics");
+        let what = format!("metrics of benchmark {:?}", brief.name);
+        let read = |object: &Extra| match read_metrics(object, most as usize) {
+            Ok(good) => Read { good, fault: None },
+            Err(reason) => Read {
+                good: Vec::new(),
+                fault: Some(reason),
+            },
+        };
+        match self.ask(params, context, &what, read).await {
+            (_, Some(error)) => Err(error),
+            (metrics, None) => Ok(metrics),
+        }
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let count = json!({"count": [self.metrics.0, self.metrics.1]});
+        self.fingerprint_of("ProgramMetricGenerator", count)
+    }
+}
+
+impl ScenarioGenerator for ProgramGenerator {
+    fn scenarios<'a>(
+        &'a self,
+        benchmark: &'a Benchmark,
+    ) -> BoxStream<'a, Result<Scenario, PhaseError>> {
+        stream::iter(&benchmark.metrics)
+            .map(|metric| self.scenarios_of(benchmark, metric))
+            .buffered(self.settings.concurrency)
+            .flat_map(stream::iter)
+            .boxed()
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let settings = &self.settings;
+        let all = json!({
+            "scenarios_per_metric": settings.scenarios_per_metric,
+            "turns": settings.turns,
+            "demographics": settings.demographics,
+            "landmarks": settings.landmarks,
+        });
+        self.fingerprint_of("ProgramScenarioGenerator", all)
+    }
+}
+
+/// Reads `{"scenarios": [...]}`: as many different scenarios as the settings say, each with as many variants as they allow.
+fn read_rows(object: &Extra, settings: &ScenarioSettings) -> Read<Scenario> {
+    let rows = match list(object, "scenarios") {
+        Ok(rows) => rows,
+        Err(reason) => {
+            return Read {
+                good: Vec::new(),
+                fault: Some(reason),
+            };
+        }
+    };
+    let (count, turns) = (settings.scenarios_per_metric, settings.turns);
+    let mut faults = Vec::new();
+    let mut good: Vec<Scenario> = Vec::new();
+    let mut variants: HashMap<String, u64> = HashMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        let fault = |reason: String| format!("scenario {}: {reason}", at + 1);
+        let scenario = match read_row(row, turns) {
+            Ok(scenario) => scenario,
+            Err(reason) => {
+                faults.push(fault(reason));
+                continue;
+            }
+        };
+        // A row without a base is one of its own.
+        let base = base(&scenario).map_or_else(|| format!("\0{at}"), str::to_owned);
+        let is_new = !variants.contains_key(&base);
+        if is_new && variants.len() as u64 == u64::from(count) {
+            tracing::debug!(count, "more scenarios than asked for; the rest is left out");
+            continue;
+        }
+        let variant = variants.entry(base).or_default();
+        *variant += 1;
+        if *variant > settings.variants() {
+            let most = settings.variants();
+            faults.push(fault(format!(
+                "\"base_scenario_id\": more variants of it than the {most} of the demographics"
+            )));
+            continue;
+        }
+        good.push(scenario);
+    }
+    let have = variants.len();
+    if (have as u64) < u64::from(count) {
+        faults.push(format!(
+            "\"scenarios\" holds {have}, and {count} were asked for"
+        ));
+    }
+    Read {
+        good,
+        fault: (!faults.is_empty()).then(|| faults.join("; ")),
+    }
+}
+
+fn base(scenario: &Scenario) -> Option<&str> {
+    let base = scenario.extra.get("base_scenario_id")?.as_str()?;
+    (!is_blank(base)).then_some(base)
+}
+
+/// Reads a row with any key of `scenarios.json`. Ids come later.
+fn read_row(row: &Value, turns: u32) -> Result<Scenario, String> {
+    let mut row = row
+        .as_object()
+        .ok_or_else(|| format!("it is {}, not an object", kind_of(row)))?
+        .clone();
+    for key in ["metric_name", "metric_type"] {
+        row.remove(key);
+    }
+    row.insert("id".to_owned(), "".into());
+    row.insert("metric_id".to_owned(), "".into());
+    for key in ["persona", "user_goal", "latent_adversarial_goal"] {
+        row.entry(key).or_insert_with(|| "".into());
+    }
+    let scenario: Scenario =
+        serde_json::from_value(Value::Object(row)).map_err(|error| error.to_string())?;
+    if scenario.is_simulated() {
+        for (key, text) in [
+            ("persona", scenario.played_persona()),
+            ("user_goal", &scenario.user_goal),
+        ] {
+            if is_blank(text) {
+                return Err(format!(
+                    "the key \"{key}\" is missing or blank; a row with \"turns\" needs none"
+                ));
+            }
+        }
+    }
+    if let Some(blank) = scenario.turns.iter().position(|turn| is_blank(turn)) {
+        return Err(format!("message {} of \"turns\" is blank", blank + 1));
+    }
+    let outside = |turn: u32| !(1..=turns).contains(&turn);
+    if let Some(landmark) = scenario.landmarks.iter().find(|of| outside(of.turn)) {
+        return Err(format!(
+            "a landmark is at turn {}; turns run from 1 to {turns}",
+            landmark.turn
+        ));
+    }
+    Ok(scenario)
+}
+
+/// The rows with their ids, in the order of their scenarios.
+fn numbered(rows: Vec<Scenario>, metric: &Metric) -> Vec<Scenario> {
+    let mut seen: HashMap<String, (u32, u64)> = HashMap::new();
+    let mut scenarios = 0;
+    let mut numbered: Vec<((u32, u64), Scenario)> = Vec::with_capacity(rows.len());
+    for mut row in rows {
+        let place = match base(&row).map(str::to_owned) {
+            None => {
+                scenarios += 1;
+                (scenarios, 1)
+            }
+            Some(base) => {
+                let place = seen.entry(base).or_insert_with(|| {
+                    scenarios += 1;
+                    (scenarios, 0)
+                });
+                place.1 += 1;
+                *place
+            }
+        };
+        row.id = row_id(&metric.id, place.0, place.1);
+        row.metric_id.clone_from(&metric.id);
+        row.metric_name = Some(metric.name.clone());
+        row.metric_type = Some(metric.metric_type);
+        // The base of a row has the id of its scenario: one that two metrics share would make their rows one cluster.
+        if row.extra.contains_key("base_scenario_id") {
+            let id = crate::settings::base_id(&metric.id, place.0);
+            row.extra.insert("base_scenario_id".to_owned(), id.into());
+        }
+        numbered.push((place, row));
+    }
+    numbered.sort_by_key(|(place, _)| *place);
+    numbered.into_iter().map(|(_, row)| row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> ScenarioSettings {
+        let ages = vec!["30".to_owned(), "60".to_owned()];
+        ScenarioSettings {
+            scenarios_per_metric: 2,
+            turns: 3,
+            demographics: [("age".to_owned(), ages)].into_iter().collect(),
+            ..ScenarioSettings::default()
+        }
+    }
+
+    fn read(scenarios: Value) -> Read<Scenario> {
+        read_rows(
+            json!({ "scenarios": scenarios }).as_object().unwrap(),
+            &settings(),
+        )
+    }
+
+    fn row(base: Option<&str>) -> Value {
+        let mut row = json!({"persona": "Ann", "user_goal": "Praise.", "level": 3});
+        if let Some(base) = base {
+            row["base_scenario_id"] = base.into();
+        }
+        row
+    }
+
+    #[test]
+    fn variants_stand_with_their_scenario() {
+        let metric = Metric::new("m07", "n", schema::MetricType::Positive, "d");
+        let rows = json!([
+            row(Some("a")),
+            row(Some("b")),
+            row(Some("a")),
+            row(Some("b"))
+        ]);
+        let read = read(rows);
+        assert_eq!(read.fault, None);
+        let rows = numbered(read.good, &metric);
+        let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(
+            ids,
+            [
+                "m07_s001_v01",
+                "m07_s001_v02",
+                "m07_s002_v01",
+                "m07_s002_v02"
+            ]
+        );
+        assert_eq!(rows[3].extra["base_scenario_id"], "m07_s002");
+        assert_eq!(
+            (&rows[0].extra["level"], &*rows[0].persona),
+            (&json!(3), "Ann")
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        for (rows, fault) in [
+            (
+                json!([row(None)]),
+                "\"scenarios\" holds 1, and 2 were asked for",
+            ),
+            (
+                json!([row(None), 7]),
+                "scenario 2: it is a number, not an object",
+            ),
+            (
+                json!([row(None), {"persona": "Bo"}]),
+                "scenario 2: the key \"user_goal\" is missing",
+            ),
+            (
+                json!([row(None), {"turns": ["a", " "]}]),
+                "scenario 2: message 2 of \"turns\" is blank",
+            ),
+            (
+                json!([row(Some("a")), row(Some("a")), row(Some("a")), row(None)]),
+                "scenario 3: \"base_scenario_id\": more variants",
+            ),
+            (
+                json!([row(None), {"turns": ["a"], "landmarks": [{"turn": 4, "instruction": "i"}]}]),
+                "scenario 2: a landmark is at turn 4; turns run from 1 to 3",
+            ),
+            (json!("none"), "a string, not a list"),
+        ] {
+            let found = read(rows.clone()).fault.unwrap_or_default();
+            assert!(found.contains(fault), "{rows}: {found}");
+        }
+        // More than asked for is left out.
+        let read = read(json!([{"turns": ["Hi"]}, row(None), row(None)]));
+        assert_eq!((read.good.len(), read.fault), (2, None));
+    }
+}
