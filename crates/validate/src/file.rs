@@ -1,5 +1,6 @@
 //! Checks one file.
 
+mod inspect;
 mod lines;
 mod objects;
 mod rows;
@@ -33,6 +34,7 @@ pub(crate) fn check_file(
         Kind::Journal => lines::journal(path, &mut report),
         _ if kind.is_lines() => lines::json_lines(path, kind, &mut report),
         Kind::TestCases => texts::pack(path, &mut report),
+        Kind::InspectLog => inspect::check(path, &mut report),
         Kind::Config if options.config.is_some() => {
             if let Some(read) = options.config {
                 report.rows = 1;

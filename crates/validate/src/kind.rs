@@ -60,6 +60,8 @@ pub enum Kind {
     EeeLog,
     /// One line of the samples of Every Eval Ever.
     EeeSamples,
+    /// A log of Inspect: a zip of small files, or one JSON file.
+    InspectLog,
     /// One line between Probity and a program, in either direction.
     ProgramLines,
     /// The output of a command with `--json`.
@@ -68,7 +70,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Benchmark,
         Self::Hazards,
         Self::Scenarios,
@@ -96,6 +98,7 @@ impl Kind {
         Self::ExportScores,
         Self::EeeLog,
         Self::EeeSamples,
+        Self::InspectLog,
         Self::ProgramLines,
         Self::Output,
     ];
@@ -131,6 +134,7 @@ impl Kind {
             Self::ExportScores => "export-scores",
             Self::EeeLog => "eee",
             Self::EeeSamples => "eee-samples",
+            Self::InspectLog => "inspect-log",
             Self::ProgramLines => "program-lines",
             Self::Output => "output",
         }
@@ -167,6 +171,7 @@ impl Kind {
             Self::ExportScores => "a line of scores.jsonl",
             Self::EeeLog => "an aggregate of Every Eval Ever",
             Self::EeeSamples => "a line of the samples of Every Eval Ever",
+            Self::InspectLog => "the header of a log of Inspect",
             Self::ProgramLines => "a line between Probity and a program",
             Self::Output => "the JSON output of a command",
         }

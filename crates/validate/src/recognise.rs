@@ -56,6 +56,7 @@ pub(crate) fn by_name(name: &str) -> Option<Kind> {
         "runs.jsonl" => Kind::ExportRuns,
         "conversations.jsonl" => Kind::ExportConversations,
         "scores.jsonl" => Kind::ExportScores,
+        _ if name.ends_with(".eval") => Kind::InspectLog,
         _ if is_record => Kind::Record,
         _ if is_journal => Kind::Journal,
         _ => return None,
@@ -118,6 +119,8 @@ fn object_file(path: &Path, name: &str) -> Option<Kind> {
         return safety(name, text, &value);
     } else if has("run_uid") {
         Kind::Record
+    } else if has("eval") && has("version") && has("status") {
+        Kind::InspectLog
     } else if has("evaluation_results") && has("source_metadata") {
         Kind::EeeLog
     } else if has("standards") && value.pointer("/_metadata/file_format_version").is_some() {

@@ -55,6 +55,7 @@ pub fn schema(kind: Kind) -> Option<Value> {
         Kind::ExportScores => of::<shapes::ExportScore>(),
         Kind::EeeLog => shapes::eee_log(),
         Kind::EeeSamples => shapes::eee_samples(),
+        Kind::InspectLog => shapes::inspect_log(),
         Kind::ProgramLines => of::<shapes::ProgramLine>(),
     };
     Some(named(kind, schema))

@@ -28,6 +28,9 @@ pub struct DataArgs {
     /// The column of the system prompt [default: system_prompt or system]
     #[arg(long, value_name = "COLUMN")]
     system_column: Option<String>,
+    /// The column of what the simulated user wants, such as the seeds of an auditor: it plays each row, instead of sending a prompt
+    #[arg(long, value_name = "COLUMN")]
+    goal_column: Option<String>,
     /// Let the simulated user go on after the messages of a row
     #[arg(long)]
     then_simulated: bool,
@@ -43,6 +46,7 @@ impl DataArgs {
             ("--check", !self.check.is_empty()),
             ("--prompt-column", self.prompt_column.is_some()),
             ("--system-column", self.system_column.is_some()),
+            ("--goal-column", self.goal_column.is_some()),
             ("--then-simulated", self.then_simulated),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
@@ -125,6 +129,7 @@ fn options(args: &ImportArgs, paths: &[PathBuf]) -> Result<DataOptions, Failure>
         metric_type: args.metric_type.map(Into::into),
         prompt: data.prompt_column.clone(),
         system: data.system_column.clone(),
+        goal: data.goal_column.clone(),
         cluster: args.cluster.clone(),
         then_simulated: data.then_simulated,
         force: args.force,

@@ -24,7 +24,6 @@ use schema::{
 };
 use sha2::{Digest, Sha256};
 
-pub use self::names::sample_hash;
 use self::{
     aggregate::{Aggregate, Instances},
     counts::{Counts, Seen},
@@ -58,7 +57,7 @@ impl Version {
     fn sample_hash(self, raw: &str, reference: &str) -> String {
         match self {
             Self::V0_2_0 => hex(&Sha256::digest([raw, reference].concat())),
-            Self::V0_3_0 => sample_hash(raw, &[reference]),
+            Self::V0_3_0 => names::sample_hash(raw, &[reference]),
         }
     }
 

@@ -149,7 +149,7 @@ pub(super) fn uuid_of(text: &str) -> String {
 }
 
 /// `sample_hash`: SHA-256 of `{"raw":…,"reference":[…]}`, with everything but ASCII escaped.
-pub fn sample_hash(raw: &str, reference: &[&str]) -> String {
+pub(super) fn sample_hash(raw: &str, reference: &[&str]) -> String {
     let mut text = String::with_capacity(raw.len() + 64);
     text.push_str("{\"raw\":");
     ascii(&mut text, raw);

@@ -57,6 +57,7 @@ use std::path::Path;
 
 pub use error::ImportError;
 pub use find::{Format, FoundFiles};
+pub use inspect::{LogFault, check_inspect_log};
 pub use recorded::{Found, Recorded, SourceFile, Take};
 
 /// The facts about the file at `path` as a whole.

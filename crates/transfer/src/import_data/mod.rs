@@ -40,6 +40,8 @@ pub struct DataOptions {
     pub prompt: Option<String>,
     /// The column of the system prompt; `None`: recognised by its name.
     pub system: Option<String>,
+    /// The column of what the simulated user wants. It speaks then, from the first message on, or after those of `prompt` where that is named.
+    pub goal: Option<String>,
     /// The column whose value dependent rows share: it becomes their base scenario.
     pub cluster: Option<String>,
     /// Whether the simulated user goes on after the messages of a row.
@@ -68,6 +70,9 @@ pub struct DataReport {
     /// Further notes for people, one line each.
     pub notes: Vec<String>,
 }
+
+/// Whom the simulated user plays where a row with a goal does not say it.
+const PERSONA: &str = "Somebody who talks to an assistant.";
 
 /// The most examples for each reason to leave something out.
 const EXAMPLES: usize = 3;
@@ -190,6 +195,7 @@ fn rows(
     let columns = Columns {
         prompt: options.prompt.clone(),
         system: options.system.clone(),
+        goal: options.goal.clone(),
     };
     let mut samples: Vec<(String, Sample)> = Vec::new();
     for path in &options.paths {
@@ -255,8 +261,13 @@ fn scenario(
         metric_name: Some(metric.name.clone()),
         metric_type: Some(metric.metric_type),
         turns: sample.turns.clone(),
-        then_simulated: options.then_simulated,
-        persona: sample.persona.clone(),
+        then_simulated: options.then_simulated
+            || (sample.goal.is_some() && !sample.turns.is_empty()),
+        persona: match (&sample.goal, sample.persona.as_str()) {
+            (Some(_), "") => PERSONA.to_owned(),
+            (_, persona) => persona.to_owned(),
+        },
+        user_goal: sample.goal.clone().unwrap_or_default(),
         target_system_prompt: sample.system.clone(),
         extra,
         ..Scenario::default()

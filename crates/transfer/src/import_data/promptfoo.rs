@@ -174,6 +174,7 @@ impl Importer<'_> {
         let columns = Columns {
             prompt: Some("prompt".to_owned()),
             system: None,
+            goal: None,
         };
         let mut row = vars.clone();
         row.insert("prompt".to_owned(), text.into());

@@ -53,6 +53,14 @@ fn lines(text: &str) -> Rows {
 }
 
 fn list(text: &str) -> Rows {
+    // A list of texts is a table with one column.
+    if let Ok(texts) = serde_json::from_str::<Vec<String>>(text) {
+        let rows = (1..).zip(texts).map(|(number, text): (u64, String)| {
+            let row = Extra::from_iter([("text".to_owned(), Value::from(text))]);
+            (format!("row {number}"), row)
+        });
+        return Ok(rows.collect());
+    }
     let rows: Vec<Extra> = serde_json::from_str(text).map_err(|error| {
         let place = format!("line {}", error.line());
         (place, format!("not a list of JSON objects: {error}"))

@@ -7,12 +7,15 @@ use serde_json::Value;
 pub(super) struct Columns {
     pub(super) prompt: Option<String>,
     pub(super) system: Option<String>,
+    /// What the simulated user wants, in the place of a prompt.
+    pub(super) goal: Option<String>,
 }
 
 /// A row.
 pub(super) struct Sample {
-    /// The messages of the user. At least one, none blank.
+    /// The messages of the user, none blank. Empty only with a goal.
     pub(super) turns: Vec<String>,
+    pub(super) goal: Option<String>,
     pub(super) system: Option<String>,
     pub(super) persona: String,
     /// The other columns.
@@ -57,9 +60,15 @@ const TAKEN: [&str; 12] = [
 /// Why it has no message to send.
 pub(super) fn of(mut row: Extra, columns: &Columns) -> Result<Sample, String> {
     row.retain(|_, value| !value.is_null());
-    let prompt = prompt_column(&row, columns)?;
-    let value = row.shift_remove(&prompt).unwrap_or_default();
-    let mut said = Said::of(value).map_err(|why| format!("column {prompt:?}: {why}"))?;
+    let goal = goal(&mut row, columns)?;
+    let mut said = match (&goal, &columns.prompt) {
+        (Some(_), None) => Said::default(),
+        _ => {
+            let prompt = prompt_column(&row, columns)?;
+            let value = row.shift_remove(&prompt).unwrap_or_default();
+            Said::of(value).map_err(|why| format!("column {prompt:?}: {why}"))?
+        }
+    };
     let system = match &columns.system {
         Some(name) => row.shift_remove(name),
         None => SYSTEM.iter().find_map(|name| row.shift_remove(*name)),
@@ -82,16 +91,30 @@ pub(super) fn of(mut row: Extra, columns: &Columns) -> Result<Sample, String> {
     if let Some(reference) = said.reference.take() {
         extra.entry("reference").or_insert_with(|| reference.into());
     }
-    if said.turns.is_empty() || said.turns.iter().any(|text| is_blank(text)) {
+    let has_none = said.turns.is_empty() && goal.is_none();
+    if has_none || said.turns.iter().any(|text| is_blank(text)) {
         return Err("a message of the user is blank, or there is none".to_owned());
     }
     Ok(Sample {
         turns: said.turns,
+        goal,
         system: own.or(said.system).filter(|text| !is_blank(text)),
         persona,
         extra,
         replies: said.replies,
     })
+}
+
+/// What the simulated user wants, by the column that has it.
+fn goal(row: &mut Extra, columns: &Columns) -> Result<Option<String>, String> {
+    let Some(name) = &columns.goal else {
+        return Ok(None);
+    };
+    match row.shift_remove(name) {
+        Some(Value::String(text)) if !is_blank(&text) => Ok(Some(text)),
+        Some(_) => Err(format!("column {name:?}: expected a text")),
+        None => Err(format!("no column {name:?}")),
+    }
 }
 
 /// The column of the prompt in a row.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::check_value;
 use crate::{
     FileReport, Finding, Kind, SourceLocation,
-    checker::{CheckedText, Checker, Found},
+    checker::{CheckedText, Checker},
     rules, shapes,
 };
 
@@ -100,11 +100,7 @@ pub(super) fn json_lines(path: &Path, kind: Kind, report: &mut FileReport) {
         return;
     };
     let input = BufReader::with_capacity(1 << 16, file);
-    let row: fn(&Value) -> Vec<Found> = match kind {
-        Kind::EeeSamples => rules::eee_sample,
-        _ => |_| Vec::new(),
-    };
-    each_line(input, LONGEST_MIB, (&Checker::new(kind), row), report);
+    each_line(input, LONGEST_MIB, &Checker::new(kind), report);
     if kind == Kind::EeeSamples {
         let found = rules::eee_samples(path);
         report.extend(found.into_iter().map(|found| Finding {
@@ -118,7 +114,7 @@ pub(super) fn json_lines(path: &Path, kind: Kind, report: &mut FileReport) {
 fn each_line(
     mut input: impl BufRead,
     longest_mib: u64,
-    checker: (&Checker, fn(&Value) -> Vec<Found>),
+    checker: &Checker,
     report: &mut FileReport,
 ) {
     let longest = longest_mib * 1024 * 1024;
@@ -161,12 +157,7 @@ fn each_line(
     }
 }
 
-/// `row` has the rules of a row that matches the schema.
-fn check_line(
-    (checker, row): (&Checker, fn(&Value) -> Vec<Found>),
-    line: &[u8],
-    at: SourceLocation,
-) -> Vec<Finding> {
+fn check_line(checker: &Checker, line: &[u8], at: SourceLocation) -> Vec<Finding> {
     if line.trim_ascii().is_empty() {
         return vec![Finding::problem("", "the line is blank").at(Some(at))];
     }
@@ -184,7 +175,7 @@ fn check_line(
         }
         Ok((value, twice)) => {
             let source = CheckedText::Json { text: line, at };
-            check_value(checker, &value, twice, None, &source, || row(&value))
+            check_value(checker, &value, twice, None, &source, Vec::new)
         }
     }
 }
@@ -207,7 +198,7 @@ mod tests {
         ] {
             let text = format!("{{}}\n{}{end}", of_length(length));
             let mut report = FileReport::new(Path::new("a.jsonl"), Kind::ExportScores, 10);
-            each_line(text.as_bytes(), 1, (&checker, |_| Vec::new()), &mut report);
+            each_line(text.as_bytes(), 1, &checker, &mut report);
             assert_eq!(report.rows, rows, "{length}: {:?}", report.findings);
             assert_eq!(report.findings.len(), problems, "{:?}", report.findings);
             for finding in &report.findings {

@@ -1,5 +1,4 @@
-//! The rules of Every Eval Ever beyond its schemas: those of the validator in the package `every-eval-ever`, and that checksums and hashes are
-//! right.
+//! The rules of Every Eval Ever beyond its schemas: those of the validator in the package `every-eval-ever`, and that checksums are right.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +6,6 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use interop::eee::sample_hash;
 use schema::text::hex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -278,10 +276,9 @@ pub(crate) fn eee_samples(path: &Path) -> Vec<Found> {
         return found;
     };
     let aggregate = format!("{stem}.json");
-    let log = files::read_text(path.with_file_name(&aggregate));
-    let log = log
+    let log: Option<Value> = files::read_text(path.with_file_name(&aggregate))
         .ok()
-        .and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        .and_then(|text| serde_json::from_str(&text).ok());
     let reason = match log {
         None => format!(
             "samples belong beside an aggregate, and there is no {aggregate} that can be read"
@@ -294,27 +291,4 @@ pub(crate) fn eee_samples(path: &Path) -> Vec<Found> {
     };
     found.push(Found::problem("", reason));
     found
-}
-
-/// The rules of a row of samples.
-pub(crate) fn eee_sample(row: &Value) -> Vec<Found> {
-    let input = &row["input"];
-    let raw = input["raw"].as_str().unwrap_or_default();
-    let expected = match &input["reference"] {
-        Value::Array(reference) => {
-            let texts: Vec<&str> = reference.iter().filter_map(Value::as_str).collect();
-            sample_hash(raw, &texts)
-        }
-        reference => {
-            let reference = reference.as_str().unwrap_or_default();
-            hex(&Sha256::digest([raw, reference].concat()))
-        }
-    };
-    match row["sample_hash"].as_str() {
-        Some(hash) if !hash.eq_ignore_ascii_case(&expected) => {
-            let reason = format!("the hash of `input.raw` and `input.reference` is {expected}");
-            vec![Found::note("/sample_hash", reason)]
-        }
-        _ => Vec::new(),
-    }
 }

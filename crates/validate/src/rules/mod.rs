@@ -23,7 +23,7 @@ use derived::wrong_values;
 pub(crate) use baseline::baseline;
 pub(crate) use benchmark::{check_benchmark, check_hazard_list};
 pub(crate) use conversations::ConversationRules;
-pub(crate) use eee::{eee_log, eee_sample, eee_samples};
+pub(crate) use eee::{eee_log, eee_samples};
 pub(crate) use gate::gate;
 pub(crate) use labels::LabelFileRules;
 pub(crate) use results::{ResultRules, grades, safety_rates, standards, standards_error};

@@ -93,6 +93,7 @@ pub(crate) fn eee_log() -> Value {
         })),
     })));
     schema["$defs"] = json!({"model_info": eee_model()});
+    schema["description"] = "The results of one model: who ran what, each rate with its metric, and where the samples are.".into();
     schema
 }
 
@@ -220,6 +221,7 @@ fn eee_generation() -> Value {
 /// A line of samples: of version 0.2.0 if it says so, else of 0.3.0.
 pub(crate) fn eee_samples() -> Value {
     json!({
+        "description": "One sample judged for one metric: what was said, and its score.",
         "type": "object",
         "if": {"required": ["schema_version"], "properties": {"schema_version": {"const": "instance_level_eval_0.2.0"}}},
         "then": sample(true),
@@ -229,8 +231,10 @@ pub(crate) fn eee_samples() -> Value {
 
 fn sample(is_old: bool) -> Value {
     let either = |old: Value, new: Value| if is_old { old } else { new };
-    let messages = either("interactions".into(), "messages".into());
-    let messages = messages.as_str().unwrap_or_default().to_owned();
+    let messages = match is_old {
+        true => "interactions",
+        false => "messages",
+    };
     let message = object(json!({
         "turn_idx*": whole(0),
         "role*": text(),
@@ -297,7 +301,7 @@ fn sample(is_old: bool) -> Value {
         "error": or_null(text()),
         "metadata": either(json!({"type": "object"}), or_null(texts())),
     }));
-    schema["properties"][&messages] = or_null(list(message));
+    schema["properties"][messages] = or_null(list(message));
     if !is_old {
         schema["properties"]["evaluation_result_id"] = text();
     }
@@ -305,11 +309,11 @@ fn sample(is_old: bool) -> Value {
     schema["allOf"] = json!([
         {
             "if": is(&["single_turn"]),
-            "then": {"required": ["output"], "properties": {"output": {"type": "object"}, messages.as_str(): {"type": "null"}}},
+            "then": {"required": ["output"], "properties": {"output": {"type": "object"}, (messages): {"type": "null"}}},
         },
         {
             "if": is(&["multi_turn", "agentic"]),
-            "then": {"required": [messages.as_str()], "properties": {"output": {"type": "null"}, messages.as_str(): {"type": "array"}}},
+            "then": {"required": [messages], "properties": {"output": {"type": "null"}, (messages): {"type": "array"}}},
         },
     ]);
     schema

@@ -3,6 +3,7 @@
 mod eee;
 mod export;
 mod gate;
+mod inspect;
 mod journal;
 mod pack;
 mod prices;
@@ -12,6 +13,7 @@ mod tree;
 pub(crate) use eee::{eee_log, eee_samples};
 pub(crate) use export::{ExportConversation, ExportRun, ExportScore};
 pub(crate) use gate::Gate;
+pub(crate) use inspect::inspect_log;
 pub(crate) use journal::{journal, messages};
 pub(crate) use pack::{Pack, case};
 pub(crate) use prices::Prices;

@@ -20,8 +20,10 @@ const NO_MODEL: &str = "none/none";
 pub(super) struct Header {
     version: Option<Value>,
     #[serde(default)]
-    status: Option<String>,
+    pub(super) status: Option<String>,
     eval: Option<Eval>,
+    #[serde(default)]
+    pub(super) results: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -48,6 +50,8 @@ struct Eval {
     metadata: Option<Value>,
     #[serde(default)]
     packages: Option<Value>,
+    #[serde(default)]
+    config: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -131,6 +135,13 @@ impl Header {
         self.eval.as_ref().map_or(Speaker::Model, Eval::speaker)
     }
 
+    /// How the epochs of a sample become one value, if the log says so.
+    pub(super) fn reducer(&self) -> Option<String> {
+        let reducers = &self.eval.as_ref()?.config.as_ref()?["epochs_reducer"];
+        let first = reducers.as_array().and_then(|all| all.first());
+        Some(first.unwrap_or(reducers).as_str()?.to_owned())
+    }
+
     /// The facts about the log at `place` as a whole.
     pub(super) fn source(self, place: &str, file: &str) -> Result<SourceFile, ImportError> {
         self.check_version(place)?;
@@ -199,7 +210,7 @@ impl Header {
         })
     }
 
-    fn check_version(&self, place: &str) -> Result<(), ImportError> {
+    pub(super) fn check_version(&self, place: &str) -> Result<(), ImportError> {
         let what = match &self.version {
             Some(version) if version.as_u64() == Some(VERSION) => return Ok(()),
             Some(version) if version.as_u64().is_some_and(|version| version < VERSION) => format!(

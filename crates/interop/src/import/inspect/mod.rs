@@ -1,5 +1,6 @@
 //! Logs of Inspect.
 
+mod check;
 mod header;
 mod json_log;
 mod message;
@@ -9,6 +10,8 @@ mod zip_log;
 
 use std::{io::Read, path::Path};
 
+pub use check::{LogFault, check_inspect_log};
+use header::Header;
 use roles::Speaker;
 pub(super) use sample::split_system;
 use sample::{PlainSample, SampleWithCalls};
@@ -18,12 +21,15 @@ use super::{ImportError, SourceFile, Take, file_name};
 
 /// The facts about the log at `path` as a whole.
 pub(super) fn source(path: &Path) -> Result<SourceFile, ImportError> {
-    let header = if is_zip(path)? {
-        ZipLog::open(path)?.header()?
-    } else {
-        json_log::header(path)?
-    };
+    let header = open_header(path)?;
     header.source(&path.display().to_string(), &file_name(path))
+}
+
+fn open_header(path: &Path) -> Result<Header, ImportError> {
+    match is_zip(path)? {
+        true => ZipLog::open(path)?.header(),
+        false => json_log::header(path),
+    }
 }
 
 /// Passes the samples of the log to `take`. Returns the number of replaced halves of surrogate
