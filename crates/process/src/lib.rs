@@ -31,6 +31,7 @@ mod mcp;
 mod phase;
 mod pool;
 mod program;
+mod record;
 mod settings;
 mod target;
 mod version;

@@ -109,20 +109,29 @@ impl Wire for ProcessPhase {
     }
 
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {
-        let response: Value = serde_json::from_str(stored.get()).ok()?;
-        let mut body = body(response.get("result")?);
-        body.called = called(&response);
-        let text = request.messages.last()?.content.to_string();
-        let params: Value = serde_json::from_str(&text).ok()?;
-        let exchange = Exchange {
-            request: JsonText::of(&serde_json::json!({
-                "method": self.kind.method(request.context.purpose),
-                "params": params,
-            })),
-            response: stored,
-        };
-        Some((body, exchange))
+        read_stored(self.kind, request, stored)
     }
+}
+
+/// See [`Wire::read`].
+pub(crate) fn read_stored(
+    kind: ProgramKind,
+    request: &ChatRequest,
+    stored: JsonText,
+) -> Option<(ReplyBody, Exchange)> {
+    let response: Value = serde_json::from_str(stored.get()).ok()?;
+    let mut body = body(response.get("result")?);
+    body.called = called(&response);
+    let text = request.messages.last()?.content.to_string();
+    let params: Value = serde_json::from_str(&text).ok()?;
+    let exchange = Exchange {
+        request: JsonText::of(&serde_json::json!({
+            "method": kind.method(request.context.purpose),
+            "params": params,
+        })),
+        response: stored,
+    };
+    Some((body, exchange))
 }
 
 /// A result as it is stored, with what the program spent on models of the run.

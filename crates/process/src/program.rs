@@ -4,27 +4,39 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use llm_client::{HostModels, ReplyBody, Wire};
-use schema::{ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, ProgramKind};
-
-use crate::{
-    error::StartError, phase::ProcessPhase, pool::ProcessPool, settings::ProcessSettings,
-    target::ProcessTarget,
+use schema::{
+    ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, PhaseProgram,
+    ProgramKind,
 };
 
-/// A program before its start: a plan or a dry run starts none. What it would answer is not known, so nothing in the cache is its own.
+use crate::{
+    error::StartError,
+    phase::{self, ProcessPhase},
+    pool::ProcessPool,
+    record::ProgramRecord,
+    settings::ProcessSettings,
+    target::{self, ProcessTarget},
+};
+
+/// A program before its start: a plan or a dry run starts none. What is its own in the cache is known if it was started so before, and has a
+/// record.
 #[derive(Debug)]
 pub struct Program {
     settings: ProcessSettings,
     canonical: String,
+    record: Option<ProgramRecord>,
 }
 
 impl Program {
     /// The program of `settings`.
     #[must_use]
     pub fn new(settings: ProcessSettings) -> Self {
+        let record = ProgramRecord::read(&settings);
+        let known = record.as_ref().map(|record| record.canonical.clone());
         Self {
             settings,
-            canonical: format!("not started {:016x}", fastrand::u64(..)),
+            canonical: known.unwrap_or_else(|| format!("not started {:016x}", fastrand::u64(..))),
+            record,
         }
     }
 }
@@ -40,8 +52,19 @@ impl Wire for Program {
         Err(ModelError::new(ModelErrorKind::Permanent, text))
     }
 
-    fn read(&self, _request: &ChatRequest, _stored: JsonText) -> Option<(ReplyBody, Exchange)> {
-        None
+    fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {
+        match self.record.as_ref()?.phase_program() {
+            Some(program) => phase::read_stored(program.kind, request, stored),
+            None => target::read_stored(request, stored),
+        }
+    }
+
+    fn keeps_conversations(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.sessions)
+    }
+
+    fn phase_program(&self) -> Option<PhaseProgram> {
+        self.record.as_ref()?.phase_program()
     }
 
     fn start(&self, models: &HostModels) -> Result<Option<Arc<dyn Wire>>, String> {
@@ -49,10 +72,17 @@ impl Wire for Program {
         settings.models = models.names();
         let start = || -> Result<Arc<dyn Wire>, StartError> {
             let pool = ProcessPool::start(settings)?;
-            Ok(match ProgramKind::of(&pool.hello().kind) {
+            // One that calls models is another with other models behind their names, and without a version nothing of it is kept.
+            let is_known = pool.hello().models.is_empty() && pool.hello().cache;
+            let has_record = is_known && pool.version().is_some();
+            let wire: Arc<dyn Wire> = match ProgramKind::of(&pool.hello().kind) {
                 Some(_) => Arc::new(ProcessPhase::new(pool, models)?),
                 None => Arc::new(ProcessTarget::new(pool, models)?),
-            })
+            };
+            if has_record {
+                ProgramRecord::write(&self.settings, &*wire);
+            }
+            Ok(wire)
         };
         start().map(Some).map_err(|error| error.to_string())
     }

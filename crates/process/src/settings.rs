@@ -64,6 +64,8 @@ pub struct ProcessSettings {
     pub models: Vec<String>,
     /// The seed of the run.
     pub seed: u64,
+    /// Where it is recorded what the program says of itself at its start, for plans. `None`: nowhere.
+    pub record: Option<PathBuf>,
 }
 
 impl ProcessSettings {
@@ -88,6 +90,7 @@ impl ProcessSettings {
             start_timeout: Duration::from_secs(60),
             models: Vec::new(),
             seed: 0,
+            record: None,
         }
     }
 

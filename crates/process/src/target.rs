@@ -264,6 +264,22 @@ pub(crate) fn usage(result: &Value) -> Option<Usage> {
     })
 }
 
+/// See [`Wire::read`].
+pub(crate) fn read_stored(
+    request: &ChatRequest,
+    stored: JsonText,
+) -> Option<(ReplyBody, Exchange)> {
+    let response: Value = serde_json::from_str(stored.get()).ok()?;
+    let mut body = read(response.get("result")?).ok()?;
+    body.called = called(&response);
+    let messages: Value = request.messages.iter().map(said).collect();
+    let exchange = Exchange {
+        request: JsonText::of(&json!({"method": "chat", "params": {"messages": messages}})),
+        response: stored,
+    };
+    Some((body, exchange))
+}
+
 /// Reads the result of `chat`.
 ///
 /// # Errors
@@ -361,15 +377,7 @@ impl Wire for ProcessTarget {
     }
 
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {
-        let response: Value = serde_json::from_str(stored.get()).ok()?;
-        let mut body = read(response.get("result")?).ok()?;
-        body.called = called(&response);
-        let messages: Value = request.messages.iter().map(said).collect();
-        let exchange = Exchange {
-            request: JsonText::of(&json!({"method": "chat", "params": {"messages": messages}})),
-            response: stored,
-        };
-        Some((body, exchange))
+        read_stored(request, stored)
     }
 
     fn keeps_conversations(&self) -> bool {

@@ -4,10 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use llm_client::{Cache, Cached, ModelSettings};
-use probity::{Forecast, Models, Phase, PhaseSettings, Phases, PromptChoice, RunOptions, forecast};
+use probity::{
+    Forecast, Models, Phase, PhaseSettings, Phases, PromptChoice, RunOptions, ToolServer, forecast,
+};
 use schema::{
-    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, PromptVersions,
-    TargetRef, numbers::grouped,
+    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, PhaseProgram,
+    PromptVersions, TargetRef, numbers::grouped,
 };
 use store::provenance::begun_with;
 
@@ -107,11 +109,13 @@ fn phases(
     cache: &Cache,
 ) -> Result<Phases, Failure> {
     let nowhere = Some(super::plan::NOWHERE.to_owned());
-    let endpoints = config.endpoints(nowhere)?;
+    let endpoints = config
+        .endpoints(nowhere)?
+        .with_records(context.layout.state());
     let model = |entry: Option<&ModelEntry>| -> Result<Arc<dyn ChatModel>, Failure> {
         let Some(entry) = entry else {
             let id = ModelId::new("none").map_err(|error| Failure::usage(error.to_string()))?;
-            return Ok(Arc::new(NotCached(id)));
+            return Ok(Arc::new(NotCached { id, program: None }));
         };
         cached_only(&endpoints, entry, cache)
     };
@@ -133,8 +137,16 @@ fn phases(
             .map(|entry| model(Some(*entry)))
             .collect::<Result<_, _>>()?,
         targets,
-        // What a server that is not connected brings is not known.
-        servers: Vec::new(),
+        servers: parts
+            .servers
+            .iter()
+            .map(|server| {
+                Ok(ToolServer {
+                    model: model(Some(&server.entry))?,
+                    targets: server.targets.clone(),
+                })
+            })
+            .collect::<Result<_, Failure>>()?,
     };
     let mut phases = context.phases(models, settings)?;
     phases.targets.extend(parts.imported.iter().cloned());
@@ -151,17 +163,27 @@ pub fn cached_only(
     cache: &Cache,
 ) -> Result<Arc<dyn ChatModel>, Failure> {
     let settings: ModelSettings = endpoints.without_key(entry)?;
-    let absent = NotCached(entry.id.clone());
+    let absent = NotCached {
+        id: entry.id.clone(),
+        program: settings.wire.as_ref().and_then(|wire| wire.phase_program()),
+    };
     Ok(Arc::new(Cached::new(absent, cache.clone(), &settings)))
 }
 
 /// The model behind the cache, which has no reply.
-struct NotCached(ModelId);
+struct NotCached {
+    id: ModelId,
+    program: Option<PhaseProgram>,
+}
 
 #[async_trait]
 impl ChatModel for NotCached {
     fn id(&self) -> &ModelId {
-        &self.0
+        &self.id
+    }
+
+    fn phase_program(&self) -> Option<PhaseProgram> {
+        self.program.clone()
     }
 
     async fn chat(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {

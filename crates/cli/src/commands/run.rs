@@ -298,7 +298,9 @@ impl Job<'_> {
         let models = &config.settings.models;
         let callable = models.callable_entries();
         let server = scripted_server(models.all().chain(callable)).await?;
-        let endpoints = config.endpoints(server.as_ref().map(|server| server.base_url()))?;
+        let endpoints = config
+            .endpoints(server.as_ref().map(|server| server.base_url()))?
+            .with_records(context.layout.state());
         let resolved = endpoints.resolve_all(self.parts.called())?;
         self.chosen.copy(&context.layout, &context.terminal)?;
         if !self.parts.called().is_empty() {

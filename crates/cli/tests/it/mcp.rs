@@ -150,9 +150,15 @@ async fn a_target_calls_tools_of_a_server_and_a_run_that_goes_on_calls_none_agai
         conversation(&project)["transcript"][2]["content"],
         "Bo has 90 dollars"
     );
+    // A plan connects to no server, and knows its tools from the last run.
+    let plan = project.succeeds(&["plan", "flattery"]);
+    assert!(
+        plan.err.contains("simulate 2 from the cache, 0 new"),
+        "{}",
+        plan.err
+    );
     for args in [
         &["journal", "check", "flattery"][..],
-        &["plan", "flattery"],
         &["report", "flattery"],
         &["export", "inspect", "flattery"],
         &["pack", "--out", "own.cassette"],

@@ -129,9 +129,19 @@ async fn a_program_plays_the_user_and_is_asked_once() {
     project.write("user.py", &other);
     project.succeeds(&["run", "flattery"]);
     assert_eq!(asked(&project), 12);
+    // A plan starts no program, and knows what the last run found of it.
+    let calls = asked(&project);
+    let plan = project.succeeds(&["plan", "flattery"]);
+    let words = "simulate 2 from the cache, 0 new";
+    assert!(plan.err.contains(words), "{}", plan.err);
+    let edited = other.replace(r#""version": "2""#, r#""version": "3""#);
+    project.write("user.py", &edited);
+    let plan = project.succeeds(&["plan", "flattery"]);
+    assert!(!plan.err.contains(words), "{}", plan.err);
+    project.write("user.py", &other);
+    assert_eq!(asked(&project), calls);
     for args in [
         &["journal", "check", "flattery"][..],
-        &["plan", "flattery"],
         &["report", "flattery", "--format", "methods"],
         &["doctor"],
     ] {

@@ -17,7 +17,7 @@ use super::{
     built::OfferedModel,
     error::ConfigError,
     sections::{ModelEntries, ModelEntry, PriceEntry, Route, Settings},
-    text::Text,
+    text::{Secret, Text},
     this_machine::{is_gateway, is_this_machine},
     vars::Vars,
 };
@@ -38,6 +38,8 @@ pub struct Endpoints<'a> {
     /// The folder of the configuration file.
     folder: PathBuf,
     seed: u64,
+    /// Where it is recorded what programs say of themselves. `None`: nowhere.
+    programs: Option<PathBuf>,
 }
 
 impl<'a> Endpoints<'a> {
@@ -67,7 +69,16 @@ impl<'a> Endpoints<'a> {
                 .unwrap_or(Path::new("."))
                 .to_owned(),
             seed: *settings.seed,
+            programs: None,
         })
+    }
+
+    /// Records below `state`, the folder of a project's records, what programs say of themselves at their start, and reads what they said when they
+    /// were last started.
+    #[must_use]
+    pub fn with_records(mut self, state: &Path) -> Self {
+        self.programs = Some(state.join("programs"));
+        self
     }
 
     /// The settings of all `entries`, with their keys.
@@ -171,9 +182,8 @@ impl<'a> Endpoints<'a> {
                 settings.base_url = format!("mcp://{}", entry.id);
             }
             // It is neither started nor called with these settings.
-            let unstarted = ProcessSettings::new(entry.id.to_string(), Vec::<String>::new(), "");
             settings.wire = Some(Arc::new(McpServer::new(McpSettings {
-                process: unstarted,
+                process: self.unstarted(entry, &settings),
                 url: None,
                 headers: Vec::new(),
                 http: self.http.clone(),
@@ -182,9 +192,7 @@ impl<'a> Endpoints<'a> {
         if entry.table.is_program() {
             settings.base_url = format!("program://{}", entry.id);
             // It is neither started nor called with these settings.
-            let name = entry.id.to_string();
-            let unstarted = ProcessSettings::new(name, Vec::<String>::new(), "target");
-            settings.wire = Some(Arc::new(Program::new(unstarted)));
+            settings.wire = Some(Arc::new(Program::new(self.unstarted(entry, &settings))));
         }
         if let Some(http) = &entry.table.http {
             // Secrets are not needed here, and may be missing.
@@ -195,11 +203,29 @@ impl<'a> Endpoints<'a> {
         Ok(settings)
     }
 
+    /// The program of `entry` as far as that is known without starting it. Secrets are not needed, and may be missing.
+    fn unstarted(&self, entry: &ModelEntry, settings: &ModelSettings) -> ProcessSettings {
+        let known = self.started(entry, settings, &|_| Ok(SecretString::default()));
+        known.unwrap_or_else(|_| {
+            ProcessSettings::new(entry.id.to_string(), Vec::<String>::new(), "target")
+        })
+    }
+
     /// How the program of `entry` is started.
     fn program(
         &self,
         entry: &ModelEntry,
         settings: &ModelSettings,
+    ) -> Result<ProcessSettings, ConfigError> {
+        let secret = |value: &Secret| Ok(SecretString::from(value.0.resolve(self.vars)?));
+        self.started(entry, settings, &secret)
+    }
+
+    fn started(
+        &self,
+        entry: &ModelEntry,
+        settings: &ModelSettings,
+        secret: &dyn Fn(&Secret) -> Result<SecretString, ConfigError>,
     ) -> Result<ProcessSettings, ConfigError> {
         let table = &entry.table;
         let text = |text: &Text| text.resolve(self.vars);
@@ -218,8 +244,7 @@ impl<'a> Endpoints<'a> {
         };
         let mut env = Vec::new();
         for (name, value) in &table.env {
-            let value = SecretString::from(value.0.resolve(self.vars)?);
-            env.push((name.0.clone(), value));
+            env.push((name.0.clone(), secret(value)?));
         }
         let folder = match &table.cwd {
             Some(folder) => self.folder.join(text(folder)?),
@@ -246,8 +271,16 @@ impl<'a> Endpoints<'a> {
                 .start_timeout
                 .map_or(defaults.start_timeout, |length| length.0),
             seed: self.seed,
+            record: self.record_of(entry),
             ..defaults
         })
+    }
+
+    /// The file of what the program of `entry` says of itself.
+    fn record_of(&self, entry: &ModelEntry) -> Option<PathBuf> {
+        let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '_';
+        let name = entry.path.replace(|char| !is_plain(char), "-");
+        Some(self.programs.as_ref()?.join(format!("{name}.json")))
     }
 
     /// How the server of `entry` is started, or where it is.

@@ -18,6 +18,7 @@ use serde_json::json;
 
 use super::{
     error::{ConfigProblem, KeyPlace},
+    keys,
     read::{Problems, ReadError},
     tree::{Data, Value},
     values::yaml_bool,
@@ -147,7 +148,10 @@ impl<'a> Node<'a> {
                     .collect();
                 format!("unknown key `{key}`; expected one of {}", known.join(", "))
             }
-            None => format!("unknown key `{key}` is ignored"),
+            None => match nested(key).filter(|_| !self.key.contains(['.', '['])) {
+                Some(path) => format!("unknown key `{key}` is ignored; write `{path}`"),
+                None => format!("unknown key `{key}` is ignored"),
+            },
         };
         let problem = ConfigProblem::at(&self.place(), reason);
         let mut unknown = self.context.unknown.borrow_mut();
@@ -423,4 +427,22 @@ impl<'a> VariantAccess<'a> for Node<'a> {
     ) -> Result<V::Value, ReadError> {
         self.deserialize_struct("", fields, visitor)
     }
+}
+
+/// Where a key belongs that people write at the top of the file.
+fn nested(key: &str) -> Option<&'static str> {
+    const NESTED: [&str; 9] = [
+        keys::CONCURRENCY,
+        keys::DRY_RUN,
+        keys::KEEP_GOING,
+        keys::MAX_COST,
+        keys::NUM_SAMPLES,
+        keys::TURNS,
+        "cache.expiry",
+        "generation.scenarios_per_metric",
+        "limits.max_concurrency",
+    ];
+    NESTED
+        .into_iter()
+        .find(|path| path.split_once('.').is_some_and(|(_, name)| name == key))
 }

@@ -90,6 +90,10 @@ impl Config {
         for list in ["evaluator_model", "targets"] {
             each_model(keys.get_mut(list), only_name);
         }
+        let servers = keys.get_mut("mcp_servers").and_then(Value::as_object_mut);
+        for (_, server) in servers.into_iter().flatten() {
+            only_targets(server);
+        }
         let mut named = BTreeMap::new();
         let mut prompts = Map::new();
         for (name, path) in self.prompt_files()? {
@@ -180,6 +184,15 @@ fn only_name(model: &mut Value) {
     });
 }
 
+/// Leaves who gets the tools of a server, and nothing of where it is.
+fn only_targets(server: &mut Value) {
+    let targets = server.get("targets").cloned();
+    *server = json!({"url": NOWHERE});
+    if let Some(targets) = targets {
+        server["targets"] = targets;
+    }
+}
+
 /// Adds the models that programs may call, under the keys where a configuration has them.
 fn add_callable(keys: &mut Map<String, Value>, models: Option<Value>) {
     let Some(Value::Object(models)) = models else {
@@ -220,6 +233,9 @@ models: {small: {model: gpt-s, base_url: "http://localhost:1/v1"}}
 targets:
 - {id: a, model: "${NAME}", base_url: "http://localhost:1/v1", apikey: "${KEY}", max_tokens: 7}
 - {id: app, http: {url: "http://localhost:1/chat", body: {m: "{{ message }}"}, reply: /text}}
+mcp_servers:
+  bank: {command: [bank-program], env: {KEY: "${KEY}"}}
+  docs: {url: "http://localhost:1/v1/mcp", headers: {A: "${KEY}"}, targets: [a]}
 demographics: {age: [young, old]}
 generation: {turns: 3, num_samples: 2}
 seed: 11
@@ -262,6 +278,7 @@ seed: 11
             "python",
             "max_tokens",
             "{{ message }}",
+            "bank-program",
         ] {
             assert!(!text.contains(gone), "{gone}: {text}");
         }
@@ -283,6 +300,12 @@ seed: 11
             .map(|target| target.model.raw.as_str())
             .collect();
         assert_eq!(names, ["${NAME}", "http://localhost:1/chat"]);
+        let servers: Vec<(&str, usize)> = models
+            .servers
+            .iter()
+            .map(|server| (server.entry.id.as_str(), server.targets.len()))
+            .collect();
+        assert_eq!(servers, [("bank", 0), ("docs", 1)]);
         assert_eq!(*played.settings.generation.turns, 3);
         for file in [
             r#"{"prompts": {"judge_user": "/etc/passwd"}}"#,

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use super::{answer, thread::Connections};
 use crate::{
     phase::{body, reply},
+    record::ProgramRecord,
     settings::ProcessSettings,
     version,
 };
@@ -33,20 +34,25 @@ pub struct McpSettings {
     pub http: HttpClient,
 }
 
-/// A server that is configured. Nothing is called before [`start`](Wire::start): a plan or a dry run connects to none.
+/// A server that is configured. Nothing is called before [`start`](Wire::start): a plan or a dry run connects to none, and knows its tools if it was
+/// connected so before, and has a record.
 #[derive(Debug)]
 pub struct McpServer {
     settings: McpSettings,
     canonical: String,
+    record: Option<ProgramRecord>,
 }
 
 impl McpServer {
     /// The server of `settings`.
     #[must_use]
     pub fn new(settings: McpSettings) -> Self {
+        let record = ProgramRecord::read(&settings.process);
+        let known = record.as_ref().map(|record| record.canonical.clone());
         Self {
             settings,
-            canonical: format!("not started {:016x}", fastrand::u64(..)),
+            canonical: known.unwrap_or_else(|| format!("not started {:016x}", fastrand::u64(..))),
+            record,
         }
     }
 }
@@ -63,8 +69,12 @@ impl Wire for McpServer {
         Err(ModelError::new(ModelErrorKind::Permanent, text))
     }
 
-    fn read(&self, _request: &ChatRequest, _stored: JsonText) -> Option<(ReplyBody, Exchange)> {
-        None
+    fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {
+        read_stored(request, stored)
+    }
+
+    fn phase_program(&self) -> Option<PhaseProgram> {
+        self.record.as_ref()?.phase_program()
     }
 
     fn start(&self, _models: &HostModels) -> Result<Option<Arc<dyn Wire>>, String> {
@@ -86,14 +96,16 @@ impl Wire for McpServer {
             "version": version.unwrap_or(server.1),
             "tools": offered.get(..16),
         });
-        Ok(Some(Arc::new(McpTools {
+        let connected = McpTools {
             canonical: fingerprint.to_string(),
             fingerprint: Arc::new(fingerprint),
             tools: tools.into(),
             name,
             timeout,
             connections,
-        })))
+        };
+        ProgramRecord::write(&self.settings.process, &connected);
+        Ok(Some(Arc::new(connected)))
     }
 }
 
@@ -195,8 +207,13 @@ impl Wire for McpTools {
     }
 
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {
-        let response: Value = serde_json::from_str(stored.get()).ok()?;
-        let body = body(response.get("result")?);
-        Some((body, ToolCall::of(request)?.exchange(stored)))
+        read_stored(request, stored)
     }
+}
+
+/// See [`Wire::read`].
+fn read_stored(request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {
+    let response: Value = serde_json::from_str(stored.get()).ok()?;
+    let body = body(response.get("result")?);
+    Some((body, ToolCall::of(request)?.exchange(stored)))
 }

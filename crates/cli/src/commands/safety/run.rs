@@ -232,7 +232,10 @@ impl Job<'_> {
         let callable = settings.models.callable_entries();
         let server = scripted_server(self.cast.called().into_iter().chain(callable)).await?;
         let url = server.as_ref().map(|server| server.base_url());
-        let endpoints = self.config.endpoints(url)?;
+        let endpoints = self
+            .config
+            .endpoints(url)?
+            .with_records(context.layout.state());
         let resolved = endpoints.resolve_all(self.cast.called())?;
         let (session, watch) = session::open(context, self.config, &resolved, &[], journals)?;
         let folder = context.layout.run(session.run_id().as_str());

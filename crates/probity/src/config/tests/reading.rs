@@ -109,12 +109,13 @@ fn anchors_and_merge_keys_work() {
 
 #[test]
 fn foreign_keys_are_warned_of() {
-    let config = yaml("metadata: {a: 1}\nrun: {owner: me}\n").unwrap();
-    assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+    let config = yaml("metadata: {a: 1}\nrun: {owner: me}\nconcurrency: 5\n").unwrap();
+    assert_eq!(config.warnings.len(), 3, "{:?}", config.warnings);
     let warnings: Vec<String> = config.warnings.iter().map(ToString::to_string).collect();
     for expected in [
         "config.yaml, line 1: metadata: unknown key `metadata` is ignored",
         "config.yaml, line 2: run.owner: unknown key `owner` is ignored",
+        "config.yaml, line 3: concurrency: unknown key `concurrency` is ignored; write `run.concurrency`",
     ] {
         assert!(
             warnings.iter().any(|warning| warning == expected),

@@ -1,0 +1,103 @@
+//! What a program said of itself when it was last started, for plans, which start none.
+
+use std::{io::Write as _, path::Path, sync::Arc};
+
+use llm_client::Wire;
+use schema::{PhaseProgram, ProgramKind, ToolSpec, text::hex};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::{settings::ProcessSettings, version};
+
+/// The version of the file.
+const FORMAT: u32 = 1;
+
+/// The record of one program. It is only an estimate's: a run goes by what the program says now.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ProgramRecord {
+    format: u32,
+    /// The hash of how it is started.
+    started: String,
+    /// What decides its answers, as its cached results have it.
+    pub(crate) canonical: String,
+    /// Whether it keeps conversations.
+    pub(crate) sessions: bool,
+    phase: Option<PhaseRecord>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct PhaseRecord {
+    kind: String,
+    wants: Vec<String>,
+    fingerprint: Value,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolSpec>,
+}
+
+/// The hash of how a program is started: another command, file or setting makes it another one.
+fn started(settings: &ProcessSettings) -> String {
+    let names: Vec<&str> = settings.env.iter().map(|(name, _)| name.as_str()).collect();
+    let start = json!({
+        "command": settings.command,
+        "settings": settings.settings,
+        "version": settings.version,
+        "files": version::of_files(settings),
+        "env": names,
+    });
+    hex(&Sha256::digest(start.to_string()))
+}
+
+impl ProgramRecord {
+    /// The record of the program that `settings` start; `None` where it was not started so before.
+    pub(crate) fn read(settings: &ProcessSettings) -> Option<Self> {
+        let text = files::read_text(settings.record.as_deref()?).ok()?;
+        let record: Self = serde_json::from_str(&text).ok()?;
+        let is_it = record.format == FORMAT && record.started == started(settings);
+        is_it.then_some(record)
+    }
+
+    /// Records what `wire` is, which `settings` started. Where that cannot be written, plans count its rows as new.
+    pub(crate) fn write(settings: &ProcessSettings, wire: &dyn Wire) {
+        let Some(path) = &settings.record else {
+            return;
+        };
+        let phase = wire.phase_program().map(|program| PhaseRecord {
+            kind: program.kind.as_str().to_owned(),
+            wants: program.wants.to_vec(),
+            fingerprint: Value::clone(&program.fingerprint),
+            tools: program.tools.to_vec(),
+        });
+        let record = Self {
+            format: FORMAT,
+            started: started(settings),
+            canonical: wire.canonical().to_owned(),
+            sessions: wire.keeps_conversations(),
+            phase,
+        };
+        if let Err(error) = record.save(path) {
+            tracing::debug!("{}: not recorded: {error}", settings.name);
+        }
+    }
+
+    fn save(&self, path: &Path) -> std::io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)?;
+        let mut file = files::create_unfinished(folder)?;
+        serde_json::to_writer(&mut file, self)?;
+        file.flush()?;
+        file.persist(path)?;
+        Ok(())
+    }
+
+    /// See [`Wire::phase_program`].
+    pub(crate) fn phase_program(&self) -> Option<PhaseProgram> {
+        let phase = self.phase.as_ref()?;
+        Some(PhaseProgram {
+            kind: ProgramKind::of(&phase.kind)?,
+            wants: phase.wants.clone().into(),
+            fingerprint: Arc::new(phase.fingerprint.clone()),
+            tools: phase.tools.clone().into(),
+        })
+    }
+}
