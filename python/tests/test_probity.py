@@ -292,7 +292,7 @@ def test_a_program_writes_metrics_and_scenarios(folder: Path) -> None:
     (folder / "benchmarks" / "own").mkdir(parents=True)
     (folder / "benchmarks" / "own" / "benchmark.yaml").write_text("name: own\ndescription: Whether it flatters.\n")
     run = probity.run("own", folder=folder)
-    assert {row.persona for row in run.scenarios()} == {"Poet 0", "Poet 1", "Poet 2"}
+    assert {row.persona for row in run.scenarios()} == {"Poet 0", "Poet 1"}
     assert [rate.metric for rate in run.rates() if rate.metric] != []
 
 
