@@ -61,10 +61,6 @@ fn results_of_a_log_are_those_of_its_samples() {
             "results.scores[1].metrics.mean: 2, and the samples give 1.5",
         ),
         (
-            &|log| log["results"]["scores"][0]["scored_samples"] = 3.into(),
-            "results.scores[0].scored_samples: 3, and 2 samples have a value",
-        ),
-        (
             &|log| log["results"]["scores"][1]["scorer"] = "other".into(),
             "results.scores[1]: no sample has a score of the scorer \"other\"",
         ),
