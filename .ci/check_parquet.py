@@ -30,15 +30,15 @@ with tempfile.TemporaryDirectory() as cache:
         loaded = load_dataset(str(folder), name, split="train", cache_dir=cache)
         assert loaded.num_rows == len(tables[name]), name
 
-keys = ["benchmark", "target", "conv_id"]
+keys = ["benchmark", "target", "results", "conv_id"]
 conversations = tables["conversations"]
 assert not conversations.select(keys).is_duplicated().any()
 for name in ("turns", "scores"):
-    assert tables[name].join(conversations, on=keys, how="anti").is_empty(), name
-# The rates of the file are those of its rows.
-groups = ["benchmark", "target", "metric_id"]
+    assert tables[name].join(conversations, on=keys, how="anti", nulls_equal=True).is_empty(), name
+# The rates of the file are those of its rows, and of those that it only counts.
+groups = ["benchmark", "target", "results", "metric_id"]
 counted = tables["scores"].group_by(groups).agg(polars.col("passed").sum().alias("counted"))
-rates = tables["statistics"].filter(polars.col("scope") == "metric").join(counted, on=groups, how="left")
-different = rates.filter(polars.col("passed") != polars.col("counted").fill_null(0))
+rates = tables["statistics"].filter(polars.col("scope") == "metric").join(counted, on=groups, how="left", nulls_equal=True)
+different = rates.filter(polars.col("passed") != polars.col("counted").fill_null(0) + polars.col("unlisted").fill_null(0))
 assert different.is_empty(), different
 print(f"check_parquet: {', '.join(f'{len(table)} {name}' for name, table in tables.items())}")

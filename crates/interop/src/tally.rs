@@ -15,6 +15,8 @@ pub(crate) struct Count {
     pub(crate) judged: u64,
     /// Rows without a verdict.
     pub(crate) unscored: u64,
+    /// Of those that passed: conversations without a sample.
+    pub(crate) unlisted: u64,
 }
 
 impl Count {
@@ -32,6 +34,7 @@ impl Count {
         self.passed += other.passed;
         self.judged += other.judged;
         self.unscored += other.unscored;
+        self.unlisted += other.unlisted;
     }
 
     /// The share of rows that passed; `None` without verdicts.
@@ -103,6 +106,7 @@ impl Tally {
                     passed: *passed,
                     judged: *passed,
                     unscored: 0,
+                    unlisted: *passed,
                 },
                 verdicts: VerdictTally::default(),
             };

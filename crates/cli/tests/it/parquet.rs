@@ -5,7 +5,10 @@
     reason = "a failure ends the test"
 )]
 
-use std::{collections::HashMap, fs::File};
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+};
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Value, json};
@@ -118,6 +121,49 @@ fn the_tables_have_the_rows_of_the_tree() {
     ] {
         assert!(card.contains(part), "{part}: {card}");
     }
+}
+
+/// Files of safety evaluations of one target may have conversations of the same id, and count conversations that they do not hold.
+#[test]
+fn rows_of_several_result_files_are_told_apart() {
+    let project = Project::new();
+    let fixtures = ["newer", "envelope"].map(|name| {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/safety");
+        format!("{folder}/single-turn-{name}.json")
+    });
+    let [newer, envelope] = &fixtures;
+    project.succeeds(&[
+        "export", "parquet", "--safety", newer, envelope, "--out", "out",
+    ]);
+    let key = |row: &Value, last: &str| {
+        ["benchmark", "target", "results", last].map(|of| row[of].to_string())
+    };
+
+    let conversations = table(&project, "conversations");
+    let ids: HashSet<_> = conversations
+        .iter()
+        .map(|row| key(row, "conv_id"))
+        .collect();
+    let names: HashSet<_> = conversations.iter().map(|row| &row["conv_id"]).collect();
+    assert_eq!(ids.len(), conversations.len());
+    assert!(names.len() < ids.len(), "{names:?}");
+
+    let scores = table(&project, "scores");
+    let rates = table(&project, "statistics");
+    let mut unlisted = 0;
+    for rate in rates.iter().filter(|rate| rate["scope"] == "metric") {
+        let of_rate = scores
+            .iter()
+            .filter(|score| key(score, "metric_id") == key(rate, "metric_id"));
+        let passed = of_rate.filter(|score| score["passed"] == true).count() as u64;
+        unlisted += rate["unlisted"].as_u64().unwrap_or(0);
+        assert_eq!(
+            rate["passed"],
+            passed + rate["unlisted"].as_u64().unwrap_or(0),
+            "{rate}"
+        );
+    }
+    assert_eq!(unlisted, 45);
 }
 
 /// A card replaces a card, and no page of somebody.

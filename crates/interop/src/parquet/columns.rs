@@ -9,6 +9,9 @@ use serde_json::Value;
 use super::table::Column;
 use crate::{Call, Run, Sample, tally::Count};
 
+/// What the column `results` is: rows of two result files may agree in all other ids.
+const RESULTS: &str = "which results of the target they are: the run's id, or a hash of the file";
+
 /// A row of `conversations`.
 pub(super) struct ConversationRow<'a> {
     pub(super) run: &'a Run,
@@ -56,6 +59,7 @@ pub(super) fn conversations<'a>() -> Vec<Column<ConversationRow<'a>>> {
         Column::text("target", "the system under test, by its id", |row| {
             some(row.run.target.id.as_str())
         }),
+        Column::text("results", RESULTS, |row| results(row.run)),
         Column::text("model", "its name on the wire", |row| {
             some(&row.run.target.model)
         }),
@@ -168,6 +172,7 @@ pub(super) fn turns<'a>() -> Vec<Column<TurnRow<'a>>> {
         Column::text("target", "the system under test, by its id", |row| {
             some(row.run.target.id.as_str())
         }),
+        Column::text("results", RESULTS, |row| results(row.run)),
         Column::text("conv_id", "the conversation's id", |row| {
             some(&row.conversation.conv_id)
         }),
@@ -240,6 +245,7 @@ pub(super) fn scores<'a>() -> Vec<Column<ScoreRow<'a>>> {
         Column::text("target", "the system under test, by its id", |row| {
             some(row.run.target.id.as_str())
         }),
+        Column::text("results", RESULTS, |row| results(row.run)),
         Column::text("conv_id", "the judged conversation", |row| {
             some(&row.sample.conversation.conv_id)
         }),
@@ -325,6 +331,7 @@ pub(super) fn rates<'a>() -> Vec<Column<RateRow<'a>>> {
         Column::text("target", "the system under test, by its id", |row| {
             some(row.run.target.id.as_str())
         }),
+        Column::text("results", RESULTS, |row| results(row.run)),
         Column::text("model", "its name on the wire", |row| {
             some(&row.run.target.model)
         }),
@@ -345,6 +352,11 @@ pub(super) fn rates<'a>() -> Vec<Column<RateRow<'a>>> {
         Column::count("no_verdict", "rows without one", |row| {
             Some(row.count.unscored)
         }),
+        Column::count(
+            "unlisted",
+            "of those that passed: counted by the file of results, which does not hold them",
+            |row| (row.count.unlisted > 0).then_some(row.count.unlisted),
+        ),
         Column::number("rate", "passed of rows, 0 to 1", |row| row.count.rate()),
         Column::number(
             "lower_95",
@@ -377,6 +389,10 @@ pub(super) fn rates<'a>() -> Vec<Column<RateRow<'a>>> {
             row.run.run_id.as_deref().map(Cow::Borrowed)
         }),
     ]
+}
+
+fn results(run: &Run) -> Option<Cow<'_, str>> {
+    run.identity().map(Cow::Borrowed)
 }
 
 /// A text; absent if it is empty.
