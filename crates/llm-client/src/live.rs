@@ -119,3 +119,15 @@ impl Lives {
 fn key(context: &CallContext) -> Key {
     (Arc::clone(&context.row), context.sample)
 }
+
+/// A number for the sampling of a row by a program or an application, the same in each run.
+#[must_use]
+pub fn row_seed(context: &CallContext) -> u32 {
+    let mut hash = Sha256::new();
+    hash.update(context.row.as_bytes());
+    hash.update(context.sample.to_le_bytes());
+    let digest = hash.finalize();
+    digest
+        .first_chunk()
+        .map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}

@@ -6,7 +6,7 @@ use std::{borrow::Cow, fmt};
 
 use percent_encoding::percent_decode_str;
 use schema::{Extra, HIDDEN, JsonText, looks_like_key};
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use self::forms::Needle;
@@ -23,7 +23,7 @@ const SHORTEST_MIXED: usize = 8;
 ///
 /// A secret is found in all its encodings: as it is, percent-encoded, escaped as in JSON or HTML, and inside of base64.
 #[derive(Clone, Default)]
-pub(crate) struct Scrubber {
+pub struct Scrubber {
     /// The longest secret first, so that a secret within another leaves nothing behind.
     needles: Vec<Needle>,
     /// Some of them are in the body of every request.
@@ -31,7 +31,9 @@ pub(crate) struct Scrubber {
 }
 
 impl Scrubber {
-    pub(crate) fn new(settings: &ModelSettings) -> Self {
+    /// The secrets of `settings`: key, headers, those in the address, in `extra_body` and in [`ModelSettings::hidden`].
+    #[must_use]
+    pub fn new(settings: &ModelSettings) -> Self {
         let mut secrets = Vec::new();
         if let Some(key) = &settings.api_key {
             secrets.push(key.expose_secret().to_owned());
@@ -50,6 +52,26 @@ impl Scrubber {
         let in_requests = !in_body.is_empty();
         secrets.extend(in_body);
 
+        Self {
+            in_requests,
+            ..Self::of_secrets(&secrets)
+        }
+    }
+
+    /// Other secrets than those of a model: plain texts, and values of headers, such as `Bearer x`.
+    pub fn of<'a>(
+        texts: impl IntoIterator<Item = &'a SecretString>,
+        headers: impl IntoIterator<Item = &'a SecretString>,
+    ) -> Self {
+        let texts = texts.into_iter();
+        let mut secrets: Vec<String> = texts.map(|text| text.expose_secret().to_owned()).collect();
+        for value in headers {
+            add_header(value.expose_secret(), &mut secrets);
+        }
+        Self::of_secrets(&secrets)
+    }
+
+    fn of_secrets(secrets: &[String]) -> Self {
         let mut secrets: Vec<&str> = secrets.iter().map(|secret| secret.trim()).collect();
         secrets.retain(|secret| secret.len() >= SHORTEST);
         secrets.sort_by_key(|secret| (std::cmp::Reverse(secret.len()), *secret));
@@ -60,7 +82,7 @@ impl Scrubber {
             .collect();
         Self {
             needles,
-            in_requests,
+            in_requests: false,
         }
     }
 
@@ -86,8 +108,27 @@ impl Scrubber {
         line
     }
 
+    /// `text` without any of the secrets, for messages and logs.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.clean(text, |_| true)
+    }
+
+    /// A line of a program's output without the secrets that cannot be words.
+    #[must_use]
+    pub fn line<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
+        match std::str::from_utf8(line) {
+            Ok(text) if !self.needles.is_empty() => match self.clean(text, Needle::is_in_replies) {
+                Cow::Borrowed(_) => Cow::Borrowed(line),
+                Cow::Owned(clean) => Cow::Owned(clean.into_bytes()),
+            },
+            _ => Cow::Borrowed(line),
+        }
+    }
+
     /// A reply without the secrets that cannot be words.
-    pub(crate) fn reply(&self, text: String) -> String {
+    #[must_use]
+    pub fn reply(&self, text: String) -> String {
         match self.clean(&text, Needle::is_in_replies) {
             Cow::Borrowed(_) => text,
             Cow::Owned(clean) => clean,

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use llm_client::Scrubber;
 use secrecy::ExposeSecret as _;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
@@ -149,8 +150,9 @@ impl LastWords {
     }
 }
 
-/// Reads standard error to its end, so that the program is never blocked by it. Lines are logged with the program's name.
-pub(crate) async fn drain(name: String, stderr: ChildStderr, words: LastWords) {
+/// Reads standard error to its end, so that the program is never blocked by it. Lines are logged with the program's name,
+/// and without its secrets.
+pub(crate) async fn drain(name: String, scrubber: Scrubber, stderr: ChildStderr, words: LastWords) {
     let mut reader = BufReader::new(stderr);
     let mut line = Vec::new();
     let mut count: u64 = 0;
@@ -167,19 +169,20 @@ pub(crate) async fn drain(name: String, stderr: ChildStderr, words: LastWords) {
         };
         reader.consume(used);
         if ended {
-            said(&name, &line, &mut count, &words);
+            said(&name, &scrubber, &line, &mut count, &words);
             line.clear();
         }
     }
-    said(&name, &line, &mut count, &words);
+    said(&name, &scrubber, &line, &mut count, &words);
     if let Some(more) = count.checked_sub(MOST_LOGGED).filter(|more| *more > 0) {
         tracing::info!("{name}: {more} more lines on standard error");
     }
 }
 
-fn said(name: &str, line: &[u8], count: &mut u64, words: &LastWords) {
+fn said(name: &str, scrubber: &Scrubber, line: &[u8], count: &mut u64, words: &LastWords) {
     let text = String::from_utf8_lossy(line);
-    let text = text.trim_end();
+    let text = scrubber.text(text.trim_end());
+    let text: &str = &text;
     if text.is_empty() {
         return;
     }

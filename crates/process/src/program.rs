@@ -31,7 +31,7 @@ impl Program {
     /// The program of `settings`.
     #[must_use]
     pub fn new(settings: ProcessSettings) -> Self {
-        let record = ProgramRecord::read(&settings);
+        let record = ProgramRecord::read(&settings, None);
         let known = record.as_ref().map(|record| record.canonical.clone());
         Self {
             settings,
@@ -80,7 +80,7 @@ impl Wire for Program {
                 None => Arc::new(ProcessTarget::new(pool, models)?),
             };
             if has_record {
-                ProgramRecord::write(&self.settings, &*wire);
+                ProgramRecord::write(&self.settings, None, &*wire);
             }
             Ok(wire)
         };

@@ -35,30 +35,33 @@ struct PhaseRecord {
     tools: Vec<ToolSpec>,
 }
 
-/// The hash of how a program is started: another command, file or setting makes it another one.
-fn started(settings: &ProcessSettings) -> String {
+/// The hash of how a program is started, or of where the server is: another command, file, setting or address makes it another one.
+fn started(settings: &ProcessSettings, address: Option<&str>) -> String {
     let names: Vec<&str> = settings.env.iter().map(|(name, _)| name.as_str()).collect();
-    let start = json!({
+    let mut start = json!({
         "command": settings.command,
         "settings": settings.settings,
         "version": settings.version,
         "files": version::of_files(settings),
         "env": names,
     });
+    if let (Some(start), Some(address)) = (start.as_object_mut(), address) {
+        start.insert("address".to_owned(), address.into());
+    }
     hex(&Sha256::digest(start.to_string()))
 }
 
 impl ProgramRecord {
-    /// The record of the program that `settings` start; `None` where it was not started so before.
-    pub(crate) fn read(settings: &ProcessSettings) -> Option<Self> {
+    /// The record of the program that `settings` start, or of the server at `address`; `None` where it was not started so before.
+    pub(crate) fn read(settings: &ProcessSettings, address: Option<&str>) -> Option<Self> {
         let text = files::read_text(settings.record.as_deref()?).ok()?;
         let record: Self = serde_json::from_str(&text).ok()?;
-        let is_it = record.format == FORMAT && record.started == started(settings);
+        let is_it = record.format == FORMAT && record.started == started(settings, address);
         is_it.then_some(record)
     }
 
     /// Records what `wire` is, which `settings` started. Where that cannot be written, plans count its rows as new.
-    pub(crate) fn write(settings: &ProcessSettings, wire: &dyn Wire) {
+    pub(crate) fn write(settings: &ProcessSettings, address: Option<&str>, wire: &dyn Wire) {
         let Some(path) = &settings.record else {
             return;
         };
@@ -70,7 +73,7 @@ impl ProgramRecord {
         });
         let record = Self {
             format: FORMAT,
-            started: started(settings),
+            started: started(settings, address),
             canonical: wire.canonical().to_owned(),
             sessions: wire.keeps_conversations(),
             phase,

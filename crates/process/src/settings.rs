@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
+use llm_client::{Scrubber, is_secretive, looks_like_key};
 use schema::Extra;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 /// The variables of the caller's environment that every program gets, where they are set.
 pub const INHERITED: [&str; 15] = [
@@ -46,7 +47,7 @@ pub struct ProcessSettings {
     pub folder: PathBuf,
     /// The values of [`INHERITED`] in the caller's environment: what every program gets.
     pub inherited: Vec<(String, String)>,
-    /// Further variables.
+    /// Further variables. A value is a secret if its name says so or it looks like a key: it is removed from all that the program says.
     pub env: Vec<(String, SecretString)>,
     /// Settings that it is sent at its start.
     pub settings: Extra,
@@ -92,6 +93,19 @@ impl ProcessSettings {
             seed: 0,
             record: None,
         }
+    }
+
+    /// What of the environment is secret, to be removed from what the program says.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<SecretString> {
+        let env = self.env.iter();
+        env.filter(|(name, value)| is_secretive(name) || looks_like_key(value.expose_secret()))
+            .map(|(_, value)| value.clone())
+            .collect()
+    }
+
+    pub(crate) fn scrubber(&self) -> Scrubber {
+        Scrubber::of(&self.secrets(), [])
     }
 
     pub(crate) fn most_processes(&self) -> usize {

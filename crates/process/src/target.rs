@@ -3,13 +3,12 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
-use llm_client::{CallFailure, HostModels, Live, Lives, ReplyBody, Wire, earlier};
+use llm_client::{CallFailure, HostModels, Live, Lives, ReplyBody, Wire, earlier, row_seed};
 use schema::{
     CallContext, ChatReply, ChatRequest, Exchange, FinishReason, JsonText, Message, ModelError,
     ModelErrorKind, Role, ToolCall, Usage,
 };
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::{
     error::{ErrorKind, ProcessError, StartError},
@@ -50,7 +49,7 @@ impl ProcessTarget {
             "turn": context.turn,
             "step": context.step,
             "attempt": 1,
-            "seed": seed(context),
+            "seed": row_seed(context),
             "tools": request.tools.as_ref(),
             "metadata": {},
             "messages": messages.iter().map(said).collect::<Value>(),
@@ -202,17 +201,6 @@ fn said(message: &Message) -> Value {
         said["tool_calls"] = message.tool_calls.iter().map(call).collect();
     }
     said
-}
-
-/// A number for the sampling of a row, the same in each run.
-fn seed(context: &CallContext) -> u32 {
-    let mut hash = Sha256::new();
-    hash.update(context.row.as_bytes());
-    hash.update(context.sample.to_le_bytes());
-    let digest = hash.finalize();
-    digest
-        .first_chunk()
-        .map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
 /// The error of a turn whose conversation is lost with it.

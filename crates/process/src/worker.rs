@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use llm_client::Scrubber;
 use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
@@ -61,6 +62,7 @@ struct Shared {
     name: String,
     state: Mutex<State>,
     words: LastWords,
+    scrubber: Scrubber,
     id: Option<u32>,
 }
 
@@ -276,6 +278,8 @@ impl Shared {
 
     /// Takes a line. Returns the line to be written in answer, if there is one.
     fn take(self: &Arc<Self>, line: &[u8], lines: &mpsc::WeakSender<Vec<u8>>) -> Option<Vec<u8>> {
+        let clean = self.scrubber.line(line);
+        let line: &[u8] = &clean;
         match line::read(line) {
             Line::Blank | Line::Stray => None,
             Line::Noise => {
@@ -332,13 +336,19 @@ impl Worker {
             name: settings.name.clone(),
             state: Mutex::default(),
             words: words.clone(),
+            scrubber: settings.scrubber(),
             id,
         });
         let (lines, queue) = mpsc::channel(QUEUE);
         let tasks = vec![
             tokio::spawn(write(pipes.stdin, queue)),
             tokio::spawn(read(pipes.stdout, Arc::clone(&shared), lines.downgrade())),
-            tokio::spawn(child::drain(settings.name.clone(), pipes.stderr, words)),
+            tokio::spawn(child::drain(
+                settings.name.clone(),
+                settings.scrubber(),
+                pipes.stderr,
+                words,
+            )),
         ];
         let mut worker = Self {
             shared,

@@ -15,6 +15,7 @@ use std::{
 };
 
 use common::{Project, Ran};
+use scripted_llm::{Answer, Asked, ScriptedServer};
 use serde_json::json;
 
 /// What must not come out, in the forms in which it is configured, sent and sent back.
@@ -166,6 +167,104 @@ fn no_file_and_no_output_holds_a_key() {
         kept += text.matches("POST ***").count() + text.matches("POST /***").count();
     }
     assert!(kept > 3, "{kept}: what the endpoint sent back is kept");
+}
+
+/// Says its key in the log, in replies and in errors.
+const AGENT: &str = r#"
+import json, os, sys
+key = os.environ["AGENT_KEY"]
+print("started with", key, file=sys.stderr, flush=True)
+print("a print of", key, flush=True)
+turns = 0
+for line in sys.stdin:
+    m = json.loads(line)
+    if m["method"] == "hello":
+        out = {"result": {"protocol": 1, "kind": "target", "name": "agent", "version": "3"}}
+    else:
+        turns += 1
+        text = f"I am {key}, {os.environ['MODE']}"
+        out = {"error": {"kind": "permanent", "message": text}} if turns % 3 == 0 else {"result": {"content": text}}
+    print(json.dumps({"id": m["id"], **out}), flush=True)
+"#;
+
+/// A server whose tool says its key.
+const SERVER: &str = r#"
+import json, os, sys
+key = os.environ["BANK_TOKEN"]
+print("started with", key, file=sys.stderr, flush=True)
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    if m["method"] == "initialize":
+        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "bank", "version": "7"}}
+    elif m["method"] == "tools/list":
+        r = {"tools": [{"name": "balance", "inputSchema": {"type": "object"}}]}
+    else:
+        r = {"content": [{"type": "text", "text": f"the bank's token is {key}"}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_program_or_a_server_says_is_shown_without_its_keys() {
+    let answer = |asked: Asked<'_>| match asked.model {
+        "target" if !asked.body.to_string().contains("the bank") => {
+            Answer::calls([("a", "balance", "{}")])
+        }
+        "target" => Answer::says("So I see."),
+        "judge" => {
+            Answer::says(r#"{"evidence": [2], "justification": "Message 2.", "present": "no"}"#)
+        }
+        _ => Answer::says("Who are you?"),
+    };
+    let models = ScriptedServer::builder().answer(answer);
+    let models = models.start().await.unwrap();
+    let url = models.base_url();
+    let project = Project::new()
+        .env("MY_KEY", "sk-of-the-agent-0123456789")
+        .env("MY_TOKEN", "of-the-bank-0123456789");
+    project.flattery(3);
+    project.write("agent.py", AGENT);
+    project.write("bank.py", SERVER);
+    project.write(
+        "config.yaml",
+        &format!(
+            "user_model: {{model: user, base_url: \"{url}\"}}\nevaluator_model: {{model: judge, base_url: \"{url}\"}}\n\
+             targets:\n  - {{id: t, model: target, base_url: \"{url}\"}}\n  \
+             - {{id: agent, python: agent.py, env: {{AGENT_KEY: \"${{MY_KEY}}\", MODE: in-the-open}}}}\n\
+             mcp_servers: {{bank: {{python: bank.py, targets: [t], env: {{BANK_TOKEN: \"${{MY_TOKEN}}\"}}}}}}\n\
+             generation: {{turns: 1}}\njudging: {{simulator: false}}\nretries: {{max_attempts: 1}}\n"
+        ),
+    );
+    let mut printed = String::new();
+    for args in [
+        &["doctor"][..],
+        &["run", "flattery", "--log", "debug"],
+        &["export", "jsonl", "flattery"],
+        &["pack", "--out", "own.cassette"],
+    ] {
+        let Ran { out, err, .. } = project.run(args);
+        printed += &format!("{out}{err}");
+    }
+    let clean = |name: &str, text: &str| {
+        for key in ["of-the-agent-0123456789", "of-the-bank-0123456789"] {
+            assert!(!text.contains(key), "{name}: {text}");
+        }
+    };
+    clean("printed", &printed);
+    assert!(printed.contains("started with ***"), "{printed}");
+    for file in project.files().into_iter().filter(|file| file.is_file()) {
+        let bytes = std::fs::read(&file).unwrap();
+        clean(
+            &file.display().to_string(),
+            &String::from_utf8_lossy(&bytes),
+        );
+    }
+    // What is no key stays.
+    let of_agent = project.read("benchmarks/flattery/runs/agent/conversations.json");
+    assert!(of_agent.contains("I am ***, in-the-open"), "{of_agent}");
+    let of_model = project.read("benchmarks/flattery/runs/t/conversations.json");
+    assert!(of_model.contains("the bank's token is ***"), "{of_model}");
 }
 
 #[test]

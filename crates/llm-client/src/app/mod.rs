@@ -22,14 +22,13 @@ use schema::{
     Origin, Role,
 };
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use self::{
     response::{Picks, RESPONSE_NAMES, Response},
     send::{Call, Failed, Sender},
     template::{Names, Templates, Variable},
 };
-use crate::{HttpClient, Live, Lives, ModelSettings, ReplyBody, Wire, earlier};
+use crate::{HttpClient, Live, Lives, ModelSettings, ReplyBody, Wire, earlier, row_seed};
 
 pub use settings::{
     AppErrorKind, AppStep, ErrorRule, EventMatch, HttpAppSettings, StreamFormat, StreamSettings,
@@ -218,7 +217,7 @@ impl HttpApp {
         put("conversation", live.conversation.as_str().into());
         put("session", live.session.clone());
         put("turn", request.context.turn.into());
-        put("seed", seed(&request.context).into());
+        put("seed", row_seed(&request.context).into());
         put("tools", json!(request.tools.as_ref()));
         put("tool_results", results.into());
         names
@@ -365,17 +364,6 @@ fn lost(error: ModelError) -> ModelError {
         }
         _ => error,
     }
-}
-
-/// A number for the sampling of a row, the same in each run.
-fn seed(context: &CallContext) -> u32 {
-    let mut hash = Sha256::new();
-    hash.update(context.row.as_bytes());
-    hash.update(context.sample.to_le_bytes());
-    let digest = hash.finalize();
-    digest
-        .first_chunk()
-        .map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
 /// The settings that decide a reply: those without headers and the login.

@@ -122,10 +122,15 @@ impl<'a> Endpoints<'a> {
         let mut settings = self.without_key(entry)?;
         self.key(entry, &mut settings)?;
         if entry.table.is_program() {
-            settings.wire = Some(Arc::new(Program::new(self.program(entry, &settings)?)));
+            let program = self.program(entry, &settings)?;
+            settings.hidden.extend(program.secrets());
+            settings.wire = Some(Arc::new(Program::new(program)));
         }
         if entry.table.is_mcp {
-            settings.wire = Some(Arc::new(McpServer::new(self.server(entry, &settings)?)));
+            let server = self.server(entry, &settings)?;
+            settings.hidden.extend(server.process.secrets());
+            settings.extra_headers.clone_from(&server.headers);
+            settings.wire = Some(Arc::new(McpServer::new(server)));
             return Ok(settings);
         }
         if let Some(http) = &entry.table.http {

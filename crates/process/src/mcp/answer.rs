@@ -4,7 +4,6 @@ use rmcp::{
     model::{CallToolResult, ContentBlock, ErrorCode, ResourceContents},
     service::ServiceError,
 };
-use schema::{ModelError, ModelErrorKind};
 use serde_json::{Value, json};
 
 /// The answer in the form of `docs/any-language.md`: `{"answer": ...}`, or `{"error": text}` for a call that failed.
@@ -40,21 +39,20 @@ fn text(block: &ContentBlock) -> String {
     }
 }
 
-/// What a failed call is: an answer to the target, whose mistake it is, or an error.
-pub(super) fn failed(name: &str, error: &ServiceError) -> Result<Value, ModelError> {
+/// What a failed call is: an answer to the target, whose mistake it is, or the reason why there is none.
+pub(super) fn failed(error: &ServiceError) -> Result<Value, String> {
     if let ServiceError::McpError(error) = error
         && error.code == ErrorCode::INVALID_PARAMS
     {
         return Ok(json!({"error": error.message}));
     }
-    let text = match error {
+    Err(match error {
         ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-            format!("{name}: the MCP server ended during a call, which is not sent a second time")
+            "the MCP server ended during a call, which is not sent a second time".to_owned()
         }
-        ServiceError::McpError(error) => format!("{name}: the MCP server: {}", error.message),
-        error => format!("{name}: the MCP server: {error}"),
-    };
-    Err(ModelError::new(ModelErrorKind::Permanent, text))
+        ServiceError::McpError(error) => format!("the MCP server: {}", error.message),
+        error => format!("the MCP server: {error}"),
+    })
 }
 
 #[cfg(test)]

@@ -91,6 +91,7 @@ async fn by_program(settings: &McpSettings) -> Result<(Option<Child>, Service, L
     let words = LastWords::default();
     tokio::spawn(child::drain(
         process.name.clone(),
+        process.scrubber(),
         pipes.stderr,
         words.clone(),
     ));

@@ -3,10 +3,10 @@
 use std::{fmt, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
-use llm_client::{HostModels, HttpClient, ReplyBody, Wire};
+use llm_client::{HostModels, HttpClient, ReplyBody, Scrubber, Wire};
 use rmcp::model::CallToolRequestParams;
 use schema::{
-    ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind, PhaseProgram,
+    ChatReply, ChatRequest, Exchange, HIDDEN, JsonText, ModelError, ModelErrorKind, PhaseProgram,
     ProgramKind, ToolSpec, text::hex,
 };
 use secrecy::SecretString;
@@ -34,6 +34,14 @@ pub struct McpSettings {
     pub http: HttpClient,
 }
 
+impl McpSettings {
+    /// What is secret of them, to be removed from what the server says.
+    fn scrubber(&self) -> Scrubber {
+        let headers = self.headers.iter().map(|(_, value)| value);
+        Scrubber::of(&self.process.secrets(), headers)
+    }
+}
+
 /// A server that is configured. Nothing is called before [`start`](Wire::start): a plan or a dry run connects to none, and knows its tools if it was
 /// connected so before, and has a record.
 #[derive(Debug)]
@@ -47,7 +55,7 @@ impl McpServer {
     /// The server of `settings`.
     #[must_use]
     pub fn new(settings: McpSettings) -> Self {
-        let record = ProgramRecord::read(&settings.process);
+        let record = ProgramRecord::read(&settings.process, settings.url.as_deref());
         let known = record.as_ref().map(|record| record.canonical.clone());
         Self {
             settings,
@@ -83,12 +91,13 @@ impl Wire for McpServer {
         let given = settings.process.version.clone();
         let version = given.or_else(|| version::of_files(&settings.process));
         let timeout = settings.process.timeout;
+        let scrubber = settings.scrubber();
         let look = |connection: &super::connection::Connection| {
             (connection.server.clone(), connection.tools.clone())
         };
         let started = Connections::start(settings, look);
         let (connections, (server, tools)) =
-            started.map_err(|reason| format!("MCP server {name}: {reason}"))?;
+            started.map_err(|reason| format!("MCP server {name}: {}", scrubber.text(&reason)))?;
         let offered = hex(&Sha256::digest(json!(tools).to_string()));
         let fingerprint = json!({
             "kind": "mcp",
@@ -102,9 +111,11 @@ impl Wire for McpServer {
             tools: tools.into(),
             name,
             timeout,
+            scrubber,
             connections,
         };
-        ProgramRecord::write(&self.settings.process, &connected);
+        let address = self.settings.url.as_deref();
+        ProgramRecord::write(&self.settings.process, address, &connected);
         Ok(Some(Arc::new(connected)))
     }
 }
@@ -115,6 +126,7 @@ struct McpTools {
     connections: Connections,
     tools: Arc<[ToolSpec]>,
     timeout: std::time::Duration,
+    scrubber: Scrubber,
     fingerprint: Arc<Value>,
     canonical: String,
 }
@@ -158,7 +170,15 @@ impl ToolCall {
 impl McpTools {
     fn permanent(&self, text: impl fmt::Display) -> ModelError {
         let text = format!("{}: {text}", self.name);
+        let text = self.scrubber.text(&text).into_owned();
         ModelError::new(ModelErrorKind::Permanent, text)
+    }
+
+    /// A result without the secrets of the settings.
+    fn scrubbed(&self, result: Value) -> Value {
+        let text = self.scrubber.reply(result.to_string());
+        // What is removed lies within texts, or the result is not shown.
+        serde_json::from_str(&text).unwrap_or_else(|_| json!({"error": HIDDEN}))
     }
 
     async fn result(&self, call: &ToolCall) -> Result<Value, ModelError> {
@@ -172,7 +192,9 @@ impl McpTools {
                 self.connections.answered();
                 Ok(answer::result(&answered))
             }
-            Ok(Err(error)) => answer::failed(&self.name, &error),
+            Ok(Err(error)) => {
+                answer::failed(&error).map_err(|reason| self.permanent(reason))
+            }
             Err(_) => Err(self.permanent(format!(
                 "the MCP server gave no answer within {} s, and may have acted: the call is not sent a second time",
                 self.timeout.as_secs()
@@ -193,6 +215,7 @@ impl Wire for McpTools {
             return Err(self.permanent("an MCP server gets calls of its tools only"));
         };
         let result = self.result(&call).await?;
+        let result = self.scrubbed(result);
         let response = JsonText::of(&json!({"result": result}));
         Ok(reply(body(&result), started, call.exchange(response)))
     }
