@@ -3,14 +3,14 @@
 use interop::sheet::{Cell, Column, ColumnKind, Sheet, Value};
 use schema::{
     Finding, ModelId, ProgramCommand, ProgramName, notice,
-    numbers::{grouped, p_digits, point_digits, point_interval, points},
+    numbers::{grouped, p_digits, point_digits, point_interval},
     statistics::{Comparison, CorrectedDifference, DifferenceFamily, Statistics, TargetStatistics},
     text::counted,
 };
 
 use crate::{
     brief::{COLUMNS, Entry, LINES, finding_entries, fitted, lines_of},
-    comparisons::{Pairs, corrected_over, pair_sheet},
+    comparisons::{Pairs, corrected_over, none_shown, pair_sheet},
     overview::{corrected, corrected_difference, folded_text, pooled, ranked, swapped},
     terminal::{bare_lines, sheet_text},
     text::{clean, shorten, width},
@@ -396,7 +396,7 @@ impl<'a> View<'a> {
                 ""
             };
             notes.push(format!("p: two-sided{over}.{sign}"));
-            notes.extend(self.could_have_shown());
+            notes.extend(none_shown(self.pairs.iter().map(|pair| &pair.difference)));
             if !self.compared.by_metric && differences().count() > self.pooled_pairs().len() {
                 notes.push(format!("Metrics of each pair: {}.", self.all_of_it()));
             }
@@ -408,37 +408,6 @@ impl<'a> View<'a> {
             .iter()
             .flat_map(|note| lines_of(note, "  ", "  ", self.width))
             .collect()
-    }
-
-    /// `8 scenarios show 9 points or more over all rows, 2 could not have shown any in a single metric.`
-    fn could_have_shown(&self) -> Option<String> {
-        let families = [
-            (DifferenceFamily::Pooled, "over all rows"),
-            (DifferenceFamily::Metric, "in a single metric"),
-        ];
-        let parts: Vec<String> = families
-            .into_iter()
-            .filter_map(|(family, rows)| {
-                let of = || {
-                    self.pairs.iter().filter(|pair| {
-                        pair.difference.family == family && !pair.difference.differs()
-                    })
-                };
-                let scenarios = of().map(|pair| pair.difference.scenarios).min()?;
-                // The largest, so that it holds for each pair.
-                let could = of()
-                    .map(|pair| pair.difference.could_have_shown)
-                    .try_fold(0.0_f64, |most, could| could.map(|could| most.max(could)));
-                let scenarios = counted(scenarios, "scenario", "scenarios");
-                Some(match could {
-                    Some(least) if least > 0.0 => {
-                        format!("{scenarios} show {} or more {rows}", points(least))
-                    }
-                    _ => format!("{scenarios} could not have shown any {rows}"),
-                })
-            })
-            .collect();
-        (!parts.is_empty()).then(|| format!("Where none is shown: {}.", parts.join(", ")))
     }
 
     /// How many rows people labelled.

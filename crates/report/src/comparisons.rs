@@ -2,7 +2,7 @@
 
 use interop::sheet::{Axis, Cell, Column, RowsOf, Sheet, Strip, Value};
 use schema::{
-    numbers::{grouped, points_with_interval},
+    numbers::{grouped, points, points_with_interval},
     statistics::{Comparison, DifferenceFamily, DifferenceStatistics},
     text::counted,
 };
@@ -39,7 +39,7 @@ pub(crate) fn overall_sheet(pooled: &[&Comparison], names: Option<[&str; 2]>) ->
         row.extend(cells(one, &pair_name(one, names)));
         sheet.row(row);
     }
-    sheet.notes.extend(note(pooled));
+    sheet.notes.extend(notes(pooled));
     sheet
 }
 
@@ -55,12 +55,15 @@ pub(crate) fn pair_sheet(pair: &[&Comparison], names: Option<[&str; 2]>) -> Opti
         row.extend(cells(one, &one.scope));
         sheet.row(row);
     }
-    sheet.notes.extend(note(pair));
+    sheet.notes.extend(notes(pair));
     Some(sheet)
 }
 
-fn note(comparisons: &[&Comparison]) -> Option<String> {
-    corrected_over(comparisons.iter().map(|one| &one.difference))
+/// How the comparisons were corrected, and what could have been shown where no difference is.
+pub(crate) fn notes(comparisons: &[&Comparison]) -> Vec<String> {
+    let differences = || comparisons.iter().map(|one| &one.difference);
+    let notes = [corrected_over(differences()), none_shown(differences())];
+    notes.into_iter().flatten().collect()
 }
 
 /// The metric of a comparison by metric.
@@ -134,9 +137,17 @@ pub(crate) fn difference_cells(
         p,
         Cell {
             about: Some(about.to_owned()),
-            ..Cell::word(&found.says, class)
+            ..Cell::word(conclusion(found), class)
         },
     ]
+}
+
+/// The conclusion alone: what could have been shown is said once for a table, see [`none_shown`].
+fn conclusion(found: &DifferenceStatistics) -> &str {
+    found
+        .says
+        .split_once("; ")
+        .map_or(found.says.as_str(), |(conclusion, _)| conclusion)
 }
 
 /// The sentence on the correction of differences: `Corrected over 6 comparisons.` `None` if none has a corrected p-value.
@@ -168,6 +179,41 @@ pub(crate) fn corrected_over<'d>(
             ))
         }
     }
+}
+
+/// What could have been shown where no difference is: `Where none is shown: 8 scenarios show 9 points or more over all rows four times in five,
+/// 2 scenarios could not have shown any in a single metric.` `None` if all differ.
+pub(crate) fn none_shown<'d>(
+    differences: impl IntoIterator<Item = &'d DifferenceStatistics>,
+) -> Option<String> {
+    let not_shown: Vec<&DifferenceStatistics> = differences
+        .into_iter()
+        .filter(|found| !found.differs() && found.p_corrected.is_some())
+        .collect();
+    let families = [
+        (DifferenceFamily::Pooled, "over all rows"),
+        (DifferenceFamily::Metric, "in a single metric"),
+    ];
+    let parts: Vec<String> = families
+        .into_iter()
+        .filter_map(|(family, rows)| {
+            let of = || not_shown.iter().filter(|found| found.family == family);
+            let scenarios = of().map(|found| found.scenarios).min()?;
+            // The largest, so that it holds for each pair.
+            let could = of()
+                .map(|found| found.could_have_shown)
+                .try_fold(0.0_f64, |most, could| could.map(|could| most.max(could)));
+            let scenarios = counted(scenarios, "scenario", "scenarios");
+            Some(match could {
+                Some(least) if least > 0.0 => {
+                    let least = points(least);
+                    format!("{scenarios} show {least} or more {rows} four times in five")
+                }
+                _ => format!("{scenarios} could not have shown any {rows}"),
+            })
+        })
+        .collect();
+    (!parts.is_empty()).then(|| format!("Where none is shown: {}.", parts.join(", ")))
 }
 
 /// Comparisons by pair, in the order of the pairs.

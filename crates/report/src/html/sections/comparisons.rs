@@ -12,7 +12,7 @@ use schema::{
 
 use super::{Block, Section, SectionPart};
 use crate::{
-    comparisons::{Pairs, corrected_over, pair_sheet},
+    comparisons::{Pairs, corrected_over, none_shown, notes, pair_sheet},
     overview::{is_ahead, ranked, swapped},
     text::clean,
 };
@@ -206,6 +206,9 @@ fn pair_table(
     sheet
         .notes
         .extend(corrected_over(shown.iter().map(|one| &one.difference)));
+    sheet
+        .notes
+        .extend(none_shown(shown.iter().map(|one| &one.difference)));
     sheet.note(
         "A less B, over the scenarios that both have a verdict for; p is two-sided and corrected. Two models differ where it is 0.05 or less, and nowhere else.",
     );
@@ -303,6 +306,7 @@ fn by_metric(pairs: &[Vec<&Comparison>]) -> Option<Block> {
     }
     let is_short = pairs.iter().map(Vec::len).sum::<usize>() > MOST;
     let mut all: Option<Sheet> = None;
+    let mut all_shown = Vec::new();
     let mut left_out = 0;
     for pair in pairs {
         let (shown, hidden): (Vec<&Comparison>, Vec<&Comparison>) = pair
@@ -314,6 +318,7 @@ fn by_metric(pairs: &[Vec<&Comparison>]) -> Option<Block> {
         let Some(sheet) = pair_sheet(&shown, None) else {
             continue;
         };
+        all_shown.extend(shown);
         let lines = std::iter::once(Line::Group(Box::new(Cell::new(&sheet.title))))
             .chain(sheet.lines.clone());
         match &mut all {
@@ -330,6 +335,7 @@ fn by_metric(pairs: &[Vec<&Comparison>]) -> Option<Block> {
         }
     }
     let mut sheet = all?;
+    sheet.notes = notes(&all_shown);
     if left_out > 0 {
         let lines = counted(left_out as u64, "comparison", "comparisons");
         sheet.note(format!("{lines} more: no difference shown."));

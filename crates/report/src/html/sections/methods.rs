@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use schema::{
-    MetricType, ModelId, ProgramCommand,
+    MetricType, ModelId,
     numbers::grouped,
     statistics::{RateStatistics, Statistics},
     text::counted,
 };
 use serde::Serialize;
 
+mod commands;
+mod works;
+
+use self::works::Cited;
 use super::{Block, Section, SectionPart, facts};
-use crate::{
-    html::summary::{ImportFacts, RunFacts},
-    overview::corrected,
-    text::clean,
-};
+use crate::{html::summary::RunFacts, overview::corrected, text::clean};
 
 /// The most models that a sentence names.
 const NAMED: usize = 12;
@@ -65,7 +65,7 @@ pub(crate) fn methods(place: &SectionPart<'_>) -> Option<Methods> {
         paragraphs: paragraphs
             .map(|(title, text)| Paragraph { title, text })
             .collect(),
-        commands: commands(place),
+        commands: commands::commands(place),
         bibtex: cited.bibtex(),
     })
 }
@@ -430,24 +430,6 @@ fn judges(place: &SectionPart<'_>) -> String {
     text
 }
 
-/// The works that were cited so far.
-#[derive(Debug, Default)]
-struct Cited(BTreeSet<&'static str>);
-
-impl Cited {
-    fn cite(&mut self, key: &'static str) {
-        self.0.insert(key);
-    }
-
-    fn bibtex(&self) -> String {
-        let works = WORKS.iter().filter(|(key, _)| self.0.contains(key));
-        works
-            .map(|(_, entry)| *entry)
-            .collect::<Vec<_>>()
-            .join("\n")
-    }
-}
-
 fn statistics(place: &SectionPart<'_>, cited: &mut Cited) -> String {
     let statistics = &place.part.statistics;
     let mut text = "Rates are shares of the rows with a verdict. Intervals are 95% Clopper-Pearson intervals at the effective number of rows, with scenarios as clusters (Clopper and Pearson 1934; Korn and Graubard 1998).".to_owned();
@@ -534,114 +516,6 @@ fn worst(rates: &[&RateStatistics]) -> String {
     }
 }
 
-fn commands(place: &SectionPart<'_>) -> Vec<String> {
-    let program = &place.summary.program;
-    // No folder of a benchmark has another name, so that a command needs no quotes.
-    let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
-    let folder = match place.part.folder.chars().all(is_plain) {
-        true => place.part.folder.as_str(),
-        false => "BENCHMARK",
-    };
-    let on_it = |verb: &'static str| ProgramCommand::new(verb).on(folder);
-    let versions = different(place, |run| run.version.clone());
-    let seeds = different(place, |run| run.seed.clone());
-    let revisions = different(place, |run| run.revision.clone());
-    let mut about = Vec::new();
-    about.extend((!versions.is_empty()).then(|| format!("Probity {}", versions.join(", "))));
-    about.extend((!seeds.is_empty()).then(|| format!("seed {}", seeds.join(", "))));
-    about.extend((!revisions.is_empty()).then(|| format!("revision {}", revisions.join(", "))));
-    about.push(format!("statistics.json {}", place.part.statistics.format));
-    let about = about.join("; ");
-    if place.part.is_safety() {
-        return vec![format!("# {about}")];
-    }
-    let first = match &place.part.imported {
-        Some(imported) => import_commands(place, imported, folder),
-        None => vec![on_it("run")],
-    };
-    let mut commands: Vec<String> = first
-        .into_iter()
-        .chain([on_it("report").with("format", "methods")])
-        .map(|command| command.text(program))
-        .collect();
-    match commands.first_mut() {
-        Some(first) if place.part.imported.is_none() => first.push_str(&format!("    # {about}")),
-        _ => commands.insert(0, format!("# {about}")),
-    }
-    commands
-}
-
-/// The commands that make imported results again. Folders of the files are not on record, nor is the file of labels that a check reads.
-fn import_commands(
-    place: &SectionPart<'_>,
-    imported: &ImportFacts,
-    folder: &str,
-) -> Vec<ProgramCommand> {
-    let on_it = |verb: &'static str| ProgramCommand::new(verb).on(folder);
-    if imported.from == "labels" {
-        return Vec::new();
-    }
-    let mut import = ProgramCommand::new("import").on(&imported.from);
-    for file in &imported.files {
-        import = import.on(clean(file));
-    }
-    import = import.with("as", folder);
-    if imported.from != "tree" {
-        import = import.with("metrics", "benchmark.yaml");
-        for rule in &imported.verdicts {
-            import = import.with("verdicts", clean(rule));
-        }
-        if let Some(key) = &imported.cluster {
-            import = import.with("cluster", clean(key));
-        }
-    }
-    let judged = place.part.runs.iter().any(|run| !run.judges.is_empty());
-    let mut commands = vec![import];
-    commands.extend(judged.then(|| on_it("evaluate")));
-    commands.push(on_it("aggregate"));
-    commands
-}
-
-/// BibTeX entries by key.
-const WORKS: [(&str, &str); 9] = [
-    (
-        "angelopoulos2023",
-        "@article{angelopoulos2023,author={Angelopoulos, Anastasios N. and Bates, Stephen and Fannjiang, Clara and Jordan, Michael I. and Zrnic, Tijana},title={Prediction-powered inference},journal={Science},year={2023},volume={382},number={6671},pages={669--674}}",
-    ),
-    (
-        "clopper1934",
-        "@article{clopper1934,author={Clopper, C. J. and Pearson, E. S.},title={The use of confidence or fiducial limits illustrated in the case of the binomial},journal={Biometrika},year={1934},volume={26},number={4},pages={404--413}}",
-    ),
-    (
-        "gwet2008",
-        "@article{gwet2008,author={Gwet, Kilem Li},title={Computing inter-rater reliability and its variance in the presence of high agreement},journal={British Journal of Mathematical and Statistical Psychology},year={2008},volume={61},number={1},pages={29--48}}",
-    ),
-    (
-        "holm1979",
-        "@article{holm1979,author={Holm, Sture},title={A simple sequentially rejective multiple test procedure},journal={Scandinavian Journal of Statistics},year={1979},volume={6},number={2},pages={65--70}}",
-    ),
-    (
-        "korn1998",
-        "@article{korn1998,author={Korn, Edward L. and Graubard, Barry I.},title={Confidence intervals for proportions with small expected number of positive counts estimated from survey data},journal={Survey Methodology},year={1998},volume={24},number={2},pages={193--201}}",
-    ),
-    (
-        "krippendorff2011",
-        "@techreport{krippendorff2011,author={Krippendorff, Klaus},title={Computing Krippendorff's alpha-reliability},institution={University of Pennsylvania},year={2011}}",
-    ),
-    (
-        "newcombe1998",
-        "@article{newcombe1998,author={Newcombe, Robert G.},title={Interval estimation for the difference between independent proportions: comparison of eleven methods},journal={Statistics in Medicine},year={1998},volume={17},number={8},pages={873--890}}",
-    ),
-    (
-        "tarone1990",
-        "@article{tarone1990,author={Tarone, R. E.},title={A modified Bonferroni method for discrete data},journal={Biometrics},year={1990},volume={46},number={2},pages={515--522}}",
-    ),
-    (
-        "tenenbein1970",
-        "@article{tenenbein1970,author={Tenenbein, Aaron},title={A double sampling scheme for estimating from binomial data with misclassifications},journal={Journal of the American Statistical Association},year={1970},volume={65},number={331},pages={1350--1361}}",
-    ),
-];
-
 impl Methods {
     /// The methods as Markdown, with the BibTeX entries at the end.
     pub(crate) fn markdown(&self) -> String {
@@ -663,13 +537,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cited_work_has_an_entry() {
-        let mut cited = Cited::default();
-        for (key, entry) in WORKS {
-            assert!(entry.contains(&format!("{{{key},")), "{key}");
-            cited.cite(key);
-        }
-        assert_eq!(cited.bibtex().lines().count(), WORKS.len());
+    fn lists_end_with_and() {
         assert_eq!(listed(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }
 }

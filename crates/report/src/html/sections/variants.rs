@@ -4,13 +4,14 @@ use interop::sheet::{Axis, Cell, Column, ColumnKind, Line, RowsOf, Sheet, Strip}
 use schema::{
     ModelId,
     statistics::{
-        DifferenceFamily, ReliabilityStatistics, VariantEffectStatistics, VariantStatistics,
+        DifferenceFamily, DifferenceStatistics, ReliabilityStatistics, VariantEffectStatistics,
+        VariantStatistics,
     },
 };
 
 use super::{Block, Section, SectionPart};
 use crate::{
-    comparisons::{corrected_over, difference_cells, difference_columns},
+    comparisons::{corrected_over, difference_cells, difference_columns, none_shown},
     numbers::rate,
     overview::variant_leads,
     text::clean,
@@ -61,26 +62,28 @@ fn with_fitted_axis(mut sheet: Sheet) -> Sheet {
 
 /// The table that compares the values of each axis, over all rows or by metric.
 fn effects(place: &SectionPart<'_>, family: DifferenceFamily) -> Sheet {
-    let (id, title, names) = match family {
-        DifferenceFamily::Pooled => (
-            "variants",
-            "Each value beside the others, over all rows",
-            vec![Column::name("axis"), Column::name("value")],
-        ),
+    let (id, of, metric) = match family {
+        DifferenceFamily::Pooled => ("variants", "over all rows", None),
         DifferenceFamily::Metric => (
             "variants-by-metric",
-            "Each value beside the others, by metric",
-            vec![
-                Column::name("metric"),
-                Column::name("axis"),
-                Column::name("value"),
-            ],
+            "by metric",
+            Some(Column::name("metric")),
         ),
     };
-    let columns = names
+    // An axis that is the only one stands in the title, not in each row.
+    let axis = only_axis(place);
+    let title = match axis {
+        Some(axis) => format!("Each value of {} beside the others, {of}", clean(axis)),
+        None => format!("Each value beside the others, {of}"),
+    };
+    let axes = axis.is_none().then(|| Column::name("axis"));
+    let columns = metric
         .into_iter()
+        .chain(axes)
+        .chain([Column::name("value")])
         .chain(difference_columns("rate", "others"));
     let mut sheet = Sheet::new(id, title, columns.collect());
+    let mut all = Vec::new();
     for target in &place.part.statistics.targets {
         let variants = target.variants.iter();
         let shown: Vec<_> = variants
@@ -95,34 +98,59 @@ fn effects(place: &SectionPart<'_>, family: DifferenceFamily) -> Sheet {
         }
         head(place, &mut sheet, &target.target);
         for (variant, effect) in &shown {
-            sheet.row(effect_row(&target.target, variant, effect));
+            sheet.row(effect_row(&target.target, variant, effect, axis.is_none()));
         }
-        // A single comparison needs no correction.
-        let differences = shown.iter().map(|(_, effect)| &effect.difference);
-        let note = corrected_over(differences.filter(|found| found.family_size > 1));
-        sheet
-            .notes
-            .extend(note.map(|note| of_target(place, &target.target, &note)));
+        let differences = shown.into_iter().map(|(_, effect)| &effect.difference);
+        all.push((&target.target, differences.collect()));
     }
+    sheet.notes = notes(&all);
     sheet
 }
 
-/// A note on one target, with its name if there are several.
-fn of_target(place: &SectionPart<'_>, target: &ModelId, note: &str) -> String {
-    match place.part.statistics.targets.len() {
-        1 => note.to_owned(),
-        _ => format!(
-            "Effects of {}: {}",
-            clean(target.as_str()),
-            note.to_lowercase()
-        ),
-    }
+/// How the effects were corrected, once if it is the same for all targets, and what could have been shown where none is.
+fn notes(effects: &[(&ModelId, Vec<&DifferenceStatistics>)]) -> Vec<String> {
+    // A single comparison needs no correction.
+    let corrected = effects.iter().filter_map(|(target, found)| {
+        let found = found.iter().copied();
+        let note = corrected_over(found.filter(|found| found.family_size > 1))?;
+        Some((*target, note))
+    });
+    let corrected: Vec<(&ModelId, String)> = corrected.collect();
+    let mut notes: Vec<String> = match corrected.as_slice() {
+        [] => Vec::new(),
+        [(_, note)] if effects.len() == 1 => vec![note.clone()],
+        [(_, first), others @ ..]
+            if corrected.len() == effects.len() && others.iter().all(|(_, note)| note == first) =>
+        {
+            vec![format!("Of each model: {}", first.to_lowercase())]
+        }
+        several => several
+            .iter()
+            .map(|(target, note)| {
+                let target = clean(target.as_str());
+                format!("Effects of {target}: {}", note.to_lowercase())
+            })
+            .collect(),
+    };
+    notes.extend(none_shown(
+        effects.iter().flat_map(|(_, found)| found.iter().copied()),
+    ));
+    notes
+}
+
+/// The axis, if there is one only.
+fn only_axis<'a>(place: &SectionPart<'a>) -> Option<&'a str> {
+    let targets = place.part.statistics.targets.iter();
+    let mut axes = targets.flat_map(|target| target.variants.iter().map(|of| of.axis.as_str()));
+    let first = axes.next()?;
+    axes.all(|axis| axis == first).then_some(first)
 }
 
 fn effect_row(
     target: &ModelId,
     variant: &VariantStatistics,
     effect: &VariantEffectStatistics,
+    with_axis: bool,
 ) -> Vec<Cell> {
     let found = &effect.difference;
     let is_pooled = found.family == DifferenceFamily::Pooled;
@@ -131,7 +159,8 @@ fn effect_row(
     let what = format!("{} {}", variant.axis, effect.value);
     let mut cells: Vec<Cell> = Vec::new();
     cells.extend(metric.map(|metric| Cell::metric(metric, rows.clone())));
-    cells.extend([&variant.axis, &effect.value].map(|name| Cell::from(name.as_str())));
+    cells.extend(with_axis.then(|| Cell::from(variant.axis.as_str())));
+    cells.push(effect.value.as_str().into());
     let values = difference_cells(found, &what, &what, [rows, RowsOf::default()]);
     // The rates have no links: those of the other values are of no single set of rows.
     cells.extend(values.map(|cell| match cell.strip {
