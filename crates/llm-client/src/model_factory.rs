@@ -12,13 +12,13 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
     Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HostModels, HttpClient, Journaled,
-    LimitSettings, Limited, Limiter, Meter, ModelSettings, OpenAi, Price, Retried, RetryPolicy,
-    SettingsError, Stop, UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route,
-    wire::Wired,
+    LimitSettings, Limited, Limiter, Meter, ModelSettings, OpenAi, Prefilled, Price, Retried,
+    RetryPolicy, SettingsError, Stop, UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets,
+    http::Route, wire::Wired,
 };
 
 /// Creates the models of one run. It holds what they share, and adds the layers to each:
-/// `Journaled < Cached < Budgeted < Retried < Limited < OpenAi`, outermost first.
+/// `Journaled < Prefilled < Cached < Budgeted < Retried < Limited < OpenAi`, outermost first.
 ///
 /// By default there is no cache, no budget and no journal, and every endpoint has the default limits and
 /// retries.
@@ -297,8 +297,11 @@ impl ModelFactory {
         settings: &ModelSettings,
     ) -> Arc<dyn ChatModel> {
         match &self.cache {
-            Some(cache) => self.journaled(Cached::new(inner, cache.clone(), settings), settings),
-            None => self.journaled(inner, settings),
+            Some(cache) => {
+                let cached = Cached::new(inner, cache.clone(), settings);
+                self.journaled(Prefilled::new(cached, settings), settings)
+            }
+            None => self.journaled(Prefilled::new(inner, settings), settings),
         }
     }
 

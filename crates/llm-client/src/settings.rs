@@ -42,6 +42,8 @@ pub struct ModelSettings {
     pub temperature: Option<f64>,
     /// Nucleus sampling, 0 to 1.
     pub top_p: Option<f64>,
+    /// The beginning of each reply: see [`Prefilled`](crate::Prefilled). `None`: the model begins by itself.
+    pub prefill: Option<Arc<str>>,
     /// Sampling seed, for endpoints that support it.
     pub seed: Option<i64>,
     /// How much a reasoning model should think: `low`, `medium`, `high`, or another value that the endpoint supports.
@@ -89,6 +91,7 @@ impl ModelSettings {
             max_tokens: None,
             temperature: None,
             top_p: None,
+            prefill: None,
             seed: None,
             reasoning_effort: None,
             reasoning_opening: ReasoningOpening::Reply,
@@ -101,6 +104,18 @@ impl ModelSettings {
             assumed_free: false,
             wire: None,
         }
+    }
+
+    /// Whether the endpoint needs a mark on the message that begins the reply: Mistral and DeepSeek go on with it only then.
+    pub(crate) fn marks_prefill(&self) -> bool {
+        let address = self.address();
+        let host = address.split("://").last().unwrap_or_default();
+        let host = host.split(['/', ':']).next().unwrap_or_default();
+        let is_of = |domain: &str| {
+            let before = host.strip_suffix(domain);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        };
+        self.prefill.is_some() && (is_of("mistral.ai") || is_of("deepseek.com"))
     }
 
     /// The settings that requests send besides their messages, under their names on the wire: `max_tokens`, `temperature` and so on, and
@@ -176,6 +191,7 @@ impl fmt::Debug for ModelSettings {
             .field("max_tokens", &self.max_tokens)
             .field("temperature", &self.temperature)
             .field("top_p", &self.top_p)
+            .field("prefill", &self.prefill)
             .field("seed", &self.seed)
             .field("reasoning_effort", &self.reasoning_effort)
             .field("reasoning_opening", &self.reasoning_opening)

@@ -136,6 +136,9 @@ pub struct ModelRecord {
     /// Nucleus sampling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<Value>,
+    /// The beginning of each reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefill: Option<Value>,
     /// The endpoint's sampling seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<Value>,

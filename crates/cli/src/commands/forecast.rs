@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use llm_client::{Cache, Cached, ModelSettings};
+use llm_client::{Cache, Cached, ModelSettings, Prefilled};
 use probity::{
     Forecast, Models, Phase, PhaseSettings, Phases, PromptChoice, RunOptions, ToolServer, forecast,
 };
@@ -167,7 +167,8 @@ pub fn cached_only(
         id: entry.id.clone(),
         program: settings.wire.as_ref().and_then(|wire| wire.phase_program()),
     };
-    Ok(Arc::new(Cached::new(absent, cache.clone(), &settings)))
+    let cached = Cached::new(absent, cache.clone(), &settings);
+    Ok(Arc::new(Prefilled::new(cached, &settings)))
 }
 
 /// The model behind the cache, which has no reply.

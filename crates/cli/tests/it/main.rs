@@ -87,6 +87,7 @@ mod phase_alone;
 mod phase_programs;
 mod plan_and_json;
 mod played_alike;
+mod prefill;
 mod programs;
 mod progress;
 mod prompt_versions;

@@ -166,7 +166,8 @@ impl Serialize for Body<'_> {
         if self.is_ours("model") {
             object.serialize_entry("model", &settings.model)?;
         }
-        let messages = Messages::of(request, settings.reasoning_sent_back);
+        let messages = Messages::of(request, settings.reasoning_sent_back)
+            .marking_prefill(settings.marks_prefill());
         object.serialize_entry("messages", &messages)?;
         if !request.tools.is_empty() && self.is_ours("tools") {
             object.serialize_entry("tools", &Offered(&request.tools))?;

@@ -11,6 +11,8 @@ pub(crate) struct Messages<'a> {
     /// The field that messages without reasoning get empty.
     filled: Option<ReasoningField>,
     is_sent_back: bool,
+    /// Whether the last message, if it is the model's own, is marked as the beginning of its reply.
+    marks_prefill: bool,
 }
 
 impl<'a> Messages<'a> {
@@ -30,18 +32,33 @@ impl<'a> Messages<'a> {
             messages: &request.messages,
             filled,
             is_sent_back: is_wanted,
+            marks_prefill: false,
+        }
+    }
+
+    /// With a mark on the beginning of the reply, if `marks`.
+    pub(crate) fn marking_prefill(self, marks: bool) -> Self {
+        Self {
+            marks_prefill: marks,
+            ..self
         }
     }
 }
 
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if !self.is_sent_back {
+        if !self.is_sent_back && !self.marks_prefill {
             return self.messages.serialize(serializer);
         }
         let mut list = serializer.serialize_seq(Some(self.messages.len()))?;
-        for message in self.messages {
-            list.serialize_element(&Sent::of(message, self.filled))?;
+        for (at, message) in self.messages.iter().enumerate() {
+            let mut sent = match self.is_sent_back {
+                true => Sent::of(message, self.filled),
+                false => Sent::plain(message),
+            };
+            let is_last = at + 1 == self.messages.len();
+            sent.prefix = self.marks_prefill && is_last && message.role == Role::Assistant;
+            list.serialize_element(&sent)?;
         }
         list.end()
     }
@@ -56,15 +73,23 @@ struct Sent<'a> {
     reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<&'a str>,
+    /// The message is the beginning of the reply.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    prefix: bool,
 }
 
 impl<'a> Sent<'a> {
-    fn of(message: &'a Message, filled: Option<ReasoningField>) -> Self {
-        let mut sent = Self {
+    fn plain(message: &'a Message) -> Self {
+        Self {
             message,
             reasoning_content: None,
             reasoning: None,
-        };
+            prefix: false,
+        }
+    }
+
+    fn of(message: &'a Message, filled: Option<ReasoningField>) -> Self {
+        let mut sent = Self::plain(message);
         if message.role != Role::Assistant {
             return sent;
         }

@@ -402,6 +402,7 @@ impl<'a> Endpoints<'a> {
         settings.temperature = table.temperature.map(|number| number.0);
         settings.top_p = table.top_p.map(|number| number.0);
         settings.seed = table.seed;
+        settings.prefill = self.prefill(entry)?;
         settings
             .reasoning_effort
             .clone_from(&table.reasoning_effort);
@@ -439,6 +440,36 @@ impl<'a> Endpoints<'a> {
             settings.request_timeout = timeout.0;
         }
         Ok(())
+    }
+
+    /// The beginning of replies, where the endpoint may take it.
+    fn prefill(&self, entry: &ModelEntry) -> Result<Option<Arc<str>>, ConfigError> {
+        let Some(text) = &entry.table.prefill else {
+            return Ok(None);
+        };
+        let beginning = text.resolve(self.vars)?;
+        let is_openai = matches!(&entry.route, Route::Source(source) if source.name() == "openai");
+        let refused = match entry.table.api {
+            Some(Api::Responses) => Some("the interface `responses` takes no beginning of a reply"),
+            _ if is_openai && entry.table.base_url.is_none() => {
+                Some("OpenAI's models take no beginning of a reply")
+            }
+            _ if entry.table.is_program() || entry.table.http.is_some() => {
+                Some("an application or a program begins its replies itself")
+            }
+            _ if beginning.trim().is_empty() => {
+                Some("it is empty; leave it out where the model begins by itself")
+            }
+            // Anthropic refuses it, and tokens go on differently after a space.
+            _ if beginning.ends_with(char::is_whitespace) => {
+                Some("it ends with white space, which the model has to write itself")
+            }
+            _ => None,
+        };
+        match refused {
+            Some(reason) => Err(text.error(format!("prefill: {reason}"))),
+            None => Ok(Some(beginning.into())),
+        }
     }
 
     fn expand(&self, value: Value) -> Result<Value, String> {

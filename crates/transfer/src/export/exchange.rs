@@ -130,6 +130,12 @@ impl<'e> Exchange<'e> {
         ] {
             settings.shift_remove(key);
         }
+        // A request that ends with words of the model begins its reply.
+        let messages = self.messages();
+        let beginning = messages.last().filter(|last| last.role == "assistant");
+        if let Some(beginning) = beginning {
+            settings.insert("prefill".to_owned(), beginning.content.clone());
+        }
         settings
     }
 }

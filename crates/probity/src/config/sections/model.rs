@@ -78,6 +78,8 @@ pub struct ModelTable {
     pub temperature: Option<Real<0, 2>>,
     /// Sent when set.
     pub top_p: Option<Real<0, 1>>,
+    /// The beginning of each reply, which the model goes on with. Not every endpoint takes it.
+    pub prefill: Option<Text>,
     /// The endpoint's sampling seed.
     #[serde(deserialize_with = "crate::config::values::some_from_text")]
     pub seed: Option<i64>,
@@ -240,6 +242,7 @@ impl ModelEntry {
             max_tokens,
             temperature,
             top_p,
+            prefill,
             seed,
             reasoning_effort,
             reasoning_opened_by,
@@ -296,6 +299,7 @@ impl ModelEntry {
             max_tokens: recorded(max_tokens),
             temperature: recorded(temperature),
             top_p: recorded(top_p),
+            prefill: recorded(prefill),
             seed: recorded(seed),
             reasoning_effort: recorded(reasoning_effort),
             reasoning_opened_by: recorded(reasoning_opened_by),

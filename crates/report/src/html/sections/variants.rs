@@ -110,12 +110,13 @@ fn effects(place: &SectionPart<'_>, family: DifferenceFamily) -> Sheet {
 /// How the effects were corrected, once if it is the same for all targets, and what could have been shown where none is.
 fn notes(effects: &[(&ModelId, Vec<&DifferenceStatistics>)]) -> Vec<String> {
     // A single comparison needs no correction.
-    let corrected = effects.iter().filter_map(|(target, found)| {
-        let found = found.iter().copied();
-        let note = corrected_over(found.filter(|found| found.family_size > 1))?;
-        Some((*target, note))
-    });
-    let corrected: Vec<(&ModelId, String)> = corrected.collect();
+    let corrected: Vec<(&ModelId, String)> = effects
+        .iter()
+        .filter_map(|(target, found)| {
+            let several = found.iter().copied().filter(|found| found.family_size > 1);
+            Some((*target, corrected_over(several)?))
+        })
+        .collect();
     let mut notes: Vec<String> = match corrected.as_slice() {
         [] => Vec::new(),
         [(_, note)] if effects.len() == 1 => vec![note.clone()],
