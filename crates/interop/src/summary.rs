@@ -355,6 +355,7 @@ mod tests {
             passed: 2_999,
             judged: 3_000,
             unscored: 0,
+            unlisted: 0,
         };
         let rate = RateStatistics {
             lower: Some(0.9981),
