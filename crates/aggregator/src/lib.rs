@@ -7,6 +7,7 @@
 //! - [`HazardScorer`]: the scores of hazards with exact bounds, and their grades, built on [`estimate`], [`combine`] and [`grade`].
 //! - [`statistics`]: rates with intervals, comparisons, agreement. The methods of intervals are in `src/interval`, one in a file.
 //! - [`gate_answer`]: whether rates, differences, missing verdicts and costs meet a rule, break it, or leave it undecided.
+//! - [`sequential`]: answers that hold at every look, for runs that stop when they are decided.
 //! - [`read_standards`], [`check_standards`], [`calibrate`]: the references of grades.
 //!
 //! ```
@@ -51,6 +52,7 @@ mod order;
 mod rates;
 mod row;
 mod score_rules;
+pub mod sequential;
 mod standards;
 pub mod statistics;
 

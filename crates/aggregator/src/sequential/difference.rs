@@ -1,0 +1,117 @@
+//! The difference of two targets.
+
+use super::{
+    capital::number,
+    grid::{Bettor, Grid},
+    lists::ScenarioLists,
+};
+
+/// The steps of the grid between -1 and 1.
+const STEPS: i32 = 1000;
+
+/// The spread of scenarios before the first one.
+const PRIOR: f64 = 0.4;
+
+/// A base scenario that both targets have played.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PlayedDifference {
+    /// The sum over its matched units of the first target's rate less the second's.
+    pub difference: f64,
+    /// Its matched units.
+    pub units: u64,
+}
+
+/// What is known of a difference after some scenarios.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DifferenceLook {
+    /// The scenarios played.
+    pub scenarios: u64,
+    /// Their matched units.
+    pub units: u64,
+    /// The mean difference over units; `None` without any.
+    pub difference: Option<f64>,
+    /// Lower end of the interval that holds at all looks at once with 95%, -1 to 1.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+    /// The e-value against "no difference": see [`adjusted_e_values`](super::adjusted_e_values). Of those that are the same, it is 20 or more at
+    /// any look with a chance of at most 5%.
+    pub e_value: f64,
+}
+
+/// The difference of two targets in one scope, scenario by scenario.
+#[derive(Clone, Debug)]
+pub struct DifferenceTest {
+    /// The units of the largest scenario.
+    largest: f64,
+    above: Grid,
+    below: Grid,
+    /// Against "no difference", from both sides.
+    none: [Bettor; 2],
+    scenarios: u64,
+    units: u64,
+    sum: f64,
+}
+
+impl DifferenceTest {
+    /// The test over `lists`, whose largest scenario has `largest` units, as one of `family` that are adjusted together (1: alone).
+    #[must_use]
+    pub fn new(lists: &ScenarioLists, largest: u64, family: u64) -> Self {
+        let aim = number(family.max(1));
+        let grid = || {
+            let means = (1 - STEPS..STEPS).map(|step| mean_of(f64::from(step) / f64::from(STEPS)));
+            Grid::new(means, PRIOR, aim, lists.clone())
+        };
+        let none = || Bettor::new(mean_of(0.0), PRIOR, aim, lists.clone());
+        Self {
+            largest: number(largest.max(1)),
+            above: grid(),
+            below: grid(),
+            none: [none(), none()],
+            scenarios: 0,
+            units: 0,
+            sum: 0.0,
+        }
+    }
+
+    /// Plays the next scenario of the order.
+    pub fn play(&mut self, scenario: &PlayedDifference) {
+        let units = number(scenario.units);
+        let a = units / self.largest;
+        let [up, down] = [scenario.difference, -scenario.difference]
+            .map(|sum| (sum + units) / (2.0 * self.largest));
+        self.above.play(up, a);
+        self.below.play(down, a);
+        let [above, below] = &mut self.none;
+        above.play(up, a);
+        below.play(down, a);
+        self.scenarios += 1;
+        self.units += scenario.units;
+        self.sum += scenario.difference;
+    }
+
+    /// What is known of the difference.
+    #[must_use]
+    pub fn look(&self) -> DifferenceLook {
+        let [above, below] = &self.none;
+        DifferenceLook {
+            scenarios: self.scenarios,
+            units: self.units,
+            difference: (self.units > 0).then(|| self.sum / number(self.units)),
+            lower: on_grid(&self.above),
+            upper: -on_grid(&self.below),
+            e_value: f64::midpoint(above.worth(), below.worth()),
+        }
+    }
+}
+
+/// Where the grid ends from below, -1 to 1.
+fn on_grid(grid: &Grid) -> f64 {
+    let steps = i32::try_from(grid.excluded()).unwrap_or(i32::MAX);
+    f64::from(steps - STEPS) / f64::from(STEPS)
+}
+
+/// The mean of what is bet on, for a difference.
+fn mean_of(difference: f64) -> f64 {
+    f64::midpoint(1.0, difference)
+}
