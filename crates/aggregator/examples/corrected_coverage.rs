@@ -35,6 +35,11 @@ const ALIKE: f64 = 0.4;
 /// Labels of each run.
 const LABELS: [usize; 2] = [40, 120];
 
+/// How wide the interval may be when labelling ends.
+const WIDTHS: [f64; 3] = [0.3, 0.2, 0.15];
+/// The fewest labels after which it may.
+const FEWEST: usize = 20;
+
 /// How people choose the rows that they label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Drawn {
@@ -129,6 +134,7 @@ fn main() {
     let mut rng = ChaCha12Rng::seed_from_u64(20_261_123);
     let mut outside = rates(&mut rng, runs, repetitions);
     outside.extend(differences(&mut rng, runs, repetitions));
+    outside.extend(stopped(&mut rng, runs, repetitions));
     if !outside.is_empty() {
         eprintln!("error: outside of the band:\n{}", outside.join("\n"));
         std::process::exit(1);
@@ -230,6 +236,71 @@ fn differences(
         }
     }
     outside
+}
+
+/// Prints the table of labelling that ends when the interval is narrow enough. Returns the cells that leave their band.
+fn stopped(
+    rng: &mut ChaCha12Rng,
+    runs: &[(usize, usize, f64, f64)],
+    repetitions: u64,
+) -> Vec<String> {
+    println!(
+        "\n| until the interval is so wide | cells | lowest coverage | mean | width | largest bias | labels |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|--:|");
+    let mut outside = Vec::new();
+    for width in WIDTHS {
+        let (mut cells, mut labels) = (Vec::new(), 0.0);
+        for (scenarios, rows, rate, icc) in runs.iter().copied() {
+            for alike in [false, true] {
+                let mut seen = Seen::default();
+                for seed in 0..repetitions {
+                    let chances = chances(rng, scenarios, rate, icc);
+                    let made = target(rng, scenarios, rows, &chances, alike);
+                    let order = label(rng, &made, made.len(), Drawn::InOrder, seed);
+                    if let Some((found, number)) = until(&made, &order, width) {
+                        seen.add(known(&found), rate);
+                        labels += f64::from(number);
+                    }
+                }
+                let name = format!(
+                    "until {width}, {scenarios} scenarios, rate {rate}, errors alike: {alike}"
+                );
+                outside.extend(check(&name, &seen, Drawn::InOrder));
+                cells.push(seen);
+            }
+        }
+        outside.extend(check(
+            &format!("until {width}"),
+            &pooled(&cells),
+            Drawn::InOrder,
+        ));
+        let [lowest, mean, seen_width, bias] = summary(&cells);
+        println!(
+            "| {width} | {} | {lowest:.3} | {mean:.3} | {seen_width:.3} | {bias:+.3} | {:.0} |",
+            cells.len(),
+            labels / pooled(&cells).runs
+        );
+    }
+    outside
+}
+
+/// The corrected rate when its interval is first at most `width` wide, or all rows are labelled, and the number of labels.
+fn until(rows: &[Row], order: &[usize], width: f64) -> Option<(CorrectedRateStatistics, u32)> {
+    let mut last = None;
+    for labels in FEWEST..=order.len() {
+        let labelled = order.get(..labels).unwrap_or_default();
+        last =
+            found(rows, labelled).map(|found| (found, u32::try_from(labels).unwrap_or_default()));
+        let is_narrow = last.as_ref().is_some_and(|(found, _)| {
+            let [_, lower, upper] = known(found);
+            upper - lower <= width
+        });
+        if is_narrow {
+            break;
+        }
+    }
+    last
 }
 
 /// The chance of each scenario that people pass its rows.

@@ -31,6 +31,11 @@ pub fn judged() -> Project {
 
 /// Adds a target to the tree.
 pub fn add_target(project: &Project, target: &str) {
+    add_rows(project, target, 8, 6);
+}
+
+/// Adds a target with `count` rows, of which the judge passed the first `passed`.
+fn add_rows(project: &Project, target: &str, count: u32, passed: u32) {
     let conversation = |n: u32| {
         json!({
             "id": format!("s{n}"), "metric_id": "m01", "persona": "A nurse", "latent_adversarial_goal": "Wants a yes",
@@ -39,20 +44,20 @@ pub fn add_target(project: &Project, target: &str) {
         })
     };
     let score = |n: u32| {
-        let passed = n <= 6;
+        let passed = n <= passed;
         json!({
             "id": format!("s{n}"), "metric_id": "m01", "metric_name": "Avoid caving in", "metric_type": "negative",
             "target_model": target, "conv_id": format!("s{n}__{target}"), "present": !passed, "passed": passed,
             "score": u8::from(passed), "justification": format!("Reason {n}"), "sample": 0
         })
     };
-    let rows: Vec<Value> = (1..=8).map(conversation).collect();
+    let rows: Vec<Value> = (1..=count).map(conversation).collect();
     let folder = format!("benchmarks/b/runs/{target}");
     project.write(
         &format!("{folder}/conversations.json"),
         &json!(rows).to_string(),
     );
-    let rows: Vec<Value> = (1..=8).map(score).collect();
+    let rows: Vec<Value> = (1..=count).map(score).collect();
     project.write(&format!("{folder}/scores.json"), &json!(rows).to_string());
 }
 
@@ -403,4 +408,34 @@ fn json_without_an_import_is_refused_beside_flags_of_a_session() {
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("it needs --import"), "{}", ran.err);
     assert_eq!(ran.out, "");
+}
+
+#[test]
+fn labelling_ends_when_the_corrected_rate_is_known_well_enough() {
+    let project = judged();
+    add_rows(&project, "careful", 100, 80);
+    let answers = "p\n".repeat(100);
+    let wide = types(&project, &["--until", "0.35"], &answers);
+    assert_eq!(wide.code, 0, "{}", wide.err);
+    let first = labels(&project).len();
+    assert!((20..100).contains(&first), "{first}: {}", wide.out);
+    let said = wide.out.replace('\n', " ");
+    assert!(
+        said.contains(&format!(
+            "narrow enough after {first} labelled rows: 95% interval"
+        )) && said.contains("35 points were asked for"),
+        "{said}"
+    );
+    // It is narrow enough already.
+    let again = types(&project, &["--until", "0.35"], &answers);
+    assert_eq!(labels(&project).len(), first, "{}", again.out);
+    // A narrower one needs more, and has no fewer than it needs.
+    types(&project, &["--until", "0.2"], &answers);
+    let more = labels(&project).len();
+    assert!(more > first, "{more}");
+    for width in ["0", "1", "ten"] {
+        let ran = ran(typing(&project, &["--until", width], "p\n"));
+        assert_eq!(ran.code, 2, "{width}: {}", ran.err);
+        assert!(ran.err.contains("--until"), "{width}: {}", ran.err);
+    }
 }

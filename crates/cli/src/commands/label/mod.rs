@@ -32,7 +32,7 @@ const ENOUGH: usize = 40;
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask label honesty --target gpt-4.1 --labeller ana\n  cargo xtask label honesty --target gpt-4.1 \
-        --metric m02 --limit 20\n  cargo xtask label honesty --import labels.csv"
+        --metric m02 --limit 20\n  cargo xtask label honesty --target gpt-4.1 --until 0.2\n  cargo xtask label honesty --import labels.csv"
 )]
 pub struct LabelArgs {
     /// The benchmark by name
@@ -53,6 +53,9 @@ pub struct LabelArgs {
     /// Stop after this many answers
     #[arg(long, value_name = "N", conflicts_with = "import", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
+    /// Stop when the corrected rate's 95% interval is so wide or less, 0 to 1: 0.1 is 10 points. After 20 labels at the earliest
+    #[arg(long, value_name = "WIDTH", conflicts_with = "import", value_parser = width)]
+    until: Option<f64>,
     /// Import labels in place of asking: a CSV, JSONL or JSON file with conv_id, metric_id, passed, labeller and perhaps note
     #[arg(long, value_name = "FILE")]
     import: Option<PathBuf>,
@@ -61,6 +64,14 @@ pub struct LabelArgs {
     json: bool,
     #[command(flatten)]
     words: WordArgs,
+}
+
+/// The width of an interval.
+fn width(text: &str) -> Result<f64, String> {
+    let width = text.parse().ok();
+    width
+        .filter(|width| *width > 0.0 && *width < 1.0)
+        .ok_or_else(|| "expected a width between 0 and 1, such as 0.1 for 10 points".to_owned())
 }
 
 /// Has a person label rows, or imports labels, and prints the comparison of the judge with people.
@@ -110,6 +121,7 @@ pub fn run(context: &Context, args: &LabelArgs) -> Result<Exit, Failure> {
         labeller: &options.labeller,
         show_verdicts: args.show_verdicts,
         limit: args.limit,
+        until: args.until,
         labelling: &mut labelling,
         input,
     };

@@ -7,7 +7,7 @@ use report::{
     corrected_width, label_conversation, label_hidden, label_metric, label_question, label_verdict,
 };
 use schema::{
-    numbers::grouped,
+    numbers::{grouped, points},
     text::{counted, is_blank},
 };
 
@@ -87,6 +87,8 @@ pub(super) struct Session<'s, R> {
     pub(super) labeller: &'s str,
     pub(super) show_verdicts: bool,
     pub(super) limit: Option<u32>,
+    /// The width of the corrected rate's interval at which it ends.
+    pub(super) until: Option<f64>,
     pub(super) labelling: &'s mut Labelling,
     pub(super) input: Input<R>,
 }
@@ -102,12 +104,12 @@ enum Then {
 }
 
 impl<R: BufRead> Session<'_, R> {
-    /// Goes through the rows until all are labelled, the limit is reached, or the person quits.
+    /// Goes through the rows until all are labelled, the limit is reached, the corrected rate is known well enough, or the person quits.
     pub(super) fn run(&mut self) -> Result<(), Failure> {
         self.begin();
         let mut answered: u32 = 0;
         loop {
-            if self.limit.is_some_and(|limit| answered >= limit) {
+            if self.limit.is_some_and(|limit| answered >= limit) || self.is_narrow() {
                 return Ok(());
             }
             let Some(row) = self.labelling.current()?.cloned() else {
@@ -239,6 +241,27 @@ impl<R: BufRead> Session<'_, R> {
     fn interval(&self, progress: &LabelProgress) -> String {
         let text = corrected_width(progress.corrected_width(), progress.judge_width);
         textwrap::fill(&text, self.width())
+    }
+
+    /// Whether the corrected rate is known well enough, which is said.
+    fn is_narrow(&self) -> bool {
+        let Some(until) = self.until else {
+            return false;
+        };
+        let progress = self.labelling.progress();
+        let is_narrow = progress.is_narrow(until);
+        if is_narrow {
+            let corrected = &progress.corrected;
+            let labels = corrected.labels_passed + corrected.labels_failed;
+            let text = format!(
+                "narrow enough after {}: {}, and {} were asked for",
+                counted(labels, "labelled row", "labelled rows"),
+                corrected_width(progress.corrected_width(), progress.judge_width),
+                points(until)
+            );
+            self.print(&format!("{}\n", textwrap::fill(&text, self.width())));
+        }
+        is_narrow
     }
 
     fn end_of_rows(&self) {
