@@ -360,12 +360,14 @@ fn size(place: &SectionPart<'_>) -> String {
         .map(|target| target.rates.all.scenarios)
         .max()
         .unwrap_or_default();
-    let cases = match place.part.is_safety() {
-        true => counted(scenarios, "case", "cases"),
-        false => counted(scenarios, "scenario", "scenarios"),
+    // They are those with a verdict: of none, nothing is known.
+    let cases = match (scenarios, place.part.is_safety()) {
+        (0, _) => String::new(),
+        (_, true) => format!(", {}", counted(scenarios, "case", "cases")),
+        (_, false) => format!(", {}", counted(scenarios, "scenario", "scenarios")),
     };
     let metrics = facts::metrics_counted(place, place.part.rated_metrics().len());
-    format!("{rows}{metrics}, {cases}")
+    format!("{rows}{metrics}{cases}")
 }
 
 fn trust_views(place: &SectionPart<'_>) -> Vec<TrustView> {

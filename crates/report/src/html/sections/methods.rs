@@ -129,10 +129,14 @@ fn design(place: &SectionPart<'_>) -> String {
         (0, _) | (_, 0) => String::new(),
         (positive, negative) => format!(" ({positive} positive, {negative} negative)"),
     };
+    // Scenarios are those with a verdict: of none, nothing is known.
+    let over = match scenarios {
+        0 => String::new(),
+        scenarios => format!(" over {}", counted(scenarios, "scenario", "scenarios")),
+    };
     let mut text = format!(
-        "{}{types} over {}.",
-        facts::metrics_counted(place, metrics.len()),
-        counted(scenarios, "scenario", "scenarios")
+        "{}{types}{over}.",
+        facts::metrics_counted(place, metrics.len())
     );
     text.push_str(&fixed_turns(place));
     let simulated = part.fixed.is_none_or(|fixed| !fixed.is_all());
@@ -480,6 +484,12 @@ fn left_out(place: &SectionPart<'_>) -> String {
     let rows: u64 = rates().map(|rate| rate.rows).sum::<u64>() + missing;
     let mut text = match missing {
         0 => "Every row has a verdict.".to_owned(),
+        missing if missing == rows => {
+            format!(
+                "None of the {} has a usable verdict.",
+                counted(rows, "row", "rows")
+            )
+        }
         missing => format!(
             "{} of {} have no usable verdict and count in no rate; {}.",
             grouped(missing),
