@@ -179,9 +179,9 @@ mod tests {
         for (number_of, case) in cases.iter().enumerate() {
             let float = |key: &str| case[key].as_f64().unwrap();
             let list = |of: &Value| [0, 1].map(|at| of[at].as_u64().unwrap());
-            let mut lists = case["lists"].as_array().unwrap().iter().map(list);
-            let one = ScenarioLists::one(lists.next().unwrap()[1]);
-            let lists = lists.fold(one, |all, [from, scenarios]| all.then(from, scenarios));
+            let mut each = case["lists"].as_array().unwrap().iter().map(list);
+            let one = ScenarioLists::one(each.next().unwrap()[1]);
+            let lists = each.fold(one, |all, [from, scenarios]| all.then(from, scenarios));
             let mut capital = Capital::new(float("m"), float("target"));
             let mut sums = Sums::default();
             let biggest = float("biggest");

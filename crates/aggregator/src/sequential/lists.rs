@@ -11,7 +11,7 @@ impl ScenarioLists {
         Self(vec![(0, scenarios)])
     }
 
-    /// With a list of `scenarios` in all, from when `from` scenarios were played. A list that does not come after the last one is left out.
+    /// With a list of `scenarios` in all, from when `from` scenarios were known. A list that does not come after the last one is left out.
     #[must_use]
     pub fn then(mut self, from: u64, scenarios: u64) -> Self {
         if self

@@ -1,11 +1,11 @@
-//! Answers that hold at every look: base scenarios are played in a fixed order, and after each one it may be asked whether a rule is decided.
+//! Answers that hold at every look: base scenarios are simulated in a fixed order, and after each one it may be asked whether a rule is decided.
 //!
 //! A bettor bets against each value that a rate may have, with the scenarios as the games. Where the bettor's capital reaches 40, the rate
 //! lies beyond that value, and over all looks together this is wrong with a chance of at most 2.5% (Ville's inequality). The bets follow Shekhar
 //! and Ramdas, "On the near-optimality of betting confidence sets for bounded means" (2023), and the rule STaR of Voráček and Orabona (2025),
 //! which bets what takes the capital to 40 at the end of the list. An answer is a pure function of the order, the verdicts and the lists.
 //!
-//! - [`sequence_order`]: the order in which base scenarios are played.
+//! - [`sequence_order`]: the order in which base scenarios are simulated.
 //! - [`RateTest`]: a rate with its interval at every look, and the answer to a rule on it.
 //! - [`DifferenceTest`]: the same for the difference of two targets, with its e-value; [`adjusted_e_values`] adjusts those of a family.
 //! - [`plan_sequence`]: how often such a run is decided, and after how many scenarios.
@@ -24,7 +24,7 @@
 //! ```
 //!
 //! # Limits
-//! - Only prefixes of the order may be looked at. Whoever plays scenarios as they finish, and looks at those, errs far more often: slow rows fail
+//! - Only prefixes of the order may be looked at. An answer from those that happened to finish is wrong far more often: slow rows fail
 //!   more often than quick ones.
 //! - All scenarios of a test have at most as many rows as its largest one, which has to be known before the first look.
 //! - Intervals are on a grid of 0.001.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// The base scenarios `ids` in the order in which they are played: by the SHA-256 of `seed`, a line break and the id, ties by the id. Everybody
+/// The base scenarios `ids` in the order in which they are simulated: by the SHA-256 of `seed`, a line break and the id, ties by the id. Everybody
 /// with the same seed plays the same scenarios first.
 ///
 /// ```

@@ -45,7 +45,7 @@ pub enum SequenceAnswer {
     Fail,
     /// The rest of the list would hardly decide it, so it is left.
     GivenUp,
-    /// All scenarios are played, and it is not decided.
+    /// All scenarios are known, and it is not decided.
     UsedUp,
 }
 
@@ -179,8 +179,8 @@ impl RateTest {
     #[must_use]
     pub fn look(&self) -> RateLook {
         let planned = number(self.rows + self.missing);
-        let bounds = self.bounds.as_deref();
-        let bounds = bounds.filter(|_| number(self.missing) > self.max_missing * planned);
+        let is_short = number(self.missing) > self.max_missing * planned;
+        let bounds = self.bounds.as_deref().filter(|_| is_short);
         let (mut lower, mut upper) = (self.judged.lower(), self.judged.upper());
         if let Some(bounds) = bounds {
             lower = lower.min(bounds.lower());
@@ -198,7 +198,7 @@ impl RateTest {
         }
     }
 
-    /// The answer to the rule; open without one. The first answer stands, whatever is played after it.
+    /// The answer to the rule; open without one. The first answer stands, whatever comes after it.
     #[must_use]
     pub fn answer(&self) -> SequenceAnswer {
         self.held
