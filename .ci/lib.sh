@@ -14,13 +14,44 @@ if [ -z "${CI_WORK:-}" ]; then
 fi
 export EXPORT_VENV=$CI_WORK/venv-every-eval-ever
 
+# run_step STEP: one step of the gate, and how long it took.
+run_step() {
+    local began=$SECONDS
+    printf '\n== %s\n' "$1"
+    bash ".ci/steps/$1" || { echo "== $1 failed after $((SECONDS - began)) s; run it alone with: .ci/run $1" >&2; return 1; }
+    echo "-- $1: $((SECONDS - began)) s"
+}
+
+# printed_at_end COMMAND...: its output in one piece, so that two steps do not mix their lines.
+printed_at_end() {
+    local status=0 output
+    output=$(mktemp "$CI_WORK/output.XXXX")
+    "$@" >"$output" 2>&1 || status=$?
+    cat "$output"
+    return "$status"
+}
+
+# one_at_a_time NAME COMMAND...: of two steps that need the same, one makes it and the other waits.
+one_at_a_time() {
+    (
+        flock 9
+        "${@:2}" 9>&-
+    ) 9>"$CI_WORK/$1.lock"
+}
+
 # install PACKAGE...: Debian packages.
 install() {
+    one_at_a_time debian install_packages "$@"
+}
+install_packages() {
     apt-get update -q && apt-get install -y -q "$@"
 }
 
 # venv NAME REQUIREMENT...: a virtual environment with these Python packages; prints its `bin` folder.
 venv() {
+    one_at_a_time "venv-$1" make_venv "$@"
+}
+make_venv() {
     local folder=$CI_WORK/venv-$1
     if [ ! -e "$folder/ready" ]; then
         python3 -m venv "$folder" || { install python3 python3-venv >&2 && python3 -m venv "$folder"; }
@@ -44,12 +75,18 @@ build() {
 
 # run_in FOLDER BENCHMARK...: a scripted run in a folder of its own, once for each gate.
 run_in() {
+    one_at_a_time "$1" make_run "$@"
+}
+make_run() {
     local folder=$CI_WORK/$1
     [ -d "$folder" ] || { mkdir "$folder" && (cd "$folder" && "$xtask" run "${@:2}" --quiet); }
 }
 
 # A tree with samples, variants, and a target that fails. It has a journal.
 tree_with_failures() {
+    one_at_a_time with-failures make_tree_with_failures
+}
+make_tree_with_failures() {
     local folder=$CI_WORK/with-failures
     [ ! -d "$folder" ] || return 0
     mkdir "$folder"
@@ -71,11 +108,17 @@ YAML
 
 # The golden tree alone: no journal, no manifest.
 golden_tree() {
+    one_at_a_time golden make_golden_tree
+}
+make_golden_tree() {
     [ -d "$CI_WORK/golden" ] || { mkdir "$CI_WORK/golden" && cp -r fixtures/golden "$CI_WORK/golden/benchmarks"; }
 }
 
 # One result file of each kind of safety evaluation, single.json and multi.json.
 safety_results() {
+    one_at_a_time safety make_safety_results
+}
+make_safety_results() {
     local folder=$CI_WORK/safety mode
     [ ! -d "$folder" ] || return 0
     mkdir "$folder"
