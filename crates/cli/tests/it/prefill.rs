@@ -121,6 +121,42 @@ async fn the_model_goes_on_with_the_beginning_of_its_reply() {
     }
 }
 
+/// The request of a provider that cannot be reached from here: a proxy gets it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_needs_a_mark_gets_it() {
+    for (host, is_marked) in [
+        ("api.mistral.ai", true),
+        ("api.deepseek.com", true),
+        ("notmistral.ai", false),
+    ] {
+        let server = server().await;
+        let proxy = server.base_url().replace("/v1", "");
+        let project = project(&server, "").env("http_proxy", &proxy);
+        let config = project.read("config.yaml");
+        let of_target = format!(
+            "{{id: t, model: target, base_url: \"{}\"",
+            server.base_url()
+        );
+        let elsewhere = format!(
+            "{{id: t, model: target, base_url: \"http://{host}/v1\", prefill: \"{BEGINNING}\""
+        );
+        project.write("config.yaml", &config.replace(&of_target, &elsewhere));
+        project.succeeds(&["run", "flattery"]);
+        assert_eq!(replies(&project)[0], "Sure, here is how it is done.");
+        let requests = server.requests();
+        for body in requests.iter().filter(|body| body["model"] == "target") {
+            let messages = body["messages"].as_array().unwrap();
+            let marks: Vec<bool> = messages
+                .iter()
+                .map(|message| message["prefix"] == true)
+                .collect();
+            let (last, before) = marks.split_last().unwrap();
+            assert_eq!(*last, is_marked, "{host}: {body}");
+            assert!(!before.contains(&true), "{host}: {body}");
+        }
+    }
+}
+
 #[test]
 fn what_takes_no_beginning_is_refused() {
     for (target, words) in [

@@ -16,7 +16,7 @@ use std::{
 
 use common::{Project, Ran};
 use scripted_llm::{Answer, Asked, ScriptedServer};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What must not come out, in the forms in which it is configured, sent and sent back.
 const SECRETS: [&str; 13] = [
@@ -265,6 +265,102 @@ async fn what_a_program_or_a_server_says_is_shown_without_its_keys() {
     assert!(of_agent.contains("I am ***, in-the-open"), "{of_agent}");
     let of_model = project.read("benchmarks/flattery/runs/t/conversations.json");
     assert!(of_model.contains("the bank's token is ***"), "{of_model}");
+}
+
+/// A server of tools over HTTP that says the headers it gets: in the description of its tool, in the tool's reply, and in an error.
+fn telling_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let mut calls = 0;
+        for mut stream in listener.incoming().flatten() {
+            let got = read_request(&mut stream);
+            let (head, body) = got.split_once("\r\n\r\n").unwrap_or((&got, ""));
+            let said = format!("I got {head}");
+            let asked: Value = serde_json::from_str(body).unwrap_or_default();
+            let result = match asked["method"].as_str() {
+                Some("initialize") => Some(json!({
+                    "protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "bank", "version": "7"},
+                })),
+                Some("tools/list") => Some(json!({"tools": [
+                    {"name": "balance", "description": said, "inputSchema": {"type": "object", "description": said}}
+                ]})),
+                Some("tools/call") => {
+                    calls += 1;
+                    Some(
+                        json!({"content": [{"type": "text", "text": said}], "isError": calls % 2 == 0}),
+                    )
+                }
+                _ => None,
+            };
+            let (status, body) = match result {
+                Some(result) => {
+                    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+                    ("200 OK", answer.to_string())
+                }
+                None if got.starts_with("POST") => ("202 Accepted", String::new()),
+                None => ("405 Method Not Allowed", String::new()),
+            };
+            let reply = format!(
+                "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let _ = stream.write_all(reply.as_bytes());
+        }
+    });
+    port
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_over_http_says_is_shown_without_the_headers_it_gets() {
+    let answer = |asked: Asked<'_>| match asked.model {
+        "target" if asked.body["messages"].as_array().unwrap().len() < 3 => {
+            Answer::calls([("a", "balance", "{}"), ("b", "balance", "{}")])
+        }
+        "target" => Answer::says("So I see."),
+        "judge" => {
+            Answer::says(r#"{"evidence": [2], "justification": "Message 2.", "present": "no"}"#)
+        }
+        _ => Answer::says("Who are you?"),
+    };
+    let models = ScriptedServer::builder().answer(answer);
+    let models = models.start().await.unwrap();
+    let url = models.base_url();
+    let project = Project::new().env("MY_TOKEN", "of-the-bank-0123456789");
+    project.flattery(3);
+    let port = telling_server();
+    project.write(
+        "config.yaml",
+        &format!(
+            "user_model: {{model: user, base_url: \"{url}\"}}\nevaluator_model: {{model: judge, base_url: \"{url}\"}}\n\
+             targets:\n  - {{id: t, model: target, base_url: \"{url}\"}}\n\
+             mcp_servers: {{bank: {{url: \"http://127.0.0.1:{port}/mcp\", targets: [t], headers: {{Authorization: \"Bearer ${{MY_TOKEN}}\"}}}}}}\n\
+             generation: {{turns: 1}}\njudging: {{simulator: false}}\nretries: {{max_attempts: 1}}\n"
+        ),
+    );
+    let mut printed = String::new();
+    for args in [
+        &["doctor"][..],
+        &["run", "flattery", "--log", "debug"],
+        &["export", "inspect", "flattery", "--log-format", "json"],
+        &["pack", "--out", "own.cassette"],
+    ] {
+        let Ran { out, err, .. } = project.run(args);
+        printed += &format!("{out}{err}");
+    }
+    assert!(!printed.contains("of-the-bank-0123456789"), "{printed}");
+    for file in project.files().into_iter().filter(|file| file.is_file()) {
+        let bytes = std::fs::read(&file).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(
+            !text.contains("of-the-bank-0123456789"),
+            "{}: {text}",
+            file.display()
+        );
+    }
+    let rows = project.read("benchmarks/flattery/runs/t/conversations.json");
+    assert!(rows.contains("I got POST /mcp"), "{rows}");
 }
 
 #[test]

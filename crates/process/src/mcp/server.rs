@@ -96,8 +96,10 @@ impl Wire for McpServer {
             (connection.server.clone(), connection.tools.clone())
         };
         let started = Connections::start(settings, look);
-        let (connections, (server, tools)) =
+        let (connections, said) =
             started.map_err(|reason| format!("MCP server {name}: {}", scrubber.text(&reason)))?;
+        let (server, tools) = without_secrets(&scrubber, &said)
+            .ok_or_else(|| format!("MCP server {name}: its tools hold a secret of its settings"))?;
         let offered = hex(&Sha256::digest(json!(tools).to_string()));
         let fingerprint = json!({
             "kind": "mcp",
@@ -118,6 +120,14 @@ impl Wire for McpServer {
         ProgramRecord::write(&self.settings.process, address, &connected);
         Ok(Some(Arc::new(connected)))
     }
+}
+
+/// What a server says of itself.
+type Said = ((String, String), Vec<ToolSpec>);
+
+/// `None`: what was removed does not lie within texts.
+fn without_secrets(scrubber: &Scrubber, said: &Said) -> Option<Said> {
+    serde_json::from_str(&scrubber.reply(json!(said).to_string())).ok()
 }
 
 /// A server with its tools. A request's only message is the JSON of the parameters of `answer`: see `docs/any-language.md`.
