@@ -155,6 +155,18 @@ impl CircuitBreaker {
         (now < open.next_probe).then(|| self.error(open, request, id))
     }
 
+    /// Waits until calls are not attempted. Returns the error of this one.
+    pub(crate) async fn refuses(&self, request: &ChatRequest, id: &ModelId) -> ModelError {
+        loop {
+            // Created before the circuit is checked, so that an opening in between is noticed.
+            let opened = self.opened.notified();
+            if let Some(error) = self.refusal(request, id) {
+                return error;
+            }
+            opened.await;
+        }
+    }
+
     /// Begins an attempt. While the circuit is open, only an occasional attempt may begin.
     pub(crate) fn begin(
         &self,

@@ -72,7 +72,6 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-mod adaptive;
 mod app;
 mod budget;
 mod budgeted;
@@ -95,6 +94,7 @@ mod native;
 mod negotiate;
 mod one_call;
 mod openai;
+mod pace;
 mod prefilled;
 mod price_table;
 mod provider_preset;

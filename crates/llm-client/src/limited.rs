@@ -9,7 +9,7 @@ use schema::{
 };
 
 use crate::{
-    CircuitBreaker, Stop,
+    CallFailure, CircuitBreaker, Stop,
     failure::role,
     limiter::{Limiter, Outcome},
 };
@@ -64,6 +64,18 @@ impl<M: ChatModel> Limited<M> {
     }
 }
 
+/// Waits until `breaker` refuses calls, which never happens without one.
+async fn refuses(
+    breaker: Option<&CircuitBreaker>,
+    request: &ChatRequest,
+    id: &ModelId,
+) -> ModelError {
+    match breaker {
+        Some(breaker) => breaker.refuses(request, id).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// The error of a call that was not made because the run is stopping.
 pub(crate) fn cancelled(request: &ChatRequest, id: &ModelId) -> ModelError {
     let message = format!(
@@ -83,16 +95,17 @@ impl<M: ChatModel> ChatModel for Limited<M> {
         if self.stop.is_stopped() {
             return Err(cancelled(request, self.id()));
         }
+        let breaker = self.breaker.as_deref();
         // Usually a permit is free, and there is nothing to wait for.
         let permit = match self.limiter.try_acquire() {
             Some(permit) => permit,
             None => tokio::select! {
                 biased;
                 () = self.stop.stopped() => return Err(cancelled(request, self.id())),
+                error = refuses(breaker, request, self.id()) => return Err(error),
                 permit = self.limiter.acquire(self.estimate(request)) => permit,
             },
         };
-        let breaker = self.breaker.as_deref();
         let attempt = breaker
             .map(|breaker| breaker.begin(request, self.id()))
             .transpose()?;
@@ -102,7 +115,10 @@ impl<M: ChatModel> ChatModel for Limited<M> {
         }
         permit.finish(match &result {
             Ok(_) => Outcome::Answered,
-            Err(error) if error.kind() == ModelErrorKind::RateLimited => Outcome::RateLimited,
+            Err(error) if error.kind() == ModelErrorKind::RateLimited => {
+                let failure = CallFailure::of(error);
+                Outcome::RateLimited(failure.and_then(|failure| failure.retry_after))
+            }
             Err(_) => Outcome::Other,
         });
         result

@@ -10,15 +10,14 @@ use std::{
     time::Duration,
 };
 
-use schema::{Event, EventBody, Journal, event::LimiterChanged};
+use schema::{Event, EventBody, Journal, event::PaceChanged};
 use tokio::{
-    runtime::Handle,
     sync::{Semaphore, SemaphorePermit},
     time::Instant,
 };
 
 use crate::{
-    adaptive::{AdaptiveLimit, Change},
+    pace::{Change, Pace, Refused},
     rate::Rate,
 };
 
@@ -27,10 +26,9 @@ use crate::{
 pub struct LimitSettings {
     /// The most attempts in flight. At least 1.
     pub max_concurrency: usize,
-    /// How many attempts may be in flight at first.
+    /// How many attempts may be in flight at first. Twice as many every quarter of a second, until some were answered and none refused.
+    /// As many as `max_concurrency`: all at once.
     pub initial_concurrency: usize,
-    /// The limit is reviewed once per round trip, and no more often than this, by the share of refused attempts.
-    pub window: Duration,
     /// Attempts started per minute, spread evenly with bursts of a tenth. `None`: unlimited.
     pub requests_per_minute: Option<NonZeroU32>,
     /// Tokens per minute, estimated before each attempt: a token for every four characters of the messages, and the model's
@@ -38,62 +36,67 @@ pub struct LimitSettings {
     pub tokens_per_minute: Option<NonZeroU32>,
 }
 
-/// The least number of attempts in flight at first: most endpoints accept it.
-const FIRST: usize = 64;
+/// Attempts in flight at most, by default.
+const MOST: usize = 64;
+/// Attempts in flight at first, by default: an endpoint that takes five a second refuses three of them.
+const FIRST: usize = 8;
 
 impl LimitSettings {
-    /// At most `max` in flight; at first 64 or a quarter of `max`, whichever is more. A user who allows a thousand has an endpoint that
-    /// accepts many, and reaches the maximum in two round trips. Other fields have their defaults.
+    /// At most `max` in flight, and 8 at first.
     #[must_use]
     pub fn up_to(max: usize) -> Self {
         Self {
             max_concurrency: max,
-            initial_concurrency: max.min(FIRST.max(max / 4)),
+            initial_concurrency: max.min(FIRST),
             ..Self::default()
         }
     }
 }
 
 impl Default for LimitSettings {
-    /// 64 in flight, at first and at most; windows of a second; no rates.
+    /// 64 in flight, 8 at first; no rates.
     fn default() -> Self {
         Self {
-            max_concurrency: FIRST,
+            max_concurrency: MOST,
             initial_concurrency: FIRST,
-            window: Duration::from_secs(1),
             requests_per_minute: None,
             tokens_per_minute: None,
         }
     }
 }
 
-/// Limits the attempts in flight at one endpoint. All models of one base URL and key share one.
+/// Limits the attempts at one endpoint. All models of one base URL and key share one, and are served in order of arrival.
 ///
-/// The limit starts at [`LimitSettings::initial_concurrency`] and doubles per round trip while it is fully used. Once the endpoint
-/// refuses attempts because there are too many, the limit depends on the share of refusals: up to 5 % change nothing; above 5 % the
-/// limit is cut, at most once per round trip, to what the endpoint accepted, and returns quickly to the last level without a cut. Other
-/// failures do not change it. Cuts and doublings are journaled as `limiter changed`.
+/// At most [`LimitSettings::max_concurrency`] are in flight. Once the endpoint refuses more than 5 % of attempts because there are too many,
+/// the limiter learns how many a second it takes, and attempts start evenly at that pace; it grows while nothing is refused. A wait that the
+/// endpoint asks for holds all attempts while it takes nothing. Refusals that do not become fewer at a slower pace, and other failures,
+/// change nothing. Larger changes are journaled as `pace changed`.
 pub struct Limiter {
     name: Arc<str>,
-    settings: LimitSettings,
     permits: Semaphore,
+    most: usize,
     state: Mutex<State>,
-    /// True after the first cut: permits may have to be taken back.
-    was_cut: AtomicBool,
+    /// Whether starts are paced: else no attempt has to look.
+    is_paced: AtomicBool,
+    /// Only the first waiter watches the clock; the others wait for this semaphore, in order of arrival.
+    turn: Semaphore,
     requests: Option<Rate>,
     tokens: Option<Rate>,
     journal: Arc<dyn Journal>,
 }
 
 struct State {
-    level: AdaptiveLimit,
-    /// Existing permits: in flight, held or free. After a cut, temporarily more than the limit.
-    permits: usize,
-    /// Permits of refused attempts that are returned later.
-    held: usize,
-    /// The limit in the newest journal event.
-    journaled: usize,
+    pace: Pace,
+    /// How long an answer takes, on average. Zero before the first one.
+    round_trip: Duration,
+    /// The pace in the newest journal event.
+    journaled: Option<f64>,
 }
+
+/// The weight of a new duration in the average.
+const NEWEST: f64 = 0.1;
+/// A pace that changed less than this, as a share, is not journaled again.
+const NOTABLE: f64 = 0.2;
 
 impl Limiter {
     /// Limits for the endpoint with the name `name` in the journal.
@@ -104,68 +107,92 @@ impl Limiter {
         journal: Arc<dyn Journal>,
     ) -> Arc<Self> {
         let most = settings.max_concurrency.clamp(1, Semaphore::MAX_PERMITS);
-        let settings = LimitSettings {
-            max_concurrency: most,
-            initial_concurrency: settings.initial_concurrency.clamp(1, most),
-            ..settings
+        let first = settings.initial_concurrency.clamp(1, most);
+        let pace = if first == most {
+            Pace::free(Instant::now())
+        } else {
+            Pace::opening(first, Instant::now())
         };
-        let first = settings.initial_concurrency;
         Arc::new(Self {
             name: name.into(),
-            permits: Semaphore::new(first),
+            permits: Semaphore::new(most),
+            most,
+            is_paced: AtomicBool::new(!pace.is_free()),
             state: Mutex::new(State {
-                level: AdaptiveLimit::new(first, most, settings.window, Instant::now()),
-                permits: first,
-                held: 0,
-                journaled: first,
+                pace,
+                round_trip: Duration::ZERO,
+                journaled: None,
             }),
-            was_cut: AtomicBool::new(false),
+            turn: Semaphore::new(1),
             requests: settings.requests_per_minute.map(Rate::per_minute),
             tokens: settings.tokens_per_minute.map(Rate::per_minute),
-            settings,
             journal,
         })
     }
 
-    /// How many attempts may be in flight now.
+    /// How many attempts a second may start; `None`: as many as there are, up to those that may be in flight.
     #[must_use]
-    pub fn limit(&self) -> usize {
-        self.state().level.limit()
+    pub fn pace(&self) -> Option<f64> {
+        self.state().pace.rate()
     }
 
     /// How many attempts are in flight now.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.occupied(&self.state())
+        self.most.saturating_sub(self.permits.available_permits())
     }
 
     /// Waits until an attempt of about `tokens` tokens may start. Waiters are served in order of arrival.
-    pub(crate) async fn acquire(self: &Arc<Self>, tokens: u32) -> Permit<'_> {
+    pub(crate) async fn acquire(&self, tokens: u32) -> Permit<'_> {
         if let Some(rate) = &self.requests {
             rate.take(1).await;
         }
         if let Some(rate) = &self.tokens {
             rate.take(tokens).await;
         }
-        // The semaphore is never closed, so `acquire` does not fail.
+        // The semaphores are never closed, so `acquire` does not fail.
+        let _turn = self.turn.acquire().await;
         let permit = self.permits.acquire().await.ok();
-        self.permit(permit)
+        let number = loop {
+            match self.start() {
+                Ok(number) => break number,
+                Err(at) => tokio::time::sleep_until(at).await,
+            }
+        };
+        self.permit(permit, number)
     }
 
     /// A permit for an attempt that may start at once. `None`: the attempt has to [`acquire`](Self::acquire) one.
-    pub(crate) fn try_acquire(self: &Arc<Self>) -> Option<Permit<'_>> {
+    pub(crate) fn try_acquire(&self) -> Option<Permit<'_>> {
         if self.requests.is_some() || self.tokens.is_some() {
             return None;
         }
+        // Who waits goes first.
+        let _turn = self.turn.try_acquire().ok()?;
         let permit = self.permits.try_acquire().ok()?;
-        Some(self.permit(Some(permit)))
+        let number = self.start().ok()?;
+        Some(self.permit(Some(permit), number))
     }
 
-    fn permit<'a>(self: &'a Arc<Self>, permit: Option<SemaphorePermit<'a>>) -> Permit<'a> {
+    /// Whether the pace of the endpoint lets an attempt start now; else, when to ask again.
+    fn start(&self) -> Result<u32, Instant> {
+        if !self.is_paced.load(Ordering::Acquire) {
+            return Ok(0);
+        }
+        let mut state = self.state();
+        let started = state.pace.start(Instant::now());
+        self.is_paced
+            .store(!state.pace.is_free(), Ordering::Release);
+        self.note(state, Change::InUse);
+        started
+    }
+
+    fn permit<'a>(&'a self, permit: Option<SemaphorePermit<'a>>, number: u32) -> Permit<'a> {
         Permit {
             limiter: self,
-            permit,
+            _permit: permit,
             began: Instant::now(),
+            number,
         }
     }
 
@@ -178,90 +205,64 @@ impl Limiter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Attempts in flight, without the permits that refused attempts hold.
-    fn occupied(&self, state: &State) -> usize {
-        let unused = self.permits.available_permits() + state.held;
-        state.permits.saturating_sub(unused)
-    }
-
-    /// Updates the limit with the result of an attempt that began at `began`. Returns how long the attempt keeps its permit.
-    fn learn(&self, outcome: Outcome, began: Instant) -> Duration {
+    /// Updates the pace with the result of an attempt.
+    fn learn(&self, outcome: Outcome, began: Instant, number: u32) {
         let now = Instant::now();
-        let took = now.duration_since(began);
-        let full = self.permits.available_permits() == 0;
         let mut state = self.state();
-        let mut hold = Duration::ZERO;
-        let mut change = match outcome {
-            Outcome::Answered => state.level.answered(took, full),
-            Outcome::RateLimited => {
-                state.level.refused(began, full);
-                hold = state.level.hold(took);
-                None
+        match outcome {
+            Outcome::Answered => {
+                let took = now.duration_since(began);
+                state.round_trip = match state.round_trip {
+                    Duration::ZERO => took,
+                    before => before.mul_f64(1.0 - NEWEST) + took.mul_f64(NEWEST),
+                };
+                state.pace.answered(now);
             }
-            Outcome::Other => return hold,
-        };
-        // This attempt is over, although it still has its permit.
-        let others = self.occupied(&state).saturating_sub(1);
-        change = state.level.review(others, now).or(change);
-        if let Some(change) = change {
-            self.apply(state, change);
+            Outcome::RateLimited(asked) => {
+                // This attempt is over, although it still has its permit.
+                let accepted = self.in_flight().saturating_sub(1);
+                let attempt = Refused {
+                    began,
+                    number,
+                    asked,
+                    accepted: u32::try_from(accepted).map_or(f64::INFINITY, f64::from),
+                    round_trip: state.round_trip,
+                };
+                let change = state.pace.refused(attempt, now);
+                self.is_paced
+                    .store(!state.pace.is_free(), Ordering::Release);
+                self.note(state, change);
+            }
+            Outcome::Other => {}
         }
-        hold
     }
 
-    /// Adds or removes permits, so that their number matches the limit.
-    fn apply(&self, mut state: std::sync::MutexGuard<'_, State>, change: Change) {
-        let limit = state.level.limit();
-        if limit > state.permits {
-            self.permits.add_permits(limit - state.permits);
-            state.permits = limit;
-        } else {
-            // Permits in flight are removed when they are returned.
-            self.was_cut.store(true, Ordering::Release);
-            state.permits -= self.permits.forget_permits(state.permits - limit);
-        }
-        let before = state.journaled;
-        let worth_recording = limit >= before.saturating_mul(2)
-            || limit >= self.settings.max_concurrency
-            || change != Change::Grown;
-        if !worth_recording || limit == before {
+    /// Journals the pace, if it is not much what it was.
+    fn note(&self, mut state: std::sync::MutexGuard<'_, State>, change: Change) {
+        let (before, rate) = (state.journaled, state.pace.rate());
+        let is_notable = match (before, rate) {
+            (Some(before), Some(rate)) => (rate / before - 1.0).abs() >= NOTABLE,
+            (before, rate) => before.is_some() != rate.is_some(),
+        };
+        if !is_notable {
             return;
         }
-        state.journaled = limit;
+        state.journaled = rate;
         drop(state);
         let reason = match change {
-            Change::Grown => "in use",
-            Change::Cut => "rate limited",
-            Change::Undone => "rate limited at any load",
+            Change::InUse => "in use",
+            Change::RateLimited => "rate limited",
+            Change::Undone => "rate limited at any pace",
         };
-        tracing::info!(endpoint = %self.name, before, limit, reason, "limiter changed");
-        let changed = LimiterChanged {
+        tracing::info!(endpoint = %self.name, before, rate, reason, "pace changed");
+        let changed = PaceChanged {
             endpoint: Arc::clone(&self.name),
-            before: before as u64,
-            limit: limit as u64,
+            before,
+            rate,
             reason: reason.into(),
         };
         self.journal
-            .record(Event::new(EventBody::LimiterChanged(changed)));
-    }
-
-    /// Whether a returned permit must be removed because the limit was cut meanwhile.
-    fn takes_back(&self, state: &mut State) -> bool {
-        let over = state.permits > state.level.limit();
-        if over {
-            state.permits -= 1;
-        }
-        over
-    }
-
-    /// Returns a permit after `hold`.
-    async fn give_back_after(self: Arc<Self>, hold: Duration) {
-        tokio::time::sleep(hold).await;
-        let mut state = self.state();
-        state.held -= 1;
-        if !self.takes_back(&mut state) {
-            self.permits.add_permits(1);
-        }
+            .record(Event::new(EventBody::PaceChanged(changed)));
     }
 }
 
@@ -269,7 +270,7 @@ impl fmt::Debug for Limiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
             .field("name", &self.name)
-            .field("limit", &self.limit())
+            .field("pace", &self.pace())
             .finish_non_exhaustive()
     }
 }
@@ -279,43 +280,24 @@ impl fmt::Debug for Limiter {
 pub(crate) enum Outcome {
     /// The endpoint answered.
     Answered,
-    /// The endpoint refused the attempt because it gets too many requests.
-    RateLimited,
+    /// The endpoint refused the attempt because it gets too many requests, and asks for this wait.
+    RateLimited(Option<Duration>),
     /// Anything else.
     Other,
 }
 
 /// The right to make one attempt. A permit that is dropped without `finish`, as when a call is cancelled, is only returned.
 pub(crate) struct Permit<'a> {
-    limiter: &'a Arc<Limiter>,
-    permit: Option<SemaphorePermit<'a>>,
+    limiter: &'a Limiter,
+    _permit: Option<SemaphorePermit<'a>>,
     began: Instant,
+    /// Its number since the last change of pace.
+    number: u32,
 }
 
 impl Permit<'_> {
-    /// Ends the attempt. The permit of a refused attempt is free again when an answer would have arrived.
-    pub(crate) fn finish(mut self, outcome: Outcome) {
-        let hold = self.limiter.learn(outcome, self.began);
-        if hold.is_zero() {
-            return;
-        }
-        if let (Some(permit), Ok(runtime)) = (self.permit.take(), Handle::try_current()) {
-            self.limiter.state().held += 1;
-            permit.forget();
-            runtime.spawn(Arc::clone(self.limiter).give_back_after(hold));
-        }
-    }
-}
-
-impl Drop for Permit<'_> {
-    fn drop(&mut self) {
-        // Without a cut no permit has to be removed, and the lock is not needed.
-        let cut = self.limiter.was_cut.load(Ordering::Acquire);
-        if let Some(permit) = self.permit.take()
-            && cut
-            && self.limiter.takes_back(&mut self.limiter.state())
-        {
-            permit.forget();
-        }
+    /// Ends the attempt.
+    pub(crate) fn finish(self, outcome: Outcome) {
+        self.limiter.learn(outcome, self.began, self.number);
     }
 }

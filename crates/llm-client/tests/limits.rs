@@ -13,7 +13,6 @@ use common::{Act, Record, Server, ask, http, quick};
 use futures::future::join_all;
 use llm_client::{LimitSettings, Limited, Limiter, OpenAi, Retried, Stop};
 use schema::{ChatModel, EventKind, ModelErrorKind};
-use serde_json::json;
 
 struct Set {
     model: Limited<OpenAi>,
@@ -66,40 +65,36 @@ async fn no_more_are_in_flight_than_allowed_and_connections_are_kept() {
     assert_eq!(set.limiter.in_flight(), 0);
 }
 
+/// An endpoint of which nothing is known gets few attempts at first, and all when it has answered.
 #[tokio::test]
-async fn the_limit_doubles_while_it_is_used_up_to_the_most() {
-    let server = Server::always(Act::say("x").later(Duration::from_millis(5))).await;
+async fn few_are_in_flight_at_first() {
+    let server = Server::always(Act::say("x").later(Duration::from_millis(40))).await;
     let set = limited(&server, settings(2, 20));
-    assert_eq!(ask_many(&set.model, 300).await, 300);
-    assert_eq!(set.limiter.limit(), 20);
-    assert!(server.most_in_flight() <= 20);
-    assert!(server.most_in_flight() > 2);
-    let limits: Vec<_> = set
-        .record
-        .events(EventKind::LimiterChanged)
-        .iter()
-        .map(|event| event["limit"].clone())
-        .collect();
-    assert_eq!(limits, [json!(4), json!(8), json!(16), json!(20)]);
-}
-
-#[tokio::test]
-async fn the_limit_does_not_grow_while_it_is_not_used() {
-    let server = Server::always(Act::say("x")).await;
-    let set = limited(&server, settings(4, 100));
-    for _ in 0..30 {
-        ask(&set.model).await.unwrap();
-    }
-    assert_eq!(set.limiter.limit(), 4);
+    let began = Instant::now();
+    let first = async {
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        server.most_in_flight()
+    };
+    let (answered, first) = tokio::join!(ask_many(&set.model, 300), first);
+    assert_eq!(answered, 300);
+    // Twice as many every quarter of a second.
+    assert!(
+        (1..=4).contains(&first),
+        "{first} after {:?}",
+        began.elapsed()
+    );
+    assert_eq!(server.most_in_flight(), 20);
+    assert_eq!(set.limiter.pace(), None);
 }
 
 #[tokio::test]
 async fn other_failures_change_nothing() {
     for act in [Act::json(500, "x"), Act::json(200, "{}"), Act::Close] {
         let server = Server::always(act).await;
-        let set = limited(&server, settings(5, 10));
+        let set = limited(&server, settings(10, 10));
         ask_many(&set.model, 20).await;
-        assert_eq!(set.limiter.limit(), 5);
+        assert_eq!(set.limiter.pace(), None);
+        assert!(set.record.events(EventKind::PaceChanged).is_empty());
     }
 }
 

@@ -343,7 +343,7 @@ async fn statuses_tell_what_to_do() {
         (408, said("x"), Transient, &["408"]),
         (500, said("x"), Transient, &["500 Internal Server Error"]),
         (503, said("x"), Transient, &["503"]),
-        (529, said("overloaded"), Transient, &["529: overloaded"]),
+        (529, said("overloaded"), RateLimited, &["529: overloaded"]),
     ] {
         let error = fails(Act::json(status, body), kind, words).await;
         let failure = CallFailure::of(&error).unwrap();

@@ -381,6 +381,10 @@ pub(crate) fn limit_words(limit: &LimitStatus) -> [String; 2] {
     if let Some((now, before)) = limit.at_once.zip(limit.at_once_before) {
         words.push(format!("{before} → {now} at once"));
     }
+    if let Some(rate) = limit.per_second {
+        let decimals = usize::from(rate < 10.0);
+        words.push(format!("it takes {rate:.decimals$} a second"));
+    }
     if let Some(reason) = &limit.reason {
         words.push(clean(reason));
     }

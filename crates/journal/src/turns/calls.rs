@@ -369,6 +369,7 @@ fn release_after(body: &EventBody) -> Release {
         | EventBody::FetchedProbeResponse(_)
         | EventBody::ProbeException(_)
         | EventBody::LimiterChanged(_)
+        | EventBody::PaceChanged(_)
         | EventBody::CircuitBreakerOpened(_)
         | EventBody::CircuitBreakerClosed(_)
         | EventBody::BudgetReached(_)

@@ -79,7 +79,8 @@ impl Refusal {
             return ModelErrorKind::Permanent;
         }
         match status {
-            Some(429 | 498) => ModelErrorKind::RateLimited,
+            // 529: Anthropic is overloaded.
+            Some(429 | 498 | 529) => ModelErrorKind::RateLimited,
             Some(503) if retry_after => ModelErrorKind::RateLimited,
             Some(408 | 409 | 425) => ModelErrorKind::Transient,
             Some(501) => ModelErrorKind::Permanent,
@@ -281,7 +282,7 @@ mod tests {
             (Some(503), true, &plain, RateLimited),
             (Some(503), false, &plain, Transient),
             (Some(500), false, &plain, Transient),
-            (Some(529), false, &plain, Transient),
+            (Some(529), false, &plain, RateLimited),
             (Some(408), false, &plain, Transient),
             (Some(400), false, &plain, Permanent),
             (Some(401), false, &plain, Permanent),

@@ -48,6 +48,8 @@ pub struct Asked<'a> {
     pub time: Duration,
     /// Whose it is.
     pub row: &'a str,
+    /// Attempts in flight, this one included.
+    pub in_flight: usize,
 }
 
 type Behaviour = dyn Fn(&Asked<'_>) -> Does + Send + Sync;
@@ -63,6 +65,7 @@ pub struct Simulated {
 #[derive(Default)]
 pub struct Seen {
     pub attempts: AtomicUsize,
+    pub in_flight: AtomicUsize,
     pub refused: AtomicUsize,
     pub answered: AtomicUsize,
 }
@@ -95,6 +98,7 @@ impl ChatModel for Simulated {
             number: self.seen.attempts.fetch_add(1, Ordering::SeqCst),
             time: self.began.elapsed(),
             row: &request.context.row,
+            in_flight: self.seen.in_flight.fetch_add(1, Ordering::SeqCst) + 1,
         };
         let does = (self.behaviour)(&asked);
         let fails = |kind, status, retry_after, no_reply, reason: &str| {
@@ -112,6 +116,7 @@ impl ChatModel for Simulated {
             _ => AT_ONCE,
         };
         tokio::time::sleep(after).await;
+        self.seen.in_flight.fetch_sub(1, Ordering::SeqCst);
         match does {
             Does::Answer(_) => {
                 self.seen.answered.fetch_add(1, Ordering::SeqCst);

@@ -302,7 +302,7 @@ pub struct RequestFormChanged {
     pub reason: String,
 }
 
-/// The limiter allows more or fewer calls in flight.
+/// The limiter allows more or fewer calls in flight. Written by earlier versions.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LimiterChanged {
     /// The endpoint.
@@ -312,6 +312,19 @@ pub struct LimiterChanged {
     /// Calls in flight allowed now.
     pub limit: u64,
     /// `in use`, `rate limited` or `rate limited at any load`.
+    pub reason: Cow<'static, str>,
+}
+
+/// Attempts at an endpoint start faster or slower: it refuses some, or takes more than it did.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PaceChanged {
+    /// The endpoint.
+    pub endpoint: Arc<str>,
+    /// Attempts a second until now; null if nothing limited them.
+    pub before: Option<f64>,
+    /// Attempts a second from now on; null if nothing limits them.
+    pub rate: Option<f64>,
+    /// `rate limited`, `in use` (it grew), or `rate limited at any pace` (the last cut did not help and is undone).
     pub reason: Cow<'static, str>,
 }
 

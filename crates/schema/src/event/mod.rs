@@ -32,7 +32,7 @@ use serde::{Serialize, Serializer};
 pub use calls::{
     AnnotatorException, AnnotatorReply, CachedAnnotatorReply, CallNotMade, CircuitBreakerClosed,
     CircuitBreakerOpened, Exception, FailedAttempt, KeptIn, LimiterChanged, ModelException,
-    ModelReply, RequestFormChanged, SharedMessages, SutException, SutReply,
+    ModelReply, PaceChanged, RequestFormChanged, SharedMessages, SutException, SutReply,
 };
 pub use items::{
     AnnotationException, CaseFailed, ConversationFinished, ItemFailed, ItemFinished,

@@ -176,6 +176,7 @@ impl JournalFold {
                 self.limits.retried(&failed, at);
             }
             EventBody::LimiterChanged(changed) => self.limits.changed(&changed, at),
+            EventBody::PaceChanged(changed) => self.limits.paced(&changed, at),
             EventBody::CircuitBreakerOpened(opened) => self.limits.opened(&opened, at),
             EventBody::CircuitBreakerClosed(closed) => self.limits.closed(&closed, at),
             EventBody::BudgetReached(_) => self.budget_reached = true,
@@ -408,6 +409,7 @@ fn is_read(kind: EventKind) -> bool {
             | K::ItemFailed
             | K::RetryingCall
             | K::LimiterChanged
+            | K::PaceChanged
             | K::CircuitBreakerOpened
             | K::CircuitBreakerClosed
             | K::BudgetReached

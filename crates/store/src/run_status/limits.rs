@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use schema::{
     LimitStatus,
-    event::{CircuitBreakerClosed, CircuitBreakerOpened, FailedAttempt, LimiterChanged},
+    event::{
+        CircuitBreakerClosed, CircuitBreakerOpened, FailedAttempt, LimiterChanged, PaceChanged,
+    },
 };
 
 use super::fold::RECENT;
@@ -24,6 +26,7 @@ struct Limit {
     next_attempt: Option<f64>,
     given_up: bool,
     at_once: Option<(u64, u64)>,
+    per_second: Option<f64>,
     last: f64,
 }
 
@@ -56,6 +59,12 @@ impl Limits {
         limit.reason = Some(changed.reason.to_string());
     }
 
+    pub(super) fn paced(&mut self, changed: &PaceChanged, at: f64) {
+        let limit = self.of(&changed.endpoint, at);
+        limit.per_second = changed.rate;
+        limit.reason = changed.rate.map(|_| changed.reason.to_string());
+    }
+
     pub(super) fn opened(&mut self, opened: &CircuitBreakerOpened, at: f64) {
         let limit = self.of(&opened.model, at);
         limit.given_up = true;
@@ -83,6 +92,7 @@ impl Limits {
                 given_up: limit.given_up,
                 at_once: limit.at_once.map(|(at_once, _)| at_once),
                 at_once_before: limit.at_once.map(|(_, before)| before),
+                per_second: limit.per_second,
                 since: (now - limit.last).max(0.0),
             })
             .collect();

@@ -1,0 +1,206 @@
+//! How fast attempts may start at an endpoint, learned from its refusals. Pure: the caller passes the time.
+
+mod paced;
+mod recent;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use self::{paced::Paced, recent::Recent};
+
+/// Fewer refusals than this are too small a sample for their share.
+const FEW: u32 = 3;
+/// The share of refusals that shows, at an endpoint without a known rate, that there is one.
+const SHOWN: f64 = 0.05;
+/// The longest wait that an endpoint may ask for.
+const LONGEST_ASKED: Duration = Duration::from_secs(120);
+/// How many times as many attempts as at first may be in flight in addition after [`OPENING_DOUBLES`]; twice as many in the next, and so on.
+const OPENING_NEXT: f64 = 4.0;
+/// See [`OPENING_NEXT`].
+const OPENING_DOUBLES: Duration = Duration::from_millis(250);
+/// So many answers without a refusal end the opening.
+const OPENING_ANSWERS: u32 = 64;
+
+/// The pace of one endpoint.
+///
+/// - Opening: few attempts are in flight at first, until some are answered, so that an endpoint that takes five a second does not refuse 60
+///   at once.
+/// - Free: nothing is known that limits the rate.
+/// - Paced, when more than 5 % of attempts are refused: see [`Paced`].
+#[derive(Debug)]
+pub(crate) struct Pace {
+    state: State,
+    /// The endpoint asked for a wait until then, and takes nothing before.
+    held_until: Option<Instant>,
+    recent: Recent,
+}
+
+#[derive(Debug)]
+enum State {
+    Opening(Opening),
+    Free,
+    Paced(Box<Paced>),
+}
+
+#[derive(Debug)]
+struct Opening {
+    /// Attempts that may be in flight at first.
+    first: f64,
+    began: Option<Instant>,
+    started: u32,
+    answered: u32,
+}
+
+/// Why the pace changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Nothing was refused for a while.
+    InUse,
+    /// The endpoint refused too many attempts.
+    RateLimited,
+    /// A slower pace did not help.
+    Undone,
+}
+
+/// An attempt that was refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused {
+    /// When it began.
+    pub(crate) began: Instant,
+    /// The number that [`Pace::start`] gave it.
+    pub(crate) number: u32,
+    /// The wait that the endpoint asks for.
+    pub(crate) asked: Option<Duration>,
+    /// Attempts that are in flight and not refused.
+    pub(crate) accepted: f64,
+    /// How long an answer takes.
+    pub(crate) round_trip: Duration,
+}
+
+impl Pace {
+    /// An endpoint at which `first` attempts may be in flight at first.
+    pub(crate) fn opening(first: usize, now: Instant) -> Self {
+        let opening = Opening {
+            first: u32::try_from(first).map_or(f64::INFINITY, f64::from),
+            began: None,
+            started: 0,
+            answered: 0,
+        };
+        Self {
+            state: State::Opening(opening),
+            ..Self::free(now)
+        }
+    }
+
+    /// An endpoint that takes what comes, until it refuses.
+    pub(crate) fn free(now: Instant) -> Self {
+        Self {
+            state: State::Free,
+            held_until: None,
+            recent: Recent::new(now),
+        }
+    }
+
+    /// Attempts a second, if the endpoint limits them.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        match &self.state {
+            State::Paced(paced) => Some(paced.rate()),
+            _ => None,
+        }
+    }
+
+    /// Whether attempts may start as they like.
+    pub(crate) fn is_free(&self) -> bool {
+        matches!(self.state, State::Free)
+    }
+
+    /// Starts an attempt. Returns its number since the last change of pace.
+    ///
+    /// # Errors
+    ///
+    /// The time to ask again: none may start before.
+    pub(crate) fn start(&mut self, now: Instant) -> Result<u32, Instant> {
+        if let Some(until) = self.held_until {
+            if now < until {
+                return Err(until);
+            }
+            self.held_until = None;
+        }
+        match &mut self.state {
+            State::Free => Ok(0),
+            State::Opening(opening) => opening.start(now),
+            State::Paced(paced) if paced.is_forgotten(now) => {
+                self.state = State::Free;
+                Ok(0)
+            }
+            State::Paced(paced) => paced.start(now),
+        }
+    }
+
+    /// Records an answer.
+    pub(crate) fn answered(&mut self, now: Instant) {
+        self.recent.answered(now);
+        if let State::Opening(opening) = &mut self.state {
+            opening.answered += 1;
+            if opening.answered >= OPENING_ANSWERS && self.recent.all_refused() == 0 {
+                self.state = State::Free;
+            }
+        }
+    }
+
+    /// Records a refusal.
+    pub(crate) fn refused(&mut self, attempt: Refused, now: Instant) -> Change {
+        self.recent.refused(now);
+        let State::Paced(paced) = &mut self.state else {
+            self.limits_the_rate(&attempt, now);
+            return Change::RateLimited;
+        };
+        if paced.is_from_before(&attempt) {
+            return Change::RateLimited;
+        }
+        let is_closed = paced.is_closed(&attempt);
+        let change = paced.refused(&attempt, now);
+        match attempt.asked {
+            // At the right pace, a wait in whole seconds is for the refused attempt alone.
+            Some(asked) if is_closed => {
+                let until = now + asked.min(LONGEST_ASKED);
+                let until = self.held_until.map_or(until, |held| held.max(until));
+                self.held_until = Some(until);
+                paced.is_held(until);
+            }
+            None if is_closed => paced.probe(now),
+            _ => {}
+        }
+        change
+    }
+
+    /// Paces the endpoint if it refuses more than it would by chance.
+    fn limits_the_rate(&mut self, attempt: &Refused, now: Instant) {
+        let answered = f64::from(self.recent.all_answered()).max(attempt.accepted);
+        let refused = self.recent.all_refused();
+        let share = f64::from(refused) / (f64::from(refused) + answered);
+        if refused < FEW || share <= SHOWN {
+            return;
+        }
+        // What it takes may be a store that it had: a second's worth is the most common one.
+        let seconds = attempt.round_trip.as_secs_f64().max(1.0);
+        let rate = self.recent.answers_a_second(now);
+        let rate = rate.max(attempt.accepted / seconds);
+        self.state = State::Paced(Box::new(Paced::new(rate, now)));
+    }
+}
+
+impl Opening {
+    fn start(&mut self, now: Instant) -> Result<u32, Instant> {
+        let began = *self.began.get_or_insert(now);
+        let in_flight = f64::from(self.started.saturating_sub(self.answered));
+        let more = (in_flight + 1.0 - self.first).max(0.0) / (self.first * OPENING_NEXT);
+        let at = began + OPENING_DOUBLES.mul_f64((1.0 + more).log2());
+        if now < at {
+            return Err(at);
+        }
+        self.started = self.started.saturating_add(1);
+        Ok(self.started)
+    }
+}
