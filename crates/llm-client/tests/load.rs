@@ -32,7 +32,13 @@ fn refusing(every: usize) -> impl Fn(&Asked<'_>) -> Does + Send + Sync {
 
 #[tokio::test(start_paused = true)]
 async fn refusals_that_do_not_come_from_the_load_cost_next_to_nothing() {
-    for (rows, every) in [(200, 100), (1000, 100), (20, 100), (200, 33)] {
+    // At one of 33, the share is about what shows a limit of the rate, until a slower pace turns out not to help.
+    for (rows, every, least) in [
+        (200, 100, 85),
+        (1000, 100, 85),
+        (20, 100, 85),
+        (200, 33, 75),
+    ] {
         let free = stack(rows, |asked| Does::Answer(about_a_second(asked.number)));
         assert_eq!(free.load(rows, MINUTE).await, 0);
         let refused = stack(rows, refusing(every));
@@ -40,7 +46,7 @@ async fn refusals_that_do_not_come_from_the_load_cost_next_to_nothing() {
         let (got, possible) = (refused.seen.answered(), free.seen.answered());
         assert!(refused.seen.refused() > 0);
         assert!(
-            got * 100 >= possible * 85,
+            got * 100 >= possible * least,
             "{rows} rows, one of {every} refused: {got} answers of {possible} without refusals"
         );
     }

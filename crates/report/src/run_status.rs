@@ -345,8 +345,8 @@ pub(crate) fn calls_words(status: &RunStatus) -> String {
     if matches!(status.state, RunState::Running | RunState::Unknown) {
         words.push(format!("{} a minute", per_minute(status)));
     }
-    words.push(counted(calls.replies, "new reply", "new replies"));
-    words.push(format!("{} from the cache", grouped(calls.cached)));
+    words.push(format!("{} new", grouped(calls.replies)));
+    words.push(format!("{} cached", grouped(calls.cached)));
     words.push(format!("{} failed", grouped(calls.failed)));
     words.push(format!("{} retried", grouped(calls.retries)));
     words.join(", ")

@@ -16,7 +16,7 @@ const SHOWN: f64 = 0.05;
 /// The longest wait that an endpoint may ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(120);
 /// How many times as many attempts as at first may be in flight in addition after [`OPENING_DOUBLES`]; twice as many in the next, and so on.
-const OPENING_NEXT: f64 = 4.0;
+const OPENING_NEXT: f64 = 2.0;
 /// See [`OPENING_NEXT`].
 const OPENING_DOUBLES: Duration = Duration::from_millis(250);
 /// So many answers without a refusal end the opening.
