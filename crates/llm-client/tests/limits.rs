@@ -71,17 +71,20 @@ async fn few_are_in_flight_at_first() {
     let server = Server::always(Act::say("x").later(Duration::from_millis(40))).await;
     let set = limited(&server, settings(2, 20));
     let began = Instant::now();
-    let first = async {
+    let look = async {
         tokio::time::sleep(Duration::from_millis(30)).await;
-        server.most_in_flight()
+        (server.most_in_flight(), began.elapsed())
     };
-    let (answered, first) = tokio::join!(ask_many(&set.model, 300), first);
+    let (answered, (first, looked)) = tokio::join!(ask_many(&set.model, 300), look);
     assert_eq!(answered, 300);
-    // Twice as many every quarter of a second.
+    // Four more after a quarter of a second, and so on: on a busy machine the look comes late.
+    let most = match looked.as_secs_f64() {
+        seconds @ ..0.3 => 3.0 + 4.0 * ((seconds / 0.25).exp2() - 1.0),
+        _ => 20.0,
+    };
     assert!(
-        (1..=4).contains(&first),
-        "{first} after {:?}",
-        began.elapsed()
+        first >= 1 && first as f64 <= most,
+        "{first} after {looked:?}"
     );
     assert_eq!(server.most_in_flight(), 20);
     assert_eq!(set.limiter.pace(), None);
