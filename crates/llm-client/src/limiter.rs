@@ -26,7 +26,8 @@ use crate::{
 pub struct LimitSettings {
     /// The most attempts in flight. At least 1.
     pub max_concurrency: usize,
-    /// How many attempts may be in flight at first. Twice as many every quarter of a second, until some were answered and none refused.
+    /// How many attempts may be in flight at first: three times as many after a quarter of a second, then about twice as many each, until 64 were
+    /// answered and none refused.
     /// As many as `max_concurrency`: all at once.
     pub initial_concurrency: usize,
     /// Attempts started per minute, spread evenly with bursts of a tenth. `None`: unlimited.

@@ -166,6 +166,24 @@ async fn so_many_each_ten_seconds() {
     used_and_refused(Counts::Window(10.0), 0.9, 0.2).await;
 }
 
+/// A wait of a minute is no sign that nothing limits the rate any more.
+#[tokio::test(start_paused = true)]
+async fn so_many_each_two_minutes() {
+    let server = Server {
+        rate: 1.0 / 3.0,
+        counts: Counts::Window(120.0),
+        says: Says::Seconds,
+        takes: Duration::from_millis(50),
+    };
+    let stack = stack(200, server.behaviour());
+    let load = tokio::time::timeout(10 * MINUTE, stack.load(200, 9 * MINUTE));
+    // Not all have their answer by then.
+    let _ = load.await;
+    let (answered, refused) = (stack.seen.answered(), stack.seen.refused());
+    println!("{answered} answered, {refused} refused: 40 each two minutes");
+    assert!(answered >= 150 && refused < 60, "{answered} {refused}");
+}
+
 /// Not the rate is limited here, but how many are in flight: the pace finds what that comes to.
 #[tokio::test(start_paused = true)]
 async fn so_many_at_once() {

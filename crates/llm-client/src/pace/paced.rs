@@ -198,6 +198,7 @@ impl Paced {
     /// The endpoint asked all to wait.
     pub(super) fn is_held(&mut self, until: Instant) {
         self.quiet_since = until;
+        self.kept_waiting = until;
     }
 
     /// Waits for an endpoint that takes nothing and does not say for how long.
