@@ -2,6 +2,7 @@
 import { el } from "./dom.js";
 import { modelMark } from "./model_mark.js";
 import { rowAddress } from "./router.js";
+import { patternOf } from "./scan.js";
 import { count, textNodes, visible } from "./text.js";
 import { differs, labelMark, metricMark, metricText, titleWords, troubles, turnWords, variantWords, verdictMark } from "./words.js";
 
@@ -44,9 +45,9 @@ export function measureColumns(table, index) {
  * @returns {(Node | string)[]}
  */
 function withMarks(text, wanted) {
-  const at = wanted ? text.toLowerCase().indexOf(wanted.toLowerCase()) : -1;
-  if (at < 0) return textNodes(text);
-  const end = at + wanted.length;
+  const match = wanted ? patternOf(wanted).exec(text) : null;
+  if (!match) return textNodes(text);
+  const [at, end] = [match.index, match.index + match[0].length];
   return [...textNodes(text.slice(0, at)), el("mark", {}, textNodes(text.slice(at, end))), ...textNodes(text.slice(end))];
 }
 

@@ -1,12 +1,14 @@
 // The places where a searched text stands in the shown conversation: marked without a change of the page's elements, and walked through.
 
+import { patternOf } from "./scan.js";
+
 /** @typedef {{range: Range, message: Element}} Hit */
 
 // The most places that are marked.
 const MOST_HITS = 1_000;
 
 /**
- * The text nodes inside an element, joined in lower case, and where each starts.
+ * The text nodes inside an element, joined, and where each starts.
  * @param {Element} element
  */
 function joinedText(element) {
@@ -16,9 +18,7 @@ function joinedText(element) {
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     nodes.push({ node: /** @type {Text} */ (node), start: text.length });
-    // A character whose lower-case form is longer stays as it is, so that places stay the same.
-    const low = /** @type {Text} */ (node).data.toLowerCase();
-    text += low.length === /** @type {Text} */ (node).data.length ? low : /** @type {Text} */ (node).data;
+    text += /** @type {Text} */ (node).data;
   }
   return { nodes, text };
 }
@@ -39,8 +39,7 @@ export class Hits {
   find(elements, text) {
     this.ranges = [];
     this.at = -1;
-    const wanted = text.toLowerCase();
-    for (const element of wanted ? elements : []) this.findIn(element, wanted);
+    for (const element of text ? elements : []) this.findIn(element, text);
     this.paint();
   }
 
@@ -56,13 +55,14 @@ export class Hits {
       while (node + 1 < nodes.length && (nodes[node + 1]?.start ?? 0) <= place) node += 1;
       return nodes[node];
     };
-    for (let at = text.indexOf(wanted); at >= 0 && this.ranges.length < MOST_HITS; at = text.indexOf(wanted, at + wanted.length)) {
+    for (const { index: at, 0: found } of text.matchAll(patternOf(wanted, "g"))) {
+      if (this.ranges.length >= MOST_HITS) return;
       const range = document.createRange();
       const first = position(at);
       if (first) range.setStart(first.node, at - first.start);
-      const last = position(at + wanted.length - 1);
+      const last = position(at + found.length - 1);
       if (!first || !last) continue;
-      range.setEnd(last.node, at + wanted.length - last.start);
+      range.setEnd(last.node, at + found.length - last.start);
       this.ranges.push(range);
     }
   }

@@ -226,7 +226,8 @@ export class RowsPage {
     this.search = search;
     this.found = new Map();
     this.working.hidden = false;
-    let next = performance.now() + 200;
+    const start = performance.now();
+    let [next, moved] = [start + 200, start];
     const finish = () => {
       if (search.signal.aborted) return;
       this.working.hidden = true;
@@ -237,14 +238,16 @@ export class RowsPage {
     searchRows(this.source, index, all, this.filter.text, search.signal, (found, done, chunks) => {
       if (search.signal.aborted) return;
       this.found = found;
+      // Most of the time is for the search, however many rows there are: what is drawn keeps the workers from a processor.
+      const began = performance.now();
+      if (began < moved + 100) return;
+      moved = began;
       this.progress.max = chunks;
       this.progress.value = done;
-      const began = performance.now();
       if (began < next) return;
       this.fill();
-      // Most of the time is for the search, however many rows there are.
       const filled = performance.now();
-      next = filled + Math.max(200, 8 * (filled - began));
+      next = filled + Math.max(Math.min(2_000, filled - start), 8 * (filled - began));
     }).then(
       (found) => {
         if (!search.signal.aborted) this.found = found;

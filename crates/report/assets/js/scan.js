@@ -1,6 +1,6 @@
 // The search in one chunk. These functions also run in workers, which get them as text: they use nothing but each other.
 
-/** @import {Conv, Packed} from "./types.js" */
+/** @import {Packed} from "./types.js" */
 
 /**
  * Decompresses gzip in base64 into text.
@@ -23,90 +23,90 @@ export async function inflate(base64) {
 }
 
 /**
- * The searchable texts of a conversation, one after the other.
- * @param {Conv} conv
- * @returns {Iterable<string>}
+ * A pattern of a text, whatever its case.
+ * @param {string} text
+ * @param {string} [flags] More flags.
+ * @returns {RegExp}
  */
-function* spoken(conv) {
-  for (const message of conv.messages) {
-    yield message.text;
-    if (message.reasoning) yield message.reasoning;
-    for (const call of message.tool_calls ?? []) yield* [call.name, call.arguments];
-  }
-  for (const score of conv.scores) {
-    yield score.justification;
-    for (const judge of score.judges ?? []) yield judge.justification;
-  }
-  yield* [conv.scenario.title ?? "", conv.conv_id];
+export function patternOf(text, flags = "") {
+  return new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), `iu${flags}`);
 }
 
 /**
- * What finds a text, whatever its case. A pattern needs no copy of a text in lower case, but folds only ASCII as `toLowerCase` does.
- * @param {string} wanted The text in lower case.
- * @returns {(text: string) => [number, number] | null} Where it begins and ends in a text.
- */
-export function finder(wanted) {
-  if (/^[\x20-\x7e]*$/.test(wanted)) {
-    const pattern = new RegExp(wanted.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "iu");
-    return (text) => {
-      const match = pattern.exec(text);
-      return match && [match.index, match.index + match[0].length];
-    };
-  }
-  return (text) => {
-    const low = text.toLowerCase();
-    const at = low.indexOf(wanted);
-    // Where the lower-case form is longer, places in it are about those in the text.
-    return at < 0 ? null : [Math.min(at, text.length), at + wanted.length];
-  };
-}
-
-/**
- * The words around the first place of a text in one of several texts, or null.
- * @param {Iterable<string>} texts
- * @param {(text: string) => [number, number] | null} find
+ * The words around the first place of a pattern in one of several texts, or null.
+ * @param {string[]} texts
+ * @param {RegExp} pattern
  * @returns {string | null}
  */
-export function snippet(texts, find) {
+export function snippet(texts, pattern) {
   // How many characters are shown before and after.
   const [before, after] = [18, 120];
   for (const text of texts) {
-    const place = find(text);
-    if (!place) continue;
-    const start = Math.max(0, place[0] - before);
-    const end = place[1] + after;
+    const match = pattern.exec(text);
+    if (!match) continue;
+    const start = Math.max(0, match.index - before);
+    const end = match.index + match[0].length + after;
     return `${start > 0 ? "…" : ""}${text.slice(start, end).replace(/\s+/g, " ")}${end < text.length ? "…" : ""}`;
   }
   return null;
 }
 
 /**
- * The conversations of a chunk that contain a text.
+ * The next quotation mark of JSON itself: those inside a string have an odd number of backslashes before them.
+ * @param {string} json
+ * @param {number} from
+ * @param {"indexOf" | "lastIndexOf"} look
+ * @returns {number}
+ */
+function markAt(json, from, look) {
+  for (let at = json[look]('"', from); ; at = json[look]('"', look === "indexOf" ? at + 1 : at - 1)) {
+    let back = at;
+    while (json[back - 1] === "\\") back -= 1;
+    if ((at - back) % 2 === 0) return at;
+  }
+}
+
+/**
+ * The conversations of a chunk in whose messages, reasons or tool calls a text stands. The chunk is not parsed, which would take longer than all
+ * else: each conversation is a line, and only the string around a place is read.
  * @param {Packed} packed
- * @param {string} wanted The text in lower case.
+ * @param {string} text
  * @returns {Promise<[number, string][]>} The position of each in the chunk, and the words around the text.
  */
-export async function scanChunk(packed, wanted) {
+export async function scanChunk(packed, text) {
   const json = "json" in packed ? packed.json : await inflate(packed.base64);
-  // The text as JSON encodes it: a chunk that does not contain it need not be parsed.
-  if (!finder(JSON.stringify(wanted).slice(1, -1))(json)) return [];
-  const find = finder(wanted);
-  /** @type {Conv[]} */
-  const convs = JSON.parse(json);
-  return convs.flatMap((conv, at) => {
-    const hit = snippet(spoken(conv), find);
-    return hit === null ? [] : [/** @type {[number, string]} */ ([at, hit])];
-  });
+  const [encoded, pattern] = [patternOf(JSON.stringify(text).slice(1, -1), "g"), patternOf(text)];
+  /** @type {[number, string][]} */
+  const hits = [];
+  let [line, end, messages] = [-1, -1, -1];
+  for (let match = encoded.exec(json); match; match = encoded.exec(json)) {
+    while (match.index > end) {
+      const start = end + 1;
+      const next = json.indexOf("\n", start);
+      [line, end, messages] = [line + 1, next < 0 ? json.length : next, json.indexOf('"messages":', start)];
+    }
+    // The scenario comes first. What of it is searched is in the index.
+    encoded.lastIndex = Math.max(match.index + 1, messages);
+    if (match.index < messages) continue;
+    const opens = markAt(json, match.index - 1, "lastIndexOf");
+    if (!/"(?:text|reasoning|name|arguments|justification)":$/.test(json.slice(opens - 20, opens))) continue;
+    const closes = markAt(json, match.index, "indexOf");
+    // A place inside an escape is none.
+    const hit = snippet([JSON.parse(json.slice(opens, closes + 1))], pattern);
+    if (hit !== null) hits.push([line, hit]);
+    encoded.lastIndex = hit === null ? closes : end;
+  }
+  return hits;
 }
 
 /** The functions of this module as the text of a worker. */
 export function workerText() {
   const answer = async (/** @type {MessageEvent} */ { data }) => {
     try {
-      postMessage({ id: data.id, hits: await scanChunk(data.packed, data.wanted) });
+      postMessage({ id: data.id, hits: await scanChunk(data.packed, data.text) });
     } catch (error) {
       postMessage({ id: data.id, error: error instanceof Error ? error.message : String(error) });
     }
   };
-  return [...[inflate, spoken, finder, snippet, scanChunk].map(String), `onmessage = ${answer};`].join("\n");
+  return [...[inflate, patternOf, snippet, markAt, scanChunk].map(String), `onmessage = ${answer};`].join("\n");
 }

@@ -1,11 +1,11 @@
 // Search for a text in the transcripts of all chunks. Workers read several chunks at once; the rows found so far are reported as they come.
-import { finder, scanChunk, snippet, workerText } from "./scan.js";
+import { patternOf, scanChunk, snippet, workerText } from "./scan.js";
 
 /** @import {Index, Packed, Row, Source} from "./types.js" */
 
 /**
  * Looks for a text in a chunk: the positions in it, with the words around the text.
- * @typedef {(packed: Packed, wanted: string) => Promise<[number, string][]>} Scan
+ * @typedef {(packed: Packed, text: string) => Promise<[number, string][]>} Scan
  */
 
 // The most workers. Each holds one chunk at a time.
@@ -14,11 +14,11 @@ const MOST_WORKERS = 8;
 /**
  * The place of a searched text in the row's data in the index.
  * @param {Row} row
- * @param {(text: string) => [number, number] | null} find
+ * @param {RegExp} pattern
  * @returns {string | null}
  */
-function inIndex(row, find) {
-  return snippet([row.title ?? "", row.said ?? "", row.preview, row.error ?? "", row.scenario, row.conv_id], find);
+function inIndex(row, pattern) {
+  return snippet([row.title ?? "", row.said ?? "", row.preview, row.error ?? "", row.scenario, row.conv_id], pattern);
 }
 
 /** The workers, once they are needed; none where the browser has none. @type {Scan[] | null} */
@@ -45,11 +45,11 @@ function workerScan(address) {
     for (const { reject } of waiting.values()) reject(new Error(event.message || "a worker of the search stopped"));
     waiting.clear();
   });
-  return (packed, wanted) =>
+  return (packed, text) =>
     new Promise((resolve, reject) => {
       asked += 1;
       waiting.set(asked, { resolve, reject });
-      worker.postMessage({ id: asked, packed, wanted });
+      worker.postMessage({ id: asked, packed, text });
     });
 }
 
@@ -80,8 +80,7 @@ function allScanners() {
  * @returns {Promise<Map<number, string>>} Each row that was found, with the words around the text.
  */
 export async function searchRows(source, index, numbers, text, signal, progress) {
-  const wanted = text.toLowerCase();
-  const find = finder(wanted);
+  const pattern = patternOf(text);
   /** @type {Map<number, string>} */
   const found = new Map();
   /** @type {Map<number, number[]>} */
@@ -89,7 +88,7 @@ export async function searchRows(source, index, numbers, text, signal, progress)
   for (const number of numbers) {
     const row = index.rows[number];
     if (!row) continue;
-    const there = inIndex(row, find);
+    const there = inIndex(row, pattern);
     if (there !== null) found.set(number, there);
     else if (row.chunk !== undefined) {
       const rows = byChunk.get(row.chunk);
@@ -103,7 +102,7 @@ export async function searchRows(source, index, numbers, text, signal, progress)
   const work = async (scan) => {
     for (let next = left.shift(); next && !signal.aborted; next = left.shift()) {
       const [chunk, rows] = next;
-      const hits = new Map(await scan(await source.packed(chunk), wanted));
+      const hits = new Map(await scan(await source.packed(chunk), text));
       for (const number of rows) {
         const hit = hits.get(index.rows[number]?.at ?? -1);
         if (hit !== undefined) found.set(number, hit);

@@ -57,14 +57,14 @@ impl Spool {
         Ok(Spooled { start, length })
     }
 
-    /// The texts as one JSON list.
+    /// The texts as one JSON list, each on a line of its own: the search finds out by lines which text it is in.
     pub(super) fn list(&mut self, texts: &[Spooled]) -> io::Result<Vec<u8>> {
         self.file.flush()?;
         let file = self.file.get_mut();
         let mut list = vec![b'['];
         for (place, text) in texts.iter().enumerate() {
             if place > 0 {
-                list.push(b',');
+                list.extend_from_slice(b",\n");
             }
             file.seek(SeekFrom::Start(text.start))?;
             let read = Read::by_ref(file)
@@ -123,7 +123,7 @@ mod tests {
         let mut spool = Spool::new().unwrap();
         let one = spool.add(b"1").unwrap();
         let two = spool.add(b"{\"two\":2}").unwrap();
-        assert_eq!(spool.list(&[two, one]).unwrap(), b"[{\"two\":2},1]");
+        assert_eq!(spool.list(&[two, one]).unwrap(), b"[{\"two\":2},\n1]");
         let three = spool.add(b"3").unwrap();
         assert_eq!(spool.list(&[three]).unwrap(), b"[3]");
         assert_eq!(spool.list(&[]).unwrap(), b"[]");

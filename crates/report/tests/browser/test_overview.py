@@ -89,6 +89,15 @@ def test_the_overview_of_many_models_fits_its_window(open_page, fleet, shot, wid
     shot(page, f"overview-many-{width}-{scheme}")
 
 
+def test_a_telephone_shows_what_each_comparison_says(open_page, golden):
+    page = open_page(golden, width=360)
+    page.wait_for_selector("html.js")
+    page.locator("#overview details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+    ends = page.locator("#overview .differences td.words").evaluate_all("all => all.map(one => one.getBoundingClientRect()).filter(box => box.width).map(box => box.right)")
+    assert ends
+    assert max(ends) <= 360
+
+
 def test_a_model_has_the_same_mark_in_every_report(open_page, golden, scripted):
     marks = []
     for file in [golden, scripted]:

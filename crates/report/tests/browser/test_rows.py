@@ -2,6 +2,7 @@
 
 import json
 import re
+from urllib.parse import quote
 
 import trees
 from waiting import choose, chosen, open_first, search, until, until_rows
@@ -211,6 +212,36 @@ def test_search_reads_transcripts(open_page, golden):
     page.keyboard.press("Escape")
     until(page, "!location.hash.includes('text=')")
     assert shown(page) == 16
+
+
+def test_search_finds_what_is_said_and_nothing_else(open_page, tmp_path):
+    """The search reads the data without parsing them: escapes, keys and the scenario's plan are no text of the conversation."""
+    place, targets = trees.golden(tmp_path, "escapes")
+    conversations, scores = targets["scripted-careful"]
+    conversations[0]["transcript"][1]["content"] = 'A line\needles "quoted\\path" \u0001 end. ÉLAN vital'
+    conversations[1]["persona"] = "somebody who knits"
+    conversations[1]["transcript"][1]["tool_calls"] = [{"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": '{"where": "a\\\\b"}'}}]
+    scores[-1]["justification"] = "because of the (odd) reason"
+    trees.write(place, targets)
+    page = ready(open_page(trees.report(tmp_path, "escapes"), "#/rows"))
+    rows = len([score for score in scores if score["conv_id"] == conversations[0]["conv_id"]])
+    for text, found in (
+        ('"QUOTED\\path"', rows),
+        ("eedles", rows),
+        ("needles", 0),
+        ("u0001", 0),
+        ("élan", rows),
+        ("somebody who knits", 0),
+        ('": "a\\\\b"', rows),
+        ("look_up", rows),
+        ("tool_calls", 0),
+        ("(odd) reason", 1),
+    ):
+        page.goto(f"{page.url.split('#')[0]}#/rows?text={quote(text)}")
+        until(page, f"document.querySelector('#filter-text').value === {json.dumps(text)} && document.querySelector('.working').hidden")
+        assert shown(page) == found, text
+        if found:
+            assert text.lower() in page.locator("#rows tr[aria-rowindex='2'] mark").inner_text().lower()
 
 
 def test_a_column_sorts_both_ways(open_page, golden):
