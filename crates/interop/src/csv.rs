@@ -15,10 +15,10 @@ use serde_json::Value;
 use crate::{
     Asked, ExportError, Exported, Exporter, OutFile, Run, Sample,
     figures::{RateColumn, corrected_differences_sheet},
-    people_of_rows::People,
     run::Scope,
     sheet::{self, Cell, Column, Sheet, Value as SheetValue, csv::guarded},
-    tally::{Count, Tally},
+    tally::Count,
+    target_rows::TargetRows,
     words,
 };
 
@@ -113,15 +113,7 @@ pub struct Csv {
     differences: Option<Table>,
     /// Whether the rows belong to safety evaluations.
     safety: bool,
-    target: Option<Target>,
-}
-
-/// The target whose rows are written.
-#[derive(Debug)]
-struct Target {
-    run: Run,
-    tally: Tally,
-    people: People,
+    target: Option<TargetRows>,
 }
 
 #[derive(Debug)]
@@ -206,16 +198,12 @@ impl Exporter for Csv {
             self.safety = run.benchmark.metrics.iter().any(is_safety);
             self.files = Some(self.open()?);
         }
-        self.target = Some(Target {
-            run: run.clone(),
-            tally: Tally::of(run),
-            people: People::of(run),
-        });
+        self.target = Some(TargetRows::of(run));
         Ok(())
     }
 
     fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
-        let (Some(files), Some(Target { run, tally, people })) =
+        let (Some(files), Some(TargetRows { run, tally, people })) =
             (&mut self.files, &mut self.target)
         else {
             return Err(ExportError::nothing("a sample was given before its target"));
@@ -242,7 +230,8 @@ impl Exporter for Csv {
     }
 
     fn end(&mut self) -> Result<(), ExportError> {
-        let (Some(files), Some(Target { run, tally, .. })) = (&mut self.files, self.target.take())
+        let (Some(files), Some(TargetRows { run, tally, .. })) =
+            (&mut self.files, self.target.take())
         else {
             return Ok(());
         };

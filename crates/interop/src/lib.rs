@@ -56,6 +56,7 @@ mod run;
 pub mod sheet;
 pub mod summary;
 mod tally;
+mod target_rows;
 mod text;
 mod words;
 

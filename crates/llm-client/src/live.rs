@@ -91,7 +91,7 @@ impl Lives {
         self.all().remove(&key(context))
     }
 
-    /// Takes it if it has seen exactly `earlier`.
+    /// Takes it if it has seen exactly `earlier`. A conversation that begins, without earlier messages, goes on with none.
     ///
     /// # Errors
     /// The conversation that has not, to be closed; `None` if there is none.
@@ -101,7 +101,7 @@ impl Lives {
         earlier: &[Message],
     ) -> Result<Live, Option<Box<Live>>> {
         match self.take(context) {
-            Some(live) if live.has_seen(earlier) => Ok(live),
+            Some(live) if !earlier.is_empty() && live.has_seen(earlier) => Ok(live),
             other => Err(other.map(Box::new)),
         }
     }

@@ -21,18 +21,17 @@ use self::{
     table::Table,
 };
 use crate::{
-    ExportError, Exported, Exporter, Run, Sample,
-    people_of_rows::People,
-    places,
+    ExportError, Exported, Exporter, Run, Sample, places,
     run::Scope,
     tally::{Count, Tally},
+    target_rows::TargetRows,
 };
 
 /// Writes Parquet.
 pub struct Parquet {
     out: PathBuf,
     files: Option<Files>,
-    target: Option<Target>,
+    target: Option<TargetRows>,
     card: Card,
 }
 
@@ -49,13 +48,6 @@ struct Files {
     turns: Table,
     scores: Table,
     statistics: Table,
-}
-
-/// The target whose rows are written.
-struct Target {
-    run: Run,
-    tally: Tally,
-    people: People,
 }
 
 impl Parquet {
@@ -91,16 +83,12 @@ impl Exporter for Parquet {
         if self.files.is_none() {
             self.files = Some(self.open()?);
         }
-        self.target = Some(Target {
-            run: run.clone(),
-            tally: Tally::of(run),
-            people: People::of(run),
-        });
+        self.target = Some(TargetRows::of(run));
         Ok(())
     }
 
     fn push(&mut self, sample: &Sample) -> Result<(), ExportError> {
-        let (Some(files), Some(Target { run, tally, people })) =
+        let (Some(files), Some(TargetRows { run, tally, people })) =
             (&mut self.files, &mut self.target)
         else {
             return Err(ExportError::nothing("a sample was given before its target"));
@@ -125,7 +113,8 @@ impl Exporter for Parquet {
     }
 
     fn end(&mut self) -> Result<(), ExportError> {
-        let (Some(files), Some(Target { run, tally, .. })) = (&mut self.files, self.target.take())
+        let (Some(files), Some(TargetRows { run, tally, .. })) =
+            (&mut self.files, self.target.take())
         else {
             return Ok(());
         };

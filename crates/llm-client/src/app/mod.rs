@@ -311,11 +311,7 @@ impl HttpApp {
         let context = &request.context;
         let before = earlier(&request.messages);
         let is_first = before.is_empty();
-        let taken = match is_first {
-            true => Err(self.lives.take(context).map(Box::new)),
-            false => self.lives.take_seen(context, before),
-        };
-        let mut live = match taken {
+        let mut live = match self.lives.take_seen(context, before) {
             Ok(live) => live,
             Err(other) => {
                 if let Some(other) = other {

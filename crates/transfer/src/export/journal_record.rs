@@ -1,146 +1,36 @@
 //! Reads each journal once, or its index instead. When more was appended to it, only the new part is read.
 
+mod content;
 mod earlier;
+mod file_state;
+mod journals;
+mod reading;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    fs, io,
-    path::{Path, PathBuf},
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::Duration,
 };
 
-use interop::Asked;
-use jiff::Timestamp;
-use journal::{
-    CallRole, CallTotals, JournalReader, JournalSource, JournalVisitor, JournalVisitors, KeptCalls,
-    ReadError, Replay, Replayed, Scope,
-};
-use schema::{EventBody, ItemKey, event::StartingRun};
-use serde::{Deserialize, Serialize};
+use journal::{CallTotals, JournalReader, JournalSource, Replay};
 use store::{JournalStamp, RunError};
 
+pub(super) use self::content::RecordContent;
+pub use self::journals::Journals;
+use self::{
+    file_state::{FileState, is_left},
+    journals::KeptJournals,
+    reading::Reading,
+};
 use super::{
-    disk_index::{DiskFile, DiskPosition, hash_key},
-    exchange::Exchange,
-    find::Head,
+    disk_index::DiskFile,
     index_file,
-    replies::{Coverage, Replies, ReplyOrigins, ReportedReplies},
+    replies::{Coverage, Replies},
     reported_item::ReportedItem,
     reported_target::ReportedTarget,
 };
 
-/// Journals that were already read. Clones share them.
-///
-/// Memory holds a few hundred bytes for each item; the data that journals report about it is in a temporary
-/// file.
-#[derive(Clone, Debug, Default)]
-pub struct Journals(Arc<Mutex<KeptJournals>>);
-
-#[derive(Debug, Default)]
-struct KeptJournals {
-    /// The beginnings of the journals that have one.
-    heads: HashMap<PathBuf, Arc<Head>>,
-    records: HashMap<PathBuf, Arc<JournalRecord>>,
-    /// The journals that were read since the last [`Journals::forget_unused`].
-    used: BTreeSet<PathBuf>,
-    items: Option<SharedFile>,
-}
-
 type SharedFile = Arc<Mutex<DiskFile>>;
-
-impl Journals {
-    /// The current content of the journal at `path`.
-    ///
-    /// # Errors
-    /// When the temporary folder cannot be used. Problems of the journal are in its notes.
-    pub(super) fn read(&self, path: &Path) -> Result<Arc<JournalRecord>, RunError> {
-        let record = self.record(path)?;
-        record.read_on()?;
-        Ok(record)
-    }
-
-    /// The beginning of the run of the journal at `path`; `None` if the journal does not have it.
-    pub(super) fn head(&self, path: &Path) -> Option<Arc<Head>> {
-        if let Some(head) = lock(&self.0).heads.get(path) {
-            return Some(Arc::clone(head));
-        }
-        let head = Arc::new(Head::read(path)?);
-        let known = Arc::clone(&head);
-        lock(&self.0).heads.insert(path.to_owned(), known);
-        Some(head)
-    }
-
-    /// The journal at `path` as far as it was read.
-    fn record(&self, path: &Path) -> Result<Arc<JournalRecord>, RunError> {
-        let mut kept = lock(&self.0);
-        kept.used.insert(path.to_owned());
-        if let Some(record) = kept.records.get(path) {
-            return Ok(Arc::clone(record));
-        }
-        let items = match &kept.items {
-            Some(items) => Arc::clone(items),
-            None => Arc::new(Mutex::new(DiskFile::new()?)),
-        };
-        kept.items = Some(Arc::clone(&items));
-        let record = Arc::new(JournalRecord {
-            path: path.to_owned(),
-            journals: Arc::downgrade(&self.0),
-            items,
-            reading: Mutex::default(),
-        });
-        kept.records.insert(path.to_owned(), Arc::clone(&record));
-        Ok(record)
-    }
-
-    /// Drops the journals that were not read since the last call.
-    pub fn forget_unused(&self) {
-        let mut kept = lock(&self.0);
-        let used = std::mem::take(&mut kept.used);
-        kept.records.retain(|path, _| used.contains(path));
-    }
-}
-
-/// The journals of a run are read in the pass that checks them, so that its report need not read them again.
-impl JournalVisitors for Journals {
-    fn visitor(&self, path: &Path) -> Option<Box<dyn JournalVisitor>> {
-        // Without a temporary folder, the report reads the journal itself, and reports why it cannot.
-        let record = self.record(path).ok()?;
-        let reading = Reading {
-            file: FileState::of(path).ok(),
-            ..Reading::default()
-        };
-        Some(Box::new(RecordVisitor {
-            record,
-            reading: Some(reading),
-        }))
-    }
-}
-
-/// Fills a record in a pass over its journal that others share.
-struct RecordVisitor {
-    record: Arc<JournalRecord>,
-    /// `None` after an error of the temporary folder.
-    reading: Option<Reading>,
-}
-
-impl JournalVisitor for RecordVisitor {
-    fn visit(&mut self, replayed: Result<Replayed<'_>, ReadError>) {
-        if let Some(reading) = &mut self.reading
-            && reading.add(replayed, &self.record).is_err()
-        {
-            self.reading = None;
-        }
-    }
-
-    fn finish(self: Box<Self>, replay: Replay<JournalSource>) {
-        if let Some(mut reading) = self.reading {
-            reading.end(replay);
-            self.record.write_index(&mut reading);
-            *lock(&self.record.reading) = reading;
-        }
-    }
-}
 
 /// A journal up to the last event that was read.
 #[derive(Debug)]
@@ -151,92 +41,6 @@ pub(super) struct JournalRecord {
     items: SharedFile,
     reading: Mutex<Reading>,
 }
-
-#[derive(Debug, Default)]
-struct Reading {
-    file: Option<FileState>,
-    /// `None` if the journal could not be opened, or its index was read.
-    replay: Option<Replay<JournalSource>>,
-    /// The items that have not ended, with their calls up to now.
-    open: HashMap<ItemKey, ReportedItem>,
-    /// The origins of the replies of an item.
-    origins: HashMap<ItemKey, ReplyOrigins>,
-    /// The journals of earlier runs that have items of this one, by the ids of their runs.
-    earlier: HashMap<String, Option<Arc<JournalRecord>>>,
-    /// Whether an earlier journal is missing, or does not have an item.
-    lacks_items: bool,
-    /// Whether a line could not be read: calls after it are not counted.
-    is_faulty: bool,
-    notes: Vec<String>,
-    /// Whether the last event is the one that closes a journal.
-    is_closed: bool,
-    content: RecordContent,
-    /// The index that `content` comes from; `None`: the items are in the temporary file.
-    index: Option<Mutex<DiskFile>>,
-}
-
-/// What a journal reports, as far as it was read. The index beside the journal holds it.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct RecordContent {
-    run: ReportedTarget,
-    /// The items that had not ended at the last event that was read, with their replies up to there, by
-    /// their keys.
-    unended: HashMap<u64, Vec<ReportedItem>>,
-    /// The positions of the items that ended, by their keys.
-    pub(super) ended: HashMap<u64, Vec<DiskPosition>>,
-    targets: BTreeMap<String, TargetRecord>,
-    plans: Vec<Plan>,
-    totals: CallTotals,
-    cut_off: Option<String>,
-}
-
-/// The data that a journal reports about a target.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct TargetRecord {
-    /// Only from this journal, whatever other journals report.
-    target: ReportedTarget,
-    replies: ReportedReplies,
-}
-
-/// The targets that a run planned to simulate.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Plan {
-    targets: Vec<String>,
-    run: ReportedTarget,
-}
-
-/// The identity of a file, and its length when it was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileState {
-    identity: (u64, u64),
-    length: u64,
-}
-
-impl FileState {
-    #[cfg(unix)]
-    fn of(path: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let file = fs::metadata(path)?;
-        Ok(Self {
-            identity: (file.dev(), file.ino()),
-            length: file.len(),
-        })
-    }
-
-    #[cfg(not(unix))]
-    fn of(path: &Path) -> io::Result<Self> {
-        let file = fs::metadata(path)?;
-        let created = file.created()?;
-        let since = created
-            .duration_since(std::time::SystemTime::UNIX_EPOCH)
-            .unwrap_or_default();
-        Ok(Self {
-            identity: (since.as_secs(), since.subsec_nanos().into()),
-            length: file.len(),
-        })
-    }
-}
-
 impl JournalRecord {
     /// Problems of the journal, for people.
     pub(super) fn notes(&self) -> Vec<String> {
@@ -403,199 +207,13 @@ impl JournalRecord {
         Some(replay)
     }
 }
-
-impl Reading {
-    fn add(
-        &mut self,
-        replayed: Result<Replayed<'_>, ReadError>,
-        record: &JournalRecord,
-    ) -> Result<(), RunError> {
-        let replayed = match replayed {
-            Ok(replayed) => replayed,
-            Err(error) => {
-                self.is_faulty = true;
-                self.notes.push(error.to_string());
-                return Ok(());
-            }
-        };
-        let Some(Ok(event)) = &replayed.event else {
-            return Ok(());
-        };
-        if !self.is_faulty {
-            let sut = replayed.line.sut.as_deref().unwrap_or_default();
-            self.content.totals.push(event, sut);
-        }
-        let time = replayed.line.time();
-        let (key, history) = match replayed.scope {
-            Scope::Item(key, history) => (key, Some(history)),
-            Scope::Closed(key) => (key, None),
-            Scope::Run => {
-                if let EventBody::StartingRun(start) = event {
-                    self.start(start, &record.path);
-                }
-                self.is_closed = matches!(event, EventBody::ClosingJournal(_));
-                return Ok(());
-            }
-        };
-        let call = Exchange::of(event, &key.sut);
-        self.add_to_target(event, call.as_ref(), &key, time);
-        let Some(history) = history else {
-            return Ok(());
-        };
-        match event {
-            EventBody::QueuingItem(_) => {
-                let line = replayed.line.number;
-                let item = ReportedItem::queued(&key.test, history, line, time);
-                self.open.insert(key, item);
-            }
-            EventBody::ItemFinished(_) | EventBody::ItemFailed(_) => {
-                let origins = self.origins.remove(&key).unwrap_or_default();
-                let Some(mut item) = self.open.remove(&key) else {
-                    return Ok(());
-                };
-                item.end(time);
-                match &history.queued.kept {
-                    None => item.set_replies(&history.transcript),
-                    Some(kept) => match self.of_earlier(kept, &key, record)? {
-                        Some(earlier) => item = item.of_earlier(earlier),
-                        None => return Ok(()),
-                    },
-                }
-                self.add_ended(&item, &key, origins, record)?;
-            }
-            event => {
-                if let Some(item) = self.open.get_mut(&key) {
-                    item.add(event, call, time);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds an item that ended.
-    fn add_ended(
-        &mut self,
-        item: &ReportedItem,
-        key: &ItemKey,
-        origins: ReplyOrigins,
-        record: &JournalRecord,
-    ) -> Result<(), RunError> {
-        if let Some(target) = self.content.targets.get_mut(&*key.sut) {
-            let replies = &mut target.replies;
-            replies.add_keys(&key.prompt_id, item.replies(), origins);
-        }
-        let position = lock(&record.items).put(item)?;
-        let places = self.content.ended.entry(item.key(key)).or_default();
-        places.push(position);
-        Ok(())
-    }
-
-    /// The items with `key` that ended. `temporary` is the temporary file.
-    fn ended_items(
-        &self,
-        key: u64,
-        temporary: &Mutex<DiskFile>,
-    ) -> Result<Vec<ReportedItem>, RunError> {
-        let mut file = lock(self.index.as_ref().unwrap_or(temporary));
-        let ended = self.content.ended.get(&key).into_iter().flatten();
-        ended.map(|position| file.read(*position)).collect()
-    }
-
-    fn start(&mut self, start: &StartingRun, path: &Path) {
-        self.content.run = ReportedTarget::of_run(start, path);
-        let mut phases = start.phases.iter().flatten();
-        if phases.any(|phase| phase == "simulate") {
-            let suts = start.suts.iter().map(|sut| sut.to_string());
-            self.content.plans.push(Plan {
-                targets: suts.collect(),
-                run: self.content.run.clone(),
-            });
-        }
-    }
-
-    fn add_to_target(
-        &mut self,
-        event: &EventBody,
-        call: Option<&(Asked, Exchange<'_>)>,
-        key: &ItemKey,
-        time: Option<Timestamp>,
-    ) {
-        if !self.content.targets.contains_key(&*key.sut) {
-            let record = TargetRecord::default();
-            self.content.targets.insert(key.sut.to_string(), record);
-        }
-        let Some(record) = self.content.targets.get_mut(&*key.sut) else {
-            return;
-        };
-        record.target.add(event, call, time, &self.content.run);
-        if let Some(kept) = KeptCalls::of(event, &key.sut)
-            && matches!(kept.role, CallRole::Sut | CallRole::Annotator)
-        {
-            let origins = ReplyOrigins::from_cache();
-            record.replies.add_call(origins);
-            self.origins.entry(key.clone()).or_default().add(origins);
-        }
-        if let Some(origins) = call.and_then(|(by, call)| ReplyOrigins::of_call(*by, call)) {
-            record.replies.add_call(origins);
-            self.origins.entry(key.clone()).or_default().add(origins);
-        }
-    }
-
-    /// Records the items that are still open at the end of the file, and whether its last line is cut off.
-    fn end(&mut self, mut replay: Replay<JournalSource>) {
-        let cut_off = replay.reader().cut_off();
-        self.content.cut_off = cut_off.map(ToString::to_string);
-        self.content.unended.clear();
-        for (key, history) in replay.each_open_item() {
-            if let Some(item) = self.open.get(key) {
-                let mut item = item.clone();
-                item.set_replies(&history.transcript);
-                let unended = self.content.unended.entry(item.key(key)).or_default();
-                unended.push(item);
-            }
-        }
-        self.replay = Some(replay);
-    }
-}
-
-impl RecordContent {
-    /// Sets the path of the journal, which its index does not have.
-    pub(super) fn set_path(&mut self, path: &Path) {
-        let targets = self.targets.values_mut().map(|record| &mut record.target);
-        let planned = self.plans.iter_mut().map(|plan| &mut plan.run);
-        let all = targets.chain(planned).chain([&mut self.run]);
-        all.for_each(|reported| reported.set_path(path));
-    }
-}
-
-/// How long nothing is written to a journal whose run was killed, at least. A run may wait as long for a slow model: its index is then made
-/// again.
-const LEFT: Duration = Duration::from_secs(60);
-
-/// Whether no run seems to write to the journal at `path` any more.
-fn is_left(path: &Path) -> bool {
-    let modified = fs::metadata(path).and_then(|file| file.modified()).ok();
-    let since = modified.and_then(|time| time.elapsed().ok());
-    since.is_some_and(|since| since >= LEFT)
-}
-
-impl ReportedItem {
-    /// The key used to look it up: of the conversation's number for a safety evaluation, otherwise of the
-    /// conversation itself.
-    fn key(&self, key: &ItemKey) -> u64 {
-        match self.number {
-            Some(number) => hash_key((number, &*key.sut)),
-            None => hash_key((&*key.prompt_id, &*key.sut)),
-        }
-    }
-}
-
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const RUN: &str = "../../fixtures/journal/earlier/agentic/runs/run-20261122-073854-125232/journal-run-20261122-073854-125232.jsonl";
