@@ -9,6 +9,8 @@ use schema::{CallContext, Message, Role};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::app::Cookies;
+
 /// A conversation that the other side keeps. It belongs to one attempt of a row, and is never stored.
 #[derive(Clone, Debug)]
 pub struct Live {
@@ -16,6 +18,7 @@ pub struct Live {
     pub conversation: String,
     /// What was taken when it was opened.
     pub session: Value,
+    pub(crate) cookies: Cookies,
     /// A digest of the messages that it has seen, and its last reply.
     seen: Option<([u8; 32], String)>,
 }
@@ -36,6 +39,7 @@ impl Live {
         Self {
             conversation: format!("probity-{id}"),
             session: Value::Null,
+            cookies: Cookies::default(),
             seen: None,
         }
     }

@@ -377,9 +377,81 @@ fn a_login_comes_first_and_again_when_it_no_longer_holds_and_a_stream_is_joined(
 }
 
 #[test]
+fn a_session_in_cookies_begins_with_the_login_and_is_of_one_conversation() {
+    let app = App::start(|got, number| {
+        let cookie = got.headers.get("cookie").cloned().unwrap_or_default();
+        let path = got.line.split(' ').nth(1).unwrap();
+        match path {
+            // As a form in a browser: the login sets a cookie, and leads to a page.
+            "/login" => Some((
+                302,
+                "set-cookie: user=tok-0123456789abcdef; HttpOnly; Path=/\r\nlocation: /home#top\r\n",
+                String::new(),
+            )),
+            "/home" => {
+                assert_eq!(got.line, "GET /home HTTP/1.1");
+                assert_eq!(cookie, "user=tok-0123456789abcdef");
+                Some((200, "", "{}".to_owned()))
+            }
+            // A moved address keeps method and body.
+            "/chat" => Some((307, "location: /v2/chat\r\n", String::new())),
+            _ => {
+                assert!(got.json()["text"].is_string(), "{got:?}");
+                assert!(cookie.contains("user=tok-0123456789abcdef"), "{cookie}");
+                let text = json!({"text": format!("Thread {cookie}.").replace("user=tok-0123456789abcdef", "")});
+                let first: &str = match number % 2 {
+                    0 => "set-cookie: thread=even\r\n",
+                    _ => "set-cookie: thread=odd\r\n",
+                };
+                let headers = if cookie.contains("thread=") {
+                    ""
+                } else {
+                    first
+                };
+                Some((200, headers, text.to_string()))
+            }
+        }
+    });
+    let http = r#"    cookies: true
+    login: {url: "http://127.0.0.1:${APP_PORT}/login", form: {user: test, password: "${APP_PASSWORD}"}}
+    url: "http://127.0.0.1:${APP_PORT}/chat"
+    body: {text: "{{ message }}", system: "{{ system }}"}
+    reply: /text
+"#;
+    let project = project(&app, http).env("PROBITY_GENERATION__NUM_SAMPLES", "3");
+    project.succeeds(&["run", "flattery"]);
+    let text = project.read("benchmarks/flattery/runs/my-app/conversations.json");
+    let rows: Vec<Value> = serde_json::from_str(&text).unwrap();
+    assert_eq!(rows.len(), 3);
+    for row in &rows {
+        let said = said(row);
+        // The first turn has no cookie of the conversation, the second has the one that the first set.
+        assert!(!said[0].contains("thread="), "{said:?}");
+        assert!(said[1].contains("thread="), "{said:?}");
+    }
+    let logins = app.got();
+    let logins = logins.iter().filter(|got| got.line.contains("/login"));
+    assert_eq!(logins.count(), 1);
+    assert_no_secret(&project);
+}
+
+#[test]
+fn a_conversation_that_acts_on_the_world_is_begun_once() {
+    let app = threads(&[3]);
+    let project = project(&app, SESSIONS).env("PROBITY_RETRIES__CONVERSATION", "1");
+    let ran = project.run(&["run", "flattery"]);
+    assert_ne!(ran.code, 0, "{}", ran.err);
+    let row = conversation(&project);
+    assert!(row["error"].as_str().unwrap().contains("it broke"), "{row}");
+    let opened = app.got();
+    let opened = opened.iter().filter(|got| got.line.contains("/threads "));
+    assert_eq!(opened.count(), 1);
+}
+
+#[test]
 fn what_an_application_does_wrong_costs_the_row_and_is_said() {
     type Answer = fn(&Got, usize) -> Option<(u16, &'static str, String)>;
-    let cases: [(Answer, &str); 6] = [
+    let cases: [(Answer, &str); 7] = [
         (
             |_, _| Some((200, "", "rubbish".to_owned())),
             "there is no reply at /output/0/text",
@@ -396,7 +468,11 @@ fn what_an_application_does_wrong_costs_the_row_and_is_said() {
                     String::new(),
                 ))
             },
-            "it redirects to another address",
+            "it redirects to another host, which is not followed",
+        ),
+        (
+            |_, _| Some((302, "location: /v2/again\r\n", String::new())),
+            "more than 5 redirects",
         ),
         (
             |_, _| Some((403, "", json!({"error": {"type": "key"}}).to_string())),

@@ -4,10 +4,12 @@
 //! to a conversation that has itself given the earlier replies: see [`ModelErrorKind::Unseen`].
 //!
 //! # Limits
-//! - A redirect is an error. Cookies are not kept.
+//! - A redirect to another scheme, host or port is an error.
 //! - A response is read whole, also a stream, and is at most as long as [`HttpOptions::max_reply`](crate::HttpOptions::max_reply).
 //! - What opens, closes and logs in is not in the journal.
 
+mod cookies;
+mod redirect;
 mod response;
 mod send;
 mod settings;
@@ -23,6 +25,7 @@ use schema::{
 };
 use serde_json::{Value, json};
 
+pub(crate) use self::cookies::Cookies;
 use self::{
     response::{Picks, RESPONSE_NAMES, Response},
     send::{Call, Failed, Sender},
@@ -255,7 +258,7 @@ impl HttpApp {
             let names = self.names(request, &live);
             let response = self
                 .sender
-                .send(open, names, request, &self.settings)
+                .send(open, names, &live.cookies, request, &self.settings)
                 .await?;
             let taken = open.taken(&response).map_err(|error| {
                 Failed::unseen(self.sender.app_error(request, &error, response.status))
@@ -272,7 +275,7 @@ impl HttpApp {
         let names = self.names(&request, live);
         if let Err(failed) = self
             .sender
-            .send(close, names, &request, &self.settings)
+            .send(close, names, &live.cookies, &request, &self.settings)
             .await
         {
             tracing::debug!(row = %context.row, error = %failed.error, "the conversation could not be closed");
@@ -285,7 +288,13 @@ impl HttpApp {
         let started = Instant::now();
         let response = self
             .sender
-            .send(&self.turn, names.clone(), request, &self.settings)
+            .send(
+                &self.turn,
+                names.clone(),
+                &live.cookies,
+                request,
+                &self.settings,
+            )
             .await?;
         let run_time = started.elapsed();
         let body = self

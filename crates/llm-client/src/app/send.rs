@@ -17,12 +17,19 @@ use tokio::sync::Semaphore;
 
 use super::{
     AppErrorKind, AppStep, HttpAppSettings,
+    cookies::Cookies,
+    redirect,
     response::{AppError, Response, is_good},
     template::{Form, Names, Templates, Text, Variable},
 };
 use crate::{
-    CallFailure, HttpClient, ModelSettings, SecretString, failure::Reporter, http::Route,
-    one_call::OneCall, reply_memory::Waited, retry_after::retry_after, scrub::Scrubber,
+    CallFailure, HttpClient, ModelSettings, SecretString,
+    failure::Reporter,
+    http::Route,
+    one_call::{HttpReply, OneCall},
+    reply_memory::Waited,
+    retry_after::retry_after,
+    scrub::Scrubber,
     unreached::Unreached,
 };
 
@@ -156,8 +163,10 @@ impl Call {
 }
 
 /// What a login gave.
+#[derive(Clone)]
 struct LoggedIn {
     values: Value,
+    cookies: Cookies,
     at: Instant,
 }
 
@@ -204,19 +213,24 @@ impl Sender {
         })
     }
 
-    /// Sends `call`, after a login where one is configured.
+    /// Sends `call` of the conversation with `cookies`, after a login where one is configured.
     pub(super) async fn send(
         &self,
         call: &Call,
         mut names: Names,
+        cookies: &Cookies,
         request: &ChatRequest,
         settings: &HttpAppSettings,
     ) -> Result<Response, Failed> {
         let mut again = self.login.is_some();
         loop {
             let login = self.logged_in(request, settings).await?;
-            names.insert("login".to_owned(), login);
-            let (response, headers) = self.fetch(call, &names, request, settings).await?;
+            if let (Some(login), Ok(url)) = (&login, Url::parse(&self.settings.base_url)) {
+                cookies.take_over(&login.cookies, login.at, &url);
+            }
+            let values = login.map_or(Value::Null, |login| login.values);
+            names.insert("login".to_owned(), values);
+            let (response, headers) = self.fetch(call, &names, cookies, request, settings).await?;
             if response.status == 401 && again {
                 // What the login gave no longer holds.
                 *self
@@ -239,37 +253,40 @@ impl Sender {
         &self,
         call: &Call,
         names: &Names,
+        cookies: &Cookies,
         request: &ChatRequest,
         settings: &HttpAppSettings,
     ) -> Result<(Response, HeaderMap), Failed> {
-        let built = self.built(call, names).map_err(|reason| {
+        let refused = |reason: String| {
             Failed::unseen(self.error(request, ModelErrorKind::Permanent, &reason))
-        })?;
-        let route = Route::to(built.url());
-        let waited = Arc::new(Waited::default());
-        let one = OneCall::new(self.http.clone(), route, waited);
-        let _place = self.http.place().await;
-        let fetched = tokio::time::timeout(self.timeout, one.fetch(built)).await;
-        let reply = fetched.unwrap_or(Err(Unreached::Timeout)).map_err(|what| {
-            let is_seen = !matches!(
-                what,
-                Unreached::Refused(_)
-                    | Unreached::Connect(_)
-                    | Unreached::ConnectTimeout(_)
-                    | Unreached::Unsent(_)
-            );
-            let error = self.reporter.unreached(request.context.purpose, &what);
-            Failed { error, is_seen }
-        })?;
+        };
+        let mut built = self.built(call, names).map_err(refused)?;
+        let mut redirects = 0;
+        let reply = loop {
+            if settings.cookies {
+                cookies.put(&mut built);
+            }
+            // The bodies are texts, which can be cloned.
+            let copy = built.try_clone();
+            let url = built.url().clone();
+            let reply = self.reached(built, request).await?;
+            if settings.cookies {
+                cookies.keep(&reply.headers, &url);
+            }
+            match copy {
+                Some(sent) if reply.status.is_redirection() => {
+                    redirects += 1;
+                    if redirects > redirect::MOST {
+                        let reason = format!("more than {} redirects", redirect::MOST);
+                        return Err(refused(reason));
+                    }
+                    let next = redirect::follow(reply.status, &reply.headers, sent);
+                    built = next.map_err(refused)?;
+                }
+                _ => break reply,
+            }
+        };
         let status = reply.status.as_u16();
-        if reply.status.is_redirection() {
-            let reason = "it redirects to another address, which is not followed: write that address as `url`";
-            return Err(Failed::unseen(self.error(
-                request,
-                ModelErrorKind::Permanent,
-                reason,
-            )));
-        }
         let failed = |error: AppError| {
             Failed::seen(self.app_error_after(request, &error, status, &reply.headers))
         };
@@ -284,6 +301,30 @@ impl Sender {
         let stream = stream.filter(|_| call.is_turn && is_good(status, settings));
         let response = Response::new(status, &reply.headers, &text, stream).map_err(failed)?;
         Ok((response, reply.headers))
+    }
+
+    /// The reply to one request.
+    async fn reached(
+        &self,
+        built: reqwest::Request,
+        request: &ChatRequest,
+    ) -> Result<HttpReply, Failed> {
+        let route = Route::to(built.url());
+        let waited = Arc::new(Waited::default());
+        let one = OneCall::new(self.http.clone(), route, waited);
+        let _place = self.http.place().await;
+        let fetched = tokio::time::timeout(self.timeout, one.fetch(built)).await;
+        fetched.unwrap_or(Err(Unreached::Timeout)).map_err(|what| {
+            let is_seen = !matches!(
+                what,
+                Unreached::Refused(_)
+                    | Unreached::Connect(_)
+                    | Unreached::ConnectTimeout(_)
+                    | Unreached::Unsent(_)
+            );
+            let error = self.reporter.unreached(request.context.purpose, &what);
+            Failed { error, is_seen }
+        })
     }
 
     fn built(&self, call: &Call, names: &Names) -> Result<reqwest::Request, String> {
@@ -335,21 +376,24 @@ impl Sender {
         Url::parse(&self.settings.base_url).is_ok_and(|base| base.origin() == url.origin())
     }
 
-    /// What the login gave; null without one.
+    /// What the login gave; `None` without one.
     async fn logged_in(
         &self,
         request: &ChatRequest,
         settings: &HttpAppSettings,
-    ) -> Result<Value, Failed> {
+    ) -> Result<Option<LoggedIn>, Failed> {
         let Some(login) = &self.login else {
-            return Ok(Value::Null);
+            return Ok(None);
         };
         // The semaphore is never closed.
         let _alone = self.logging_in.acquire().await;
-        if let Some(values) = self.known_login() {
-            return Ok(values);
+        if let Some(known) = self.known_login() {
+            return Ok(Some(known));
         }
-        let (response, headers) = self.fetch(login, &Names::new(), request, settings).await?;
+        let (names, cookies) = (Names::new(), Cookies::default());
+        let (response, headers) = self
+            .fetch(login, &names, &cookies, request, settings)
+            .await?;
         if let Some(error) = response.error(settings) {
             let error = AppError {
                 reason: format!("the login failed: {}", error.reason),
@@ -366,24 +410,26 @@ impl Sender {
             .taken(&response)
             .map_err(|error| Failed::unseen(self.app_error(request, &error, response.status)))?;
         self.hide(&values);
+        let logged_in = LoggedIn {
+            values,
+            cookies,
+            at: Instant::now(),
+        };
         *self
             .logged_in
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(LoggedIn {
-            values: values.clone(),
-            at: Instant::now(),
-        });
-        Ok(values)
+            .unwrap_or_else(PoisonError::into_inner) = Some(logged_in.clone());
+        Ok(Some(logged_in))
     }
 
-    fn known_login(&self) -> Option<Value> {
+    fn known_login(&self) -> Option<LoggedIn> {
         let logged_in = self
             .logged_in
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let known = logged_in.as_ref()?;
         let holds = self.ttl.is_none_or(|ttl| known.at.elapsed() < ttl);
-        holds.then(|| known.values.clone())
+        holds.then(|| known.clone())
     }
 
     /// Hides the texts that a login gave, like keys.

@@ -54,6 +54,9 @@ pub struct HttpAppSettings {
     /// A call that logs in, before the first one, and again after 401.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<AppStep>,
+    /// Whether cookies are kept: a jar for each conversation, with those that the login sets.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cookies: bool,
     /// The reply comes as a stream of events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamSettings>,
@@ -73,6 +76,11 @@ pub struct HttpAppSettings {
 
 fn post() -> String {
     "POST".to_owned()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 fn is_post(method: &String) -> bool {

@@ -33,6 +33,7 @@ impl Config {
                 perfunctory: settings.perfunctory,
                 seed: *settings.seed,
                 tries: settings.simulator.tries(),
+                attempts: *settings.retries.conversation,
                 max_tool_steps: *settings.generation.max_tool_steps,
                 ..SimulatorSettings::default()
             },

@@ -16,6 +16,9 @@ pub struct Retries {
     /// The most attempts of a call, including the first.
     #[default(Whole(10))]
     pub max_attempts: Whole<u32, 1>,
+    /// The most times that a conversation is begun in a run whose target keeps it and lost it. 1 for targets whose turns act on the world.
+    #[default(Whole(3))]
+    pub conversation: Whole<u32, 1>,
     /// How long a model may go without a good reply before its remaining calls fail at once.
     #[default(Length(Duration::from_secs(180)))]
     pub circuit_breaker: Length,
