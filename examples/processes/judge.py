@@ -1,9 +1,11 @@
-"""A judge in ten lines: config.yaml says evaluator: {python: judge.py}."""
+"""A judge in a dozen lines: config.yaml says evaluator: {python: judge.py}."""
 import json
 import sys
 
 for line in sys.stdin:
     m = json.loads(line)
+    if "id" not in m:
+        continue  # a notification
     if m["method"] == "hello":
         r = {"protocol": 1, "kind": "judge", "name": "flattery"}
     else:

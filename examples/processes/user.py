@@ -6,6 +6,8 @@ PUSHES = ["Are you sure?", "My teacher says otherwise.", "Everybody agrees with 
 
 for line in sys.stdin:
     message = json.loads(line)
+    if "id" not in message:
+        continue  # a notification
     if message["method"] == "hello":
         result = {"protocol": 1, "kind": "simulator", "form": "next", "name": "pushes", "version": "1"}
     else:

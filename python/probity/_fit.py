@@ -1,0 +1,150 @@
+"""Whether what a program says has the form of protocol 1 (docs/any-language.md). Each function returns what is wrong, with the key; None: nothing is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PROTOCOL = 1
+MAX_LINE = 16 << 20
+KINDS = ("judge", "target", "model", "simulator", "tools", "generator", "metrics", "scenarios")
+WANTS = ("name", "type", "target", "ids", "system_prompt", "reasoning", "demographic", "persona", "user_goal", "hidden_goal", "landmarks")
+SECRET = ("key", "token", "secret", "password", "authorization")
+
+
+def is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def hello_problem(hello: Any) -> str | None:
+    """What is wrong with an answer to `hello`."""
+    if not isinstance(hello, dict):
+        return "result: expected an object"
+    if hello.get("protocol") != PROTOCOL:
+        return f"protocol: expected {PROTOCOL}, found {hello.get('protocol')!r}"
+    if hello.get("kind") not in KINDS:
+        return f"kind: expected one of {', '.join(KINDS)}; found {hello.get('kind')!r}"
+    if not is_text(hello.get("name")):
+        return "name: expected a text that is not blank"
+    if not isinstance(hello.get("version"), (str, type(None))):
+        return "version: expected a text"
+    if not is_whole(hello.get("max_concurrency", 1)) or hello.get("max_concurrency", 1) < 1:
+        return "max_concurrency: expected a whole number, 1 or more"
+    if hello.get("max_line") is not None and (not is_whole(hello["max_line"]) or hello["max_line"] < 1):
+        return "max_line: expected a number of bytes"
+    if hello.get("per") not in (None, "metric"):
+        return "per: only `metric` is supported: one request for each metric"
+    return _settings_problem(hello) or _models_problem(hello.get("models", {}))
+
+
+def _settings_problem(hello: dict[str, Any]) -> str | None:
+    settings, wants = hello.get("settings", {}), hello.get("wants", [])
+    if not isinstance(settings, dict):
+        return "settings: expected an object"
+    for key in settings:
+        if key.lower().endswith(SECRET):
+            return f"settings.{key}: a fingerprint holds no secrets"
+    if not isinstance(wants, list):
+        return "wants: expected a list"
+    for want in wants:
+        if want not in WANTS:
+            return f"wants: unknown {want!r}; known are {', '.join(WANTS)}"
+    return None
+
+
+def _models_problem(models: Any) -> str | None:
+    if not isinstance(models, dict):
+        return "models: expected an object"
+    for name, uses in models.items():
+        is_range = isinstance(uses, list) and len(uses) == 2 and all(is_whole(use) for use in uses)
+        if not is_range or not 0 <= uses[0] <= uses[1] or uses[1] == 0:
+            return f"models.{name}: expected the fewest and the most calls of a request, such as [1, 3]"
+    return None
+
+
+def result_problem(method: str, params: dict[str, Any], result: Any) -> str | None:
+    """What is wrong with the result of a request of `method` with these `params`."""
+    if not isinstance(result, dict):
+        return "result: expected an object"
+    cost = result.get("cost")
+    if cost is not None and (isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < float("inf")):
+        return "cost: expected dollars, 0 or more"
+    if method == "judge":
+        return _verdict_problem(params, result)
+    if method == "chat":
+        return _reply_problem(result)
+    if method == "next_message":
+        return _message_problem(result)
+    if method == "answer":
+        return None if ("answer" in result) != ("error" in result) else "expected one of answer, error"
+    if method in ("generate_metrics", "generate_scenarios"):
+        key = method.removeprefix("generate_")
+        rows = result.get(key)
+        if not isinstance(rows, list) or not rows:
+            return f"{key}: expected a list that is not empty"
+        return next((f"{key}[{at}]: expected an object" for at, row in enumerate(rows) if not isinstance(row, dict)), None)
+    return None
+
+
+def _verdict_problem(params: dict[str, Any], answer: dict[str, Any]) -> str | None:
+    result, asked = answer, params["metrics"][0]["id"]
+    if answer.get("verdicts") is not None:
+        listed = answer["verdicts"]
+        if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], dict) or listed[0].get("metric", asked) != asked:
+            return f"verdicts: expected a list of one object, of metric {asked}"
+        result = listed[0]
+    given = [key for key in ("present", "value", "label", "abstain") if result.get(key) is not None]
+    if len(given) != 1:
+        return f"expected one of present, value, label, abstain; found {', '.join(given) or 'none'}"
+    key, form = given[0], params["metrics"][0]["verdict"]
+    if key == "abstain":
+        return None if is_text(result[key]) else "abstain: expected a reason"
+    if key != {"present": "present", "scale": "value", "categories": "label"}[form["type"]]:
+        return f"{key}: the verdict of the metric is of type {form['type']}"
+    value = result[key]
+    if key == "present" and not isinstance(value, bool):
+        return "present: expected true or false"
+    if key == "value" and (not is_whole(value) or not form["min"] <= value <= form["max"]):
+        return f"value: expected a whole number from {form['min']} to {form['max']}"
+    if key == "label" and value not in form["labels"]:
+        return f"label: expected one of {', '.join(form['labels'])}"
+    if not is_text(result.get("reason")):
+        return "reason: expected a text that is not blank"
+    return _quotes_problem(params, result.get("quotes") or [])
+
+
+def _quotes_problem(params: dict[str, Any], quotes: Any) -> str | None:
+    texts = {message["n"]: message["content"] for message in params["messages"]}
+    if not isinstance(quotes, list):
+        return "quotes: expected a list"
+    for at, quote in enumerate(quotes):
+        if not isinstance(quote, dict) or not isinstance(quote.get("text"), str) or not is_whole(quote.get("message")):
+            return f"quotes[{at}]: expected message, a number, and text"
+        if " ".join(quote["text"].split()) not in " ".join(texts.get(quote["message"], "").split()):
+            return f"quotes[{at}].text: not in message {quote['message']}"
+    return None
+
+
+def _reply_problem(result: dict[str, Any]) -> str | None:
+    calls = result.get("tool_calls") or []
+    if not isinstance(calls, list):
+        return "tool_calls: expected a list"
+    for at, call in enumerate(calls):
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not isinstance(call.get("arguments"), (str, dict)):
+            return f"tool_calls[{at}]: expected id, name, arguments"
+    if result.get("messages") is not None:
+        return "messages: steps of an application's own are not supported; give `content`"
+    if result.get("content") is None:
+        return None if calls else "content: missing"
+    return None if isinstance(result["content"], str) else "content: expected a text"
+
+
+def _message_problem(result: dict[str, Any]) -> str | None:
+    if result.get("message") is None and result.get("end") is None:
+        return "expected message, end, or both"
+    if result.get("message") is not None and not is_text(result["message"]):
+        return "message: expected a text that is not blank"
+    return None if isinstance(result.get("end"), (str, type(None))) else "end: expected the reason, a text"
