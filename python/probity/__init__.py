@@ -8,7 +8,7 @@ from ._checks import ModelCheck, Plan, Problem, doctor, plan, validate
 from ._errors import CommandMissing, ConfigError, ConfigProblem, Error, GateFailed, Interrupted, RowsFailed
 from ._host import AsyncHost, Host
 from ._results import Comparison, Gate, Results, compare, from_inspect, gate, load
-from ._rows import ConversationRow, JudgeRow, MessageRow, Rate, ScenarioRow, ScoreRow
+from ._rows import CallRow, ConversationRow, JudgeRow, MessageRow, Rate, ScenarioRow, ScoreRow
 from ._run import Event, Running, arun, astart, command, run, start
 from ._serve import CallFailed, Lost, Refused, Retryable, ToolError, judge, metrics, model, scenarios, serve, simulator, target, tools
 from ._types import Abstain, Conversation, Message, Metric, Quote, Reply, Scenario, ToolCall, Verdict
@@ -17,7 +17,7 @@ scorer = judge
 solver = target
 
 __all__ = [
-    "Abstain", "AsyncHost", "CallFailed", "CommandMissing", "Comparison", "ConfigError", "ConfigProblem", "Conversation", "ConversationRow", "Error", "Event", "Gate",
+    "Abstain", "AsyncHost", "CallFailed", "CallRow", "CommandMissing", "Comparison", "ConfigError", "ConfigProblem", "Conversation", "ConversationRow", "Error", "Event", "Gate",
     "GateFailed", "Host", "Interrupted", "JudgeRow", "Lost", "Message", "MessageRow", "Metric", "ModelCheck", "Plan", "Problem", "Quote", "Rate", "Refused", "Reply",
     "Results", "Retryable", "RowsFailed", "Running", "Scenario", "ScenarioRow", "ScoreRow", "ToolCall", "ToolError", "Verdict", "arun", "astart", "command", "compare",
     "doctor", "from_inspect", "gate", "judge", "load", "metrics", "model", "plan", "run", "scenarios", "scorer", "serve", "simulator", "solver", "start", "target", "tools", "validate",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Literal, Union
 
 from ._rows import ScoreRow, columns
@@ -38,6 +39,16 @@ def frame(row: type[Any], rows: Iterator[Any], engine: Engine) -> Any:
     return typed(listed, types, engine)
 
 
+def batches(row: type[Any], rows: Iterator[Any], size: int, engine: Engine) -> Iterator[Any]:
+    """Data frames of `size` rows each, one after the other; the last has the rest. No rows are one empty frame."""
+    if size < 1:
+        raise ValueError("size: expected a number of rows, 1 or more")
+    part = list(islice(rows, size))
+    yield frame(row, iter(part), engine)
+    while part := list(islice(rows, size)):
+        yield frame(row, iter(part), engine)
+
+
 def typed(rows: list[dict[str, Any]], types: dict[str, str], engine: Engine) -> Any:
     name, module = library(engine)
     if name == "polars":
@@ -59,4 +70,4 @@ def samples(scores: Iterator[ScoreRow], engine: Engine) -> Any:
     return typed(list(rows.values()), {"id": "str", "epoch": "int", "model": "str", "error": "str", **metrics}, engine)
 
 
-__all__ = ["Engine", "frame", "library", "samples", "typed"]
+__all__ = ["Engine", "batches", "frame", "library", "samples", "typed"]

@@ -9,13 +9,16 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from . import _frames, _rows
 from ._errors import ConfigError, GateFailed
 from ._frames import Engine
-from ._rows import ConversationRow, JudgeRow, MessageRow, Rate, ScenarioRow, ScoreRow
-from ._run import call
+from ._rows import CallRow, ConversationRow, JudgeRow, MessageRow, Rate, ScenarioRow, ScoreRow
+from ._run import call, call_lines
+
+Batched = Literal["scores", "judges", "conversations", "messages", "calls"]
+BATCHED: dict[str, type[Any]] = {"scores": ScoreRow, "judges": JudgeRow, "conversations": ConversationRow, "messages": MessageRow, "calls": CallRow}
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -100,6 +103,22 @@ class Results:
         """The scenarios of the benchmark."""
         path = self.path / "scenarios.json"
         return (_rows.scenario(row) for row in (_rows.array(path) if path.exists() else ()))
+
+    def calls(self) -> Iterator[CallRow]:
+        """The calls to models of the newest run of the benchmark, from its journal. Raises `ConfigError` where there is none: logs of other programs have none."""
+        if self._held is not None:
+            raise ConfigError(f"{self.name}: results of logs have no journal of calls")
+        yield from _rows.calls(call_lines(["journal", "show", str(self.path), "--benchmarks", str(self.path.parent)]))
+
+    def calls_df(self, engine: Engine = None) -> Any:
+        """`calls` as a data frame."""
+        return _frames.frame(CallRow, self.calls(), engine)
+
+    def batches(self, rows: Batched, size: int = 100_000, engine: Engine = None) -> Iterator[Any]:
+        """`scores`, `judges`, `conversations`, `messages` or `calls` as data frames of `size` rows each: only one of them is in memory."""
+        if rows not in BATCHED:
+            raise ValueError(f"unknown rows {rows!r}; there are {', '.join(BATCHED)}")
+        return _frames.batches(BATCHED[rows], getattr(self, rows)(), size, engine)
 
     def scores_df(self, engine: Engine = None) -> Any:
         """`scores` as a data frame of polars or pandas, whichever is installed. Columns have fixed types, also without rows."""

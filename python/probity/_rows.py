@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,33 @@ class ScenarioRow:
     latent_adversarial_goal: str
     title: str | None
     demographic: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """A call to a model, in the order they ended. `target`, `scenario_id`, `sample` and `metric_id` are null where it was for no conversation. `step` is that of the target within the turn,
+    from 0. `caller` is the program that asked for it. A `cached` reply has the tokens, dollars and seconds of the call that fetched it, and cost this run nothing. `calls` is more than 1 where the
+    journal has calls of a conversation from the cache as one. `attempts` counts those that may have been billed; of a call that failed, all. `cost` is in dollars; null: not known."""
+
+    run_id: str
+    target: str | None
+    scenario_id: str | None
+    sample: int | None
+    metric_id: str | None
+    purpose: str
+    row: str | None
+    turn: int | None
+    step: int | None
+    model: str | None
+    caller: str | None
+    cached: bool
+    calls: int
+    attempts: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    seconds: float | None
+    error: str | None
 
 
 @dataclass(frozen=True)
@@ -216,4 +244,45 @@ def scenario(row: dict[str, Any]) -> ScenarioRow:
     return ScenarioRow(
         row["id"], base_of(row), str(row.get("metric_id") or ""), row.get("user_persona") or row.get("persona") or "", row.get("user_goal") or "",
         row.get("latent_adversarial_goal") or "", row.get("title"), dict(row.get("demographic") or {}),
+    )
+
+
+# Who is called, by the words of the journal, and what for where the event does not say it.
+CALLED = {"sut": "target_turn", "annotator": "judge", "user": "user_turn", "tool": "tool_answer", "host": "", "generator": "", "probe": "probe"}
+
+
+CALL = re.compile(r"(?:fetched|(?P<cached>using cached)) (?P<role>\w+) (?:response|turn)|(?P<failed>\w+) exception|call not made")
+
+
+def calls(events: Iterator[dict[str, Any]]) -> Iterator[CallRow]:
+    """The calls among the events of a journal."""
+    run_id, before = "", list[CallRow]()
+    for event in events:
+        if event.get("message") == "starting run":
+            run_id = str(event.get("run_id"))
+            yield from (replace(row, run_id=run_id) for row in before)
+            before.clear()
+        match, spend = CALL.fullmatch(str(event.get("message"))), event.get("spend")
+        # What sums up the calls of an item has no `spend`.
+        if match is None or not isinstance(spend, dict):
+            continue
+        row = call(run_id, match["role"] or match["failed"] or "", bool(match["cached"]), event, spend)
+        if run_id:
+            yield row
+        else:
+            before.append(row)  # metrics are written before the run says its id
+    yield from before
+
+
+def call(run_id: str, called: str, is_cached: bool, event: dict[str, Any], spend: dict[str, Any]) -> CallRow:
+    failed, prompt = event.get("exception") or {}, event.get("prompt_id")
+    scenario_id, _, sample = str(prompt).partition("__s")
+    model = event.get("model") or event.get("annotator") or (event.get("sut") if called == "sut" else None)
+    step = event.get("step")
+    return CallRow(
+        run_id, event.get("sut"), scenario_id if prompt else None, (int(sample) if sample.isdigit() else 0) if prompt else None, event.get("test"),
+        event.get("purpose") or CALLED.get(called, ""), event.get("row"), event.get("turn"), int(step or 0) if called == "sut" else step, model, event.get("caller"),
+        is_cached, int(event.get("turns") or 1), int(failed.get("attempts") or spend.get("calls") or 0), int(spend.get("input_tokens") or 0), int(spend.get("output_tokens") or 0),
+        None if spend.get("unpriced_calls") else spend.get("priced_cost"), event.get("run_time") if "run_time" in event else event.get("original_run_time"),
+        failed.get("message") or event.get("text"),
     )

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -47,6 +48,23 @@ def call(arguments: Sequence[str], *, folder: str | os.PathLike[str] | None = No
         sys.stderr.write(done.stderr)
         return _object(done.stdout)
     raise failure(done.returncode, done.stderr)
+
+
+def call_lines(arguments: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Runs a command that prints an object a line, and yields them as they come."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as messages:
+        process = subprocess.Popen([command(), *arguments, "--json"], env=_environment(None), stdout=subprocess.PIPE, stderr=messages, text=True, encoding="utf-8")
+        assert process.stdout
+        with process, process.stdout:
+            try:
+                for line in process.stdout:
+                    yield _object(line)
+            except GeneratorExit:
+                process.kill()  # the rest is not needed
+                raise
+        messages.seek(0)
+        if process.returncode:
+            raise failure(process.returncode, messages.read())
 
 
 def _object(text: str) -> dict[str, Any]:
