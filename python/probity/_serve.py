@@ -85,7 +85,8 @@ class Part:
 
     @property
     def file(self) -> str:
-        return inspect.getsourcefile(self.function) or ""
+        # A function that was made for a file, and not in it, names that file.
+        return str(self.options.get("file") or inspect.getsourcefile(self.function) or "")
 
     def concurrency(self) -> int:
         given = self.options.get("max_concurrency")
