@@ -97,6 +97,7 @@ mod openai;
 mod pace;
 mod prefilled;
 mod price_table;
+mod prompt_caching;
 mod provider_preset;
 mod rate;
 mod redacted_url;

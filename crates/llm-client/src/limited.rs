@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Characters per token of a message, as an estimate.
-const CHARACTERS_PER_TOKEN: usize = 4;
+pub(crate) const CHARACTERS_PER_TOKEN: usize = 4;
 
 /// A model whose attempts go through a [`Limiter`]. A permit is held during one attempt only.
 ///

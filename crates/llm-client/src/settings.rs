@@ -52,6 +52,10 @@ pub struct ModelSettings {
     pub reasoning_opening: ReasoningOpening,
     /// Whether the reasoning of earlier replies is sent back in the field that it came in.
     pub reasoning_sent_back: ReasoningSentBack,
+    /// Whether requests ask the provider to cache the beginning that they share with others: `cache_control` in Anthropic's Messages,
+    /// `prompt_cache_key` in OpenAI's interfaces. `None`: at every endpoint of Messages, and at OpenAI's and Azure's addresses. It changes no
+    /// reply and is part of no cache key.
+    pub prompt_caching: Option<bool>,
     /// Further fields of the request body. A field with the name of one of Probity's own replaces it.
     pub extra_body: Extra,
     /// The name under which `max_tokens` is sent.
@@ -96,6 +100,7 @@ impl ModelSettings {
             reasoning_effort: None,
             reasoning_opening: ReasoningOpening::Reply,
             reasoning_sent_back: ReasoningSentBack::Never,
+            prompt_caching: None,
             extra_body: Extra::new(),
             token_limit: TokenLimitName::Auto,
             structured: StructuredSupport::Auto,
@@ -108,14 +113,18 @@ impl ModelSettings {
 
     /// Whether the endpoint needs a mark on the message that begins the reply: Mistral and DeepSeek go on with it only then.
     pub(crate) fn marks_prefill(&self) -> bool {
-        let address = self.address();
+        self.prefill.is_some() && self.is_at(&["mistral.ai", "deepseek.com"])
+    }
+
+    /// Whether the endpoint's host is in one of these domains, in lower case.
+    pub(crate) fn is_at(&self, domains: &[&str]) -> bool {
+        let address = self.address().to_ascii_lowercase();
         let host = address.split("://").last().unwrap_or_default();
         let host = host.split(['/', ':']).next().unwrap_or_default();
-        let is_of = |domain: &str| {
+        domains.iter().any(|domain| {
             let before = host.strip_suffix(domain);
             before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
-        };
-        self.prefill.is_some() && (is_of("mistral.ai") || is_of("deepseek.com"))
+        })
     }
 
     /// The settings that requests send besides their messages, under their names on the wire: `max_tokens`, `temperature` and so on, and
@@ -196,6 +205,7 @@ impl fmt::Debug for ModelSettings {
             .field("reasoning_effort", &self.reasoning_effort)
             .field("reasoning_opening", &self.reasoning_opening)
             .field("reasoning_sent_back", &self.reasoning_sent_back)
+            .field("prompt_caching", &self.prompt_caching)
             .field("extra_body", &masked(&self.extra_body.clone().into()))
             .field("token_limit", &self.token_limit)
             .field("structured", &self.structured)

@@ -363,7 +363,7 @@ async fn a_single_question_goes_with_the_system_prompt() {
     let target = Target::new(server.model("target")).with_system_prompt(Some("Be brief.".into()));
     let item = attack::case_item();
     let asked = [Turn::new(Role::User, "Can we wait?")];
-    let reply = target.reply(&asked, &item).await.unwrap();
+    let reply = target.reply(&asked, &item, 1).await.unwrap();
     assert_eq!(
         (&*reply.turn.content, reply.nothing_said()),
         ("Reply 1.", None)
@@ -377,7 +377,7 @@ async fn a_single_question_goes_with_the_system_prompt() {
         (&"advice-01__gpt-x".into(), &1.into())
     );
     let blank = Target::new(server.model("target")).with_system_prompt(Some("  ".into()));
-    blank.reply(&asked, &item).await.unwrap();
+    blank.reply(&asked, &item, 1).await.unwrap();
     assert_eq!(
         server.asked("target")[1]["messages"]
             .as_array()

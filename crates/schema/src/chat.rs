@@ -112,6 +112,8 @@ pub struct ChatRequest {
     pub tools: Arc<[ToolSpec]>,
     /// Whether the model may call the tools.
     pub tool_choice: ToolChoice,
+    /// What other requests begin with too. It decides no reply: it only lets a provider's prompt cache find it.
+    pub repeated: RepeatedPrefix,
     /// What the call is for. It is never sent.
     pub context: CallContext,
 }
@@ -125,9 +127,19 @@ impl ChatRequest {
             response_format: ResponseFormat::Text,
             tools: Arc::default(),
             tool_choice: ToolChoice::Auto,
+            repeated: RepeatedPrefix::default(),
             context,
         }
     }
+}
+
+/// The beginning of a request that other requests have too, word for word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RepeatedPrefix {
+    /// How many of the first messages an earlier or a later request begins with. 0: none, or unknown.
+    pub messages: usize,
+    /// Whether the request belongs to a conversation of several requests, each of which repeats the one before it.
+    pub in_conversation: bool,
 }
 
 /// What a call is for. The cache distinguishes calls by it; the journal and the cost files group them by it.

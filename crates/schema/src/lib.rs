@@ -106,7 +106,7 @@ pub use baseline::{
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
 pub use chat::{
     CallContext, Caller, ChatModel, ChatReply, ChatRequest, Exchange, FinishReason, Origin,
-    Purpose, ResponseFormat, Role,
+    Purpose, RepeatedPrefix, ResponseFormat, Role,
 };
 pub use conversation::{Conversation, ROW_KEYS, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};

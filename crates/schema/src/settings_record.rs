@@ -151,6 +151,9 @@ pub struct ModelRecord {
     /// When the reasoning of earlier replies is sent back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_sent_back: Option<Value>,
+    /// Whether requests ask the provider to cache their beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_caching: Option<Value>,
     /// The name under which `max_tokens` is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_limit: Option<Value>,
@@ -293,6 +296,7 @@ impl ModelRecord {
             id: None,
             apikey: None,
             gateway: None,
+            prompt_caching: None,
             token_limit: None,
             timeout: None,
             extra_headers: None,
@@ -308,7 +312,7 @@ mod tests {
     use super::*;
 
     /// Every key of a model, in the order of the files. Provenance and baselines have these names.
-    const MODEL: &str = r#"{"id":"a","model":"m","source":"s","base_url":"http://h/v1","version":"v","gateway":true,"apikey":"${K}","max_tokens":5,"temperature":0.0,"top_p":1.0,"seed":4,"reasoning_effort":"low","reasoning_opened_by":"template","reasoning_sent_back":"never","token_limit":"auto","structured":"text","timeout":"20s","extra_headers":{"X":"y"},"extra_body":{"k":1.10},"limits":{"max_concurrency":3},"price":7}"#;
+    const MODEL: &str = r#"{"id":"a","model":"m","source":"s","base_url":"http://h/v1","version":"v","gateway":true,"apikey":"${K}","max_tokens":5,"temperature":0.0,"top_p":1.0,"seed":4,"reasoning_effort":"low","reasoning_opened_by":"template","reasoning_sent_back":"never","prompt_caching":true,"token_limit":"auto","structured":"text","timeout":"20s","extra_headers":{"X":"y"},"extra_body":{"k":1.10},"limits":{"max_concurrency":3},"price":7}"#;
 
     #[test]
     fn the_names_of_a_record_are_those_of_earlier_files() {

@@ -97,11 +97,14 @@ impl<'a> Play<'a> {
             simulator.turns(scenario),
         )?;
         let system = simulator.target_system(scenario);
+        let turns = simulator.turns(scenario);
         Ok(Self {
             form: Form::new(&roleplay),
-            user: Side::new(Some(roleplay), item.call(Purpose::UserTurn, 0)),
+            user: Side::new(Some(roleplay), item.call(Purpose::UserTurn, 0))
+                .in_conversation(turns > 1),
             target: Side::new(system, attempt.call(Purpose::TargetTurn, 0))
-                .with_tools(Arc::clone(tools.specs())),
+                .with_tools(Arc::clone(tools.specs()))
+                .in_conversation(turns > 1 || !tools.is_empty()),
             incoming: Arc::clone(&simulator.opening),
             tools,
             call_ids: CallIds::default(),
@@ -191,6 +194,9 @@ impl<'a> Play<'a> {
         let simulator = self.simulator;
         let is_program = simulator.user.phase_program().is_some();
         self.user.set_turn(turn);
+        if turn < simulator.turns(self.scenario) {
+            self.user.repeat_later();
+        }
         self.user.hear(self.turn_prompt(turn, None)?);
         let before = self.user.len();
         let mut fault = None;
@@ -343,6 +349,10 @@ impl<'a> Play<'a> {
             true => ToolChoice::None,
             false => ToolChoice::Auto,
         });
+        let is_last = turn >= self.simulator.turns(self.scenario);
+        if !is_last || !(last || self.tools.is_empty()) {
+            self.target.repeat_later();
+        }
         match self.simulator.target.chat(self.target.request()).await {
             Ok(reply) => {
                 self.said.spend(&reply.spend());

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use schema::{
-    CallContext, ChatRequest, Message, ReturnedReasoning, Role, ToolCall, ToolChoice, ToolSpec,
+    CallContext, ChatRequest, Message, RepeatedPrefix, ReturnedReasoning, Role, ToolCall,
+    ToolChoice, ToolSpec,
 };
 
 /// One speaker's view of a conversation: its own messages are `assistant`, those it receives are `user`.
@@ -27,16 +28,30 @@ pub struct Side {
 }
 
 impl Side {
-    /// A side without messages. `system` is its system prompt, if it has one.
+    /// A side without messages. `system` is its system prompt, if it has one. Other conversations may begin with it.
     #[must_use]
     pub fn new(system: Option<Arc<str>>, context: CallContext) -> Self {
-        let messages = system
+        let messages: Vec<Message> = system
             .map(|text| Message::new(Role::System, text))
             .into_iter()
             .collect();
+        let repeated = RepeatedPrefix {
+            messages: messages.len(),
+            in_conversation: false,
+        };
         Self {
-            request: ChatRequest::new(messages, context),
+            request: ChatRequest {
+                repeated,
+                ..ChatRequest::new(messages, context)
+            },
         }
+    }
+
+    /// Marks its requests as those of a conversation with more than one.
+    #[must_use]
+    pub fn in_conversation(mut self, yes: bool) -> Self {
+        self.request.repeated.in_conversation = yes;
+        self
     }
 
     /// Lets this speaker call these tools.
@@ -91,6 +106,14 @@ impl Side {
     /// Removes all but the first `len` messages.
     pub fn truncate(&mut self, len: usize) {
         self.request.messages.truncate(len);
+        let repeated = &mut self.request.repeated.messages;
+        *repeated = len.min(*repeated);
+    }
+
+    /// Marks all messages so far as the beginning of a later request too. Without it, those marked before are what an earlier request
+    /// began with.
+    pub fn repeat_later(&mut self) {
+        self.request.repeated.messages = self.request.messages.len();
     }
 
     /// Sets the turn of the next call, counted from 1.

@@ -91,7 +91,10 @@ impl Dialogue {
         };
         self.spend.add(&spend);
         self.turns.push(Turn::new(Role::User, message));
-        let reply = self.target.reply(&self.turns, &self.item).await;
+        let reply = self
+            .target
+            .reply(&self.turns, &self.item, self.exchanges)
+            .await;
         let reply = reply.map_err(broken(Stage::Target))?;
         self.spend.add(&reply.spend);
         self.held += 1;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use schema::{
-    ChatModel, ChatRequest, FinishReason, Item, Message, ModelId, PhaseError, Purpose, Role, Spend,
-    Turn, text::is_blank,
+    ChatModel, ChatRequest, FinishReason, Item, Message, ModelId, PhaseError, Purpose,
+    RepeatedPrefix, Role, Spend, Turn, text::is_blank,
 };
 
 /// The model under test and its system prompt. It sees only this prompt and the conversation.
@@ -75,7 +75,7 @@ impl Target {
     }
 
     /// Requests the target's reply to `conversation`, which ends with a user message. The turn of the call is the number of
-    /// user messages.
+    /// user messages; the whole conversation has `exchanges` of them at most.
     ///
     /// # Errors
     /// When the call fails for good, the run is stopping, or the budget is spent. An empty reply is not an error: see
@@ -84,6 +84,7 @@ impl Target {
         &self,
         conversation: &[Turn],
         item: &Item,
+        exchanges: u32,
     ) -> Result<TargetReply, PhaseError> {
         let users = conversation.iter().filter(|turn| turn.role == Role::User);
         let number = u32::try_from(users.count()).unwrap_or(u32::MAX);
@@ -93,10 +94,21 @@ impl Target {
             reasoning: turn.returned_reasoning.clone(),
             ..Message::new(turn.role, Arc::clone(&turn.content))
         });
-        let request = ChatRequest::new(
-            system.chain(said).collect(),
-            item.call(Purpose::TargetTurn, number),
-        );
+        let messages: Vec<Message> = system.chain(said).collect();
+        let repeated = RepeatedPrefix {
+            messages: match number < exchanges {
+                true => messages.len(),
+                // Those of the request before, or the system prompt alone.
+                false => messages
+                    .len()
+                    .saturating_sub(if number > 1 { 2 } else { 1 }),
+            },
+            in_conversation: exchanges > 1,
+        };
+        let request = ChatRequest {
+            repeated,
+            ..ChatRequest::new(messages, item.call(Purpose::TargetTurn, number))
+        };
         let reply = self.model.chat(&request).await.map_err(|error| {
             PhaseError::from_model(format!("target {}, turn {number}", self.id()), error)
         })?;

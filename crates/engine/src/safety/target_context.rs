@@ -78,7 +78,7 @@ impl TargetContext {
         transcript: &mut Transcript,
         item: &Item,
     ) -> Result<(), CaseAbort> {
-        let replied = self.model.reply(&transcript.turns, item).await;
+        let replied = self.model.reply(&transcript.turns, item, 1).await;
         // It is the only call of the conversation.
         self.model.end(item).await;
         let reply = match replied {

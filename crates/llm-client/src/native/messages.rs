@@ -3,7 +3,7 @@
 use schema::{ChatRequest, FinishReason, Message, Role, ToolCall, ToolChoice};
 use serde_json::{Map, Value, json};
 
-use super::{add, reasoning_blocks, reply_schema, returned, unreadable};
+use super::{add, cache_control, reasoning_blocks, reply_schema, returned, unreadable};
 use crate::{
     ReplyBody,
     settings::ModelSettings,
@@ -38,11 +38,12 @@ pub(super) fn body(settings: &ModelSettings, request: &ChatRequest) -> Map<Strin
         (!system.is_empty()).then(|| system.join("\n\n")),
     );
     let mut messages: Vec<Value> = Vec::new();
-    for message in request
-        .messages
-        .iter()
-        .filter(|message| !is_system(message))
-    {
+    // The first messages and blocks that other requests begin with too.
+    let mut repeated = (0, 0);
+    for (at, message) in request.messages.iter().enumerate() {
+        if is_system(&message) {
+            continue;
+        }
         let (role, blocks) = blocks(settings, request, message);
         match messages.last_mut().filter(|last| last["role"] == role) {
             // Several answers of tools are one message.
@@ -54,6 +55,10 @@ pub(super) fn body(settings: &ModelSettings, request: &ChatRequest) -> Map<Strin
             // An empty message is refused.
             None if blocks.is_empty() => {}
             None => messages.push(json!({"role": role, "content": blocks})),
+        }
+        if at < request.repeated.messages {
+            let last = messages.last().and_then(|last| last["content"].as_array());
+            repeated = (messages.len(), last.map_or(0, Vec::len));
         }
     }
     body.insert("messages".to_owned(), messages.into());
@@ -81,6 +86,9 @@ pub(super) fn body(settings: &ModelSettings, request: &ChatRequest) -> Map<Strin
         "output_config",
         (!output.is_empty()).then_some(output),
     );
+    if request.repeated.messages > 0 && cache_control::is_sent(settings) {
+        cache_control::mark(&mut body, repeated);
+    }
     body
 }
 

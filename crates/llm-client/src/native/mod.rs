@@ -7,6 +7,7 @@
 //! - Nothing is negotiated: what the endpoint refuses is an error with its words.
 //! - Text and calls of functions are read; a reply with other content is malformed.
 
+mod cache_control;
 mod messages;
 mod responses;
 

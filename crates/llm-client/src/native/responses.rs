@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{add, reasoning_blocks, reply_schema, returned, unreadable};
 use crate::{
     ReplyBody,
+    prompt_caching::{conversation_key, has_key},
     settings::{ModelSettings, ReasoningSentBack},
     wire::{Reason, Unparsed, usage_of},
 };
@@ -50,6 +51,8 @@ pub(super) fn body(settings: &ModelSettings, request: &ChatRequest) -> Map<Strin
         let format = json!({"type": "json_schema", "name": name, "schema": schema, "strict": true});
         body.insert("text".to_owned(), json!({"format": format}));
     }
+    let key = has_key(settings, request).then(|| conversation_key(&request.context));
+    add(&mut body, "prompt_cache_key", key);
     body
 }
 

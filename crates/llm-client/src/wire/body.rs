@@ -7,7 +7,10 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
 use super::{calls::Offered, sent_back::Messages};
-use crate::settings::{ModelSettings, StructuredSupport, TokenLimitName};
+use crate::{
+    prompt_caching::{conversation_key, has_key},
+    settings::{ModelSettings, StructuredSupport, TokenLimitName},
+};
 
 /// An optional field that an endpoint may refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,14 +19,16 @@ pub(crate) enum Field {
     TopP,
     Seed,
     ReasoningEffort,
+    PromptCacheKey,
 }
 
 impl Field {
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Temperature,
         Self::TopP,
         Self::Seed,
         Self::ReasoningEffort,
+        Self::PromptCacheKey,
     ];
 
     /// The name on the wire.
@@ -33,6 +38,7 @@ impl Field {
             Self::TopP => "top_p",
             Self::Seed => "seed",
             Self::ReasoningEffort => "reasoning_effort",
+            Self::PromptCacheKey => "prompt_cache_key",
         }
     }
 
@@ -127,13 +133,14 @@ impl Body<'_> {
         self.settings.extra_body.is_empty() || !self.settings.extra_body.contains_key(name)
     }
 
-    /// Whether the body contains `field` because the settings request it.
+    /// Whether the body contains `field` because the settings or the request ask for it.
     pub(crate) fn sends(&self, field: Field) -> bool {
         let set = match field {
             Field::Temperature => self.settings.temperature.is_some(),
             Field::TopP => self.settings.top_p.is_some(),
             Field::Seed => self.settings.seed.is_some(),
             Field::ReasoningEffort => self.settings.reasoning_effort.is_some(),
+            Field::PromptCacheKey => has_key(self.settings, self.request),
         };
         set && !self.form.leaves_out(field) && self.is_ours(field.name())
     }
@@ -194,6 +201,10 @@ impl Serialize for Body<'_> {
         }
         if let Some(format) = self.response_format() {
             object.serialize_entry("response_format", &WireFormat::from(format))?;
+        }
+        if self.sends(Field::PromptCacheKey) {
+            let key = conversation_key(&self.request.context);
+            object.serialize_entry(Field::PromptCacheKey.name(), &key)?;
         }
         for (name, value) in &settings.extra_body {
             object.serialize_entry(name, value)?;

@@ -420,6 +420,7 @@ impl<'a> Endpoints<'a> {
                     Some(Api::Messages | Api::Responses) => ReasoningSentBack::WithTools,
                     _ => ReasoningSentBack::of_address(&settings.base_url),
                 });
+        settings.prompt_caching = table.prompt_caching;
         if let Some(opening) = table.reasoning_opened_by {
             settings.reasoning_opening = opening;
         }

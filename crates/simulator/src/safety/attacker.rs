@@ -73,7 +73,7 @@ impl Attacker {
         Self {
             means,
             form: Form::new(&system),
-            side: Side::new(Some(system), context),
+            side: Side::new(Some(system), context).in_conversation(exchanges > 1),
             exchanges,
             ended: false,
         }
@@ -131,6 +131,9 @@ impl Attacker {
         let means = Arc::clone(&self.means);
         let who = format!("attacker {}, turn {}", means.model.id(), notes.turn);
         self.side.set_turn(notes.turn);
+        if notes.turn < notes.turns {
+            self.side.repeat_later();
+        }
         self.side.hear(means.prompts.turn(notes)?);
         let before = self.side.len();
         let mut most = means.tries.saturating_add(LATER_RUNS);

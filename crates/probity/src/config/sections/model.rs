@@ -93,6 +93,8 @@ pub struct ModelTable {
     /// When the reasoning of earlier replies is sent back: `never`, `with_tools`, `always`.
     #[schemars(with = "Option<String>")]
     pub reasoning_sent_back: Option<ReasoningSentBack>,
+    /// Whether requests ask the provider to cache the beginning that they share with others. Default: where the provider is known to take it.
+    pub prompt_caching: Option<bool>,
     /// The name under which `max_tokens` is sent: `auto`, `max_tokens`, `max_completion_tokens`.
     #[schemars(with = "Option<String>")]
     pub token_limit: Option<TokenLimitName>,
@@ -249,6 +251,7 @@ impl ModelEntry {
             reasoning_effort,
             reasoning_opened_by,
             reasoning_sent_back,
+            prompt_caching,
             token_limit,
             structured,
             timeout,
@@ -306,6 +309,7 @@ impl ModelEntry {
             reasoning_effort: recorded(reasoning_effort),
             reasoning_opened_by: recorded(reasoning_opened_by),
             reasoning_sent_back: recorded(reasoning_sent_back),
+            prompt_caching: recorded(prompt_caching),
             token_limit: recorded(token_limit),
             structured: recorded(structured),
             timeout: recorded(timeout),
@@ -375,6 +379,7 @@ impl ModelEntry {
             id: None,
             apikey: None,
             gateway: None,
+            prompt_caching: None,
             limits: None,
             timeout: None,
             ..entry.to_record()
