@@ -48,7 +48,7 @@ const SCORES: [&str; 20] = [
 /// Additional columns of scores and conversations for safety evaluations.
 const SAFETY: [&str; 5] = ["layer", "strategy", "test_type", "kind", "threshold"];
 
-const CONVERSATIONS: [&str; 26] = [
+const CONVERSATIONS: [&str; 27] = [
     "benchmark",
     "target",
     "model",
@@ -69,6 +69,7 @@ const CONVERSATIONS: [&str; 26] = [
     "input_tokens",
     "output_tokens",
     "target_cached_tokens",
+    "target_cache_write_tokens",
     "target_reasoning_tokens",
     "target_latency_s",
     "started",
@@ -352,7 +353,7 @@ fn score_cells<'a>(
     ]
 }
 
-fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 26] {
+fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 27] {
     let row = &sample.conversation;
     let realism = row.realism.as_ref();
     let scenario = &row.scenario;
@@ -389,6 +390,7 @@ fn conversation<'a>(run: &'a Run, sample: &'a Sample) -> [Cow<'a, str>; 26] {
         known(row.usage.map(|usage| usage.input_tokens)),
         known(row.usage.map(|usage| usage.output_tokens)),
         known(used.map(|used| used.cached_input_tokens)),
+        known(used.map(|used| used.cache_write_tokens)),
         known(used.map(|used| used.reasoning_tokens)),
         known(latency.map(|seconds| (seconds * 1e6).round() / 1e6)),
         known(sample.started),

@@ -138,6 +138,7 @@ pub use native::{Api, NativeModel};
 pub use openai::OpenAi;
 pub use prefilled::Prefilled;
 pub use price_table::{PriceError, PriceRow, PriceTable};
+pub use prompt_caching::PromptCache;
 pub use provider_preset::{ProviderPreset, UnknownProvider, wire_name};
 pub use redacted_url::redacted_url;
 pub use reply_body::ReplyBody;

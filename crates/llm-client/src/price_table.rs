@@ -44,6 +44,9 @@ pub struct PriceRow {
     /// Dollars per million tokens that the endpoint read from its own prompt cache; `None`: the price of other input.
     #[serde(default)]
     pub cached_input: Option<f64>,
+    /// Dollars per million tokens that the endpoint wrote to its own prompt cache; `None`: 1.25 times the price of other input.
+    #[serde(default)]
+    pub cache_write: Option<f64>,
 }
 
 impl PriceRow {
@@ -56,6 +59,7 @@ impl PriceRow {
             input,
             output,
             cached_input: None,
+            cache_write: None,
         }
     }
 
@@ -64,6 +68,7 @@ impl PriceRow {
             input: self.input,
             output: self.output,
             cached_input: self.cached_input,
+            cache_write: self.cache_write,
         }
     }
 
@@ -72,7 +77,12 @@ impl PriceRow {
     }
 
     fn check(&self) -> Result<(), PriceError> {
-        let prices = [Some(self.input), Some(self.output), self.cached_input];
+        let prices = [
+            Some(self.input),
+            Some(self.output),
+            self.cached_input,
+            self.cache_write,
+        ];
         let bad = prices
             .into_iter()
             .flatten()
@@ -261,6 +271,10 @@ mod tests {
             assert!(
                 row.cached_input.unwrap_or(0.0) <= row.input,
                 "{row:?} is dearer cached"
+            );
+            assert!(
+                row.price().written() >= row.input,
+                "{row:?} is cheaper written"
             );
         }
     }

@@ -1,9 +1,38 @@
-//! The name under which OpenAI caches the beginning of a conversation.
+//! How providers cache the beginning of requests, and the name under which OpenAI caches that of a conversation.
 
 use schema::{CallContext, ChatRequest, text::hex};
 use sha2::{Digest, Sha256};
 
-use crate::settings::ModelSettings;
+use crate::{Api, settings::ModelSettings};
+
+/// How a provider caches the beginning of the requests to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptCache {
+    /// By itself: what it reads again costs less, and writing it costs nothing.
+    Automatic,
+    /// Up to marks, where writing has [a price](crate::Price::cache_write): Anthropic's Messages.
+    Marked,
+}
+
+impl PromptCache {
+    /// The fewest tokens of a beginning that is cached. Some models need more.
+    pub const SHORTEST: u64 = 1024;
+
+    /// What is known of the model of `settings`, whose interface is `api`. `None`: it has no cache, or no lower price for what it reads.
+    #[must_use]
+    pub fn of(settings: &ModelSettings, api: Api) -> Option<Self> {
+        let price = settings.price?;
+        match api {
+            Api::Messages => (settings.prompt_caching != Some(false)).then_some(Self::Marked),
+            // Its chat completions have no marks, and it caches nothing without them.
+            _ if settings.is_at(&["anthropic.com"]) => None,
+            _ => price
+                .cached_input
+                .is_some_and(|cached| cached < price.input)
+                .then_some(Self::Automatic),
+        }
+    }
+}
 
 /// The domains of OpenAI and of its models at Azure. Other servers may refuse a field that they do not know.
 const OPENAI: [&str; 4] = [
@@ -52,6 +81,29 @@ mod tests {
             },
             ..ChatRequest::new(Vec::new(), context)
         }
+    }
+
+    #[test]
+    fn a_cache_is_known_by_interface_and_price() {
+        let id = ModelId::new("m").unwrap();
+        let mut settings = ModelSettings::new(id, "m", "https://api.anthropic.com/v1");
+        assert_eq!(PromptCache::of(&settings, Api::Messages), None);
+        settings.price = Some(crate::Price {
+            cached_input: Some(0.1),
+            input: 1.0,
+            ..crate::Price::FREE
+        });
+        let of = |settings: &ModelSettings| {
+            let apis = [Api::Messages, Api::ChatCompletions, Api::Responses];
+            apis.map(|api| PromptCache::of(settings, api))
+        };
+        assert_eq!(of(&settings), [Some(PromptCache::Marked), None, None]);
+        settings.prompt_caching = Some(false);
+        settings.base_url = "https://api.openai.com/v1".to_owned();
+        let automatic = Some(PromptCache::Automatic);
+        assert_eq!(of(&settings), [None, automatic, automatic]);
+        settings.price = Some(crate::Price::FREE);
+        assert_eq!(of(&settings), [None, None, None]);
     }
 
     #[test]

@@ -284,6 +284,8 @@ pub struct Price {
     pub output: f64,
     /// Tokens sent that the endpoint read from its own prompt cache. `None`: the price of `input`.
     pub cached_input: Option<f64>,
+    /// Tokens sent that the endpoint wrote to its own prompt cache, where it reports them. `None`: [`Price::CACHE_WRITE`] times `input`.
+    pub cache_write: Option<f64>,
 }
 
 impl Price {
@@ -292,7 +294,12 @@ impl Price {
         input: 0.0,
         output: 0.0,
         cached_input: None,
+        cache_write: None,
     };
+
+    /// What a written token costs, in tokens of other input: [Anthropic](https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching)
+    /// for five minutes, and OpenAI from GPT-5.6 on. Endpoints that write for nothing report no writes.
+    pub const CACHE_WRITE: f64 = 1.25;
 
     /// What `usage` costs, in dollars.
     ///
@@ -300,18 +307,28 @@ impl Price {
     /// use llm_client::Price;
     /// use schema::Usage;
     ///
-    /// let price = Price { input: 2.0, output: 8.0, cached_input: Some(0.5) };
+    /// let price = Price { input: 2.0, output: 8.0, cached_input: Some(0.5), cache_write: None };
     /// let usage = Usage { input_tokens: 1_000, cached_input_tokens: 400, output_tokens: 100, ..Usage::default() };
     /// assert!((price.cost(&usage) - 0.0022).abs() < 1e-12);
+    /// let written = Usage { cache_write_tokens: 600, ..usage };
+    /// assert!((price.cost(&written) - 0.0025).abs() < 1e-12);
     /// ```
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> f64 {
         let cached = usage.cached_input_tokens.min(usage.input_tokens);
-        let fresh = usage.input_tokens - cached;
+        let written = usage.cache_write_tokens.min(usage.input_tokens - cached);
+        let fresh = usage.input_tokens - cached - written;
         let dollars = tokens(fresh) * self.input
             + tokens(cached) * self.cached_input.unwrap_or(self.input)
+            + tokens(written) * self.written()
             + tokens(usage.output_tokens) * self.output;
         dollars / 1e6
+    }
+
+    /// Dollars per million tokens written to the endpoint's prompt cache.
+    #[must_use]
+    pub fn written(&self) -> f64 {
+        self.cache_write.unwrap_or(self.input * Self::CACHE_WRITE)
     }
 }
 
@@ -353,6 +370,7 @@ mod tests {
             input: 1.0,
             output: 2.0,
             cached_input: None,
+            cache_write: Some(100.0),
         };
         let usage = Usage {
             input_tokens: 10,

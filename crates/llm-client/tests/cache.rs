@@ -365,6 +365,7 @@ async fn a_new_price_changes_the_cost_and_nothing_else() {
         input: 10.0,
         output: 20.0,
         cached_input: None,
+        cache_write: None,
     });
     let after = model(&cache, dearer).chat(&request("a")).await.unwrap();
     assert!(near(after.cost, 0.02));

@@ -120,6 +120,7 @@ async fn a_price_counts_for_a_model_of_ones_own_too() {
         input: 3.0,
         output: 1.0,
         cached_input: None,
+        cache_write: None,
     });
     let model = own(&cache, &calls, None);
     let model = Cached::new(model, cache.clone(), &priced);

@@ -34,6 +34,7 @@ async fn a_reply_carries_everything_that_came() {
         input: 1.0,
         output: 2.0,
         cached_input: None,
+        cache_write: None,
     });
     let reply = ask(&model(settings)).await.unwrap();
     assert_eq!(reply.content, "Hi there.");
@@ -93,6 +94,7 @@ async fn the_cost_that_an_endpoint_states_wins_and_its_own_fields_survive() {
         input: 1.0,
         output: 1.0,
         cached_input: None,
+        cache_write: None,
     });
     let reply = ask(&model(settings)).await.unwrap();
     assert_eq!(reply.cost, Some(0.5));

@@ -200,6 +200,7 @@ async fn attempts_that_failed_but_were_billed_are_counted() {
         input: 1.0,
         output: 0.0,
         cached_input: None,
+        cache_write: None,
     };
     let model = |server: &Server| {
         let mut settings = server.settings();

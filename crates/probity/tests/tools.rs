@@ -88,6 +88,7 @@ async fn bench() -> Bench {
         input: 0.3,
         output: 1.7,
         cached_input: None,
+        cache_write: None,
     });
     bench.write("flattery/benchmark.yaml", YAML);
     bench.write("flattery/scenarios.json", SCENARIOS);

@@ -105,6 +105,7 @@ mod numbers;
 mod overview;
 mod people;
 mod plan;
+pub mod prompt_caches;
 mod realism;
 mod results;
 mod run_status;

@@ -37,6 +37,8 @@ pub struct PlanRow {
     pub output: Span<u64>,
     /// Dollars; `None` if the model's price is not known.
     pub dollars: Option<Span<f64>>,
+    /// The same where providers read the beginnings of requests from their prompt caches.
+    pub dollars_with_prompt_cache: Option<Span<f64>>,
 }
 
 /// With more targets than this, only the first ones have a line.
@@ -80,7 +82,23 @@ pub fn plan_table(rows: &[PlanRow], is_whole: bool, width: usize) -> String {
             },
         ));
     }
+    if let Some(note) = prompt_cache_note(rows) {
+        sheet.note(note);
+    }
     sheet_text(&sheet, width)
+}
+
+/// The total with prompt caches, if it is another one.
+fn prompt_cache_note(rows: &[PlanRow]) -> Option<String> {
+    let priced = |dollars: fn(&PlanRow) -> Option<Span<f64>>| {
+        let dollars: Vec<Span<f64>> = rows.iter().filter_map(dollars).collect();
+        total_money(&dollars, dollars.len() < rows.len())
+    };
+    let without = priced(|row| row.dollars);
+    let with = priced(|row| row.dollars_with_prompt_cache);
+    (with != without).then(|| {
+        format!("{with} instead of {without} where prompt caches of providers have what a conversation repeats.")
+    })
 }
 
 /// The names, or the first ones and the number of the others.

@@ -4,6 +4,7 @@ use schema::{PhaseCost, text::counted};
 
 use crate::{
     numbers::{grouped, short},
+    prompt_caches,
     results::cost_text,
 };
 
@@ -61,8 +62,9 @@ pub fn spending_texts(spending: &Spending, parts: &[(&str, PhaseCost)]) -> Vec<S
 
 fn used(cost: &PhaseCost) -> String {
     let tokens = format!(
-        "{} tokens",
-        short(cost.input_tokens.saturating_add(cost.output_tokens))
+        "{} tokens{}",
+        short(cost.input_tokens.saturating_add(cost.output_tokens)),
+        prompt_caches::text(cost.cached_input_tokens, cost.cache_write_tokens)
     );
     let counted = cost.input_tokens > 0 || cost.output_tokens > 0;
     match (cost.cost, cost.priced_cost) {

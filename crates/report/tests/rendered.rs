@@ -277,6 +277,7 @@ fn plan(model: &str, rows: u64, input: Span<u64>, dollars: Option<Span<f64>>) ->
             high: rows,
         },
         dollars,
+        dollars_with_prompt_cache: dollars,
     }
 }
 

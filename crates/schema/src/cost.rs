@@ -131,6 +131,8 @@ impl Spend {
         PhaseCost {
             cost: (self.unpriced_calls == 0).then_some(priced),
             input_tokens: self.input_tokens,
+            cached_input_tokens: self.cached_input_tokens,
+            cache_write_tokens: self.cache_write_tokens,
             output_tokens: self.output_tokens,
             priced_cost: (self.unpriced_calls > 0).then_some(priced),
             unpriced_calls: self.unpriced_calls,
@@ -156,6 +158,12 @@ pub struct PhaseCost {
     /// Tokens sent.
     #[serde(default)]
     pub input_tokens: u64,
+    /// The part of them that the endpoints read from their own prompt caches. Absent if unknown or 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_input_tokens: u64,
+    /// The part of them that the endpoints wrote to their own prompt caches, where they report this. Absent if unknown or 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
     /// Tokens received.
     #[serde(default)]
     pub output_tokens: u64,
@@ -173,6 +181,8 @@ impl PhaseCost {
     pub fn and(&self, spend: &Spend) -> Self {
         let mut sum = Spend {
             input_tokens: self.input_tokens,
+            cached_input_tokens: self.cached_input_tokens,
+            cache_write_tokens: self.cache_write_tokens,
             output_tokens: self.output_tokens,
             priced_cost: self.cost.or(self.priced_cost).unwrap_or_default(),
             unpriced_calls: self.unpriced_calls,
@@ -180,6 +190,22 @@ impl PhaseCost {
         };
         sum.add(spend);
         sum.to_phase_cost()
+    }
+
+    /// Whether both say the same of the same calls. The tokens of prompt caches are compared where both have some: files of earlier
+    /// versions have none.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let has_caches = |cost: &Self| cost.cached_input_tokens + cost.cache_write_tokens > 0;
+        let without_caches = |cost: &Self| Self {
+            cached_input_tokens: 0,
+            cache_write_tokens: 0,
+            ..*cost
+        };
+        match has_caches(self) && has_caches(other) {
+            true => self == other,
+            false => without_caches(self) == without_caches(other),
+        }
     }
 }
 
@@ -195,6 +221,8 @@ fn is_zero(n: &u64) -> bool {
 pub struct CostSum {
     units: i128,
     input_tokens: u64,
+    cached_input_tokens: u64,
+    cache_write_tokens: u64,
     output_tokens: u64,
     unpriced_calls: u64,
 }
@@ -209,8 +237,11 @@ impl CostSum {
         )]
         let units = (known * 1e10).round() as i128;
         self.units += units;
-        self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
+        let add = |sum: &mut u64, n: u64| *sum = sum.saturating_add(n);
+        add(&mut self.input_tokens, usage.input_tokens);
+        add(&mut self.cached_input_tokens, usage.cached_input_tokens);
+        add(&mut self.cache_write_tokens, usage.cache_write_tokens);
+        add(&mut self.output_tokens, usage.output_tokens);
         let unpriced = if usage.cost.is_none() {
             usage.unpriced_calls.max(1)
         } else {
@@ -230,6 +261,8 @@ impl CostSum {
         PhaseCost {
             cost: (self.unpriced_calls == 0).then_some(dollars),
             input_tokens: self.input_tokens,
+            cached_input_tokens: self.cached_input_tokens,
+            cache_write_tokens: self.cache_write_tokens,
             output_tokens: self.output_tokens,
             priced_cost: (self.unpriced_calls > 0).then_some(dollars),
             unpriced_calls: self.unpriced_calls,
@@ -259,6 +292,40 @@ mod tests {
             (None, Some(0.000_001), 1)
         );
         assert_eq!((cost.input_tokens, cost.output_tokens), (20, 10));
+    }
+
+    #[test]
+    fn tokens_of_prompt_caches_are_summed_and_missing_in_files_of_before() {
+        let usage = Usage {
+            input_tokens: 100,
+            cached_input_tokens: 60,
+            cache_write_tokens: 30,
+            ..Usage::default()
+        };
+        let row = Spend::of_call(Some(usage), Some(0.5)).to_phase_cost();
+        let mut sum = CostSum::default();
+        sum.add(&row);
+        sum.add(&row);
+        let total = sum.total();
+        assert_eq!(
+            (total.cached_input_tokens, total.cache_write_tokens),
+            (120, 60)
+        );
+        let text = serde_json::to_string(&row).unwrap();
+        let earlier = text.replace(r#""cached_input_tokens":60,"cache_write_tokens":30,"#, "");
+        assert_ne!(earlier, text);
+        let earlier: PhaseCost = serde_json::from_str(&earlier).unwrap();
+        assert!(earlier.agrees_with(&row) && row.agrees_with(&earlier));
+        let other = PhaseCost {
+            cached_input_tokens: 61,
+            ..row
+        };
+        assert!(!other.agrees_with(&row));
+        let more = PhaseCost {
+            input_tokens: 101,
+            ..earlier
+        };
+        assert!(!more.agrees_with(&row));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub struct Builder {
     pub(crate) faults: Vec<Fault>,
     pub(crate) keep_requests: usize,
     pub(crate) script: Option<Script>,
+    pub(crate) prompt_cache: bool,
 }
 
 impl Default for Builder {
@@ -40,6 +41,7 @@ impl Default for Builder {
             faults: Vec::new(),
             keep_requests: 0,
             script: None,
+            prompt_cache: false,
         }
     }
 }
@@ -59,6 +61,7 @@ impl fmt::Debug for Builder {
             .field("faults", &self.faults)
             .field("keep_requests", &self.keep_requests)
             .field("own_answers", &self.script.is_some())
+            .field("prompt_cache", &self.prompt_cache)
             .finish()
     }
 }
@@ -131,6 +134,15 @@ impl Builder {
     pub fn answer(self, answer: impl Fn(Asked<'_>) -> Answer + Send + Sync + 'static) -> Self {
         Self {
             script: Some(Arc::new(answer)),
+            ..self
+        }
+    }
+
+    /// Reports in `usage` what a provider's prompt cache would read and write of each request: up to `cache_control` marks with Anthropic's
+    /// Messages, by itself with the other interfaces. By default there is no such cache.
+    pub fn prompt_cache(self) -> Self {
+        Self {
+            prompt_cache: true,
             ..self
         }
     }

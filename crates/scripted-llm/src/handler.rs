@@ -163,6 +163,8 @@ async fn chat(
         ticket.received(Sha256::digest(&body).into());
     }
     shared.kept.keep(&body);
+    let caches = shared.prompt_cache.as_ref();
+    let cache_use = caches.map(|caches| caches.pass(&body, interface));
     let body = interface.to_chat(body)?;
     let answer = match &shared.scripted {
         Some(scripted) => own_answer(shared, scripted.play(&body)?),
@@ -173,7 +175,10 @@ async fn chat(
     match answer.played {
         Played::Regular(reply) => {
             ticket.regular();
-            Ok(reply)
+            Ok(match cache_use {
+                Some(used) => used.in_usage(reply),
+                None => reply,
+            })
         }
         Played::Faulty(reply) => Ok(reply),
         Played::Silence => std::future::pending().await,

@@ -73,7 +73,7 @@ impl Interface {
 }
 
 /// The texts of a content: a text, or a list of blocks.
-fn text_of(content: &Value) -> String {
+pub(crate) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => blocks
@@ -215,10 +215,21 @@ fn message_of(completion: &Value) -> Value {
         _ => "end_turn",
     };
     let usage = &completion["usage"];
+    let mut used = json!({"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]});
+    let caches = &usage["prompt_tokens_details"];
+    if let (Some(all), Some(read), Some(written)) = (
+        usage["prompt_tokens"].as_u64(),
+        caches["cached_tokens"].as_u64(),
+        caches["cache_write_tokens"].as_u64(),
+    ) {
+        // Here the other tokens are counted without them.
+        used["input_tokens"] = all.saturating_sub(read + written).into();
+        used["cache_read_input_tokens"] = read.into();
+        used["cache_creation_input_tokens"] = written.into();
+    }
     json!({
         "id": completion["id"], "type": "message", "role": "assistant", "model": completion["model"], "content": content,
-        "stop_reason": stop, "stop_sequence": null,
-        "usage": {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]},
+        "stop_reason": stop, "stop_sequence": null, "usage": used,
     })
 }
 
@@ -244,9 +255,12 @@ fn response_of(completion: &Value) -> Value {
         "incomplete"
     };
     let usage = &completion["usage"];
+    let mut used = json!({"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]});
+    if usage["prompt_tokens_details"].is_object() {
+        used["input_tokens_details"] = usage["prompt_tokens_details"].clone();
+    }
     json!({
         "id": completion["id"], "object": "response", "status": status, "error": null, "incomplete_details": why,
-        "model": completion["model"], "output": output,
-        "usage": {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]},
+        "model": completion["model"], "output": output, "usage": used,
     })
 }

@@ -83,6 +83,7 @@ mod handler;
 mod hash;
 mod interface;
 mod kept;
+mod prompt_cache;
 mod reply;
 mod role;
 mod script;

@@ -24,6 +24,7 @@ use crate::{
     gate::Gate,
     handler,
     kept::Kept,
+    prompt_cache::PromptCache,
     socket::{Connection, CountedSocket},
     stats::Counts,
 };
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) counts: Arc<Counts>,
     pub(crate) kept: Kept,
     pub(crate) scripted: Option<Scripted>,
+    pub(crate) prompt_cache: Option<PromptCache>,
 }
 
 /// The required value of `Authorization`. It is never printed.
@@ -63,6 +65,7 @@ impl Shared {
             counts: Arc::new(Counts::new(settings.record_bodies)),
             kept: Kept::new(settings.keep_requests),
             scripted: settings.script.map(Scripted::new),
+            prompt_cache: settings.prompt_cache.then(PromptCache::default),
         }
     }
 

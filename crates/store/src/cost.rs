@@ -102,8 +102,16 @@ fn cost_text(cost: &PhaseCost, dollars: fn(f64) -> String) -> String {
         ),
         (None, None) => "an unknown price".to_owned(),
     };
+    let caches = match (cost.cached_input_tokens, cost.cache_write_tokens) {
+        (0, 0) => String::new(),
+        (read, written) => format!(
+            " ({} read from and {} written to prompt caches)",
+            grouped(read),
+            grouped(written)
+        ),
+    };
     format!(
-        "{} and {} tokens and {price}",
+        "{} and {} tokens{caches} and {price}",
         grouped(cost.input_tokens),
         grouped(cost.output_tokens)
     )

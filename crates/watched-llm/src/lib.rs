@@ -83,6 +83,7 @@ impl Recorder {
             input: 1_000.0,
             output: 20_000.0,
             cached_input: None,
+            cache_write: None,
         });
         Arc::new(Watched {
             inner: OpenAi::new(settings, &HttpClient::default()).unwrap(),

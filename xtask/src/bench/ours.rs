@@ -124,6 +124,7 @@ fn phases(session: &Session, base_url: &str) -> Result<Phases, Box<dyn Error>> {
             input: 0.0,
             output: 0.0,
             cached_input: None,
+            cache_write: None,
         });
         Ok(session.model(settings)?)
     };

@@ -152,6 +152,10 @@ pub struct Paid {
     unpriced_calls: u64,
     /// Tokens sent.
     input_tokens: u64,
+    /// The part of them that endpoints read from their own prompt caches.
+    cached_input_tokens: u64,
+    /// The part of them that endpoints wrote to their own prompt caches, where they report this.
+    cache_write_tokens: u64,
     /// Tokens received.
     output_tokens: u64,
 }
@@ -163,6 +167,8 @@ impl From<&PhaseCost> for Paid {
             priced_dollars: cost.cost.or(cost.priced_cost),
             unpriced_calls: cost.unpriced_calls,
             input_tokens: cost.input_tokens,
+            cached_input_tokens: cost.cached_input_tokens,
+            cache_write_tokens: cost.cache_write_tokens,
             output_tokens: cost.output_tokens,
         }
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
-use llm_client::ModelSettings;
+use llm_client::{ModelSettings, PromptCache};
 use probity::{
     Forecast, Phase, PlanModel, PlanQuestions, PlanSettings, Range, RunError, RunOptions,
     config::keys, needed_scenarios, plan_metrics,
@@ -134,6 +134,10 @@ impl<'a> PlannedCalls<'a> {
                     .fold(Range::default(), |sum, row| sum + row.calls),
                 tokens: budget.tokens,
                 dollars: budget.dollars,
+                dollars_with_prompt_cache: rows
+                    .iter()
+                    .filter_map(|row| row.cost_with_prompt_cache)
+                    .fold(Range::default(), |sum, cost| sum + cost),
                 unpriced: budget.unpriced,
                 assumed_free: free.iter().collect(),
             },
@@ -156,6 +160,8 @@ struct PlanTotal<'a> {
     tokens: Range<u64>,
     /// Dollars of the calls with a known price.
     dollars: Range<f64>,
+    /// The same where the providers' prompt caches have what each request of a conversation repeats.
+    dollars_with_prompt_cache: Range<f64>,
     /// Whether `dollars` leaves calls out, because their price is unknown.
     unpriced: bool,
     /// The models whose calls are assumed to be free. Absent in output from before they were listed.
@@ -477,6 +483,7 @@ pub fn plan_model(endpoints: &Endpoints<'_>, entry: &ModelEntry) -> Result<PlanM
         id: entry.id.clone(),
         price: settings.price,
         max_tokens: settings.max_tokens,
+        prompt_cache: PromptCache::of(&settings, entry.table.api.unwrap_or_default()),
     })
 }
 
@@ -536,6 +543,7 @@ fn unneeded(key: &str) -> Result<PlanModel, Failure> {
         id: ModelId::new(key).map_err(|error| Failure::usage(error.to_string()))?,
         price: None,
         max_tokens: None,
+        prompt_cache: None,
     })
 }
 
@@ -555,6 +563,7 @@ pub fn table_row(row: &probity::PlanRow) -> PlanRow {
         input: span(row.input_tokens),
         output: span(row.output_tokens),
         dollars: row.cost.map(span),
+        dollars_with_prompt_cache: row.cost_with_prompt_cache.map(span),
     }
 }
 

@@ -90,6 +90,7 @@ mod played_alike;
 mod prefill;
 mod programs;
 mod progress;
+mod prompt_caching;
 mod prompt_versions;
 mod read_only;
 mod realism;

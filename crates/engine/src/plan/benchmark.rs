@@ -127,6 +127,7 @@ impl Planner<'_> {
             calls: one,
             input: Range::exact(self.brief.saturating_add(PROMPT)),
             output: METRICS_REPLY,
+            ..PlannedCalls::default()
         };
         let who = format!("generator {}", generator.id);
         self.push(Phase::GenMetrics, (who, None), one, &asked, generator);
@@ -172,6 +173,7 @@ impl Planner<'_> {
                 calls,
                 input: each(calls, input),
                 output: each(made, SCENARIO_REPLY),
+                ..PlannedCalls::default()
             };
             let generator = &settings.generator;
             let who = format!("generator {}", generator.id);
@@ -208,6 +210,7 @@ impl Planner<'_> {
                 calls: each(rows, conversation.user_calls),
                 input: each(rows, conversation.user_input),
                 output: each(rows, conversation.user_output),
+                prefixes: conversation.user_prefixes.each(rows),
             };
             let who = format!("user {} for target {}", user.id, target.id);
             self.push(Phase::Simulate, (who, Some(target)), rows, &asked, user);
@@ -217,6 +220,7 @@ impl Planner<'_> {
             calls: each(rows, conversation.target_calls),
             input: each(rows, conversation.target_input),
             output: each(rows, conversation.target_output),
+            prefixes: conversation.target_prefixes.each(rows),
         };
         let who = format!("target {}", target.id);
         self.push(Phase::Simulate, (who, Some(target)), rows, &asked, target);
@@ -228,6 +232,7 @@ impl Planner<'_> {
                 calls: each(rows, conversation.tool_calls),
                 input: each(rows, conversation.tool_input),
                 output: each(rows, conversation.tool_output),
+                ..PlannedCalls::default()
             };
             let who = format!("tools {} for target {}", settings.tools.id, target.id);
             self.push(
@@ -248,6 +253,7 @@ impl Planner<'_> {
                 calls: rows,
                 input: each(rows, conversation.judge_input),
                 output: each(rows, cut(JUDGE_REPLY, judge.max_tokens)),
+                ..PlannedCalls::default()
             };
             let who = format!("judge {} of {what} for target {}", judge.id, target.id);
             self.push(Phase::Simulate, (who, Some(target)), rows, &asked, judge);
@@ -265,6 +271,7 @@ impl Planner<'_> {
                 calls: further(rows),
                 input: further(each(rows, conversation.judge_input)),
                 output: further(each(rows, cut(JUDGE_REPLY, judge.max_tokens))),
+                ..PlannedCalls::default()
             };
             let who = format!("judge {} for target {}", judge.id, target.id);
             self.push(Phase::Evaluate, (who, Some(target)), rows, &asked, judge);
@@ -283,6 +290,7 @@ mod tests {
             id: ModelId::new(id).unwrap(),
             price: None,
             max_tokens: None,
+            prompt_cache: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use schema::Benchmark;
 
-use super::{PROMPT, PlanModel, PlanSettings, Range, SCENARIO_TEXT, cut, tokens};
+use super::{PROMPT, PlanModel, PlanSettings, Prefixes, Range, SCENARIO_TEXT, cut, tokens};
 
 // Assumed lengths of messages in tokens: short and long chat replies as common models give them.
 const USER_REPLY: Range<u64> = Range { low: 30, high: 200 };
@@ -24,6 +24,8 @@ pub(super) struct ConversationPlan {
     pub(super) tool_calls: Range<u64>,
     pub(super) tool_input: Range<u64>,
     pub(super) tool_output: Range<u64>,
+    pub(super) user_prefixes: Range<Prefixes>,
+    pub(super) target_prefixes: Range<Prefixes>,
 }
 
 /// What a benchmark's tools add to a conversation.
@@ -75,6 +77,39 @@ struct Length {
     rounds: u64,
 }
 
+impl Length {
+    /// The tokens of the messages of an exchange.
+    fn exchange(&self) -> u64 {
+        self.user.saturating_add(self.reply)
+    }
+
+    /// Of the user model's requests. The newest message of each has notes that the next request has not.
+    fn user_prefixes(&self, context: u64) -> Prefixes {
+        let prompt = sum(&[PROMPT, self.scenario, context]);
+        Prefixes::of_conversation((0..self.asked).map(|before| {
+            let newest = if before > 0 { self.reply } else { 0 };
+            sum(&[prompt, times(&[before, self.exchange()])]).saturating_sub(newest)
+        }))
+    }
+
+    /// Of the target's requests: each repeats all of the one before, answers of tools included.
+    fn target_prefixes(&self, context: u64, tools: &Tools) -> Prefixes {
+        let first = sum(&[context, 20, self.user, tools.definitions]);
+        let called = tools.answer.saturating_add(TOOL_CALL);
+        let steps = self.rounds.saturating_add(1);
+        let requests = 0..times(&[self.exchanges, steps]);
+        Prefixes::of_conversation(requests.map(|before| {
+            let exchanges = before / steps;
+            let calls = before.saturating_sub(exchanges);
+            sum(&[
+                first,
+                times(&[exchanges, self.exchange()]),
+                times(&[calls, called]),
+            ])
+        }))
+    }
+}
+
 impl ConversationPlan {
     /// The lower bound: the conversation has the fewest exchanges of `turns` and no tool is called. The upper bound: it has the most of
     /// them, with `tools.rounds` calls in each.
@@ -101,6 +136,14 @@ impl ConversationPlan {
             scenario: SCENARIO_TEXT.high,
             rounds: tools.rounds,
         };
+        let user_prefixes = Range {
+            low: low.user_prefixes(context),
+            high: high.user_prefixes(context),
+        };
+        let target_prefixes = Range {
+            low: low.target_prefixes(context, tools),
+            high: high.target_prefixes(context, tools),
+        };
         let low = Self::of_length(&low, context, tools);
         let high = Self::of_length(&high, context, tools);
         let range = |n: usize| Range {
@@ -118,6 +161,8 @@ impl ConversationPlan {
             tool_calls: range(7),
             tool_input: range(8),
             tool_output: range(9),
+            user_prefixes,
+            target_prefixes,
         }
     }
 

@@ -64,6 +64,7 @@ pub fn plan_judging(
                 calls: further(rows),
                 input: further(input),
                 output: each(further(rows), cut(JUDGE_REPLY, judge.max_tokens)),
+                ..PlannedCalls::default()
             };
             let who = format!("judge {} for target {}", judge.id, target.id);
             let who = (who, Some(&target.id));

@@ -3,16 +3,18 @@
 mod benchmark;
 mod conversation;
 mod judging;
+mod prefixes;
 
 use std::ops::Add;
 
-use llm_client::Price;
-use schema::{ModelId, Phase, Usage};
+use llm_client::{Price, PromptCache};
+use schema::{ModelId, Phase};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::benchmark::plan_benchmark;
 pub use self::judging::plan_judging;
+pub(crate) use self::prefixes::Prefixes;
 use crate::{forecast::Forecast, needed_scenarios::needed};
 use store::{Layout, RunError, read_benchmark, read_scenarios};
 
@@ -62,6 +64,8 @@ pub struct PlanModel {
     pub price: Option<Price>,
     /// The most tokens of a reply, if a limit is set.
     pub max_tokens: Option<u32>,
+    /// How its provider caches the beginning of requests, if it is known to.
+    pub prompt_cache: Option<PromptCache>,
 }
 
 /// The settings of a plan.
@@ -128,13 +132,18 @@ pub struct PlanRow {
     pub output_tokens: Range<u64>,
     /// Dollars; null: the price of the model is unknown.
     pub cost: Option<Range<f64>>,
+    /// The same where the provider reads the beginning of each request of a conversation from its prompt cache. It keeps one for some minutes.
+    pub cost_with_prompt_cache: Option<Range<f64>>,
 }
 
 /// The requests to one model, in calls and tokens.
+#[derive(Default)]
 pub(crate) struct PlannedCalls {
     pub(crate) calls: Range<u64>,
     pub(crate) input: Range<u64>,
     pub(crate) output: Range<u64>,
+    /// What a prompt cache can have of the input.
+    pub(crate) prefixes: Range<Prefixes>,
 }
 
 impl PlanRow {
@@ -161,8 +170,15 @@ impl PlanRow {
             calls: planned.calls,
             input_tokens: input,
             output_tokens: output,
-            cost: price.map(|price| dollars(price, input, output)),
+            cost: price.map(|price| planned.dollars(price, None)),
+            cost_with_prompt_cache: price.map(|price| planned.dollars(price, model.prompt_cache)),
         }
+    }
+
+    /// Both costs, as far as they are known.
+    fn costs(&mut self) -> impl Iterator<Item = &mut Range<f64>> {
+        let costs = [&mut self.cost, &mut self.cost_with_prompt_cache];
+        costs.into_iter().flatten()
     }
 
     /// Leaves out everything: the whole run was looked up, it has this many rows at most, and all of their replies are in the cache.
@@ -172,7 +188,7 @@ impl PlanRow {
         self.calls = Range::default();
         self.input_tokens = Range::default();
         self.output_tokens = Range::default();
-        self.cost = self.cost.map(|_| Range::exact(0.0));
+        self.costs().for_each(|cost| *cost = Range::exact(0.0));
     }
 
     /// Leaves out the rows whose replies are all in the cache, according to `found`. If not all rows were looked up, the cached
@@ -193,7 +209,7 @@ impl PlanRow {
             range.low = part(range.low, rows.low.saturating_sub(cached), rows.low);
             range.high = part(range.high, rows.high.saturating_sub(cached), rows.high);
         }
-        if let Some(cost) = &mut self.cost {
+        for cost in self.costs() {
             cost.low *= share_without(cached, rows.low);
             cost.high *= share_without(cached, rows.high);
         }
@@ -210,8 +226,20 @@ impl PlanRow {
         self.calls.low = least.calls.low;
         self.input_tokens.low = least.input_tokens.low;
         self.output_tokens.low = least.output_tokens.low;
-        if let (Some(cost), Some(least)) = (&mut self.cost, least.cost) {
+        for (cost, least) in self.costs().zip(least.costs()) {
             cost.low = least.low;
+        }
+    }
+}
+
+impl PlannedCalls {
+    /// What they cost at a model with such a prompt cache.
+    fn dollars(&self, price: &Price, cache: Option<PromptCache>) -> Range<f64> {
+        let cost =
+            |input, output, prefixes| prefixes::cost(price, cache, (input, output), prefixes);
+        Range {
+            low: cost(self.input.low, self.output.low, self.prefixes.low),
+            high: cost(self.input.high, self.output.high, self.prefixes.high),
         }
     }
 }
@@ -319,20 +347,6 @@ pub(crate) fn cut(reply: Range<u64>, max_tokens: Option<u32>) -> Range<u64> {
     Range {
         low: reply.low.min(max),
         high: reply.high.min(max),
-    }
-}
-
-pub(crate) fn dollars(price: &Price, input: Range<u64>, output: Range<u64>) -> Range<f64> {
-    let cost = |input_tokens, output_tokens| {
-        price.cost(&Usage {
-            input_tokens,
-            output_tokens,
-            ..Usage::default()
-        })
-    };
-    Range {
-        low: cost(input.low, output.low),
-        high: cost(input.high, output.high),
     }
 }
 

@@ -5,7 +5,9 @@ use schema::{
     safety::{MultiTurnSettings, SingleTurnSettings, TestCase, TestCaseGroup},
 };
 
-use crate::plan::{JUDGE_REPLY, PlanModel, PlanRow, PlannedCalls, Range, cut, each, tokens};
+use crate::plan::{
+    JUDGE_REPLY, PlanModel, PlanRow, PlannedCalls, Prefixes, Range, cut, each, tokens,
+};
 
 /// The models of a plan.
 #[derive(Clone, Debug)]
@@ -84,6 +86,7 @@ pub fn plan_single_turn(
                 calls: asked,
                 input: each(asked, input),
                 output: each(made, VARIATION),
+                ..PlannedCalls::default()
             };
             let who = (who, target);
             plan.push(row(
@@ -100,6 +103,7 @@ pub fn plan_single_turn(
             calls: rows,
             input: each(rows, prompt + Range::exact(system(models))),
             output: each(rows, reply),
+            ..PlannedCalls::default()
         };
         plan.push(row(
             SINGLE_TURN,
@@ -153,12 +157,18 @@ pub fn plan_multi_turn(
         let exchange = attack + reply;
         // Exchange t repeats the messages of the t-1 exchanges before it.
         let repeated = each(triangle(exchanges), exchange);
+        // The attacker's newest message has notes that the next request has not.
+        let first = Range::exact(ATTACKER_PROMPT + intent);
+        let attacker_prefixes = prefixes(exchanges, first, exchange, reply);
+        let target_first = Range::exact(system(models)) + attack;
+        let target_prefixes = prefixes(exchanges, target_first, exchange, Range::default());
         let input = each(exchanges, Range::exact(ATTACKER_PROMPT + intent)) + repeated;
         let who = format!("attacker {} for target {}", models.attacker.id, target.id);
         let planned = PlannedCalls {
             calls: attacks,
             input: each(rows, input),
             output: each(attacks, attack),
+            prefixes: attacker_prefixes.each(rows),
         };
         plan.push(row(
             MULTI_TURN,
@@ -174,6 +184,7 @@ pub fn plan_multi_turn(
             calls,
             input: each(rows, input),
             output: each(calls, reply),
+            prefixes: target_prefixes.each(rows),
         };
         plan.push(row(
             MULTI_TURN,
@@ -190,6 +201,26 @@ pub fn plan_multi_turn(
     plan
 }
 
+/// What requests have that the next one begins with: the `first` tokens and the exchanges so far, except in all but the first one the last
+/// `without` tokens.
+fn prefixes(
+    exchanges: Range<u64>,
+    first: Range<u64>,
+    exchange: Range<u64>,
+    without: Range<u64>,
+) -> Range<Prefixes> {
+    let of = |exchanges: u64, first: u64, exchange: u64, without: u64| {
+        Prefixes::of_conversation((0..exchanges).map(|before| {
+            let all = first.saturating_add(before.saturating_mul(exchange));
+            all.saturating_sub(if before > 0 { without } else { 0 })
+        }))
+    };
+    Range {
+        low: of(exchanges.low, first.low, exchange.low, without.low),
+        high: of(exchanges.high, first.high, exchange.high, without.high),
+    }
+}
+
 fn judges<'a>(
     kind: &'a str,
     models: &'a SafetyPlanModels,
@@ -203,6 +234,7 @@ fn judges<'a>(
             calls,
             input,
             output: each(calls, cut(JUDGE_REPLY, judge.max_tokens)),
+            ..PlannedCalls::default()
         };
         row(kind, "judge", (who, target), rows, &planned, judge)
     })
@@ -264,6 +296,7 @@ mod tests {
             id: ModelId::new(id).unwrap(),
             price: None,
             max_tokens: None,
+            prompt_cache: None,
         }
     }
 

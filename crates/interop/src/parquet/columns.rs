@@ -144,6 +144,11 @@ pub(super) fn conversations<'a>() -> Vec<Column<ConversationRow<'a>>> {
             |row| Some(row.sample.target_usage()?.cached_input_tokens),
         ),
         Column::count(
+            "target_cache_write_tokens",
+            "of the target's calls: input that its provider wrote to its cache",
+            |row| Some(row.sample.target_usage()?.cache_write_tokens),
+        ),
+        Column::count(
             "target_reasoning_tokens",
             "of the target's calls: reasoning",
             |row| Some(row.sample.target_usage()?.reasoning_tokens),

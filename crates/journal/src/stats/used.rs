@@ -11,6 +11,12 @@ use super::calls::{CountedCall, Ending};
 pub struct Used {
     /// Tokens sent, as far as the journal has them; null if it has no reply.
     pub input_tokens: Option<u64>,
+    /// The part of them that endpoints read from their own prompt caches. Absent if unknown or 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_input_tokens: u64,
+    /// The part of them that endpoints wrote to their own prompt caches, where they report this. Absent if unknown or 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
     /// Tokens received.
     pub output_tokens: Option<u64>,
     /// Dollars; null if the price of any call is unknown.
@@ -21,12 +27,19 @@ pub struct Used {
     pub unpriced_calls: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
 impl Used {
     /// Adds the usage of a call.
     pub(super) fn push(&mut self, call: &CountedCall<'_>) {
         match call.spend {
             Some(spend) => self.add(&Self {
                 input_tokens: Some(spend.input_tokens),
+                cached_input_tokens: spend.cached_input_tokens,
+                cache_write_tokens: spend.cache_write_tokens,
                 output_tokens: Some(spend.output_tokens),
                 cost: None,
                 priced_cost: spend.priced_cost,
@@ -46,6 +59,12 @@ impl Used {
             (a, b) => a.or(b),
         };
         self.input_tokens = sum(self.input_tokens, other.input_tokens);
+        self.cached_input_tokens = self
+            .cached_input_tokens
+            .saturating_add(other.cached_input_tokens);
+        self.cache_write_tokens = self
+            .cache_write_tokens
+            .saturating_add(other.cache_write_tokens);
         self.output_tokens = sum(self.output_tokens, other.output_tokens);
         self.priced_cost += other.priced_cost;
         self.unpriced_calls = self.unpriced_calls.saturating_add(other.unpriced_calls);

@@ -210,6 +210,7 @@ mod tests {
         input: 1.0,
         output: 2.0,
         cached_input: None,
+        cache_write: None,
     };
 
     fn spend(cost: Option<f64>) -> Spend {

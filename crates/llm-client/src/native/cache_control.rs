@@ -6,11 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{limited::CHARACTERS_PER_TOKEN, settings::ModelSettings};
+use crate::{PromptCache, limited::CHARACTERS_PER_TOKEN, settings::ModelSettings};
 
-/// The fewest tokens of a beginning that is marked, as an estimate. Most models cache none that is shorter, some of them none below 2,048 or
-/// 4,096; there the mark costs nothing and has no effect.
-const SHORTEST: usize = 1024;
 /// The field of a mark.
 const FIELD: &str = "cache_control";
 
@@ -21,7 +18,7 @@ pub(super) fn is_sent(settings: &ModelSettings) -> bool {
 
 /// Marks in `body` the end of the system prompt, and the end of the first `messages` messages, of the last of which `blocks` blocks count.
 pub(super) fn mark(body: &mut Map<String, Value>, (messages, blocks): (usize, usize)) {
-    let tools = body.get("tools").map_or(0, |tools| characters(tools));
+    let tools = body.get("tools").map_or(0, characters);
     let system = body.get("system").and_then(Value::as_str);
     let mut length = tools + system.map_or(0, |text| text.chars().count());
     if let Some(text) = system
@@ -59,8 +56,10 @@ fn takes_mark(block: &Value) -> bool {
     )
 }
 
+/// Whether so many characters are a beginning that is cached, as an estimate. Some models cache none below 2,048 or 4,096 tokens; there the
+/// mark costs nothing and has no effect.
 fn is_long(characters: usize) -> bool {
-    characters / CHARACTERS_PER_TOKEN >= SHORTEST
+    (characters / CHARACTERS_PER_TOKEN) as u64 >= PromptCache::SHORTEST
 }
 
 /// The characters of the texts in `value`.

@@ -54,13 +54,17 @@ fn read_tokens(usage: &Value) -> Result<Option<Usage>, NoCount> {
     let reasoning = detail("completion_tokens_details", "reasoning_tokens")?
         .or(detail("output_tokens_details", "reasoning_tokens")?);
     let cache_read = of("cache_read_input_tokens")?;
-    let cache_written = of("cache_creation_input_tokens")?.unwrap_or(0);
+    let cache_created = of("cache_creation_input_tokens")?;
+    let cache_written = cache_created
+        .or(detail("prompt_tokens_details", "cache_write_tokens")?)
+        .or(detail("input_tokens_details", "cache_write_tokens")?)
+        .unwrap_or(0);
     let cached = detail("prompt_tokens_details", "cached_tokens")?
         .or(detail("input_tokens_details", "cached_tokens")?)
         .or(of("prompt_cache_hit_tokens")?)
         .or(cache_read);
-    // Anthropic does not include the tokens read from or written to its cache in the other input.
-    let beside = cache_read.unwrap_or(0) + cache_written;
+    // Anthropic does not include the tokens read from or written to its cache in the other input; OpenAI does.
+    let beside = cache_read.unwrap_or(0) + cache_created.unwrap_or(0);
     let input = match (of("prompt_tokens")?, of("input_tokens")?) {
         (Some(prompt), _) => Some(prompt),
         (None, other) => other.map(|input| input + beside),
@@ -145,6 +149,20 @@ mod tests {
                 100,
                 0,
                 100,
+            ),
+            (
+                json!({"prompt_tokens": 3000, "completion_tokens": 5,
+                    "prompt_tokens_details": {"cached_tokens": 1024, "cache_write_tokens": 1900}}),
+                3000,
+                1024,
+                1900,
+            ),
+            (
+                json!({"input_tokens": 3000, "output_tokens": 5,
+                    "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 2900}}),
+                3000,
+                0,
+                2900,
             ),
         ] {
             let used = usage(&value).0.unwrap();

@@ -23,6 +23,7 @@ pub const PRICE: Price = Price {
     input: 1.0,
     output: 2.0,
     cached_input: None,
+    cache_write: None,
 };
 
 type Respond = dyn Fn(usize, &str) -> (u16, String) + Send + Sync;

@@ -21,6 +21,8 @@ fn call(call: CallStats) -> CallFigure {
         failed: call.failed,
         hit_rate: call.cache_hit_rate,
         input_tokens: call.used.input_tokens,
+        cached_input_tokens: call.used.cached_input_tokens,
+        cache_write_tokens: call.used.cache_write_tokens,
         output_tokens: call.used.output_tokens,
         cost: call.used.cost,
         priced_cost: Some(call.used.priced_cost),

@@ -91,6 +91,7 @@ async fn dollars_sum_up_to_the_last_decimal() {
         input: 0.137,
         output: 1.013,
         cached_input: None,
+        cache_write: None,
     });
     let report = bench.run(RunOptions::default()).await;
     assert_passes(journal(&report));

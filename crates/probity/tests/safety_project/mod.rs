@@ -80,6 +80,7 @@ impl Project {
             input: 1000.0,
             output: 1000.0,
             cached_input: None,
+            cache_write: None,
         });
         session.model(settings).unwrap()
     }

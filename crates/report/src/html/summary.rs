@@ -222,6 +222,10 @@ pub struct CallFigure {
     pub hit_rate: Option<f64>,
     /// Tokens sent.
     pub input_tokens: Option<u64>,
+    /// The part of them that providers read from their prompt caches.
+    pub cached_input_tokens: u64,
+    /// The part of them that providers wrote to their prompt caches.
+    pub cache_write_tokens: u64,
     /// Tokens received.
     pub output_tokens: Option<u64>,
     /// Dollars.

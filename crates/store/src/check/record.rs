@@ -54,6 +54,8 @@ pub(super) struct CallSum {
     calls: u32,
     unpriced: u32,
     input: u64,
+    cached: u64,
+    written: u64,
     output: u64,
     dollars: f64,
 }
@@ -103,6 +105,8 @@ impl CallSum {
         self.calls = self.calls.saturating_add(small(spend.calls));
         self.unpriced = self.unpriced.saturating_add(small(spend.unpriced_calls));
         self.input = self.input.saturating_add(spend.input_tokens);
+        self.cached = self.cached.saturating_add(spend.cached_input_tokens);
+        self.written = self.written.saturating_add(spend.cache_write_tokens);
         self.output = self.output.saturating_add(spend.output_tokens);
         self.dollars += spend.priced_cost;
     }
@@ -112,6 +116,8 @@ impl CallSum {
         let spend = Spend {
             calls: u64::from(self.calls),
             input_tokens: self.input,
+            cached_input_tokens: self.cached,
+            cache_write_tokens: self.written,
             output_tokens: self.output,
             priced_cost: self.dollars,
             unpriced_calls: u64::from(self.unpriced),

@@ -219,7 +219,7 @@ impl<'d> Rules<'d> {
     fn cost(&self, rule: &mut Row, sut: Option<&ModelId>, phase: &str, sum: &PhaseCost) {
         rule.looked_at(1);
         let what = match read_costs(self.dir, sut).get(phase) {
-            Some(entry) if entry.cost == *sum => return,
+            Some(entry) if entry.cost.agrees_with(sum) => return,
             Some(entry) => {
                 let [entry, calls] = differing_costs([&entry.cost, sum]);
                 format!("{phase} in cost.json is {entry}, its calls are {calls}")
@@ -261,7 +261,7 @@ fn whole(
 
 fn same_usage(row: Option<PhaseCost>, calls: &CallSum) -> Result<(), String> {
     match (row, calls.usage()) {
-        (Some(row), Some(calls)) if row != calls => {
+        (Some(row), Some(calls)) if !row.agrees_with(&calls) => {
             let [row, calls] = differing_costs([&row, &calls]);
             Err(format!("the row used {row}, its calls {calls}"))
         }

@@ -32,7 +32,7 @@ impl Problems {
         let (Some(counted), Some(calls)) = (counted, calls) else {
             return;
         };
-        if counted != calls {
+        if !counted.agrees_with(&calls) {
             self.add(|| {
                 let [counted, calls] = differing_costs([&counted, &calls]);
                 format!(

@@ -23,7 +23,7 @@ use super::{
 };
 
 /// Raise it when an index of an earlier version must not be used any more.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The first line.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

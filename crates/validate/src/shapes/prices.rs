@@ -37,4 +37,8 @@ struct Price {
     /// other input.
     #[schemars(range(min = 0))]
     cached_input: Option<f64>,
+    /// Dollars per million tokens that the endpoint wrote to its own prompt cache. Absent: 1.25 times the price
+    /// of other input.
+    #[schemars(range(min = 0))]
+    cache_write: Option<f64>,
 }

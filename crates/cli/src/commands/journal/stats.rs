@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, path::Path};
 
 use clap::Args;
 use journal::{CallStats, Stats, StatsBuilder, Used};
-use report::{Cell, Column, Sheet, Value, sheets_text};
+use report::{Cell, Column, Sheet, Value, prompt_caches, sheets_text};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -176,10 +176,20 @@ fn latencies(stats: &Stats) -> Sheet {
 }
 
 fn spending(stats: &Stats) -> Sheet {
+    let [read, written] = prompt_caches::COLUMNS;
     let mut sheet = sheet(
         "Tokens and cost",
         2,
-        &["role", "model", "input", "output", "cost", "unpriced calls"],
+        &[
+            "role",
+            "model",
+            "input",
+            read,
+            written,
+            "output",
+            "cost",
+            "unpriced calls",
+        ],
     );
     for call in &stats.calls {
         let [role, model] = names(call);
@@ -187,12 +197,16 @@ fn spending(stats: &Stats) -> Sheet {
             role,
             model,
             call.used.input_tokens.into(),
+            call.used.cached_input_tokens.into(),
+            call.used.cache_write_tokens.into(),
             call.used.output_tokens.into(),
             cost(&call.used),
             call.used.unpriced_calls.into(),
         ]);
     }
-    sheet
+    let has_caches =
+        |call: &CallStats| call.used.cached_input_tokens + call.used.cache_write_tokens > 0;
+    prompt_caches::only_if(stats.calls.iter().any(has_caches), sheet)
 }
 
 fn retries(stats: &Stats) -> Sheet {

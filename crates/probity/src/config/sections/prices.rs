@@ -26,6 +26,8 @@ pub struct PriceEntry {
     pub output: Real<0>,
     /// For tokens read from the endpoint's cache.
     pub cached_input: Option<Real<0>>,
+    /// For tokens written to the endpoint's cache. Default: 1.25 times `input`.
+    pub cache_write: Option<Real<0>>,
 }
 
 impl PriceEntry {
@@ -38,6 +40,7 @@ impl PriceEntry {
             input: self.input.0,
             output: self.output.0,
             cached_input: self.cached_input.map(|dollars| dollars.0),
+            cache_write: self.cache_write.map(|dollars| dollars.0),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::{Block, Section, SectionPart, facts::known_cost};
 use crate::{
     html::summary::{CallFigure, CallFigures},
     numbers::{dollars, short},
+    prompt_caches,
     text::clean,
 };
 
@@ -117,11 +118,14 @@ pub(super) fn total<'c>(costs: impl IntoIterator<Item = &'c PhaseCost>) -> Phase
 /// Dollars and tokens of the results in the tree.
 fn phases(place: &SectionPart<'_>) -> Sheet {
     let part = place.part;
+    let [read, written] = prompt_caches::COLUMNS.map(Column::number);
     let columns = vec![
         Column::name("phase"),
         Column::name("model"),
         Column::number("cost"),
         Column::number("tokens sent"),
+        read,
+        written,
         Column::number("tokens received"),
         Column::number("calls without a price"),
     ];
@@ -131,11 +135,15 @@ fn phases(place: &SectionPart<'_>) -> Sheet {
             0 => Cell::default(),
             n => n.into(),
         };
+        let [read, written] =
+            prompt_caches::cells(cost.cached_input_tokens, cost.cache_write_tokens);
         sheet.row(vec![
             phase.into(),
             model,
             known_cost(cost).into(),
             tokens(cost, cost.input_tokens).into(),
+            read,
+            written,
             tokens(cost, cost.output_tokens).into(),
             unpriced,
         ]);
@@ -193,6 +201,7 @@ fn known<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
 }
 
 fn calls(figures: &CallFigures) -> Sheet {
+    let [read, written] = prompt_caches::COLUMNS.map(Column::number);
     let columns = vec![
         Column::name("role"),
         Column::name("model"),
@@ -201,6 +210,8 @@ fn calls(figures: &CallFigures) -> Sheet {
         Column::number("cache hits"),
         Column::number("failed"),
         Column::number("tokens sent"),
+        read,
+        written,
         Column::number("tokens received"),
         Column::number("cost"),
     ];
@@ -218,6 +229,8 @@ fn calls(figures: &CallFigures) -> Sheet {
             0 => String::new(),
             _ => known(n, short),
         };
+        let [read, written] =
+            prompt_caches::cells(call.cached_input_tokens, call.cache_write_tokens);
         sheet.row(vec![
             role,
             model,
@@ -227,6 +240,8 @@ fn calls(figures: &CallFigures) -> Sheet {
                 .map_or_else(|| UNKNOWN.into(), |share| Cell::rate(Some(share))),
             call.failed.into(),
             tokens(call.input_tokens).into(),
+            read,
+            written,
             tokens(call.output_tokens).into(),
             cost,
         ]);
@@ -242,7 +257,8 @@ fn calls(figures: &CallFigures) -> Sheet {
             runs.join(", ")
         ));
     }
-    sheet
+    let has_caches = |call: &CallFigure| call.cached_input_tokens + call.cache_write_tokens > 0;
+    prompt_caches::only_if(figures.calls.iter().any(has_caches), sheet)
 }
 
 /// The durations of calls to endpoints.
