@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::{
     Context,
     output::{CommandOutput, path_text, path_texts},
+    row_flags::RowConditions,
 };
 use crate::{
     benchmarks::{choose, target_ids},
@@ -58,6 +59,8 @@ pub struct ReportArgs {
     /// html: which rows and conversations it holds
     #[arg(long, value_enum, default_value = "all")]
     rows: Rows,
+    #[command(flatten)]
+    conditions: RowConditions,
     /// The file to write; with html a folder, where the name does not end in .html, which holds reports of any size; with svg a folder
     /// [default: report.html, report.md, report.tex or report-figures]
     #[arg(long, value_name = "FILE|DIR")]
@@ -144,6 +147,7 @@ pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
             .clone()
             .map_or(ReportGate::None, ReportGate::Rules),
         rows: args.rows.into(),
+        filter: args.conditions.filter(),
         program: context.program.clone(),
         ..ReportRequest::default()
     };
@@ -191,6 +195,11 @@ fn write_other(
     format: ReportFormat,
     out: &Path,
 ) -> Result<Exit, Failure> {
+    if !request.filter.conditions.is_empty() {
+        return Err(Failure::usage(
+            "--metric, --scenario, --verdict and --filter choose the rows of a page (--format html): other formats have rates of all rows",
+        ));
+    }
     let is_folder = format == ReportFormat::Svg;
     if out.exists() && out.is_dir() != is_folder {
         let needed = if is_folder { "a folder" } else { "a file" };

@@ -3,9 +3,29 @@
 use clap::{Args, ValueEnum};
 use probity::{RowCondition, RowFilter};
 
-/// Some of the rows.
+/// Some of the rows, and how many.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RowFlags {
+    #[command(flatten)]
+    conditions: RowConditions,
+    /// The first N rows of each target
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+}
+
+impl RowFlags {
+    /// What the flags choose.
+    pub fn filter(&self) -> RowFilter {
+        RowFilter {
+            limit: self.limit,
+            ..self.conditions.filter()
+        }
+    }
+}
+
+/// Some of the rows.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RowConditions {
     /// Only this metric
     #[arg(long, value_name = "ID")]
     metric: Option<String>,
@@ -18,9 +38,6 @@ pub struct RowFlags {
     /// Only rows for which this condition holds, such as tags=hard; can be repeated
     #[arg(long, value_name = "CONDITION")]
     filter: Vec<RowCondition>,
-    /// The first N rows of each target
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    limit: Option<u64>,
 }
 
 /// The verdicts of rows.
@@ -34,7 +51,7 @@ enum Verdict {
     None,
 }
 
-impl RowFlags {
+impl RowConditions {
     /// What the flags choose.
     pub fn filter(&self) -> RowFilter {
         let verdict = self.verdict.map(|verdict| match verdict {
@@ -47,6 +64,6 @@ impl RowFlags {
             ("scenario", self.scenario.as_deref()),
             ("verdict", verdict),
         ];
-        RowFilter::of(&values, &self.filter, self.limit)
+        RowFilter::of(&values, &self.filter, None)
     }
 }

@@ -118,6 +118,31 @@ fn the_command_says_what_it_wrote_in_every_form() {
 }
 
 #[test]
+fn a_report_of_chosen_rows_has_the_rates_of_all() {
+    let project = demonstration();
+    project.succeeds(&["report", "--out", "all.html"]);
+    let all = Page::read(&project, "all.html");
+    let failed = all.rows();
+    let failed = failed.iter().filter(|row| row["verdict"] == "fail").count();
+    assert!((1..16).contains(&failed));
+    let ran = project.succeeds(&["report", "--verdict", "fail", "--out", "failed.html"]);
+    assert_eq!(ran.out, format!("wrote failed.html: {failed} of 16 rows\n"));
+    let page = Page::read(&project, "failed.html");
+    assert_eq!(page.index["chosen"], "verdict=fail");
+    assert_eq!(all.index["chosen"], Value::Null);
+    assert!(page.rows().iter().all(|row| row["verdict"] == "fail"));
+    let rates = |page: &Page| {
+        let runs = page.index["runs"].as_array().unwrap().clone();
+        let rates = runs.iter().map(|run| run["rates"].clone());
+        rates.collect::<Vec<_>>()
+    };
+    assert_eq!(rates(&page), rates(&all));
+    let ran = project.run(&["report", "--metric", "m01", "--format", "latex"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("rates of all rows"), "{}", ran.err);
+}
+
+#[test]
 fn there_is_no_report_of_nothing() {
     let project = Project::new();
     project.write(

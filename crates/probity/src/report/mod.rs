@@ -6,17 +6,21 @@ mod labels;
 mod summary;
 mod unsimulated;
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, sync::Arc};
 
 pub use formats::{FormattedReport, ReportFormat, write_formatted};
 
-use ::report::html::{HtmlReport, Report, ReportError, ReportOptions, RowsKept, RunKind};
+use ::report::html::{
+    HtmlReport, Report, ReportError, ReportOptions, RowChoice, RowsKept, RunKind,
+};
 use interop::Exporter;
 use schema::{
     Finding, ModelId, Notice, ProgramFlag, ProgramName, TargetRef, gate::GateReport, notice,
 };
 use store::{Layout, RunError, imported_targets};
 use transfer::{ExportOptions, ExportReport, Journals, export_safety_with, export_with};
+
+use crate::RowFilter;
 
 /// The content of a report.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +39,8 @@ pub struct ReportRequest {
     pub gate: ReportGate,
     /// Which rows it holds.
     pub rows: RowsKept,
+    /// Of these rows those that fit; the default: all. Rates stay those of all rows. The limit has no effect.
+    pub filter: RowFilter,
     /// Notes at the top of the report, one line each.
     pub notes: Vec<Notice>,
     /// The program that the report's commands are for.
@@ -175,6 +181,7 @@ pub fn empty_report(
 fn new_report(layout: &Layout, request: &ReportRequest) -> Result<HtmlReport, RunError> {
     let options = ReportOptions {
         rows: request.rows,
+        chosen: chosen(&request.filter),
         program: request.program.clone(),
         title: title(request),
         judging: request.judging.clone(),
@@ -186,6 +193,16 @@ fn new_report(layout: &Layout, request: &ReportRequest) -> Result<HtmlReport, Ru
     let lines: Vec<&str> = texts.iter().map(String::as_str).collect();
     (&mut report).note_problems(&lines);
     Ok(report)
+}
+
+/// The choice of a filter that leaves rows out.
+fn chosen(filter: &RowFilter) -> Option<(RowChoice, String)> {
+    if filter.conditions.is_empty() {
+        return None;
+    }
+    let of = filter.clone();
+    let choice: RowChoice = Arc::new(move |sample, score| of.holds(&sample.conversation, score));
+    Some((choice, filter.to_string()))
 }
 
 /// The most benchmarks that a title names.

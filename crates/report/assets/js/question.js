@@ -91,7 +91,7 @@ export function thinnedBenchmarks(index) {
 export function whyNoLabels(index) {
   const benchmarks = thinnedBenchmarks(index);
   if (benchmarks.length === 0) return [el("p", {}, "This page has no rows to label: it needs rows with a verdict and their conversations."), waysOut()];
-  const rows = index.rows.length === 0 ? "none of the rows" : `${count(index.rows.length)} of ${counted(index.total_rows, "row")}, chosen because there is something to look at`;
+  const rows = index.rows.length === 0 ? "none of the rows" : `${count(index.rows.length)} of ${counted(index.total_rows, "row")}, ${index.chosen ? `those with ${visible(index.chosen)}` : "chosen because there is something to look at"}`;
   const commands = benchmarks.flatMap((name) => ["view", "label"].map((command) => `${index.program} ${command} ${name}`));
   return [
     el("p", {}, `This page holds ${rows}. Labels say how good the judge is only where their rows are drawn at random among all: label with one of these commands, or in a report with `, el("code", {}, "--rows all"), "."),

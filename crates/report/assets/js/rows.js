@@ -8,7 +8,7 @@ import { emptyFilter, rowAddress, writeRoute } from "./router.js";
 import { searchRows } from "./search.js";
 import { RowTable } from "./table.js";
 import { count, counted, visible } from "./text.js";
-import { sameRow, titleWords } from "./words.js";
+import { heldRows, sameRow, titleWords } from "./words.js";
 
 /** @import {Filter, Index, Route, Source} from "./types.js" */
 const SELECTS = /** @type {const} */ (["model", "metric", "verdict", "variant", "tag", "error", "label"]);
@@ -117,8 +117,8 @@ export class RowsPage {
     measureColumns(this.table.table, index);
     const held = index.rows.length;
     this.note.hidden = held >= index.total_rows;
-    if (held === 0) this.note.replaceChildren(`This page holds none of the ${count(index.total_rows)} rows: it was made with `, el("code", {}, "--rows none"), ".");
-    else this.note.replaceChildren(`This page holds ${count(held)} of ${counted(index.total_rows, "row")}, those with something to look at: `, el("code", {}, "--rows all"), " keeps all.");
+    if (held === 0 && !index.chosen) this.note.replaceChildren(`This page holds none of the ${count(index.total_rows)} rows: it was made with `, el("code", {}, "--rows none"), ".");
+    else this.note.replaceChildren(`This page holds ${count(held)} of ${counted(index.total_rows, "row")}, `, ...heldRows(index));
     this.searched = "";
     if (this.filter.text) this.startSearch();
     this.fill();

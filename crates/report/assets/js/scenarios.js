@@ -6,7 +6,7 @@ import { modelMark } from "./model_mark.js";
 import { emptyFilter, writeRoute } from "./router.js";
 import { count, counted, visible } from "./text.js";
 import { metricWords } from "./verdict.js";
-import { metricText } from "./words.js";
+import { heldRows, metricText } from "./words.js";
 
 /** @import {Index, Metric, Row, ScenariosRoute} from "./types.js" */
 
@@ -124,7 +124,7 @@ export function absentWords(index) {
  */
 export function heldWords(index) {
   if (index.rows.length >= index.total_rows) return null;
-  return el("p", { class: "muted held" }, `Counted are the ${count(index.rows.length)} of ${counted(index.total_rows, "row")} that this page holds, those with something to look at: `, el("code", {}, "--rows all"), " keeps all.");
+  return el("p", { class: "muted held" }, `Counted are the ${count(index.rows.length)} of ${counted(index.total_rows, "row")} that this page holds, `, ...heldRows(index));
 }
 
 /**

@@ -93,6 +93,8 @@ export interface Index {
   program: string;
   kept: "all" | "notable" | "none";
   total_rows: number;
+  /** Which rows the page holds, in words. Absent: all, or those that `kept` says. */
+  chosen?: string;
   chunks: number;
   runs: Run[];
   metrics: Metric[];

@@ -196,3 +196,13 @@ export function titleWords(index) {
   const isSafety = index.runs.length > 0 && index.runs.every((run) => run.kind === "safety");
   return isSafety ? { metric: "Group", scenario: "Case" } : { metric: "Metric", scenario: "Scenario" };
 }
+
+/**
+ * Which rows a page holds that leaves rows out, and how a page has all.
+ * @param {Index} index
+ * @returns {(Node | string)[]}
+ */
+export function heldRows(index) {
+  if (index.chosen) return [`those with ${visible(index.chosen)}. A report without these conditions has all.`];
+  return ["those with something to look at: ", el("code", {}, "--rows all"), " keeps all."];
+}

@@ -23,6 +23,9 @@ pub struct Index {
     pub program: String,
     /// Which rows the page holds.
     pub kept: RowsKept,
+    /// Which of these rows it holds, in words; absent: all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
     /// The number of rows of all runs, including rows that the page does not hold.
     pub total_rows: u64,
     /// The number of chunks.

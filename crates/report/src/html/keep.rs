@@ -19,6 +19,8 @@ pub(super) struct Kept {
     /// Each row with the number of its conversation.
     rows: Vec<(Row, usize)>,
     total: u64,
+    /// Rows that were not chosen.
+    passed_over: u64,
     /// Whether only notable rows are kept, because there are too many rows to keep all.
     only_notable: bool,
     /// The number of notable rows that are kept, by run and metric.
@@ -35,6 +37,7 @@ impl Kept {
             which,
             rows: Vec::new(),
             total: 0,
+            passed_over: 0,
             only_notable: false,
             counts: BTreeMap::new(),
             level: NOTABLE_LIMIT,
@@ -49,7 +52,12 @@ impl Kept {
 
     /// The number of rows seen so far, kept or not.
     pub(super) fn total(&self) -> u64 {
-        self.total
+        self.total + self.passed_over
+    }
+
+    /// Counts rows that were not chosen.
+    pub(super) fn pass_over(&mut self, rows: usize) {
+        self.passed_over += rows as u64;
     }
 
     /// Selects the rows of a conversation that may be kept.

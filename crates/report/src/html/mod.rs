@@ -23,11 +23,12 @@ mod summary;
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    io,
+    fmt, io, iter,
+    sync::Arc,
 };
 
 use interop::{ExportError, Exported, Exporter, Run, Sample};
-use schema::{Conversation, HumanLabel, MetricType, ModelId, ProgramCommand, ProgramName};
+use schema::{Conversation, HumanLabel, MetricType, ModelId, ProgramCommand, ProgramName, Score};
 
 use crate::{
     label::{answers, span},
@@ -54,17 +55,48 @@ use keep::Kept;
 use labels::RunLabels;
 use planned::Planned;
 
+/// Chooses rows by the sample, and the score that the row is of.
+pub type RowChoice = Arc<dyn Fn(&Sample, Option<&Score>) -> bool + Send + Sync>;
+
 /// Options of a report.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ReportOptions {
     /// Which rows the report holds.
     pub rows: RowsKept,
+    /// Of these rows those that are chosen, and the choice in words. Rates and counts stay those of all rows.
+    pub chosen: Option<(RowChoice, String)>,
     /// The name of the program in commands that the report shows: `probity`.
     pub program: ProgramName,
     /// The title for people: the names of the benchmarks.
     pub title: String,
     /// While a run goes on, the targets that it judges: their rows without a score are pending.
     pub judging: Option<Vec<ModelId>>,
+}
+
+impl ReportOptions {
+    /// The rows that the choice takes. Each is of a score of the sample, or of a sample without scores.
+    fn chosen(&self, sample: &Sample, rows: Vec<Row>) -> Vec<Row> {
+        let Some((choice, _)) = &self.chosen else {
+            return rows;
+        };
+        let scores = sample.scores.iter().map(Some).chain(iter::repeat(None));
+        let rows = rows.into_iter().zip(scores);
+        rows.filter(|(_, score)| choice(sample, *score))
+            .map(|(row, _)| row)
+            .collect()
+    }
+}
+
+impl fmt::Debug for ReportOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReportOptions")
+            .field("rows", &self.rows)
+            .field("chosen", &self.chosen.as_ref().map(|(_, words)| words))
+            .field("program", &self.program)
+            .field("title", &self.title)
+            .field("judging", &self.judging)
+            .finish()
+    }
 }
 
 /// Reads runs and their samples, and builds a [`Report`]. A mutable reference to it is an [`Exporter`], so that its owner can take the
@@ -175,6 +207,7 @@ impl HtmlReport {
             title: self.options.title,
             program: self.options.program.start(),
             kept: self.kept.which(),
+            chosen: self.options.chosen.map(|(_, words)| words),
             total_rows: self.kept.total(),
             runs: self.runs,
             metrics: self.metrics,
@@ -234,6 +267,9 @@ impl HtmlReport {
         let ids = sample.scores.iter().map(|score| score.metric_id.as_str());
         let labels = &mut self.current.labels;
         labels.add_to(&sample.conversation, &mut rows, ids);
+        let all = rows.len();
+        let rows = self.options.chosen(sample, rows);
+        self.kept.pass_over(all - rows.len());
         let rows = self.kept.choose(rows);
         if rows.is_empty() {
             return Ok(());
