@@ -79,6 +79,7 @@ fn run(scenarios: u64, (rows, icc): (u64, f64), limit: f64, random: &mut ChaCha1
             passed: a,
             failed: rows - a,
             missing: 0,
+            incomplete: 0,
         });
         pair.play(&PlayedDifference {
             difference: difference(a, b, rows),

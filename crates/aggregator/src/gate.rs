@@ -9,7 +9,7 @@ use schema::{
     PhaseCost,
     gate::{GateAnswer, GateQuantity, GateRequirement, GateSide},
     numbers::{dollars, dollars_above, grouped, percent, percent_above, point_digits, rounded},
-    statistics::{MissingRows, RateStatistics},
+    statistics::{MissingRows, RateStatistics, SequentialRate},
     text::counted,
 };
 
@@ -102,7 +102,10 @@ fn rate_answer(
         true => measured,
         false => (bounds.lower, bounds.upper),
     };
-    let (answer, reason) = bounds_answer(require, lower, upper, &alike.counted(rate.scenarios));
+    let (answer, reason) = match rate.sequential {
+        None => bounds_answer(require, lower, upper, &alike.counted(rate.scenarios)),
+        Some(so_far) => answer_at_every_look(require, lower, upper, so_far),
+    };
     if missing == 0 {
         return (answer, reason).into();
     }
@@ -175,6 +178,43 @@ fn bounds_answer(
     }
 }
 
+/// Compares an interval that holds at every look with a limit. Its ends are on a grid, and what they exclude is excluded with the end.
+fn answer_at_every_look(
+    require: GateRequirement,
+    lower: f64,
+    upper: f64,
+    so_far: SequentialRate,
+) -> (GateAnswer, String) {
+    let limit = require.limit;
+    let shown = |value| rate(value, limit);
+    let scenarios = so_far.words();
+    let is_lower = require.quantity == GateQuantity::Lower;
+    match (lower >= limit, upper <= limit) {
+        (true, false) => (
+            GateAnswer::passes(is_lower),
+            format!(
+                "the rate is {} or more at every look, after {scenarios}",
+                shown(lower)
+            ),
+        ),
+        (false, true) => (
+            GateAnswer::passes(!is_lower),
+            format!(
+                "the rate is {} or less at every look, after {scenarios}",
+                shown(upper)
+            ),
+        ),
+        _ => (
+            GateAnswer::Inconclusive,
+            format!(
+                "{limit} is within {} to {}: {scenarios} do not decide",
+                shown(lower),
+                shown(upper)
+            ),
+        ),
+    }
+}
+
 fn difference_answer(
     require: GateRequirement,
     max_missing: f64,
@@ -182,6 +222,12 @@ fn difference_answer(
 ) -> GateDecision {
     let undecided = |reason: String| (GateAnswer::Inconclusive, reason).into();
     let alike = evidence.alike;
+    if let Some(so_far) = evidence.rate.sequential {
+        return undecided(format!(
+            "{} were simulated in an order until rules were decided, and the difference from a baseline is not known at every look",
+            so_far.words()
+        ));
+    }
     let found = match evidence.baseline {
         BaselineEvidence::NoTarget => {
             return undecided("the baseline has no rows of this target".to_owned());

@@ -39,7 +39,7 @@ mod session;
 mod tally;
 mod target_state;
 
-pub use benchmark::{Concurrency, Pipeline, PromptChoice, RunOptions};
+pub use benchmark::{Concurrency, Pipeline, PromptChoice, RunOptions, StopWhenDecided};
 pub use forecast::{Forecast, forecast};
 pub use journals::{JournalEnd, JournalSet};
 pub use needed_scenarios::{Expected, NeededMetric, NeededScenarios, needed_scenarios};

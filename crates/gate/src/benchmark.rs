@@ -7,7 +7,7 @@ use std::{
 
 use aggregator::statistics::{ScenarioIndex, TargetRows};
 use schema::{
-    Baseline, BaselineTarget, Benchmark, CostSum, Metric, MetricType, ModelId, Notice, PhaseCost,
+    Baseline, BaselineTarget, Benchmark, CostSum, ModelId, Notice, PhaseCost,
     gate::{BetterRate, GateAnswer, GateRate, GateReport, GateRule, GateRules, GateScope},
     notice,
     statistics::{RateStatistics, TargetStatistics},
@@ -242,6 +242,8 @@ impl GatedTree<'_> {
         let mut rows = self.dir.facts(self.benchmark, id)?.rows.clone();
         let not_run = match self.imported.contains(id) {
             true => Vec::new(),
+            // Scenarios that were left because the rules are decided are not missing.
+            false if self.index.sequence().is_some() => Vec::new(),
             false => self.add_not_run(&mut rows)?,
         };
         let mut statistics = rows.statistics(&self.index, &self.benchmark.scored_hazards());
@@ -332,19 +334,11 @@ impl GatedTarget<'_> {
     /// The metrics of a scope with several metrics.
     fn metrics(&self, scope: &GateScope) -> Vec<&str> {
         let benchmark = self.tree.benchmark;
-        let of = |is_in: &dyn Fn(&Metric) -> bool| {
-            let metrics = benchmark.metrics.iter().filter(|metric| is_in(metric));
-            metrics.map(|metric| metric.id.as_str()).collect()
-        };
-        match scope {
-            GateScope::Positive => of(&|metric| metric.metric_type == MetricType::Positive),
-            GateScope::Negative => of(&|metric| metric.metric_type == MetricType::Negative),
-            GateScope::Hazard(id) => {
-                let hazards = benchmark.scored_hazards();
-                let hazard = hazards.iter().find(|hazard| hazard.id == *id);
-                of(&|metric| hazard.is_some_and(|hazard| hazard.metrics.contains(&metric.id)))
-            }
-            _ => Vec::new(),
-        }
+        let hazards = benchmark.scored_hazards();
+        let metrics = benchmark.metrics.iter();
+        metrics
+            .filter(|metric| scope.has(&metric.id, metric.metric_type, &hazards))
+            .map(|metric| metric.id.as_str())
+            .collect()
     }
 }

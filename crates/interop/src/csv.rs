@@ -448,7 +448,7 @@ fn summary(
         text(run.run_id.as_deref().unwrap_or_default()),
         figure(RateColumn::StandardError),
         Cell::rate(rate.map(|_| Statistics::LEVEL)),
-        rate.map(|_| Statistics::METHOD).into(),
+        rate.map(RateStatistics::method).into(),
         figure(RateColumn::Cases("scenarios")),
         figure(RateColumn::Worth),
         of_people.map(|of| of.rows).into(),

@@ -166,7 +166,7 @@ fn run_line(run: &Run) -> Value {
         "fingerprints": run.fingerprints,
         "statistics": run.statistics.as_ref().map(|of_target| RunStatistics {
             level: Statistics::LEVEL,
-            method: Statistics::METHOD,
+            method: of_target.rates.all.method(),
             of_target,
         }),
         "safety_rates": run.safety_rates,

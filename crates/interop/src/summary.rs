@@ -271,6 +271,12 @@ impl Target {
     }
 }
 
+/// The method of the intervals of a run.
+fn method(run: &Run) -> &'static str {
+    let statistics = run.statistics.as_ref();
+    statistics.map_or(Statistics::METHOD, |of| of.rates.all.method())
+}
+
 /// The table of a target's rates.
 pub(crate) fn rates_sheet(run: &Run, tally: &Tally) -> Sheet {
     let mut columns = vec![Column::name("metric"), Column::words("type")];
@@ -295,7 +301,7 @@ pub(crate) fn rates_sheet(run: &Run, tally: &Tally) -> Sheet {
     if clustered {
         sheet.note(format!(
             "Intervals: {} of {}. Rows of one base scenario, or of one case, count as alike.",
-            Statistics::METHOD,
+            method(run),
             percent(Statistics::LEVEL)
         ));
     }

@@ -61,7 +61,8 @@ pub use engine::{
     FailureGroup, Forecast, JournalEnd, JournalSet, JudgeGivenUp, KeptReason, KeptRows,
     NeededMetric, NeededScenarios, NoObserver, Observer, Outcome, PhaseFactory, Phases, Pipeline,
     PlanModel, PlanRow, PlanSettings, Progress, PromptChoice, Range, RunOptions, RunOutcome,
-    RunReport, Session, SimulatorFactory, forecast, needed_scenarios, plan, plan_judging, progress,
+    RunReport, Session, SimulatorFactory, StopWhenDecided, forecast, needed_scenarios, plan,
+    plan_judging, progress,
 };
 pub use labels::{
     ImportedLabels, LabelImport, LabelOptions, LabelProgress, LabelRow, Labelling, check_judge,

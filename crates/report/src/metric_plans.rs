@@ -62,7 +62,8 @@ pub fn metric_plan_table(
     }
     let assumed = grouped(plans, &name, |plan| Some(assumptions(plan)));
     sheet.notes.extend(assumed);
-    sheets_text(&[sheet, gate_sheet(plans, several)], width)
+    let gates = gate_sheet(plans, several);
+    sheets_text(&[sheet, gates, sequence_sheet(plans, several)], width)
 }
 
 /// What the rules of a gate would say; without rows where there are no rules.
@@ -101,6 +102,53 @@ fn gate_sheet(plans: &[MetricPlan], several: bool) -> Sheet {
     }
     sheet
 }
+
+/// What runs would do that stop when the rules are decided; without rows where no rule stops a run.
+fn sequence_sheet(plans: &[MetricPlan], several: bool) -> Sheet {
+    let columns = vec![
+        Column::name("scope"),
+        Column::words("requires"),
+        Column::number("pass"),
+        Column::number("fail"),
+        Column::number("neither"),
+        Column::number("half"),
+        Column::number("80%"),
+        Column::number("95%"),
+        Column::number("has"),
+    ];
+    let title = "what a run would do that stops when a rule is decided";
+    let mut sheet = Sheet::new("until", title, columns);
+    for plan in plans {
+        for gate in &plan.gates {
+            let Some(until) = &gate.until_decided else {
+                continue;
+            };
+            let scope = match several {
+                true => format!("{} {}", plan.benchmark, gate.scope),
+                false => gate.scope.clone(),
+            };
+            let scenarios = |number: u64| numbers::grouped(number).into();
+            sheet.row(vec![
+                scope.into(),
+                gate.requires.as_str().into(),
+                Cell::rate(Some(until.pass)),
+                Cell::rate(Some(until.fail)),
+                Cell::rate(Some(until.inconclusive)),
+                scenarios(until.scenarios_half),
+                scenarios(until.scenarios_80),
+                scenarios(until.scenarios_95),
+                scenarios(gate.scenarios),
+            ]);
+        }
+    }
+    if !sheet.is_empty() {
+        sheet.note(UNTIL_MEANING);
+    }
+    sheet
+}
+
+const UNTIL_MEANING: &str = "half, 80%, 95%: the scenarios that are enough in this share of 1,000 simulated runs, of those that the rows have. \
+    neither: given up, or not decided by all of them.";
 
 fn fewest_to_pass(gate: &GatePlan) -> String {
     match gate.scenarios_for_pass {
@@ -258,6 +306,14 @@ mod tests {
             fail: 0.999_99,
             inconclusive: 0.0,
             scenarios_for_pass: None,
+            until_decided: Some(schema::statistics::SequencePlan {
+                pass: 0.0,
+                fail: 1.0,
+                inconclusive: 0.0,
+                scenarios_half: 1000,
+                scenarios_80: 1100,
+                scenarios_95: 1200,
+            }),
         };
         let plan = |metric: &str, gates| MetricPlan {
             benchmark: "honesty".to_owned(),

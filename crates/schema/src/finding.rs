@@ -37,6 +37,8 @@ pub enum FindingKind {
     ScriptedModels,
     /// The results are of a trial: of some scenarios of the benchmark.
     Trial,
+    /// Scenarios were simulated in an order until rules were decided.
+    StoppedWhenDecided,
     /// A target judged its own replies.
     OwnJudge,
     /// Targets had different judges: models, settings, prompts, or panels.
@@ -244,6 +246,7 @@ impl FindingKind {
         match self {
             Self::ScriptedModels => "scripted_models",
             Self::Trial => "trial",
+            Self::StoppedWhenDecided => "stopped_when_decided",
             Self::OwnJudge => "own_judge",
             Self::DifferentJudge => "different_judge",
             Self::DifferentMetrics => "different_metrics",

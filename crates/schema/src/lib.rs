@@ -13,7 +13,7 @@
 //!   scores are compared with, and the files that hold them.
 //! - [`statistics`]: rates with intervals, comparisons, reliability, effects of variants, and judges against people. [`Baseline`]: counts that later rows are
 //!   compared with.
-//! - [`gate`]: rules that rates must meet, and the answers.
+//! - [`gate`]: rules that rates must meet, and the answers. [`sequence`]: the order of runs that stop when they are known.
 //! - [`HumanLabel`]: a person's verdict on a row that a judge also gave a verdict on.
 //! - [`Tool`], [`ToolSpec`], [`ToolCall`]: tools as a benchmark declares them, as they are sent to the model, and as the model calls them.
 //! - [`ChatModel`], [`ChatRequest`], [`ChatReply`], [`ModelError`]: one call to a language model.
@@ -85,6 +85,7 @@ pub mod safety;
 mod scenario;
 mod score;
 mod score_outcome;
+pub mod sequence;
 pub mod setting_keys;
 mod settings_record;
 mod simulator_check;

@@ -250,6 +250,12 @@ impl BenchmarkDir {
         self.root.join("statistics.json")
     }
 
+    /// `sequence.json`: the order of runs that stop when rules are decided. It may be missing.
+    #[must_use]
+    pub fn sequence(&self) -> PathBuf {
+        self.root.join("sequence.json")
+    }
+
     /// `report.html`: the results as a page to look at.
     #[must_use]
     pub fn report(&self) -> PathBuf {

@@ -62,6 +62,7 @@ mod safety_baseline;
 mod safety_rates;
 pub mod safety_results;
 mod scenarios;
+mod sequence;
 mod snapshot;
 mod special;
 mod spool;
@@ -119,6 +120,10 @@ pub use safety_rates::{prove_safety_rates, safety_rates, safety_rows, wrong_safe
 pub use scenarios::{
     ScenarioRules, check_belongs, check_playable, fill_from_metrics, help_foreign_scenarios,
     read_scenarios, write_scenarios,
+};
+pub use sequence::{
+    SequenceOptions, SequenceTests, SequencedVerdict, Turn, base_of, begin_sequence, read_sequence,
+    scenario_sequence, write_sequence,
 };
 pub use snapshot::Snapshot;
 pub use special::{check_replaceable, check_tree};

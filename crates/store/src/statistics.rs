@@ -8,22 +8,41 @@ use aggregator::{
 };
 use schema::{
     Benchmark, ModelId, Summary,
+    sequence::Sequence,
     statistics::{Statistics, TargetStatistics},
 };
 use serde_json::json;
 
 use crate::{
     BenchmarkDir, RunError, TargetFacts, WrongValue, add_judge_statistics,
-    judge_statistics::set_people, people_statistics, proof::wrong_values, scored_targets,
-    write_json,
+    judge_statistics::set_people, people_statistics, proof::wrong_values, read_benchmark,
+    read_scenarios, read_sequence, scenario_sequence, scored_targets, write_json,
 };
 
 /// The data of the benchmark's `scenarios.json` that statistics need. Without the file, base scenarios are taken from the ids alone, and
-/// there are no variants.
+/// there are no variants. With a `sequence.json` the index has the order of the scenarios.
 ///
 /// # Errors
-/// When the file cannot be read or is not a list of scenarios.
+/// When a file cannot be read or is not a list of scenarios.
 pub fn read_scenario_index(dir: &BenchmarkDir) -> Result<Arc<ScenarioIndex>, RunError> {
+    let sequence = dir.sequence();
+    if !sequence.exists() {
+        return read_index(dir);
+    }
+    let read = || {
+        let index = ScenarioIndex::clone(&*read_index(dir)?);
+        let Some(sequence) = read_sequence(dir)? else {
+            return Ok(Arc::new(index));
+        };
+        let (benchmark, scenarios) = (read_benchmark(dir)?, read_scenarios(dir)?);
+        let sequence = scenario_sequence(&sequence, &benchmark, &scenarios);
+        Ok(Arc::new(index.in_sequence(sequence)))
+    };
+    let memory = dir.memory();
+    memory.scenario_indexes.get_or_read(&sequence, read)
+}
+
+fn read_index(dir: &BenchmarkDir) -> Result<Arc<ScenarioIndex>, RunError> {
     let (path, memory) = (dir.scenarios(), dir.memory());
     let read = || {
         if let Some(scenarios) = memory.scenarios.get(&path) {
@@ -55,10 +74,14 @@ pub fn summarise_statistics(
 ) -> Result<Statistics, RunError> {
     let index = read_scenario_index(dir)?;
     let hazards = benchmark.scored_hazards();
+    let (format, method) = match index.sequence() {
+        Some(_) => (Statistics::SEQUENTIAL_FORMAT, Sequence::METHOD),
+        None => (Statistics::FORMAT, Statistics::METHOD),
+    };
     let mut statistics = Statistics {
-        format: Statistics::FORMAT.to_owned(),
+        format: format.to_owned(),
         level: Statistics::LEVEL,
-        method: Statistics::METHOD.to_owned(),
+        method: method.to_owned(),
         correction: Statistics::CORRECTION.to_owned(),
         targets: targets
             .iter()
@@ -167,7 +190,7 @@ pub fn proven_statistics(dir: &BenchmarkDir, benchmark: &Benchmark) -> Option<Pr
 #[must_use]
 pub fn wrong_statistics(written: &Statistics, now: &Statistics) -> Vec<WrongValue> {
     let mut found = Vec::new();
-    let all = written.format == Statistics::FORMAT;
+    let all = written.format == now.format;
     if all {
         let method = |of: &Statistics| json!({"level": of.level, "method": of.method, "correction": of.correction});
         found = wrong_values(&method(written), &method(now), all);
@@ -206,7 +229,7 @@ pub fn wrong_of_target(
     target: &TargetStatistics,
     now: &TargetStatistics,
 ) -> Vec<WrongValue> {
-    let all = file.format == Statistics::FORMAT;
+    let all = file.is_present();
     let mut wrong = match file.is_earlier() {
         true => wrong_values(
             &json!({"rates": target.rates}),

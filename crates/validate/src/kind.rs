@@ -26,6 +26,8 @@ pub enum Kind {
     Grades,
     /// `statistics.json`.
     Statistics,
+    /// `sequence.json`: the order of runs that stop when rules are decided.
+    Sequence,
     /// `baseline.json`.
     Baseline,
     /// `gate.yaml`: the rules of a gate.
@@ -70,7 +72,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Benchmark,
         Self::Hazards,
         Self::Scenarios,
@@ -81,6 +83,7 @@ impl Kind {
         Self::Results,
         Self::Grades,
         Self::Statistics,
+        Self::Sequence,
         Self::Baseline,
         Self::Gate,
         Self::Standards,
@@ -117,6 +120,7 @@ impl Kind {
             Self::Results => "results",
             Self::Grades => "grades",
             Self::Statistics => "statistics",
+            Self::Sequence => "sequence",
             Self::Baseline => "baseline",
             Self::Gate => "gate",
             Self::Standards => "standards",
@@ -154,6 +158,7 @@ impl Kind {
             Self::Results => "results.json",
             Self::Grades => "grades.json",
             Self::Statistics => "statistics.json",
+            Self::Sequence => "sequence.json",
             Self::Baseline => "baseline.json",
             Self::Gate => "gate.yaml",
             Self::Standards => "standards.json",

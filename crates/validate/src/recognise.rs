@@ -45,6 +45,7 @@ pub(crate) fn by_name(name: &str) -> Option<Kind> {
         "results.json" => Kind::Results,
         "grades.json" => Kind::Grades,
         "statistics.json" => Kind::Statistics,
+        "sequence.json" => Kind::Sequence,
         "baseline.json" => Kind::Baseline,
         "gate.yaml" | "gate.yml" => Kind::Gate,
         "standards.json" => Kind::Standards,

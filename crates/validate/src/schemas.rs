@@ -32,6 +32,7 @@ pub fn schema(kind: Kind) -> Option<Value> {
         Kind::Results => of::<Vec<schema::Summary>>(),
         Kind::Grades => of::<schema::Grades>(),
         Kind::Statistics => of::<schema::statistics::Statistics>(),
+        Kind::Sequence => of::<schema::sequence::Sequence>(),
         Kind::Baseline => of::<schema::Baseline>(),
         Kind::Gate => of::<shapes::Gate>(),
         Kind::Standards => of::<schema::StandardsFile>(),

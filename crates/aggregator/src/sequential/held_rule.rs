@@ -1,8 +1,10 @@
 //! A rule with the bettors at its limit.
 
+use schema::sequence::SequenceAnswer;
+
 use super::{
     FEWEST_DECIDED, FEWEST_GIVEN_UP, grid::Bettor, lists::ScenarioLists, rate::RateLimit,
-    rate::RateRule, rate::SequenceAnswer,
+    rate::RateRule,
 };
 
 /// A rule, its answer, and the bettors at its limit, which say how likely it still is to be decided.

@@ -15,7 +15,7 @@
 //!
 //! let rule = RateRule { limit: RateLimit::AtLeast, rate: 0.8 };
 //! let mut test = RateTest::new(ScenarioLists::one(20), 1, 0.05).holding(rule, 0.05);
-//! let passed = PlayedScenario { passed: 1, failed: 0, missing: 0 };
+//! let passed = PlayedScenario { passed: 1, ..PlayedScenario::default() };
 //! let after = (1..=20).find(|_| {
 //!     test.play(&passed);
 //!     test.answer() == SequenceAnswer::Pass
@@ -44,7 +44,8 @@ pub use difference::{DifferenceLook, DifferenceTest, PlayedDifference};
 pub use lists::ScenarioLists;
 pub use order::sequence_order;
 pub use plan::{PlannedSequence, SequencePlan, plan_sequence};
-pub use rate::{PlayedScenario, RateLimit, RateLook, RateRule, RateTest, SequenceAnswer};
+pub use rate::{PlayedScenario, RateLimit, RateLook, RateRule, RateTest};
+pub use schema::sequence::SequenceAnswer;
 
 /// The capital at which a value is excluded: 1 / 0.025.
 pub const TARGET_CAPITAL: f64 = 40.0;

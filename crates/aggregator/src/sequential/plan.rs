@@ -1,10 +1,12 @@
 //! What a run that stops when decided needs.
 
+use schema::sequence::SequenceAnswer;
+
 use super::{
     capital::number,
     held_rule::HeldRule,
     lists::ScenarioLists,
-    rate::{PlayedScenario, RateRule, SequenceAnswer, prior},
+    rate::{PlayedScenario, RateRule, prior},
 };
 use crate::statistics::power::SplitMix64;
 

@@ -1,6 +1,10 @@
 //! A rate, and a rule on it.
 
-use super::{capital::number, grid::Grid, held_rule::HeldRule, lists::ScenarioLists};
+use schema::sequence::SequenceAnswer;
+
+use super::{
+    FEWEST_DECIDED, capital::number, grid::Grid, held_rule::HeldRule, lists::ScenarioLists,
+};
 
 /// The steps of the grid between 0 and 1.
 const STEPS: usize = 1000;
@@ -14,6 +18,8 @@ pub struct PlayedScenario {
     pub failed: u64,
     /// Rows without a verdict.
     pub missing: u64,
+    /// Those of `passed` that rest on an empty or cut-off reply: bounds count them as missing.
+    pub incomplete: u64,
 }
 
 /// Which end of the interval a rule is about.
@@ -34,21 +40,6 @@ pub struct RateRule {
     pub rate: f64,
 }
 
-/// What is known of a rule after some scenarios.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SequenceAnswer {
-    /// Not decided so far.
-    Open,
-    /// The rate meets the rule.
-    Pass,
-    /// The rate breaks it.
-    Fail,
-    /// The rest of the list would hardly decide it, so it is left.
-    GivenUp,
-    /// All scenarios are known, and it is not decided.
-    UsedUp,
-}
-
 /// What is known of a rate after some scenarios.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateLook {
@@ -58,7 +49,7 @@ pub struct RateLook {
     pub passed: u64,
     /// Rows with a verdict.
     pub rows: u64,
-    /// Rows without a verdict.
+    /// Rows without a verdict, and those whose verdict rests on an empty or cut-off reply.
     pub missing: u64,
     /// `passed` of `rows`; `None` without rows.
     pub estimate: Option<f64>,
@@ -106,6 +97,7 @@ pub struct RateTest {
     passed: u64,
     rows: u64,
     missing: u64,
+    incomplete: u64,
     held: Option<Box<HeldRule>>,
 }
 
@@ -133,6 +125,7 @@ impl RateTest {
             passed: 0,
             rows: 0,
             missing: 0,
+            incomplete: 0,
             held: None,
         }
     }
@@ -152,8 +145,9 @@ impl RateTest {
             passed,
             failed,
             missing,
+            incomplete,
         } = *scenario;
-        if missing > 0 && self.bounds.is_none() {
+        if missing + incomplete > 0 && self.bounds.is_none() {
             // Until here, both are the same.
             self.bounds = Some(Box::new(self.judged.clone()));
         }
@@ -162,7 +156,9 @@ impl RateTest {
         self.judged.above.play(share(passed), judged);
         self.judged.below.play(share(failed), judged);
         if let Some(bounds) = &mut self.bounds {
-            bounds.above.play(share(passed), planned);
+            bounds
+                .above
+                .play(share(passed - incomplete.min(passed)), planned);
             bounds.below.play(share(failed), planned);
         }
         if let Some(held) = &mut self.held {
@@ -172,6 +168,7 @@ impl RateTest {
         self.passed += passed;
         self.rows += passed + failed;
         self.missing += missing;
+        self.incomplete += incomplete;
         self.decide();
     }
 
@@ -179,23 +176,37 @@ impl RateTest {
     #[must_use]
     pub fn look(&self) -> RateLook {
         let planned = number(self.rows + self.missing);
-        let is_short = number(self.missing) > self.max_missing * planned;
-        let bounds = self.bounds.as_deref().filter(|_| is_short);
-        let (mut lower, mut upper) = (self.judged.lower(), self.judged.upper());
-        if let Some(bounds) = bounds {
-            lower = lower.min(bounds.lower());
-            upper = upper.max(bounds.upper());
-        }
+        let missing = self.missing + self.incomplete;
+        let is_short = number(missing) > self.max_missing * planned;
+        let (lower, upper) = match is_short {
+            true => self.bounds(),
+            false => self.judged(),
+        };
         RateLook {
             scenarios: self.scenarios,
             passed: self.passed,
             rows: self.rows,
-            missing: self.missing,
+            missing,
             estimate: (self.rows > 0).then(|| number(self.passed) / number(self.rows)),
             lower,
             upper,
-            bounds_used: bounds.is_some(),
+            bounds_used: is_short,
         }
+    }
+
+    /// The interval of the rows with a verdict.
+    #[must_use]
+    pub fn judged(&self) -> (f64, f64) {
+        (self.judged.lower(), self.judged.upper())
+    }
+
+    /// The interval with all missing rows against each of its ends.
+    #[must_use]
+    pub fn bounds(&self) -> (f64, f64) {
+        let (lower, upper) = self.judged();
+        self.bounds.as_deref().map_or((lower, upper), |bounds| {
+            (lower.min(bounds.lower()), upper.max(bounds.upper()))
+        })
     }
 
     /// The answer to the rule; open without one. The first answer stands, whatever comes after it.
@@ -211,6 +222,31 @@ impl RateTest {
     #[must_use]
     pub fn chance(&self) -> Option<f64> {
         self.held.as_ref().map(|held| held.chance())
+    }
+
+    /// The fewest scenarios that decide the rule, the ones played so far included, if all rows from here on passed, or all failed: the number
+    /// of rows of the next scenarios is `rows`. What comes before these is simulated whatever happens; all of them, where the list does not
+    /// decide it either way. Without a rule, the scenarios played.
+    #[must_use]
+    pub fn earliest_decision(&self, rows: impl Iterator<Item = u64> + Clone) -> u64 {
+        let Some(held) = &self.held else {
+            return self.scenarios;
+        };
+        let after = |passes: bool| {
+            let mut held = HeldRule::clone(held);
+            let mut played = self.scenarios;
+            for rows in rows.clone() {
+                let share = number(rows) / self.largest;
+                let (passed, failed) = if passes { (share, 0.0) } else { (0.0, share) };
+                held.play(passed, failed, share);
+                played += 1;
+                if played >= FEWEST_DECIDED && held.by_itself().contains(&true) {
+                    break;
+                }
+            }
+            played
+        };
+        after(true).min(after(false))
     }
 
     fn decide(&mut self) {

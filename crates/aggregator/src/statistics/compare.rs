@@ -1,6 +1,6 @@
 //! Compares two targets, or two runs of one target, metric by metric.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schema::{
     ModelId,
@@ -8,11 +8,12 @@ use schema::{
 };
 
 use super::{
-    AlikeBy, ScenarioIndex, TargetRows, Verdicts,
+    AlikeBy, ScenarioIndex, ScenarioSequence, TargetRows, Verdicts,
     difference::{Difference, PairedUnit, paired_difference},
-    family::family_statistics,
+    family::{at_every_look, family_statistics},
     target_rows::Unit,
 };
+use crate::sequential::DifferenceLook;
 
 /// The comparison of a pair before [`corrected_comparisons`] corrects those of all pairs that are shown together.
 #[derive(Clone, Debug)]
@@ -20,13 +21,23 @@ pub struct UncorrectedPair {
     a: ModelId,
     b: ModelId,
     alike: AlikeBy,
-    pooled: Option<Difference>,
-    metrics: Vec<(String, Difference)>,
+    pooled: Option<Compared>,
+    metrics: Vec<(String, Compared)>,
+}
+
+/// A difference, and where scenarios are simulated until rules are decided, what is known of it at every look.
+#[derive(Clone, Debug)]
+struct Compared {
+    difference: Difference,
+    look: Option<DifferenceLook>,
 }
 
 /// The comparison of all rows, and of each metric that both sides have. `index` contains the scenarios of both sides.
 #[must_use]
 pub fn compare(a: &TargetRows, b: &TargetRows, index: &ScenarioIndex) -> UncorrectedPair {
+    if let Some(sequence) = index.sequence() {
+        return compare_in_sequence(a, b, index, sequence);
+    }
     let (units_a, units_b) = (a.units(index), b.units(index));
     let pairs = paired(&units_a, &units_b);
     let mut metrics = BTreeMap::<&str, Vec<PairedUnit<'_>>>::new();
@@ -36,14 +47,54 @@ pub fn compare(a: &TargetRows, b: &TargetRows, index: &ScenarioIndex) -> Uncorre
     let all: Vec<PairedUnit<'_>> = pairs.iter().map(|(_, unit)| *unit).collect();
     let metrics = metrics.iter().filter_map(|(metric, units)| {
         let found = paired_difference(units)?;
-        Some(((*metric).to_owned(), found))
+        Some(((*metric).to_owned(), found.into()))
     });
     UncorrectedPair {
         a: a.target().clone(),
         b: b.target().clone(),
         alike: index.alike(),
         metrics: metrics.collect(),
-        pooled: paired_difference(&all),
+        pooled: paired_difference(&all).map(Into::into),
+    }
+}
+
+impl From<Difference> for Compared {
+    fn from(difference: Difference) -> Self {
+        Self {
+            difference,
+            look: None,
+        }
+    }
+}
+
+/// The comparison at every look, of the scenarios that both have simulated without a gap.
+fn compare_in_sequence(
+    a: &TargetRows,
+    b: &TargetRows,
+    index: &ScenarioIndex,
+    sequence: &ScenarioSequence,
+) -> UncorrectedPair {
+    let (units_a, units_b) = (a.units(index), b.units(index));
+    let metrics: BTreeSet<&str> = units_a.iter().map(|unit| unit.metric).collect();
+    let of = |is_in: &dyn Fn(&str) -> bool, family: u64| {
+        let sides = (units_a.as_slice(), units_b.as_slice());
+        let (look, units) = sequence.difference(sides, |metric, _| is_in(metric), family);
+        Some(Compared {
+            difference: paired_difference(&units)?,
+            look: Some(look),
+        })
+    };
+    let family = metrics.len() as u64;
+    let by_metric = metrics.iter().filter_map(|metric| {
+        let found = of(&|id| id == *metric, family)?;
+        Some(((*metric).to_owned(), found))
+    });
+    UncorrectedPair {
+        a: a.target().clone(),
+        b: b.target().clone(),
+        alike: index.alike(),
+        metrics: by_metric.collect(),
+        pooled: of(&|_| true, 1),
     }
 }
 
@@ -68,12 +119,18 @@ pub fn corrected_comparisons(pairs: &[UncorrectedPair]) -> Vec<Comparison> {
 }
 
 fn in_family(
-    found: &[(&UncorrectedPair, &str, &Difference)],
+    found: &[(&UncorrectedPair, &str, &Compared)],
     family: DifferenceFamily,
     alike: AlikeBy,
 ) -> Vec<Comparison> {
-    let differences: Vec<&Difference> = found.iter().map(|(.., found)| *found).collect();
+    let compared = found.iter().map(|(.., found)| *found);
+    let differences: Vec<&Difference> = compared.clone().map(|found| &found.difference).collect();
+    let looks: Option<Vec<DifferenceLook>> = compared.map(|found| found.look).collect();
     let statistics = family_statistics(&differences, family, alike);
+    let statistics = match looks {
+        Some(looks) => at_every_look(statistics, &looks),
+        None => statistics,
+    };
     let comparisons = found.iter().zip(statistics);
     comparisons
         .map(|((pair, scope, _), difference)| Comparison {

@@ -12,6 +12,7 @@ use super::{
     interchange::InterchangeTest,
     power::{PowerMemo, PowerQuestion},
 };
+use crate::sequential::{DifferenceLook, adjusted_e_values};
 
 /// The entries for `statistics.json` of all differences of a family: with their p-values corrected together, the interval
 /// that goes with them, and the conclusion in words.
@@ -66,6 +67,46 @@ pub fn family_statistics(
             }
         })
         .collect()
+}
+
+/// The name of the test whose p-values hold at every look.
+const BETTING: &str = "betting";
+
+/// The entries with the intervals and p-values that hold at every look, whatever the number of looks: those of bets, adjusted together.
+#[must_use]
+pub fn at_every_look(
+    entries: Vec<DifferenceStatistics>,
+    looks: &[DifferenceLook],
+) -> Vec<DifferenceStatistics> {
+    let e_values: Vec<f64> = looks.iter().map(|look| look.e_value).collect();
+    let adjusted = adjusted_e_values(&e_values);
+    let p_of = |e_value: f64| (1.0 / e_value).min(1.0);
+    let found = looks.iter().zip(adjusted);
+    let all = entries.into_iter().zip(found);
+    all.map(|(entry, (look, adjusted))| {
+        let p_corrected = p_of(adjusted);
+        let differs = p_corrected <= DIFFER;
+        let (lower, upper) = match differs {
+            false => (look.lower.min(0.0), look.upper.max(0.0)),
+            true if entry.difference > 0.0 => (look.lower.max(0.0), look.upper),
+            true => (look.lower, look.upper.min(0.0)),
+        };
+        let says = match differs {
+            true => "differ",
+            false => "no difference shown so far",
+        };
+        DifferenceStatistics {
+            lower,
+            upper,
+            p_value: Some(p_of(look.e_value)),
+            p_corrected: Some(p_corrected),
+            test: Some(BETTING.to_owned()),
+            could_have_shown: None,
+            says: says.to_owned(),
+            ..entry
+        }
+    })
+    .collect()
 }
 
 /// The conclusion about a difference. "Differ" depends on the corrected p-value alone.

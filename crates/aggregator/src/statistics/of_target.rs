@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use schema::{
     Hazard, MetricType,
-    statistics::{Rates, ReliabilityStatistics, TargetStatistics},
+    statistics::{RateStatistics, Rates, ReliabilityStatistics, TargetStatistics},
 };
 
 use super::{
-    AlikeBy, ScenarioIndex, TargetRows,
+    ScenarioIndex, TargetRows,
     rate_of_units::rate_of,
     reliability::{ScenarioCounts, pass_hat_k},
     target_rows::Unit,
@@ -27,7 +27,7 @@ impl TargetRows {
         TargetStatistics {
             target: self.target().clone(),
             scores_sha256: self.scores_sha256().map(str::to_owned),
-            rates: rates(&units, &metrics, hazards, index.alike()),
+            rates: rates(&units, &metrics, hazards, index),
             reliability: reliability(&units, &metrics),
             variants: variants(&units, index),
             judge: self.judges.statistics(),
@@ -41,27 +41,44 @@ impl TargetRows {
 
 type ByMetric<'a> = BTreeMap<&'a str, Vec<&'a Unit<'a>>>;
 
-fn rates(units: &[Unit<'_>], metrics: &ByMetric<'_>, hazards: &[Hazard], alike: AlikeBy) -> Rates {
-    let of_type = |metric_type| {
-        let of_type = units
-            .iter()
-            .filter(move |unit| unit.metric_type == metric_type);
-        rate_of(of_type, alike)
-    };
+fn rates(
+    units: &[Unit<'_>],
+    metrics: &ByMetric<'_>,
+    hazards: &[Hazard],
+    index: &ScenarioIndex,
+) -> Rates {
+    let of_type =
+        |metric_type| rate_in_scope(units, index, move |_, of_unit| of_unit == metric_type);
     let of_hazard = |hazard: &Hazard| {
-        let in_hazard = |unit: &&Unit<'_>| hazard.metrics.iter().any(|id| id == unit.metric);
-        let rate = rate_of(units.iter().filter(in_hazard), alike);
-        (hazard.id.clone(), rate)
+        let is_in = |metric: &str, _| hazard.metrics.iter().any(|id| id == metric);
+        (hazard.id.clone(), rate_in_scope(units, index, is_in))
     };
+    let of_metric = |metric: &str| rate_in_scope(units, index, |id, _| id == metric);
     Rates {
-        all: rate_of(units.iter(), alike),
+        all: rate_in_scope(units, index, |_, _| true),
         positive: of_type(MetricType::Positive),
         negative: of_type(MetricType::Negative),
         hazards: hazards.iter().map(of_hazard).collect(),
         metrics: metrics
-            .iter()
-            .map(|(id, units)| ((*id).to_owned(), rate_of(units.iter().copied(), alike)))
+            .keys()
+            .map(|id| ((*id).to_owned(), of_metric(id)))
             .collect(),
+    }
+}
+
+/// The rate of the metrics for which `is_in` holds, given their types. Where scenarios are simulated in an order until rules are decided, it
+/// is that of the scenarios without a gap, with the interval that holds at every look.
+fn rate_in_scope(
+    units: &[Unit<'_>],
+    index: &ScenarioIndex,
+    is_in: impl Fn(&str, MetricType) -> bool,
+) -> RateStatistics {
+    match index.sequence() {
+        Some(sequence) => sequence.rate(units, index, is_in),
+        None => {
+            let is_in_scope = |unit: &&Unit<'_>| is_in(unit.metric, unit.metric_type);
+            rate_of(units.iter().filter(is_in_scope), index.alike())
+        }
     }
 }
 

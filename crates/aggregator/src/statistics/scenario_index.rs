@@ -12,6 +12,7 @@ use schema::{Extra, Scenario, base_scenario_id, text::counted};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::ScenarioSequence;
 use crate::AggregateError;
 
 /// The values of a variant, `{axis: value}`.
@@ -28,6 +29,7 @@ pub struct ScenarioIndex {
     /// The number of scenarios of each metric.
     metrics: HashMap<String, u64>,
     alike: AlikeBy,
+    sequence: Option<ScenarioSequence>,
 }
 
 /// What correlated rows have in common.
@@ -109,6 +111,21 @@ impl ScenarioIndex {
             alike: AlikeBy::Case,
             ..Self::default()
         }
+    }
+
+    /// With the order in which the scenarios are simulated until rules are decided: rates are then those at every look.
+    #[must_use]
+    pub fn in_sequence(self, sequence: ScenarioSequence) -> Self {
+        Self {
+            sequence: Some(sequence),
+            ..self
+        }
+    }
+
+    /// The order of the scenarios, where they are simulated until rules are decided.
+    #[must_use]
+    pub fn sequence(&self) -> Option<&ScenarioSequence> {
+        self.sequence.as_ref()
     }
 
     /// What correlated rows have in common.

@@ -50,9 +50,13 @@ pub fn missing_rows(
     lines
 }
 
-/// The number of scenarios of the existing metrics; `None` if they cannot be read.
+/// The number of scenarios of the existing metrics; `None` if they cannot be read, or are not all simulated because runs stop when rules are
+/// decided.
 fn scenarios(context: &Context, name: &str) -> Option<u64> {
     let dir = context.layout.benchmark(name).ok()?;
+    if dir.sequence().exists() {
+        return None;
+    }
     let benchmark = read_benchmark(&dir).ok()?;
     let rows = read_scenarios(&dir).ok()?;
     let of_metrics = rows

@@ -61,6 +61,7 @@ mod trial;
 mod typos;
 mod unpriced;
 mod unscored;
+mod until;
 mod unused_tools;
 mod validate;
 mod verdicts;

@@ -6,7 +6,7 @@ use clap::Args;
 use llm_client::{CachedRow, Tally};
 use probity::{
     Journals, Layout, Phase, PhaseSettings, Pipeline, PlanQuestions, PromptChoice, RunOptions,
-    RunReport, Session, TrialConversations,
+    RunReport, Session, StopWhenDecided, TrialConversations,
 };
 use schema::PromptVersions;
 use store::read_benchmark;
@@ -25,6 +25,7 @@ use super::{
     simulate::SimulateArgs,
     trial::run_trial_or_all,
     typos,
+    until::UntilArgs,
 };
 use crate::{
     benchmarks::{Chosen, choose},
@@ -51,6 +52,8 @@ pub struct RunArgs {
     /// Hold these rules against the results: the run ends as `gate` does
     #[arg(long, value_name = "FILE")]
     gate: Option<PathBuf>,
+    #[command(flatten)]
+    until: UntilArgs,
 }
 
 /// What phases run on, and how. What a command has no flag for keeps its default.
@@ -66,6 +69,8 @@ pub struct PhaseArgs {
     pub add: bool,
     /// The rules that determine the exit code.
     pub gate: Option<PathBuf>,
+    /// When the run stops before its last scenario.
+    pub until: UntilArgs,
     /// Conversations for which the models are called again.
     pub force_rows: Vec<String>,
     /// Whether benchmarks move on to the newest prompts and rules.
@@ -80,6 +85,7 @@ impl From<RunArgs> for PhaseArgs {
         Self {
             overrides: simulate.overrides.with(&args.keep_going),
             gate: args.gate,
+            until: args.until,
             ..simulate
         }
     }
@@ -187,6 +193,8 @@ struct Job<'a> {
     refreshed: Vec<CachedRow>,
     /// Whether the benchmarks move on to the newest prompts and rules.
     prompts: PromptChoice,
+    /// When the run stops before its last scenario.
+    stop: Option<StopWhenDecided>,
     /// Versions that are known: see [`PhaseArgs::versions`].
     versions: BTreeMap<String, PromptVersions>,
     /// The journals of the run, for its report.
@@ -233,6 +241,8 @@ fn check<'a>(
         problems.take(gate::check(context, args, &chosen.names));
         typos::warn(context, &chosen.names, false);
     }
+    let stop = args.until.stop(args.gate.as_deref(), *config.settings.seed);
+    let stop = problems.take(stop).flatten();
     let mut refreshed = Vec::new();
     if let (Some(parts), Some(chosen)) = (&parts, &chosen) {
         let found = force_rows::find(context, config, &parts.targets, chosen, &args.force_rows);
@@ -249,6 +259,7 @@ fn check<'a>(
             add: args.add,
             refreshed,
             prompts: args.prompts,
+            stop,
             versions: args.versions.clone(),
             journals: Journals::default(),
         }),
@@ -324,6 +335,7 @@ impl Job<'_> {
         phases.targets.extend(self.parts.imported.iter().cloned());
         let mut options = RunOptions {
             prompts: self.prompts,
+            stop_when_decided: self.stop.clone(),
             add_scenarios: self.add,
             force_rows: !self.refreshed.is_empty(),
             git: git::state(),

@@ -122,6 +122,7 @@ mod tree;
 mod trials;
 mod typos;
 mod unfinished_runs;
+mod until;
 mod usability;
 mod useless_judges;
 mod validate;

@@ -21,6 +21,7 @@ fn in_the_code(output: &str) -> BTreeMap<String, String> {
         ("record.json", schema::RecordMetadata::FORMAT_VERSION),
         ("grades.json", schema::Grades::FORMAT),
         ("statistics.json", schema::statistics::Statistics::FORMAT),
+        ("sequence.json", schema::sequence::Sequence::FORMAT),
         ("baseline.json", schema::Baseline::FORMAT),
         ("gate.yaml", schema::gate::GateRules::FORMAT),
         ("standards.json", schema::StandardsFile::FORMAT_VERSION),

@@ -86,6 +86,25 @@ pub(super) struct Sample {
     pub(super) sample: u32,
 }
 
+/// How a sample ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RowEnd {
+    /// It was not finished, because the run is stopping or its budget is spent.
+    Left,
+    /// With these verdicts; none of a row that is not judged.
+    Ended(Vec<RowVerdict>),
+}
+
+/// The verdict of a sample on a metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RowVerdict {
+    pub(super) metric: String,
+    /// `None` without a verdict.
+    pub(super) passed: Option<bool>,
+    /// A reply that it rests on is empty or cut off.
+    pub(super) is_incomplete: bool,
+}
+
 /// Every scenario of a list, as many times as there are samples.
 #[derive(Debug)]
 pub(super) struct SampleFeed {
@@ -111,7 +130,7 @@ impl SampleFeed {
 impl Feed for SampleFeed {
     type Unit = Sample;
     /// Rows go to the files of their target when they end.
-    type End = ();
+    type End = RowEnd;
 
     async fn next(&mut self) -> Option<Sample> {
         let (row, sample) = match self.current.take() {
@@ -130,7 +149,7 @@ impl Feed for SampleFeed {
         Some(self.scenarios.total()? as u64 * u64::from(self.samples))
     }
 
-    fn ended(&mut self, _place: usize, _end: ()) {}
+    fn ended(&mut self, _place: usize, _end: RowEnd) {}
 }
 
 /// A conversation of the tree.

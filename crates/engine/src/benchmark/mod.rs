@@ -8,6 +8,7 @@ mod retain;
 mod row;
 mod run;
 mod run_log;
+mod sequence;
 mod summarise;
 mod target;
 pub(crate) mod versions;
@@ -23,6 +24,7 @@ use schema::{Extra, ModelId, Phase, PromptVersions, SettingsRecord};
 use serde_json::{Value, json};
 
 use run::{BenchmarkEnd, BenchmarkRun};
+pub use sequence::StopWhenDecided;
 pub use versions::PromptChoice;
 
 use crate::{
@@ -89,6 +91,8 @@ pub struct RunOptions {
     pub samples: u32,
     /// How many rows are processed at the same time.
     pub concurrency: Concurrency,
+    /// Stops before the last scenario; `None`: all are simulated.
+    pub stop_when_decided: Option<StopWhenDecided>,
     /// What grades compare with: a standards file for all benchmarks, or a folder that holds `<uid>.json` for each. `None`, or a folder
     /// without that file: the benchmark's own `standards.json`, if it exists.
     pub standards: Option<PathBuf>,
@@ -116,6 +120,7 @@ impl Default for RunOptions {
             targets: Vec::new(),
             samples: 1,
             concurrency: Concurrency::default(),
+            stop_when_decided: None,
             standards: None,
             prompts: PromptChoice::default(),
             found_versions: BTreeMap::new(),

@@ -8,13 +8,16 @@ use schema::{
 };
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{feed::FeedRow, target::TargetRun};
+use super::{
+    feed::{FeedRow, RowEnd, RowVerdict},
+    target::TargetRun,
+};
 use crate::{
     item_guard::{ItemGuard, blank_measurement, measurement},
     judge_watch::JudgedRow,
     progress::Outcome,
 };
-use store::RowPosition;
+use store::{ReplyTally, RowPosition};
 
 /// Simulates one sample of a scenario and judges it.
 ///
@@ -25,7 +28,7 @@ pub(super) async fn simulate_and_judge(
     row: &FeedRow,
     sample: u32,
     simulating: OwnedSemaphorePermit,
-) {
+) -> RowEnd {
     let position = RowPosition {
         metric: row.metric,
         scenario: row.index,
@@ -33,7 +36,7 @@ pub(super) async fn simulate_and_judge(
         part: 0,
     };
     let Some(simulator) = &run.simulator else {
-        return;
+        return RowEnd::Left;
     };
     let journal = Arc::clone(&run.state.journal);
     let item = Item::new(&row.scenario, run.id(), sample, journal);
@@ -43,7 +46,8 @@ pub(super) async fn simulate_and_judge(
     let conversation = match simulator.simulate(&row.scenario, item.item()).await {
         Ok(conversation) => conversation,
         Err(error) if run.skipped(Phase::Simulate, &error, || conv_id(run, row, sample)) => {
-            return item.failed(false, false, why_skipped(&error));
+            item.failed(false, false, why_skipped(&error));
+            return RowEnd::Left;
         }
         Err(error) => failed_conversation(run, row, sample, &error),
     };
@@ -53,16 +57,17 @@ pub(super) async fn simulate_and_judge(
         item,
     };
     let Some((row, conversation)) = row.simulated(conversation) else {
-        return;
+        return RowEnd::Left;
     };
     if run.evaluator.is_none() {
-        return row.end_unjudged(&conversation);
+        row.end_unjudged(&conversation);
+        return RowEnd::Ended(Vec::new());
     }
     let Ok(judging) = Arc::clone(&run.state.judging).acquire_owned().await else {
-        return;
+        return RowEnd::Left;
     };
     drop(simulating);
-    row.judge(&conversation, judging).await;
+    row.judge(&conversation, judging).await
 }
 
 /// Judges a conversation that is already in the tree.
@@ -86,7 +91,7 @@ pub(super) async fn judge_kept(
         position,
         item,
     };
-    row.judge(conversation, judging).await;
+    let _ = row.judge(conversation, judging).await;
 }
 
 /// A queued row that has a conversation.
@@ -136,10 +141,10 @@ impl Row<'_> {
     }
 
     /// Judges the conversation and writes its scores. `_judging` is its permit among those being judged.
-    async fn judge(self, conversation: &Conversation, _judging: OwnedSemaphorePermit) {
+    async fn judge(self, conversation: &Conversation, _judging: OwnedSemaphorePermit) -> RowEnd {
         let run = self.run;
         let Some(evaluator) = &run.evaluator else {
-            return;
+            return RowEnd::Left;
         };
         run.state.report_row(Phase::Evaluate);
         let started = Instant::now();
@@ -158,7 +163,8 @@ impl Row<'_> {
                 Err(error)
                     if run.skipped(Phase::Evaluate, &error, || conversation.conv_id.clone()) =>
                 {
-                    return self.item.failed(true, false, why_skipped(&error));
+                    self.item.failed(true, false, why_skipped(&error));
+                    return RowEnd::Left;
                 }
                 Err(error) => {
                     self.item.excepted(&error, started.elapsed());
@@ -193,7 +199,21 @@ impl Row<'_> {
         for item in std::iter::once(self.item).chain(others) {
             end(run, item, conversation, &scores, started);
         }
+        RowEnd::Ended(verdicts(conversation, &scores))
     }
+}
+
+/// The verdicts of a row.
+fn verdicts(conversation: &Conversation, scores: &[Score]) -> Vec<RowVerdict> {
+    let mut replies = ReplyTally::default();
+    replies.add(conversation);
+    let is_incomplete = replies.is_incomplete(&conversation.conv_id);
+    let verdict = |score: &Score| RowVerdict {
+        metric: score.metric_id.clone(),
+        passed: score.outcome().passed(),
+        is_incomplete,
+    };
+    scores.iter().map(verdict).collect()
 }
 
 /// Ends an item with the score of its metric.

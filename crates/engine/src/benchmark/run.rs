@@ -10,21 +10,25 @@ use std::{
 
 use futures::future::join_all;
 use journal::RunId;
-use schema::{Conversation, Finding, ModelId, Notice, Phase, ProgramFlag, PromptVersions, Summary};
+use schema::{
+    Conversation, Finding, ModelId, Notice, Phase, ProgramFlag, PromptVersions, Summary, TargetRef,
+};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{
     Pipeline,
-    feed::{ScenarioList, scenario_list},
+    feed::{RowEnd, Sample, SampleFeed, ScenarioList, scenario_list},
     generate::Generation,
     results::Results,
     run_log::BenchmarkLog,
+    sequence::{RunSequence, SequenceFeed, StopWhenDecided},
     summarise::SummaryWriter,
     target::{TargetRun, spawn_scoped},
     write::write_target,
 };
 use crate::{
+    feed::Feed,
     phases::BenchmarkContext,
     progress::Progress,
     report::{BenchmarkReport, Failures},
@@ -222,20 +226,29 @@ impl<'p> BenchmarkRun<'p> {
         let generate = self.pipeline.runs(Phase::GenScenarios);
         let evaluate = self.pipeline.runs(Phase::Evaluate);
         let (writer, scenarios) = scenario_list();
-        let mut streams = Vec::new();
-        if self.pipeline.runs(Phase::Simulate) {
-            for target in self.pipeline.targets() {
-                let run = TargetRun::new(self, target, true, evaluate)?;
-                streams.push(self.simulate_target(run, scenarios.clone()));
-            }
-        }
-        drop(scenarios);
         let generating = async {
             let mut results = Results::default();
             let mut generation = Generation::new(self, &mut results);
             let ended = generation.scenarios(writer, generate, force).await;
             results.ended(ended)
         };
+        if let Some(stop) = &self.pipeline.options.stop_when_decided {
+            results.join(generating.await);
+            results.wrote(self.dir.scenarios());
+            if results.report.error.is_none() {
+                self.simulate_in_sequence(stop, scenarios, results).await?;
+            }
+            return results.report.error.take().map_or(Ok(()), Err);
+        }
+        let mut streams = Vec::new();
+        if self.pipeline.runs(Phase::Simulate) {
+            for target in self.pipeline.targets() {
+                let run = TargetRun::new(self, target, true, evaluate)?;
+                let feed = SampleFeed::new(scenarios.clone(), self.pipeline.options.samples);
+                streams.push(self.simulate_target(run, feed, scenarios.clone()));
+            }
+        }
+        drop(scenarios);
         let (generated, streamed) = futures::join!(generating, join_all(streams));
         results.join(generated);
         results.wrote(self.dir.scenarios());
@@ -243,8 +256,71 @@ impl<'p> BenchmarkRun<'p> {
         results.report.error.take().map_or(Ok(()), Err)
     }
 
-    /// Simulates every scenario of the list with one target, and judges each conversation when it ends.
-    async fn simulate_target(&self, run: Arc<TargetRun>, scenarios: ScenarioList) -> Results {
+    /// Simulates scenarios in the order of the benchmark until the rules of a gate are decided. All scenarios are there: the order is fixed
+    /// before the first row.
+    async fn simulate_in_sequence(
+        &self,
+        stop: &StopWhenDecided,
+        scenarios: ScenarioList,
+        results: &mut Results,
+    ) -> Result<(), RunError> {
+        let (rows, samples) = (scenarios.rows(), self.pipeline.options.samples);
+        let targets: Vec<&TargetRef> = self.pipeline.targets().collect();
+        let ids: Vec<ModelId> = targets.iter().map(|target| target.id.clone()).collect();
+        let sequence = RunSequence::begin(self, stop, &rows, &ids)?;
+        let left: Vec<&str> = ids
+            .iter()
+            .filter(|id| !sequence.has_tests(id))
+            .map(ModelId::as_str)
+            .collect();
+        if !left.is_empty() {
+            self.note(format!(
+                "{}: not simulated, since no rule of the gate on a rate is about it",
+                left.join(", ")
+            ));
+        }
+        let mut streams = Vec::new();
+        for target in targets {
+            let run = TargetRun::new(self, target, true, true)?;
+            let feed = SequenceFeed::new(Arc::clone(&sequence), &target.id, &rows, samples);
+            streams.push(self.simulate_target(run, feed, scenarios.clone()));
+        }
+        let streamed = join_all(streams).await;
+        streamed.into_iter().for_each(|part| results.join(part));
+        self.log_queued_items(&sequence, &ids);
+        let ended = sequence.end();
+        results.wrote(self.dir.sequence());
+        ended
+    }
+
+    /// Journals how many items of each metric the targets had, which is known only now: the most that one has, and the numbers of those that
+    /// have fewer.
+    fn log_queued_items(&self, sequence: &RunSequence, targets: &[ModelId]) {
+        let queued = sequence.queued();
+        let log = self.log().log;
+        for metric in &self.loaded.benchmark.metrics {
+            let of = |id: &ModelId| {
+                let metrics = queued.get(id)?;
+                metrics.get(&metric.id).copied()
+            };
+            let rows = |id: &ModelId| of(id).unwrap_or(0);
+            let most = targets.iter().map(rows).max().unwrap_or(0);
+            let fewer = targets.iter().filter(|id| rows(id) < most);
+            let by_sut = fewer.map(|id| (id.shared(), rows(id))).collect();
+            log.items(&metric.id, (most, most), by_sut);
+        }
+    }
+
+    /// Simulates the samples of `feed` with one target, and judges each conversation when it ends. `scenarios` are all that there are.
+    async fn simulate_target<F>(
+        &self,
+        run: Arc<TargetRun>,
+        feed: F,
+        scenarios: ScenarioList,
+    ) -> Results
+    where
+        F: Feed<Unit = Sample, End = RowEnd> + 'static,
+    {
         let options = &self.pipeline.options;
         run.state.report_start(Phase::Simulate);
         if run.evaluator.is_some() {
@@ -252,7 +328,7 @@ impl<'p> BenchmarkRun<'p> {
         }
         let rows = Arc::clone(&run);
         let at_once = options.concurrency.simulate;
-        spawn_scoped(rows.simulate_rows(scenarios.clone(), options.samples, at_once)).await;
+        spawn_scoped(rows.simulate_rows(feed, at_once)).await;
         let mut results = run.results();
         let ended = write_target(self, run, &scenarios.rows(), &mut results).await;
         results.ended(ended)

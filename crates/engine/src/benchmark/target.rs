@@ -15,13 +15,13 @@ use tokio::{
 };
 
 use super::{
-    feed::{KeptFeed, KeptRow, Sample, SampleFeed, ScenarioList},
+    feed::{KeptFeed, KeptRow, RowEnd, Sample},
     results::Results,
     row,
     run::BenchmarkRun,
 };
 use crate::{
-    feed::{Runner, run_feed},
+    feed::{Feed, Runner, run_feed},
     progress::Outcome,
     report::Counts,
     target_state::TargetState,
@@ -129,14 +129,11 @@ impl TargetRun {
         results
     }
 
-    /// Simulates every scenario of the list `samples` times, `at_once` conversations side by side, and judges each when it ends.
-    pub(super) async fn simulate_rows(
-        self: Arc<Self>,
-        scenarios: ScenarioList,
-        samples: u32,
-        at_once: usize,
-    ) {
-        let mut feed = SampleFeed::new(scenarios, samples);
+    /// Simulates the samples of `feed`, `at_once` conversations side by side, and judges each when it ends.
+    pub(super) async fn simulate_rows<F>(self: Arc<Self>, mut feed: F, at_once: usize)
+    where
+        F: Feed<Unit = Sample, End = RowEnd>,
+    {
         run_feed(
             &mut feed,
             &self,
@@ -265,17 +262,19 @@ impl TargetRun {
     }
 }
 
-impl Runner<Sample, ()> for TargetRun {
-    async fn run(self: Arc<Self>, unit: Arc<Sample>, permit: OwnedSemaphorePermit) {
-        row::simulate_and_judge(&self, &unit.row, unit.sample, permit).await;
+impl Runner<Sample, RowEnd> for TargetRun {
+    async fn run(self: Arc<Self>, unit: Arc<Sample>, permit: OwnedSemaphorePermit) -> RowEnd {
+        row::simulate_and_judge(&self, &unit.row, unit.sample, permit).await
     }
 
-    fn not_begun(&self, _unit: &Sample) {
+    fn not_begun(&self, _unit: &Sample) -> RowEnd {
         self.ended(Phase::Simulate, Outcome::Skipped);
+        RowEnd::Left
     }
 
-    fn panicked(&self, _unit: &Sample, message: String) {
+    fn panicked(&self, _unit: &Sample, message: String) -> RowEnd {
         self.panicked(Phase::Simulate, &message);
+        RowEnd::Left
     }
 
     fn report_rows(&self, rows: u64) {

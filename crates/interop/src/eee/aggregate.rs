@@ -349,7 +349,7 @@ fn uncertainty(rate: &RateStatistics) -> (Value, Value) {
         "lower": rate.lower,
         "upper": rate.upper,
         "confidence_level": Statistics::LEVEL,
-        "method": Statistics::METHOD,
+        "method": rate.method(),
     });
     (standard_error.into(), interval)
 }

@@ -201,7 +201,7 @@ impl Tally {
                         "lower": rate.lower,
                         "upper": rate.upper,
                         "level": Statistics::LEVEL,
-                        "method": Statistics::METHOD,
+                        "method": rate.method(),
                         "scenarios": rate.scenarios,
                         "effective_rows": rate.effective_rows,
                     }),

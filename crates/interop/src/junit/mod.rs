@@ -175,7 +175,7 @@ fn add_rate(suite: &mut JUnitSuite, run: &Run, tally: &Tally, metric: &str) {
         ("lower", number(rate.lower)),
         ("upper", number(rate.upper)),
         ("confidence_level", Some(Statistics::LEVEL.to_string())),
-        ("interval_method", Some(Statistics::METHOD.to_owned())),
+        ("interval_method", Some(rate.method().to_owned())),
         ("standard_error", number(rate.standard_error)),
         ("scenarios", Some(rate.scenarios.to_string())),
         ("effective_rows", number(rate.effective_rows)),

@@ -2,6 +2,7 @@
 
 mod assumptions;
 mod memo;
+mod sequences;
 mod sizes;
 
 use std::path::PathBuf;
@@ -13,9 +14,9 @@ use aggregator::statistics::{
 use engine::{PlanSettings, needed_scenarios};
 use gate::{GateNames, GateSubject, is_about, read_gate_rules};
 use schema::{
-    Benchmark, MetricType,
+    Benchmark,
     gate::{GateRules, GateScope},
-    statistics::{GatePlan, MetricPlan, PlanAssumptions, Statistics},
+    statistics::{GatePlan, MetricPlan, PlanAssumptions, SequencePlan, Statistics},
 };
 use store::{
     Layout, RunError, proven_statistics, read_benchmark, read_scenario_index, read_scenarios,
@@ -24,6 +25,7 @@ use store::{
 use self::{
     assumptions::{PlannedRows, assumptions},
     memo::Memo,
+    sequences::until_decided,
     sizes::{Size, Sizes},
 };
 
@@ -90,6 +92,9 @@ pub fn plan_metrics(
     Ok(plans)
 }
 
+/// The chances of a rule, the fewest scenarios with which it passes, and what a run would do that stops when it is decided.
+type GateAnswers = (GateChances, Option<u64>, Option<SequencePlan>);
+
 struct Planner<'p> {
     name: &'p str,
     settings: &'p PlanSettings,
@@ -99,7 +104,7 @@ struct Planner<'p> {
     want_difference: Option<f64>,
     rules: Option<&'p GateRules>,
     shown: Memo<PlannedMetric, Option<(Plan, Option<u64>)>>,
-    gates: Memo<GateQuestion, Option<(GateChances, Option<u64>)>>,
+    gates: Memo<GateQuestion, Option<GateAnswers>>,
 }
 
 impl Planner<'_> {
@@ -241,15 +246,11 @@ impl Planner<'_> {
     /// The metrics of a scope of several.
     fn metrics(&self, scope: &GateScope) -> Vec<&str> {
         let hazards = self.benchmark.scored_hazards();
-        let metrics = self.benchmark.metrics.iter().filter(|metric| match scope {
-            GateScope::Positive => metric.metric_type == MetricType::Positive,
-            GateScope::Negative => metric.metric_type == MetricType::Negative,
-            GateScope::Hazard(id) => hazards
-                .iter()
-                .any(|hazard| hazard.id == *id && hazard.metrics.contains(&metric.id)),
-            _ => true,
-        });
-        metrics.map(|metric| &*metric.id).collect()
+        let metrics = self.benchmark.metrics.iter();
+        metrics
+            .filter(|metric| scope.has(&metric.id, metric.metric_type, &hazards))
+            .map(|metric| &*metric.id)
+            .collect()
     }
 
     /// What the rules whose scope `is_of_rows` would say of rows of this size; `scope` is what the rows are called.
@@ -278,8 +279,13 @@ impl Planner<'_> {
                     rate: assumed.rate,
                     require: rule.require,
                 };
-                let (chances, needed) = self.gates.answer(question, |question| {
-                    Some((gate_chances(question)?, scenarios_for_pass(question)))
+                let (chances, needed, until_decided) = self.gates.answer(question, |question| {
+                    let chances = gate_chances(question)?;
+                    Some((
+                        chances,
+                        scenarios_for_pass(question),
+                        until_decided(question),
+                    ))
                 })?;
                 Some(GatePlan {
                     rule: number,
@@ -291,6 +297,7 @@ impl Planner<'_> {
                     fail: chances.fail,
                     inconclusive: chances.inconclusive,
                     scenarios_for_pass: needed,
+                    until_decided,
                 })
             })
             .collect()

@@ -480,6 +480,17 @@ impl PartSummary {
         targets.any(|target| is_shown(&target.rates.negative))
     }
 
+    /// Whether its scenarios were simulated until rules were decided.
+    #[must_use]
+    pub fn is_so_far(&self) -> bool {
+        let mut rates = self
+            .statistics
+            .targets
+            .iter()
+            .map(|target| &target.rates.all);
+        rates.any(|rate| rate.sequential.is_some())
+    }
+
     /// Whether the part is a safety evaluation.
     #[must_use]
     pub fn is_safety(&self) -> bool {

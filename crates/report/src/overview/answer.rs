@@ -69,6 +69,10 @@ fn one(target: &TargetStatistics) -> Answer {
     let all = &target.rates.all;
     let fact = format!("{} passes {}", name(target), share(all));
     let rows = counted(all.rows, "row", "rows");
+    let rows = match all.sequential {
+        Some(so_far) => format!("{rows} so far, {}", so_far.words()),
+        None => rows,
+    };
     let people = corrected(target).and_then(|people| {
         let share = people.estimate?;
         let text = rate(share, people.lower.zip(people.upper));

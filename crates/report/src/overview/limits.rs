@@ -20,8 +20,12 @@ pub(crate) struct Limit {
 }
 
 /// Findings that are a limit, by the title of the limit.
-const KINDS: [(&str, &[FindingKind]); 6] = [
+const KINDS: [(&str, &[FindingKind]); 7] = [
     ("This is a trial.", &[FindingKind::Trial]),
+    (
+        "Scenarios were simulated until rules were decided.",
+        &[FindingKind::StoppedWhenDecided],
+    ),
     (
         "Models were measured differently.",
         &[

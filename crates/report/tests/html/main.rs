@@ -84,6 +84,7 @@ fn labelled(rows: RowsKept, samples: &[Sample], labels: &[HumanLabel]) -> Report
         program: ProgramName::default(),
         title: "honesty".to_owned(),
         judging: None,
+        chosen: None,
     };
     let mut report = HtmlReport::new(options, ReportSummary::default()).unwrap();
     report.add_labels(

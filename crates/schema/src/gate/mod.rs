@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Finding, ModelId, PhaseCost, TargetBasis,
+    Finding, Hazard, MetricType, ModelId, PhaseCost, TargetBasis,
     safety::results::SafetyRate,
     statistics::{DifferenceStatistics, MissingRows, RateStatistics},
 };
@@ -125,6 +125,25 @@ impl GroupScope {
     pub const EACH: &str = "each-group";
 }
 
+impl GateScope {
+    /// Whether the rows of a metric of a benchmark belong to it. `hazards` are the benchmark's.
+    #[must_use]
+    pub fn has(&self, metric: &str, metric_type: MetricType, hazards: &[Hazard]) -> bool {
+        match self {
+            Self::All | Self::EachMetric => true,
+            Self::Positive => metric_type == MetricType::Positive,
+            Self::Negative => metric_type == MetricType::Negative,
+            Self::Metric(id) => id == metric,
+            Self::Hazard(id) => {
+                let mut hazards = hazards.iter();
+                let hazard = hazards.find(|hazard| hazard.id == *id);
+                hazard.is_some_and(|hazard| hazard.metrics.iter().any(|of| of == metric))
+            }
+            Self::Safety(..) => false,
+        }
+    }
+}
+
 impl fmt::Display for GateScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -162,6 +181,15 @@ impl GateAnswer {
     #[must_use]
     pub fn of(answers: impl IntoIterator<Item = Self>) -> Self {
         answers.into_iter().max().unwrap_or(Self::Inconclusive)
+    }
+
+    /// `Pass` or `Fail`.
+    #[must_use]
+    pub fn passes(is_met: bool) -> Self {
+        match is_met {
+            true => Self::Pass,
+            false => Self::Fail,
+        }
     }
 
     /// The name in files.

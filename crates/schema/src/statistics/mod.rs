@@ -19,18 +19,21 @@ pub use judges::{AgreementStatistics, JudgeStatistics, OneJudgeStatistics, Readi
 pub use people::{
     CorrectedDifference, CorrectedRateStatistics, JudgeAgainstPeople, JudgeAgreement,
 };
-pub use plan::{GatePlan, MetricPlan, PlanAssumptions};
-pub use rates::{MissingReasons, MissingRows, RateBounds, RateStatistics, Rates};
+pub use plan::{GatePlan, MetricPlan, PlanAssumptions, SequencePlan};
+pub use rates::{
+    MissingReasons, MissingRows, OrdinaryInterval, RateBounds, RateStatistics, Rates,
+    SequentialRate,
+};
 pub use realism::{MeanStatistics, RealismStatistics};
 
 /// The content of `statistics.json`: one file per benchmark, beside `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Statistics {
-    /// Version of this format: [`Statistics::FORMAT`].
+    /// Version of this format: [`Statistics::FORMAT`], or [`Statistics::SEQUENTIAL_FORMAT`].
     pub format: String,
     /// The confidence of all intervals: 0.95.
     pub level: f64,
-    /// The method of the intervals: [`Statistics::METHOD`].
+    /// The method of the intervals: [`Statistics::METHOD`], or [`Sequence::METHOD`](crate::sequence::Sequence::METHOD).
     pub method: String,
     /// The correction of p-values: [`Statistics::CORRECTION`]; empty in files of format 1.
     #[serde(default)]
@@ -46,8 +49,17 @@ pub struct Statistics {
 }
 
 impl Statistics {
+    /// Whether the file is of the present version, with everything that it holds.
+    #[must_use]
+    pub fn is_present(&self) -> bool {
+        [Self::FORMAT, Self::SEQUENTIAL_FORMAT].contains(&self.format.as_str())
+    }
+
     /// The version of the format that Probity writes.
     pub const FORMAT: &str = "2.1.0";
+    /// The version where scenarios were simulated until rules were decided: readers of [`FORMAT`](Self::FORMAT) take its rates as they are, with the
+    /// intervals that hold at every look.
+    pub const SEQUENTIAL_FORMAT: &str = "2.2.0";
     /// The confidence of all intervals.
     pub const LEVEL: f64 = 0.95;
     /// Clopper and Pearson's interval at the number of effective rows, with scenarios as clusters.

@@ -63,6 +63,25 @@ pub struct GatePlan {
     pub inconclusive: f64,
     /// The fewest base scenarios, with as many rows of each, with which it passes four times in five; null if 10,000 are not enough.
     pub scenarios_for_pass: Option<u64>,
+    /// What a run would do that stops when the rule is decided; null for rules that no run is stopped by.
+    pub until_decided: Option<SequencePlan>,
+}
+
+/// What a run would do that stops when a rule is decided: how simulated runs ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SequencePlan {
+    /// The share of runs in which it passes, 0 to 1.
+    pub pass: f64,
+    /// In which it fails.
+    pub fail: f64,
+    /// In which it is given up, or not decided by all scenarios.
+    pub inconclusive: f64,
+    /// Base scenarios that are enough in half of the runs.
+    pub scenarios_half: u64,
+    /// In 80%.
+    pub scenarios_80: u64,
+    /// In 95%.
+    pub scenarios_95: u64,
 }
 
 /// The assumptions of a plan about a metric.

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::is_zero;
-use crate::{NoVerdict, numbers::grouped};
+use super::{Statistics, is_zero};
+use crate::{
+    NoVerdict, numbers::grouped, sequence::Sequence, sequence::SequenceStop, text::counted,
+};
 
 /// The rates of one system under test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +56,56 @@ pub struct RateStatistics {
     pub bounds: Option<RateBounds>,
     /// A note about this rate.
     pub note: Option<String>,
+    /// Where scenarios were simulated until rules were decided: how many the rate is of. `lower` and `upper`, also those of `bounds`, then
+    /// hold at every look, and there is no standard error. Absent for other rates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequential: Option<SequentialRate>,
+}
+
+impl RateStatistics {
+    /// The method of its interval.
+    #[must_use]
+    pub fn method(&self) -> &'static str {
+        match self.sequential {
+            Some(_) => Sequence::METHOD,
+            None => Statistics::METHOD,
+        }
+    }
+}
+
+/// A rate of the scenarios that were simulated until rules were decided.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SequentialRate {
+    /// The base scenarios, in the order of `sequence.json` without a gap.
+    pub scenarios: u64,
+    /// Those of the list.
+    pub of: u64,
+    /// Rows of later scenarios, which are in no rate: those of a run that was interrupted, or of another metric that was simulated further.
+    pub rows_beyond: u64,
+    /// Why the run stopped; null while it goes on, or if it was killed.
+    pub stopped: Option<SequenceStop>,
+    /// The interval of a list whose length is fixed before the first row. It does not hold here.
+    pub ordinary: OrdinaryInterval,
+}
+
+impl SequentialRate {
+    /// `37 of 100 scenarios`.
+    #[must_use]
+    pub fn words(self) -> String {
+        let all = counted(self.of, "scenario", "scenarios");
+        format!("{} of {all}", grouped(self.scenarios))
+    }
+}
+
+/// An interval that holds where the number of rows does not depend on their verdicts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OrdinaryInterval {
+    /// Lower end, 0 to 1.
+    pub lower: f64,
+    /// Upper end, 0 to 1.
+    pub upper: f64,
+    /// The standard error; null at rates of 0 and 1.
+    pub standard_error: Option<f64>,
 }
 
 /// Rows without a verdict, by reason.

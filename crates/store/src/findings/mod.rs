@@ -11,6 +11,7 @@ mod people;
 mod roles;
 mod rows;
 mod safety;
+mod sequence;
 mod simulator;
 mod trial;
 mod unvarying;
@@ -66,6 +67,7 @@ pub fn benchmark_findings(
         .collect();
     let mut found = Findings::new(dir.name());
     trial::add(&mut found, dir);
+    sequence::add(&mut found, dir, sources.targets);
     roles::add(&mut found, &roles);
     roles::add_authors(&mut found, layout, dir, &roles);
     let turns = sources.reference_turns;

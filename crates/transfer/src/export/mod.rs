@@ -210,7 +210,7 @@ struct Work<'a> {
 struct Bench {
     dir: BenchmarkDir,
     benchmark: Benchmark,
-    /// Rows of `scenarios.json` whose metric exists; `None`: the file cannot be read.
+    /// Rows of `scenarios.json` whose metric exists; `None`: the file cannot be read, or not all are simulated.
     scenarios: Option<u64>,
     statistics: StatisticsSource,
     /// What limits the results of the exported targets.

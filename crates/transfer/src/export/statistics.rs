@@ -52,9 +52,12 @@ impl StatisticsSource {
         std::mem::take(&mut self.problems)
     }
 
-    /// The number of scenarios that belong to a metric of `benchmark`; `None` if they cannot be read.
+    /// The number of scenarios that belong to a metric of `benchmark`; `None` if they cannot be read, or are simulated until rules are decided.
     pub(super) fn scenarios(&self, benchmark: &Benchmark) -> Option<u64> {
         let index = self.index.as_ref()?;
+        if index.sequence().is_some() {
+            return None;
+        }
         Some(index.count(|metric| benchmark.metric(metric).is_some()))
     }
 

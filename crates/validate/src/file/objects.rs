@@ -66,6 +66,7 @@ fn more(kind: Kind, path: &Path, text: &str, value: &Value, facts: &BenchmarkFac
         Kind::Statistics => typed::<schema::statistics::Statistics>(value, |statistics| {
             rules::statistics(&statistics, facts)
         }),
+        Kind::Sequence => typed::<schema::sequence::Sequence>(value, |_| Vec::new()),
         Kind::Baseline => {
             typed::<schema::Baseline>(value, |baseline| rules::baseline(&baseline, facts))
         }

@@ -27,7 +27,10 @@ pub(crate) fn statistics(statistics: &Statistics, facts: &BenchmarkFacts) -> Vec
             Some(summary) => {
                 let all = &target.rates.all;
                 let rows = all.rows + all.missing.unscored();
-                if (all.passed, rows) != (passed(summary), summary.n_total) {
+                let beyond = all.sequential.map_or(0, |so_far| so_far.rows_beyond);
+                let is_whole =
+                    beyond == 0 && (all.passed, rows) == (passed(summary), summary.n_total);
+                if !is_whole && rows + beyond != summary.n_total {
                     left_out.of_other_rows.push(number);
                     found.push(Found::problem(
                         format!("/targets/{number}/rates/all"),

@@ -74,7 +74,9 @@ impl Generation<'_> {
     /// Journals how many items a metric with `rows` scenarios has, where they are simulated.
     pub(super) fn log_rows(&self, metric: &str, rows: u64) {
         let log = self.run.log();
-        if self.run.pipeline.runs(Phase::Simulate) && !log.suts().is_empty() {
+        // Where a run stops when rules are decided, the number is known at its end.
+        let is_known = self.run.pipeline.options.stop_when_decided.is_none();
+        if is_known && self.run.pipeline.runs(Phase::Simulate) && !log.suts().is_empty() {
             let samples = u64::from(self.run.pipeline.options.samples);
             let items = rows.saturating_mul(samples);
             log.log.items(metric, (items, items), BTreeMap::new());

@@ -323,6 +323,11 @@ fn heads(place: &SectionPart<'_>, types: Types) -> Heads {
         };
     }
     match (types.positive, types.negative) {
+        (true, true) if place.part.is_so_far() => Heads {
+            all: ["Rate so far".to_owned(), "95%, at every look".to_owned()],
+            good,
+            bad,
+        },
         (true, true) => Heads {
             all: ["Pass rate, all rows".to_owned(), "95% interval".to_owned()],
             good,

@@ -1,0 +1,257 @@
+//! Rates and differences of scenarios that are simulated in an order until rules are decided.
+
+use std::collections::{BTreeMap, HashMap};
+
+use schema::{
+    MetricType,
+    sequence::SequenceStop,
+    statistics::{OrdinaryInterval, RateStatistics, SequentialRate},
+};
+
+use super::{
+    ScenarioIndex, Verdicts, difference::PairedUnit, rate_of_units::rate_of, target_rows::Unit,
+};
+use crate::sequential::{
+    DifferenceLook, DifferenceTest, PlayedDifference, PlayedScenario, RateTest, ScenarioLists,
+};
+
+/// The order of a benchmark's base scenarios, with what is planned of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScenarioSequence {
+    /// The base scenarios in their order.
+    pub order: Vec<SequencedBase>,
+    /// The benchmark's metrics and their types.
+    pub metrics: BTreeMap<String, MetricType>,
+    /// Rows of each scenario and metric.
+    pub samples: u64,
+    /// How many base scenarios there were, from how many on: see [`ScenarioLists`].
+    pub lists: Vec<(u64, u64)>,
+    /// Why the run stopped.
+    pub stopped: Option<SequenceStop>,
+}
+
+/// A base scenario in the order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SequencedBase {
+    /// Its id.
+    pub id: String,
+    /// The number of its scenarios for each metric.
+    pub scenarios: BTreeMap<String, u64>,
+}
+
+/// The part of a sequence that a rate is about: some of the metrics.
+#[derive(Clone, Debug)]
+pub struct SequencedScope {
+    /// The places of its base scenarios in the order of the sequence.
+    pub places: Vec<usize>,
+    /// The rows of its largest base scenario.
+    pub largest: u64,
+    /// Its lists.
+    pub lists: ScenarioLists,
+}
+
+impl ScenarioSequence {
+    /// The part of the metrics for which `is_in` holds, given their types.
+    #[must_use]
+    pub fn scope(&self, is_in: impl Fn(&str, MetricType) -> bool) -> SequencedScope {
+        let planned = |base: &SequencedBase| {
+            let metrics = base.scenarios.iter();
+            let counted = metrics.filter(|(id, _)| {
+                let of_type = self.metrics.get(*id);
+                of_type.is_some_and(|metric_type| is_in(id, *metric_type))
+            });
+            counted.map(|(_, scenarios)| scenarios).sum::<u64>() * self.samples
+        };
+        let rows: Vec<u64> = self.order.iter().map(planned).collect();
+        let places: Vec<usize> = (0..rows.len())
+            .filter(|place| rows.get(*place).is_some_and(|rows| *rows > 0))
+            .collect();
+        // Of a list of all metrics, those of the scope.
+        let within = |all: u64| places.iter().filter(|place| (**place as u64) < all).count() as u64;
+        let mut lists = self.lists.iter();
+        let first = lists.next().map_or(0, |(_, scenarios)| within(*scenarios));
+        SequencedScope {
+            largest: rows.iter().copied().max().unwrap_or(0).max(1),
+            lists: lists.fold(ScenarioLists::one(first), |all, (from, scenarios)| {
+                all.then(within(*from), within(*scenarios))
+            }),
+            places,
+        }
+    }
+
+    /// The rate of one target in one scope, over the scenarios before the first one that is not whole. `units` are sorted by base scenario.
+    pub(super) fn rate(
+        &self,
+        units: &[Unit<'_>],
+        index: &ScenarioIndex,
+        is_in: impl Fn(&str, MetricType) -> bool,
+    ) -> RateStatistics {
+        let scope = self.scope(&is_in);
+        let of_bases = by_base(units);
+        let prefix = self.prefix(&scope, &[&of_bases], &is_in);
+        let mut test = RateTest::new(scope.lists.clone(), scope.largest, 1.0);
+        let mut counted: Vec<Unit<'_>> = Vec::new();
+        for base in &prefix {
+            let of_scope = units_of(&of_bases, base)
+                .iter()
+                .filter(|unit| is_in(unit.metric, unit.metric_type));
+            let before = counted.len();
+            counted.extend(of_scope.copied());
+            test.play(&played(counted.iter().skip(before)));
+        }
+        counted.sort_by_key(|unit| (unit.base, unit.scenario, unit.metric));
+        let rate = rate_of(counted.iter(), index.alike());
+        let in_scope = units
+            .iter()
+            .filter(|unit| is_in(unit.metric, unit.metric_type));
+        let rows = |units: &mut dyn Iterator<Item = &Unit<'_>>| -> u64 {
+            units.map(|unit| unit.counts.rows()).sum()
+        };
+        let beyond = rows(&mut in_scope.clone()) - rows(&mut counted.iter());
+        let sequential = |ordinary| SequentialRate {
+            scenarios: prefix.len() as u64,
+            of: scope.places.len() as u64,
+            rows_beyond: beyond,
+            stopped: self.stopped,
+            ordinary,
+        };
+        at_every_look(rate, &test, sequential)
+    }
+
+    /// The base scenarios of a scope before the first one that a target has not played whole.
+    fn prefix(
+        &self,
+        scope: &SequencedScope,
+        targets: &[&HashMap<&str, &[Unit<'_>]>],
+        is_in: impl Fn(&str, MetricType) -> bool,
+    ) -> Vec<&str> {
+        let is_whole = |base: &&SequencedBase| {
+            targets.iter().all(|of_bases| {
+                let units = units_of(of_bases, &base.id);
+                base.scenarios.iter().all(|(metric, scenarios)| {
+                    let Some(metric_type) = self.metrics.get(metric) else {
+                        return true;
+                    };
+                    let whole = |unit: &&Unit<'_>| {
+                        unit.metric == metric && unit.counts.rows() >= self.samples
+                    };
+                    !is_in(metric, *metric_type)
+                        || units.iter().filter(whole).count() as u64 >= *scenarios
+                })
+            })
+        };
+        let places = scope.places.iter();
+        let bases = places.filter_map(|place| self.order.get(*place));
+        bases
+            .take_while(is_whole)
+            .map(|base| base.id.as_str())
+            .collect()
+    }
+
+    /// The difference of two targets in one scope as it is at every look, over the scenarios that both have played. `family`: how many are
+    /// adjusted together. Also the units that it is of.
+    pub(super) fn difference<'a>(
+        &self,
+        (a, b): (&[Unit<'a>], &[Unit<'a>]),
+        is_in: impl Fn(&str, MetricType) -> bool,
+        family: u64,
+    ) -> (DifferenceLook, Vec<PairedUnit<'a>>) {
+        let scope = self.scope(&is_in);
+        let (of_a, of_b) = (by_base(a), by_base(b));
+        let prefix = self.prefix(&scope, &[&of_a, &of_b], &is_in);
+        let largest = scope.largest / self.samples.max(1);
+        let mut test = DifferenceTest::new(&scope.lists, largest, family);
+        let mut counted = Vec::new();
+        for base in prefix {
+            let side = |of: &HashMap<&str, &[Unit<'a>]>| -> BTreeMap<(&'a str, &'a str), Unit<'a>> {
+                units_of(of, base)
+                    .iter()
+                    .filter(|unit| is_in(unit.metric, unit.metric_type))
+                    .map(|unit| ((unit.scenario, unit.metric), *unit))
+                    .collect()
+            };
+            let (of_a, of_b) = (side(&of_a), side(&of_b));
+            let before = counted.len();
+            for (key, unit) in &of_a {
+                if let Some(other) = of_b.get(key) {
+                    counted.push(PairedUnit {
+                        base: unit.base,
+                        a: &unit.counts.verdicts,
+                        b: &other.counts.verdicts,
+                    });
+                }
+            }
+            test.play(&compared(counted.iter().skip(before)));
+        }
+        counted.sort_by_key(|unit| unit.base);
+        (test.look(), counted)
+    }
+}
+
+fn units_of<'u, 'a>(of_bases: &HashMap<&str, &'u [Unit<'a>]>, base: &str) -> &'u [Unit<'a>] {
+    of_bases.get(base).copied().unwrap_or_default()
+}
+
+/// The units of each base scenario; they are adjacent.
+fn by_base<'u, 'a>(units: &'u [Unit<'a>]) -> HashMap<&'a str, &'u [Unit<'a>]> {
+    let chunks = units.chunk_by(|one, next| one.base == next.base);
+    let keyed = chunks.filter_map(|units| Some((units.first()?.base, units)));
+    keyed.collect()
+}
+
+/// A base scenario as a rate's test plays it.
+fn played<'a>(units: impl Iterator<Item = &'a Unit<'a>>) -> PlayedScenario {
+    let mut played = PlayedScenario::default();
+    for unit in units {
+        let counts = unit.counts;
+        let [_, passed] = counts.incomplete;
+        played.passed += counts.passed();
+        played.failed += counts.scored() - counts.passed();
+        played.missing += counts.rows() - counts.scored();
+        played.incomplete += passed;
+    }
+    played
+}
+
+/// A base scenario as a difference's test plays it.
+fn compared<'a>(units: impl Iterator<Item = &'a PairedUnit<'a>>) -> PlayedDifference {
+    let mut played = PlayedDifference::default();
+    let both = |unit: &&PairedUnit<'_>| {
+        let has = |side: &Verdicts| side.scored() > 0;
+        has(unit.a) && has(unit.b)
+    };
+    for unit in units.filter(both) {
+        played.difference += unit.a.mean() - unit.b.mean();
+        played.units += 1;
+    }
+    played
+}
+
+/// The rate with the interval that holds at every look.
+fn at_every_look(
+    rate: RateStatistics,
+    test: &RateTest,
+    sequential: impl FnOnce(OrdinaryInterval) -> SequentialRate,
+) -> RateStatistics {
+    let (Some(lower), Some(upper), Some(bounds)) = (rate.lower, rate.upper, rate.bounds) else {
+        return rate;
+    };
+    let ordinary = OrdinaryInterval {
+        lower,
+        upper,
+        standard_error: rate.standard_error,
+    };
+    let (judged, widest) = (test.judged(), test.bounds());
+    RateStatistics {
+        lower: Some(judged.0),
+        upper: Some(judged.1),
+        standard_error: None,
+        bounds: Some(schema::statistics::RateBounds {
+            lower: widest.0,
+            upper: widest.1,
+            ..bounds
+        }),
+        sequential: Some(sequential(ordinary)),
+        ..rate
+    }
+}

@@ -1,0 +1,112 @@
+//! `run --until`: a run that stops when the rules of its gate are decided.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use probity::{
+    StopWhenDecided,
+    gate::{GateNames, GateSubject, read_gate_rules},
+};
+use schema::{gate::GateQuantity, sequence::RunUntil};
+
+use crate::exit::Failure;
+
+/// When a run stops before its last scenario.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "A run that stops when it is decided")]
+pub struct UntilArgs {
+    /// Simulate scenarios in a random order until the rules of --gate are decided: `decided` ends when the answer of the gate is known,
+    /// `each-decided` when every rule is. Answers hold however often they are looked at
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        requires = "gate",
+        hide_possible_values = true
+    )]
+    until: Option<Until>,
+    /// Give a rule up when the chance that the rest of the scenarios decides it is below this; 0: never
+    #[arg(long, value_name = "CHANCE", value_parser = chance, default_value = "0.05", requires = "until")]
+    give_up: f64,
+    /// What the order of the scenarios follows from: a whole number, or `random` for one that is drawn before the first call [default: the
+    /// configuration's seed]
+    #[arg(long, value_name = "SEED", value_parser = order_seed, requires = "until")]
+    order_seed: Option<OrderSeed>,
+    /// Begin a new order. The gate and the report then say that there was an earlier one
+    #[arg(long, requires = "until")]
+    restart: bool,
+}
+
+/// When a run stops.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Until {
+    Decided,
+    EachDecided,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum OrderSeed {
+    Number(u64),
+    Random,
+}
+
+fn chance(text: &str) -> Result<f64, String> {
+    let chance = text.parse().ok();
+    chance
+        .filter(|chance| (0.0..1.0).contains(chance))
+        .ok_or_else(|| "must be a number from 0 and below 1".to_owned())
+}
+
+fn order_seed(text: &str) -> Result<OrderSeed, String> {
+    if text == "random" {
+        return Ok(OrderSeed::Random);
+    }
+    let seed = text.parse().map(OrderSeed::Number);
+    seed.map_err(|_| "must be a whole number of 0 or more, or `random`".to_owned())
+}
+
+impl UntilArgs {
+    /// How the run stops; `None` without the flag. `seed` is the configuration's.
+    ///
+    /// # Errors
+    /// When the rules of the gate cannot be used, or a run cannot be stopped by one.
+    pub fn stop(&self, gate: Option<&Path>, seed: u64) -> Result<Option<StopWhenDecided>, Failure> {
+        let (Some(until), Some(gate)) = (self.until, gate) else {
+            return Ok(None);
+        };
+        let names = GateNames {
+            subject: GateSubject::Benchmark(None),
+            targets: None,
+        };
+        let rules = read_gate_rules(gate, names)?;
+        let mut required = rules.rules.iter().map(|rule| rule.require);
+        if let Some(rule) = required.find(|require| require.quantity == GateQuantity::Difference) {
+            return Err(Failure::usage(format!(
+                "run --until: {}: `{rule}` compares with a baseline, and such a rule does not say when to stop. Use a file of rules on `lower` and \
+                 `upper`, or leave --until out",
+                gate.display()
+            )));
+        }
+        Ok(Some(StopWhenDecided {
+            until: match until {
+                Until::Decided => RunUntil::Decided,
+                Until::EachDecided => RunUntil::EachDecided,
+            },
+            rules,
+            give_up: self.give_up,
+            seed: match self.order_seed {
+                Some(OrderSeed::Number(seed)) => seed,
+                Some(OrderSeed::Random) => random_seed(),
+                None => seed,
+            },
+            is_seed_chosen: matches!(self.order_seed, Some(OrderSeed::Number(_))),
+            restart: self.restart,
+        }))
+    }
+}
+
+/// A seed that nobody chose: of the random keys of the standard library's hash maps.
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id()) >> 12
+}

@@ -1,0 +1,256 @@
+//! `run --until`: a run that stops when the rules of its gate are decided.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failure ends the test"
+)]
+
+use std::process::Stdio;
+
+use scripted_llm::ScriptedServer;
+use serde_json::Value;
+
+use crate::{common::Project, gate::holds};
+
+const ROWS: usize = 60;
+
+fn json(project: &Project, file: &str) -> Value {
+    serde_json::from_str(&project.read(&format!("benchmarks/flattery/{file}"))).unwrap()
+}
+
+/// A benchmark of 60 scenarios, all of which both targets pass.
+async fn prepared(rules: &str) -> (Project, ScriptedServer) {
+    let server = ScriptedServer::builder().start().await.unwrap();
+    let project = Project::new();
+    project.served_by(&server, "");
+    project.flattery(ROWS);
+    project.write("gate.yaml", &format!("rules:\n{rules}"));
+    (project, server)
+}
+
+fn run(more: &[&str]) -> Vec<String> {
+    let all = ["run", "flattery", "--gate", "gate.yaml", "--until"];
+    let all = all.iter().chain(more);
+    all.map(|arg| (*arg).to_owned()).collect()
+}
+
+fn args(all: &[String]) -> Vec<&str> {
+    all.iter().map(String::as_str).collect()
+}
+
+/// The rows of a target, and their scenarios.
+fn rows(project: &Project, target: &str) -> Vec<String> {
+    let scores = json(project, &format!("runs/{target}/scores.json"));
+    let ids = scores.as_array().unwrap().iter();
+    ids.map(|row| row["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clear_gate_is_decided_with_a_third_of_the_rows_in_the_order_of_the_file() {
+    let (project, server) = prepared("  - {require: lower >= 0.6, targets: careful}\n").await;
+    let ran = project.run(&args(&run(&["decided"])));
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let played = rows(&project, "careful");
+    // 7 passes without a failure are the fewest that show 0.6 with 2.5%.
+    assert!(
+        played.len() >= 7 && played.len() <= ROWS / 3,
+        "{}",
+        played.len()
+    );
+    let sequence = json(&project, "sequence.json");
+    assert_eq!(sequence["stopped"], "decided");
+    assert_eq!(sequence["tests"][0]["answer"], "pass");
+    let order = sequence["order"].as_array().unwrap();
+    assert_eq!(order.len(), ROWS);
+    // Exactly the first scenarios, and no call for the others.
+    let mut first: Vec<String> = order
+        .iter()
+        .take(played.len())
+        .map(|of| format!("{}_v01", of["id"].as_str().unwrap()))
+        .collect();
+    first.sort();
+    let mut sorted = played.clone();
+    sorted.sort();
+    assert_eq!(sorted, first);
+    let said = server.stats().answered;
+    assert!(said > 0 && said <= played.len() as u64 * 10, "{said}");
+    // Each output says it.
+    let so_far = format!("{} of {ROWS} scenarios", played.len());
+    let statistics = json(&project, "statistics.json");
+    assert_eq!(statistics["format"], "2.2.0");
+    assert_eq!(statistics["method"], "betting-star-1");
+    let rate = &statistics["targets"][0]["rates"]["all"];
+    assert_eq!(rate["sequential"]["scenarios"], played.len());
+    assert_eq!(rate["standard_error"], Value::Null);
+    holds(&ran.out, &[&so_far, "PASS", "at every look"]);
+    let gate = project.run(&[
+        "gate",
+        "flattery",
+        "--rules",
+        "gate.yaml",
+        "--junit",
+        "gate.xml",
+    ]);
+    assert_eq!(gate.code, 0, "{}{}", gate.out, gate.err);
+    holds(&gate.out, &[&so_far, "stopped when decided"]);
+    for (file, words) in [
+        (project.read("gate.xml"), so_far.as_str()),
+        (
+            project.read("benchmarks/flattery/report.html"),
+            "until rules were decided",
+        ),
+    ] {
+        assert!(file.contains(words), "{words}");
+    }
+    project.succeeds(&["export", "flattery", "--format", "jsonl", "--out", "out"]);
+    assert!(
+        project
+            .read("out/runs.jsonl")
+            .contains("stopped_when_decided")
+    );
+    assert!(project.read("out/runs.jsonl").contains("betting-star-1"));
+    let compared = project.run(&["compare", "flattery"]);
+    assert!(compared.code <= 2, "{}", compared.err);
+    // The files agree with each other and with the journal.
+    project.succeeds(&["validate", "benchmarks/flattery"]);
+    let journals = project.files().into_iter();
+    let journal = journals
+        .filter(|file| file.extension().is_some_and(|of| of == "jsonl"))
+        .find(|file| file.to_string_lossy().contains("journal-"))
+        .unwrap();
+    project.succeeds(&["journal", "check", journal.to_str().unwrap()]);
+    // A second run has nothing to do, and changes nothing.
+    let before = project.read("benchmarks/flattery/runs/careful/scores.json");
+    let again = project.run(&args(&run(&["decided"])));
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert_eq!(server.stats().answered, said);
+    assert_eq!(
+        project.read("benchmarks/flattery/runs/careful/scores.json"),
+        before
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_failed_rule_ends_the_run_and_each_decided_goes_on() {
+    let rules = "  - {require: upper <= 0.2, targets: agreeable}\n  - {require: lower >= 0.8, targets: careful}\n";
+    let (project, _server) = prepared(rules).await;
+    let failed = project.run(&args(&run(&["decided"])));
+    assert_eq!(failed.code, 1, "{}{}", failed.out, failed.err);
+    let careful = rows(&project, "careful").len();
+    let each = project.run(&args(&run(&["each-decided"])));
+    assert_eq!(each.code, 1, "{}{}", each.out, each.err);
+    let sequence = json(&project, "sequence.json");
+    let answers: Vec<&Value> = sequence["tests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|test| &test["answer"])
+        .collect();
+    assert_eq!(answers, ["fail", "pass"]);
+    assert!(careful < rows(&project, "careful").len());
+    assert!(rows(&project, "careful").len() < ROWS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_gate_is_simulated_to_its_end_and_is_not_decided() {
+    let (project, _server) = prepared("  - {require: lower >= 0.999, targets: careful}\n").await;
+    let open = project.run(&args(&run(&["decided", "--give-up", "0"])));
+    assert_eq!(open.code, 4, "{}{}", open.out, open.err);
+    assert_eq!(rows(&project, "careful").len(), ROWS);
+    let sequence = json(&project, "sequence.json");
+    assert_eq!(sequence["stopped"], "used-up");
+    // With the default, the run gives up as soon as the rest would hardly decide.
+    let given_up = project.run(&args(&run(&["decided", "--restart"])));
+    assert_eq!(given_up.code, 4, "{}{}", given_up.out, given_up.err);
+    let sequence = json(&project, "sequence.json");
+    assert_eq!(sequence["stopped"], "given-up");
+    assert_eq!(sequence["starts"].as_array().unwrap().len(), 2);
+    holds(
+        &given_up.out,
+        &["start 2 of the order", "an earlier start saw 60 scenarios"],
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_run_goes_on_to_the_same_files() {
+    let rules = "  - {require: lower >= 0.6, targets: careful}\n";
+    let (alone, _one) = prepared(rules).await;
+    assert_eq!(alone.run(&args(&run(&["decided"]))).code, 0);
+    let (killed, server) = prepared(rules).await;
+    for moment in [7, 40] {
+        server.hold_after(moment);
+        let mut child = killed
+            .command(&args(&run(&["decided"])))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        while server.held() == 0 {
+            assert!(
+                child.try_wait().unwrap().is_none(),
+                "it ended before it was killed"
+            );
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        server.release();
+    }
+    let ran = killed.run(&args(&run(&["decided"])));
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let file = "benchmarks/flattery/runs/careful/scores.json";
+    assert_eq!(killed.read(file), alone.read(file));
+    let [killed, alone] = [&killed, &alone].map(|project| json(project, "sequence.json"));
+    for key in ["order", "tests", "stopped", "seen"] {
+        assert_eq!(killed[key], alone[key], "{key}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_choose_the_rows_afterwards_is_refused() {
+    let (project, _server) = prepared("  - {require: lower >= 0.6, targets: careful}\n").await;
+    assert_eq!(project.run(&args(&run(&["decided"]))).code, 0);
+    for (more, why) in [
+        (&["--order-seed", "7"][..], "its order follows from seed 0"),
+        (
+            &["--num-samples", "2"],
+            "its scenarios have 1 sample, and this run has 2",
+        ),
+    ] {
+        let ran = project.run(&args(&run(&[&["decided"], more].concat())));
+        assert_ne!(ran.code, 0, "{more:?}");
+        holds(&ran.err, &["sequence.json", why, "--restart"]);
+    }
+    // A scenario that was simulated is edited.
+    let file = "benchmarks/flattery/scenarios.json";
+    let first = rows(&project, "careful").remove(0);
+    let scenarios = project.read(file);
+    let mut more: Vec<Value> = serde_json::from_str(&scenarios).unwrap();
+    let mut edited = more.clone();
+    for row in edited.iter_mut().filter(|row| row["id"] == first) {
+        row["persona"] = "A painter.".into();
+    }
+    project.write(file, &serde_json::to_string(&edited).unwrap());
+    let ran = project.run(&args(&run(&["decided"])));
+    holds(&ran.err, &["was simulated in it and was edited since"]);
+    // Scenarios that are added come after all others.
+    let mut added = more[0].clone();
+    added["id"] = "m01_s999_v01".into();
+    more.push(added);
+    project.write(file, &serde_json::to_string(&more).unwrap());
+    assert_eq!(project.run(&args(&run(&["decided"]))).code, 0);
+    let sequence = json(&project, "sequence.json");
+    assert_eq!(sequence["lists"].as_array().unwrap().len(), 2);
+    assert_eq!(sequence["order"][ROWS]["id"], "m01_s999");
+    // A rule that nothing is known of at every look.
+    project.write("gate.yaml", "rules:\n  - {require: difference >= -0.1}\n");
+    let ran = project.run(&args(&run(&["decided"])));
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    holds(&ran.err, &["compares with a baseline"]);
+    // A file that cannot be read is no full run.
+    project.write("benchmarks/flattery/sequence.json", "{");
+    let ran = project.run(&["gate", "flattery", "--rules", "gate.yaml"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+}

@@ -1,0 +1,170 @@
+//! `sequence.json`: the order of a benchmark whose runs stop when its rules are decided, and what is known of the rules.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ModelId;
+
+/// The content of a `sequence.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sequence {
+    /// The version of the format.
+    pub format: String,
+    /// How answers are found: `betting-star-1`.
+    pub method: String,
+    /// When a run stops.
+    pub until: RunUntil,
+    /// What the order follows from.
+    pub seed: u64,
+    /// Conversations of each scenario and target.
+    pub samples: u32,
+    /// The confidence at which answers and intervals hold, at all looks together: 0.95.
+    pub level: f64,
+    /// The chance, 0 to 1, that the rest of the list decides a rule, below which it is given up; 0: never.
+    pub give_up: f64,
+    /// Whether rows were already there when the first run with an order began.
+    pub looked_before: bool,
+    /// The starts: more than one after a restart.
+    pub starts: Vec<SequenceStart>,
+    /// How many base scenarios there were, and since when. Scenarios that are added make a longer list.
+    pub lists: Vec<SequenceList>,
+    /// All base scenarios in the order in which they are simulated.
+    pub order: Vec<SequencedScenario>,
+    /// How many scenarios of the order have rows of a target.
+    pub seen: u64,
+    /// SHA-256 of how the judge was set up; null before the first run has ended its rows.
+    pub judge_sha256: Option<String>,
+    /// Why the last run stopped; null while it goes on, or if it was killed.
+    pub stopped: Option<SequenceStop>,
+    /// What is known of each rule of the gate, for each of its targets and metrics.
+    pub tests: Vec<SequenceTest>,
+}
+
+impl Sequence {
+    /// The version of the format that is written.
+    pub const FORMAT: &str = "1.0.0";
+    /// The confidence level of answers and intervals.
+    pub const LEVEL: f64 = 0.95;
+    /// The name of the method: bets by the rule STaR.
+    pub const METHOD: &str = "betting-star-1";
+}
+
+/// When a run stops before its last scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunUntil {
+    /// When every rule is decided, or one has failed: the answer of the gate is then known.
+    Decided,
+    /// When every rule is decided.
+    EachDecided,
+}
+
+impl RunUntil {
+    /// The spelling on command lines.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Decided => "decided",
+            Self::EachDecided => "each-decided",
+        }
+    }
+}
+
+/// A start of a sequence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SequenceStart {
+    /// The run that began it.
+    pub run_id: String,
+    /// The base scenarios that the start before it had seen; 0 for the first.
+    pub seen_before: u64,
+}
+
+/// A list of base scenarios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SequenceList {
+    /// How many scenarios of the order were known when the list began.
+    pub from: u64,
+    /// Its base scenarios.
+    pub scenarios: u64,
+}
+
+/// A base scenario in the order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SequencedScenario {
+    /// The base scenario's id.
+    pub id: String,
+    /// SHA-256 of its rows in scenarios.json.
+    pub sha256: String,
+}
+
+/// Why a run stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SequenceStop {
+    /// The rules are decided, or one has failed.
+    Decided,
+    /// A rule is open, and the rest of the list would hardly decide it.
+    GivenUp,
+    /// All scenarios were simulated.
+    UsedUp,
+    /// The run was interrupted, or its budget was spent.
+    Interrupted,
+}
+
+impl SequenceStop {
+    /// `stopped when decided`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Decided => "stopped when decided",
+            Self::GivenUp => "stopped: the rest would hardly decide",
+            Self::UsedUp => "all simulated",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// What is known of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SequenceAnswer {
+    /// Not decided so far.
+    Open,
+    /// The rate meets the rule.
+    Pass,
+    /// The rate breaks it.
+    Fail,
+    /// The rest of the list would hardly decide it, so it is left.
+    GivenUp,
+    /// All scenarios are known, and it is not decided.
+    UsedUp,
+}
+
+/// A rule of the gate for one target, or for one of its metrics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SequenceTest {
+    /// The rule's number in the gate's file, from 1.
+    pub rule: usize,
+    /// The target.
+    pub target: ModelId,
+    /// `all`, `positive`, `negative`, `hazard ID` or `metric ID`.
+    pub scope: String,
+    /// The requirement: `lower >= 0.8`.
+    pub require: String,
+    /// What is known.
+    pub answer: SequenceAnswer,
+    /// The base scenarios that were looked at.
+    pub scenarios: u64,
+    /// The base scenarios of its list.
+    pub of: u64,
+    /// Rows with a verdict.
+    pub rows: u64,
+    /// The rate so far, 0 to 1; null without rows.
+    pub estimate: Option<f64>,
+    /// Lower end of the interval that holds at every look, 0 to 1.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+    /// The chance, 0 to 1, that the rest of the list decides it, if scenarios go on as so far.
+    pub chance: f64,
+}

@@ -1,0 +1,126 @@
+//! The tests of a gate's rules while scenarios are simulated in an order: simulated runs.
+
+#![allow(clippy::unwrap_used, reason = "a failure ends the test")]
+
+use std::collections::BTreeMap;
+
+use aggregator::statistics::{ScenarioSequence, SequencedBase};
+use schema::{
+    Benchmark, Metric, MetricType, ModelId,
+    gate::{GateRule, GateRules, GateScope},
+    sequence::{RunUntil, SequenceAnswer},
+};
+use store::{SequenceTests, SequencedVerdict, Turn};
+
+const BASES: usize = 60;
+
+fn target() -> ModelId {
+    ModelId::new("a").unwrap()
+}
+
+fn tests(limit: &str) -> SequenceTests {
+    let sequence = ScenarioSequence {
+        order: (0..BASES)
+            .map(|number| SequencedBase {
+                id: format!("s{number:03}"),
+                scenarios: BTreeMap::from([("m".to_owned(), 2)]),
+            })
+            .collect(),
+        metrics: BTreeMap::from([("m".to_owned(), MetricType::Positive)]),
+        samples: 1,
+        lists: vec![(0, BASES as u64)],
+        stopped: None,
+    };
+    let benchmark = Benchmark {
+        metrics: vec![Metric::new("m", "m", MetricType::Positive, "m")],
+        ..Benchmark::default()
+    };
+    let rule = GateRule {
+        name: None,
+        scope: GateScope::All,
+        targets: Vec::new(),
+        require: limit.parse().unwrap(),
+    };
+    let rules = GateRules {
+        baseline: None,
+        max_missing: 0.0,
+        rules: vec![rule],
+    };
+    let rules = (&rules, RunUntil::Decided, 0.05);
+    SequenceTests::new(sequence, &benchmark, rules, &[target()])
+}
+
+/// Numbers from 0 to 1, the same ones for the same seed.
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> f64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        #[expect(clippy::cast_precision_loss, reason = "53 bits")]
+        let unit = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+        unit
+    }
+}
+
+/// Plays a run whose rows pass with this chance; both rows of a scenario are alike. Returns the answer and the scenarios played.
+fn play(limit: &str, rate: f64, draws: &mut Draws) -> (SequenceAnswer, usize) {
+    let mut tests = tests(limit);
+    for place in 0..BASES {
+        match tests.turn(&target(), place) {
+            Turn::Never => break,
+            turn => assert_eq!(turn, Turn::Now, "all before it has ended"),
+        }
+        let passed = draws.next() < rate;
+        for _ in 0..2 {
+            let verdict = SequencedVerdict {
+                passed: Some(passed),
+                is_incomplete: false,
+            };
+            tests.ended(&target(), place, "m", verdict);
+        }
+    }
+    let known = tests.known().remove(0);
+    (known.answer, usize::try_from(known.scenarios).unwrap())
+}
+
+#[test]
+fn a_rule_passes_or_fails_falsely_in_less_than_one_in_forty_runs_and_clear_ones_stop_early() {
+    let mut draws = Draws(1);
+    let runs = 300;
+    for (limit, wrong) in [
+        ("lower >= 0.7", SequenceAnswer::Pass),
+        ("lower >= 0.7", SequenceAnswer::Fail),
+        ("upper <= 0.7", SequenceAnswer::Pass),
+    ] {
+        // At the limit, each answer is wrong.
+        let answers = (0..runs).map(|_| play(limit, 0.7, &mut draws).0);
+        let wrong = answers.filter(|answer| *answer == wrong).count();
+        // 2.5% of 300 is 7.5; 15 or more come with a chance below 1%.
+        assert!(wrong < 15, "{limit}: {wrong} of {runs}");
+    }
+    let clear = (0..50).map(|_| play("lower >= 0.7", 0.95, &mut draws));
+    let clear: Vec<_> = clear.collect();
+    let passed = clear
+        .iter()
+        .filter(|(answer, _)| *answer == SequenceAnswer::Pass);
+    assert!(passed.count() >= 48, "{clear:?}");
+    let played: usize = clear.iter().map(|(_, played)| played).sum();
+    assert!(played < 50 * BASES / 2, "{played}");
+}
+
+#[test]
+fn what_no_end_of_the_rows_before_can_spare_comes_now_and_the_rest_later() {
+    let tests = tests("lower >= 0.8");
+    // 18 scenarios without a failure pass `lower >= 0.8` where the list is short; this one is longer.
+    assert_eq!(tests.turn(&target(), 0), Turn::Now);
+    let now = (0..BASES)
+        .filter(|place| tests.turn(&target(), *place) == Turn::Now)
+        .count();
+    assert!(now > 1 && now < BASES, "{now}");
+    assert_eq!(tests.turn(&target(), BASES - 1), Turn::Later);
+    assert_eq!(tests.turn(&ModelId::new("b").unwrap(), 0), Turn::Never);
+}
