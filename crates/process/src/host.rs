@@ -13,7 +13,7 @@ use schema::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use tokio::sync::mpsc;
+use tokio::sync::{OnceCell, mpsc};
 
 use crate::{
     error::{ErrorKind, ProcessError},
@@ -32,8 +32,21 @@ const MOST_CALLS: u32 = 100;
 pub(crate) struct Host {
     name: Arc<str>,
     models: BTreeMap<String, Callable>,
-    /// How often a request got a useless result. Only requests for which that happened are here.
-    unusable: Mutex<HashMap<[u8; 32], u32>>,
+    /// The requests that have no result yet.
+    unanswered: Mutex<HashMap<Hash, Arc<Mutex<Unanswered>>>>,
+}
+
+type Hash = [u8; 32];
+
+/// The calls for one request, in all its deliveries and attempts: a program that asks again what it asked before it died, or before it
+/// reported an error, gets the same answer, and the call is counted once.
+#[derive(Debug, Default)]
+struct Unanswered {
+    /// How often its result was useless.
+    unusable: u32,
+    spent: Spend,
+    /// The answers, by what was asked. A call that is being made is waited for; one that failed is made again.
+    answers: HashMap<Hash, Arc<OnceCell<Value>>>,
 }
 
 /// A model that the program may call, and how often in a request.
@@ -116,7 +129,7 @@ impl Host {
         Ok(Self {
             name: name.into(),
             models,
-            unusable: Mutex::default(),
+            unanswered: Mutex::default(),
         })
     }
 
@@ -146,9 +159,8 @@ impl Host {
         if self.models.is_empty() {
             return Ok((pool.request(request).await?, Spend::default()));
         }
-        let digest: [u8; 32] = Sha256::digest(request.params.to_string()).into();
-        let unusable = self.unusable().get(&digest).copied().unwrap_or(0);
-        let spent = Arc::new(Mutex::new(Spend::default()));
+        let digest = digest_of(&request.params, context);
+        let calls_made = Arc::clone(self.unanswered().entry(digest).or_default());
         let (sender, mut calls) = mpsc::channel(QUEUE);
         request.calls = Some(sender);
         let result = {
@@ -157,26 +169,26 @@ impl Host {
             loop {
                 tokio::select! {
                     biased;
-                    Some(call) = calls.recv() => self.answer(call, context, unusable, &spent),
+                    Some(call) = calls.recv() => self.answer(call, context, &calls_made),
                     result = &mut result => break result,
                 }
             }
         };
-        if matches!(&result, Err(error) if error.kind == ErrorKind::Malformed) {
-            *self.unusable().entry(digest).or_default() += 1;
+        if !result.as_ref().is_err_and(may_be_retried) {
+            self.unanswered().remove(&digest);
         }
-        let spend = *lock(&spent);
-        Ok((result?, spend))
+        let mut made = lock(&calls_made);
+        if matches!(&result, Err(error) if error.kind == ErrorKind::Malformed) {
+            // Its next calls are other draws.
+            made.unusable += 1;
+            made.answers.clear();
+        }
+        Ok((result?, made.spent))
     }
 
     /// Makes a call in a task of its own: it goes on, is stored and counted, also when the program is gone.
-    fn answer(
-        &self,
-        call: HostCall,
-        context: &CallContext,
-        unusable: u32,
-        spent: &Arc<Mutex<Spend>>,
-    ) {
+    fn answer(&self, call: HostCall, context: &CallContext, calls_made: &Arc<Mutex<Unanswered>>) {
+        let unusable = lock(calls_made).unusable;
         let (model, request) = match self.read(&call, context, unusable) {
             Ok(read) => read,
             Err(text) => {
@@ -184,14 +196,19 @@ impl Host {
                 return;
             }
         };
-        let spent = Arc::clone(spent);
+        let asked = digest_of_call(call.params());
+        let known = Arc::clone(lock(calls_made).answers.entry(asked).or_default());
+        let calls_made = Arc::clone(calls_made);
         tokio::spawn(async move {
-            let outcome = model.chat(&request).await;
-            let (spend, answer) = match &outcome {
-                Ok(reply) => (reply.spend(), json!({"result": result(reply)})),
-                Err(error) => (*error.spend(), failed(error)),
-            };
-            lock(&spent).add(&spend);
+            let mut is_known = true;
+            let made = known.get_or_try_init(|| {
+                is_known = false;
+                made(&*model, &request, &calls_made)
+            });
+            let mut answer = made.await.map_or_else(|failed| failed, Value::clone);
+            if is_known && let Some(cached) = answer.pointer_mut("/result/cached") {
+                *cached = true.into();
+            }
             call.answer(&answer);
         });
     }
@@ -236,13 +253,60 @@ impl Host {
         Ok((Arc::clone(&known.model), asked.request(context)?))
     }
 
-    fn unusable(&self) -> MutexGuard<'_, HashMap<[u8; 32], u32>> {
-        self.unusable.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unanswered(&self) -> MutexGuard<'_, HashMap<Hash, Arc<Mutex<Unanswered>>>> {
+        let all = self.unanswered.lock();
+        all.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn lock(spent: &Mutex<Spend>) -> MutexGuard<'_, Spend> {
-    spent.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(calls: &Mutex<Unanswered>) -> MutexGuard<'_, Unanswered> {
+    calls.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a call and counts it. Returns its answer, as an error where it failed.
+async fn made(
+    model: &dyn ChatModel,
+    request: &ChatRequest,
+    calls_made: &Mutex<Unanswered>,
+) -> Result<Value, Value> {
+    let outcome = model.chat(request).await;
+    let spend = match &outcome {
+        Ok(reply) => reply.spend(),
+        Err(error) => *error.spend(),
+    };
+    lock(calls_made).spent.add(&spend);
+    match outcome {
+        Ok(reply) => Ok(json!({"result": result(&reply)})),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// Whether the layers above may send the request again.
+fn may_be_retried(error: &ProcessError) -> bool {
+    let is_retried = matches!(
+        error.kind,
+        ErrorKind::Retryable | ErrorKind::RateLimited | ErrorKind::Malformed
+    );
+    is_retried && !error.is_final
+}
+
+/// The hash of a request, the same in all its attempts: each of them has another conversation.
+fn digest_of(params: &Value, context: &CallContext) -> Hash {
+    let mut params = params.clone();
+    if let Some(params) = params.as_object_mut() {
+        params.remove("conversation");
+        params.remove("session");
+    }
+    let (purpose, row) = (context.purpose.as_str(), &*context.row);
+    let place = json!([purpose, row, context.sample, context.turn, context.step]);
+    Sha256::digest(format!("{place}{params}")).into()
+}
+
+/// The hash of what a call asks, the same in all deliveries of its request.
+fn digest_of_call(params: &Map<String, Value>) -> Hash {
+    let mut params = params.clone();
+    params.remove("for");
+    Sha256::digest(Value::from(params).to_string()).into()
 }
 
 impl Asked {

@@ -187,6 +187,59 @@ async fn a_judge_that_dies_after_its_calls_pays_nothing_again() {
     project.succeeds(&["journal", "check", "flattery"]);
 }
 
+/// What the rows say that they used, and their cost in dollars.
+fn used(project: &Project) -> (u64, u64, f64) {
+    let rows = rows(project);
+    let sum = |key: &str| -> u64 {
+        let of_rows = rows.iter().map(|row| row["_usage"][key].as_u64().unwrap());
+        of_rows.sum()
+    };
+    let cost = rows
+        .iter()
+        .map(|row| row["_usage"]["cost"].as_f64().unwrap());
+    (sum("input_tokens"), sum("output_tokens"), cost.sum())
+}
+
+/// The usage of one run of four rows, whose judge does `what` in the first request that it has, after its calls.
+async fn used_with(what: &str, calls_made: usize) -> (u64, u64, f64) {
+    let server = server().await;
+    let project = project(&server, "evaluator: {python: judge.py}\n")
+        .env("PROBITY_RETRIES__MAX_ATTEMPTS", "3");
+    let once = format!(
+        "try:\n            open('once.txt', 'x').close()\n            {what}\n        except FileExistsError: pass"
+    );
+    project.write("judge.py", &JUDGE.replace("# AFTER", &once));
+    project.succeeds(&["run", "flattery"]);
+    assert!(project.path("once.txt").exists());
+    assert_eq!(calls(&server), calls_made, "{what}");
+    let first = used(&project);
+    project.succeeds(&["journal", "check", "flattery"]);
+    // The same from the cache, where the replies of the program are.
+    let scores = "benchmarks/flattery/runs/t/scores.json";
+    let before = project.read(scores);
+    fs::remove_file(project.path(scores)).unwrap();
+    project.succeeds(&["evaluate", "flattery"]);
+    assert_eq!(calls(&server), calls_made, "{what}");
+    assert_eq!(project.read(scores), before, "{what}");
+    first
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_asked_again_is_counted_once() {
+    let error = |kind: &str| {
+        let error = format!("{{'kind': '{kind}', 'message': 'later'}}");
+        format!("send({{'id': m['id'], 'error': {error}}}); continue")
+    };
+    let (input, output, cost) = used_with("pass", 8).await;
+    for what in ["os._exit(3)", &error("retryable")] {
+        assert_eq!(used_with(what, 8).await, (input, output, cost), "{what}");
+    }
+    // After a useless answer the calls are other draws: two are made a second time, and counted.
+    let (_, more, dearer) = used_with(&error("malformed"), 10).await;
+    assert_eq!(more * 8, output * 10);
+    assert!((dearer / cost - 1.25).abs() < 0.05, "{dearer} {cost}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_clock_stands_while_a_judge_waits_for_a_model() {
     let server = server().await;
