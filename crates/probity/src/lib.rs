@@ -91,6 +91,6 @@ pub use transfer::{
 };
 pub use verdicts::target_verdicts;
 pub use {
-    aggregator, engine, evaluator, interop, journal, labels, llm_client, prompt, scenario_gen,
-    schema, serde_json, simulator, store, transfer,
+    aggregator, engine, evaluator, interop, journal, labels, llm_client, process, prompt,
+    scenario_gen, schema, serde_json, simulator, store, transfer,
 };

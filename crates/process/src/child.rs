@@ -20,7 +20,7 @@ use tokio::{
 use crate::settings::ProcessSettings;
 
 /// How long a program has to end after its input did, and after it was asked to.
-const AFTER_INPUT: Duration = Duration::from_secs(5);
+pub(crate) const AFTER_INPUT: Duration = Duration::from_secs(5);
 const AFTER_TERM: Duration = Duration::from_secs(2);
 
 /// The most lines of standard error that are logged, the longest one, and how many are kept for the error of a death.

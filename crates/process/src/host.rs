@@ -382,7 +382,7 @@ pub(crate) fn error(kind: ErrorKind, message: &str) -> Value {
 
 impl ModelUse {
     /// The most calls of one request.
-    fn most(&self) -> u32 {
+    pub(crate) fn most(&self) -> u32 {
         self.0.get(1).copied().unwrap_or(MOST_CALLS)
     }
 }

@@ -26,6 +26,7 @@ mod clock;
 mod error;
 mod hello;
 mod host;
+mod kit;
 mod line;
 mod mcp;
 mod phase;
@@ -39,6 +40,7 @@ mod worker;
 
 pub use error::{ErrorKind, ProcessError, StartError};
 pub use hello::{Hello, ModelUse};
+pub use kit::{KitCheck, KitOutcome, check_program};
 pub use mcp::{McpServer, McpSettings};
 pub use phase::ProcessPhase;
 pub use pool::{ProcessPool, Request};

@@ -268,7 +268,7 @@ pub(crate) fn read_stored(
 ///
 /// # Errors
 /// What is wrong with it, with its key.
-fn read(result: &Value) -> Result<ReplyBody, String> {
+pub(crate) fn read(result: &Value) -> Result<ReplyBody, String> {
     let Some(result_object) = result.as_object() else {
         return Err("result: expected an object".to_owned());
     };

@@ -41,7 +41,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(5);
 /// How long a program has to answer a cancelled request.
 const AFTER_CANCEL: Duration = Duration::from_secs(2);
 
-type Outcome = Result<Value, ProcessError>;
+pub(crate) type Outcome = Result<Value, ProcessError>;
 
 /// A running process.
 pub(crate) struct Worker {
@@ -74,6 +74,7 @@ struct State {
     calls: HashMap<String, u64>,
     noise_lines: u64,
     noise_bytes: u64,
+    stray_replies: u64,
     /// Why it takes no further request.
     dead: Option<String>,
 }
@@ -281,7 +282,11 @@ impl Shared {
         let clean = self.scrubber.line(line);
         let line: &[u8] = &clean;
         match line::read(line) {
-            Line::Blank | Line::Stray => None,
+            Line::Blank => None,
+            Line::Stray => {
+                self.state().stray_replies += 1;
+                None
+            }
             Line::Noise => {
                 tracing::debug!(
                     "{}: {}",
@@ -296,10 +301,13 @@ impl Shared {
                 None
             }
             Line::Reply { id, outcome } => {
-                // A second or a late reply belongs to no request.
-                let open = self.state().open.remove(&id);
-                if let Some(open) = open {
-                    let _ = open.reply.send(outcome);
+                let mut state = self.state();
+                match state.open.remove(&id) {
+                    Some(open) => {
+                        let _ = open.reply.send(outcome);
+                    }
+                    // A second or a late reply belongs to no request.
+                    None => state.stray_replies += 1,
                 }
                 None
             }
@@ -407,7 +415,35 @@ impl Worker {
         patience: Duration,
         calls: Option<mpsc::Sender<HostCall>>,
     ) -> Outcome {
-        let (reply, mut outcome) = oneshot::channel();
+        let (id, mut outcome) = self.submit(method, params, calls).await?;
+        let mut left = patience;
+        while !left.is_zero() {
+            if let Ok(done) = timeout(left.max(SHORTEST_WAIT), &mut outcome).await {
+                return done.unwrap_or_else(|_| Err(self.shared.lost("it ended")));
+            }
+            // The clock stands while the program waits for a call of its own.
+            let own = self.shared.own_time(id).unwrap_or(patience);
+            left = patience.saturating_sub(own);
+        }
+        let _late = self.cancel(id, outcome).await;
+        let name = &self.shared.name;
+        let seconds = patience.as_secs_f64();
+        let text =
+            format!("{name}: no reply within {seconds} s; if it needs longer, raise its `timeout`");
+        Err(ProcessError::new(ErrorKind::Retryable, text))
+    }
+
+    /// Sends a request. Returns its id, and where its outcome will be.
+    ///
+    /// # Errors
+    /// When the process is dead, or the request too long.
+    pub(crate) async fn submit(
+        &self,
+        method: &str,
+        params: Value,
+        calls: Option<mpsc::Sender<HostCall>>,
+    ) -> Result<(u64, oneshot::Receiver<Outcome>), ProcessError> {
+        let (reply, outcome) = oneshot::channel();
         let id = {
             let mut state = self.shared.state();
             if let Some(why) = &state.dead {
@@ -431,15 +467,15 @@ impl Worker {
             self.shared.state().open.remove(&id);
             return Err(error);
         }
-        let mut left = patience;
-        while !left.is_zero() {
-            if let Ok(done) = timeout(left.max(SHORTEST_WAIT), &mut outcome).await {
-                return done.unwrap_or_else(|_| Err(self.shared.lost("it ended")));
-            }
-            // The clock stands while the program waits for a call of its own.
-            let own = self.shared.own_time(id).unwrap_or(patience);
-            left = patience.saturating_sub(own);
-        }
+        Ok((id, outcome))
+    }
+
+    /// Cancels a request and its open calls. Returns its outcome; `None` if there is none in time: the process is retired then.
+    pub(crate) async fn cancel(
+        &self,
+        id: u64,
+        outcome: oneshot::Receiver<Outcome>,
+    ) -> Option<Outcome> {
         for call in self.shared.take_calls(id) {
             let cancelled =
                 host::error(ErrorKind::Cancelled, "the request has reached its deadline");
@@ -448,15 +484,12 @@ impl Worker {
         let cancel = json!({"method": "cancel", "params": {"id": id, "reason": "deadline"}});
         // A program that reads nothing cannot be asked.
         let _ = timeout(AFTER_CANCEL, self.send(&cancel)).await;
-        if timeout(AFTER_CANCEL, &mut outcome).await.is_err() {
-            self.shared.state().open.remove(&id);
-            self.retire("it hangs: no reply to a request, nor to its cancellation");
+        if let Ok(late) = timeout(AFTER_CANCEL, outcome).await {
+            return Some(late.unwrap_or_else(|_| Err(self.shared.lost("it ended"))));
         }
-        let name = &self.shared.name;
-        let seconds = patience.as_secs_f64();
-        let text =
-            format!("{name}: no reply within {seconds} s; if it needs longer, raise its `timeout`");
-        Err(ProcessError::new(ErrorKind::Retryable, text))
+        self.shared.state().open.remove(&id);
+        self.retire("it hangs: no reply to a request, nor to its cancellation");
+        None
     }
 
     /// Takes no further request. It is killed when its other requests are done.
@@ -487,7 +520,8 @@ impl Worker {
         Ok(())
     }
 
-    async fn send_line(&self, line: Vec<u8>) {
+    /// Writes bytes as they are.
+    pub(crate) async fn send_line(&self, line: Vec<u8>) {
         let lines = self
             .lines
             .lock()
@@ -499,21 +533,29 @@ impl Worker {
         }
     }
 
-    /// Closes its input, and waits until it and its group have ended.
-    pub(crate) async fn end(&self) {
+    /// Closes its input, and waits until it and its group have ended. Returns the exit code of a program that ended by itself.
+    pub(crate) async fn end(&self) -> Option<i32> {
         *self.lines.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let child = self
             .child
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        if let Some(mut child) = child {
-            child::end(&mut child).await;
-        }
+        let status = match child {
+            Some(mut child) => child::end(&mut child).await,
+            None => None,
+        };
         self.shared.lose("it was ended");
         for task in &self.tasks {
             task.abort();
         }
+        status?.code()
+    }
+
+    /// How many lines of its standard output were no messages, and how many replies belonged to no open request.
+    pub(crate) fn stray_lines(&self) -> (u64, u64) {
+        let state = self.shared.state();
+        (state.noise_lines, state.stray_replies)
     }
 }
 

@@ -117,6 +117,7 @@ mod status;
 mod subfolders;
 mod target_replies;
 mod target_versions;
+mod thorough;
 mod tls;
 mod tree;
 mod trials;

@@ -208,6 +208,14 @@ impl<'a> Endpoints<'a> {
         Ok(settings)
     }
 
+    /// How the program of `entry` is started, which has to be one.
+    ///
+    /// # Errors
+    /// When a variable is missing. The error names it and says where to set it.
+    pub fn process(&self, entry: &ModelEntry) -> Result<ProcessSettings, ConfigError> {
+        self.program(entry, &self.without_key(entry)?)
+    }
+
     /// The program of `entry` as far as that is known without starting it. Secrets are not needed, and may be missing.
     fn unstarted(&self, entry: &ModelEntry, settings: &ModelSettings) -> ProcessSettings {
         let known = self.started(entry, settings, &|_| Ok(SecretString::default()));

@@ -1,5 +1,7 @@
 //! `doctor`: checks the configuration, the keys, and every endpoint with one tiny call.
 
+mod thorough;
+
 use std::{
     collections::{BTreeSet, HashMap},
     time::Duration,
@@ -16,6 +18,7 @@ use schema::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::thorough::CheckedProgram;
 use super::{
     Context,
     models::{ModelRoles, scripted_server},
@@ -31,6 +34,12 @@ use crate::{
 /// Check configuration, keys and endpoints with one tiny call each
 #[derive(Clone, Debug, Args)]
 pub struct DoctorArgs {
+    /// Check only the program of this id, with one exchange
+    #[arg(long, value_name = "ID")]
+    process: Option<String>,
+    /// Play the whole protocol against it, and say what was sent and what came; no model is called
+    #[arg(long, requires = "process")]
+    thorough: bool,
     /// The result as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -76,6 +85,8 @@ pub struct DoctorOutput<'a> {
     config: Option<String>,
     /// The result of each model.
     models: Vec<CheckedModel<'a>>,
+    /// With `--thorough` the checks of the program; else null.
+    program: Option<CheckedProgram>,
 }
 
 impl CommandOutput for DoctorOutput<'_> {
@@ -119,8 +130,18 @@ impl<'a> From<&'a Check> for CheckedModel<'a> {
 /// When the configuration cannot be used.
 pub fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure> {
     let config = context.configure(&Overrides::default())?;
+    let program = match &args.process {
+        Some(id) => Some(thorough::program(&config, id)?),
+        None => None,
+    };
+    if let Some(program) = program.filter(|_| args.thorough) {
+        return thoroughly(context, &config, program, args.json);
+    }
     let mut problems = Problems::default();
-    let models = problems.take(models(&config.settings));
+    let models = match program {
+        Some(program) => Some(vec![program]),
+        None => problems.take(models(&config.settings)),
+    };
     problems.take(config.check_files());
     let (Some(models), true) = (models, problems.is_empty()) else {
         return Err(problems.into_failure());
@@ -143,10 +164,31 @@ pub fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure> {
         let output = DoctorOutput {
             config: file.map(|file| path_text(file)),
             models: checks.iter().map(CheckedModel::from).collect(),
+            program: None,
         };
         context.print_json("doctor", exit, &output);
     } else {
         show(context, &checks);
+    }
+    Ok(exit)
+}
+
+/// Plays the conformance kit against one program.
+fn thoroughly(
+    context: &Context,
+    config: &Config,
+    program: &ModelEntry,
+    is_json: bool,
+) -> Result<Exit, Failure> {
+    let program = thorough::play(context, config, program, is_json)?;
+    let exit = program.exit();
+    if is_json {
+        let output = DoctorOutput {
+            config: config.settings.file.as_ref().map(|file| path_text(file)),
+            models: Vec::new(),
+            program: Some(program),
+        };
+        context.print_json("doctor", exit, &output);
     }
     Ok(exit)
 }
@@ -259,14 +301,20 @@ async fn two_turns(model: &dyn ChatModel, request: &ChatRequest) -> Result<ChatR
     reply
 }
 
+/// The beginning of what was sent or came, in which line breaks are the only control characters.
+fn cut(text: &str) -> String {
+    /// The most characters.
+    const MOST: usize = 400;
+    let is_shown = |char: &char| *char == '\n' || !char.is_control();
+    let mut shown: String = text.chars().filter(is_shown).take(MOST).collect();
+    if shown.len() < text.len() && text.chars().nth(MOST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// What was sent and came, for a system whose form the user described.
 fn exchange_text(wire: &dyn Wire, reply: &ChatReply) -> String {
-    /// The most characters of each part.
-    const MOST: usize = 400;
-    let cut = |text: &str| match text.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
-    };
     let program = wire.phase_program().map(|program| program.kind);
     let kept = match wire.keeps_conversations() {
         false if program == Some(ProgramKind::Judge) => "is a program that judges",

@@ -1,0 +1,137 @@
+//! Whether a result has the form that its request asks for.
+
+use serde_json::Value;
+
+use crate::target;
+
+/// # Errors
+/// What is wrong with the result of a sample request of `method`, with its key.
+pub(crate) fn check(method: &str, params: &Value, result: &Value) -> Result<(), String> {
+    let Some(object) = result.as_object() else {
+        return Err("result: expected an object".to_owned());
+    };
+    let given = |key: &str| object.get(key).filter(|value| !value.is_null());
+    match method {
+        "judge" => verdict(params, result),
+        "chat" => target::read(result).map(|_| ()),
+        "next_message" => match (given("message"), given("end")) {
+            (None, None) => Err("expected message, end, or both".to_owned()),
+            (Some(message), _) if !is_text(message) => {
+                Err("message: expected a text that is not blank".to_owned())
+            }
+            (_, Some(end)) if !end.is_string() => {
+                Err("end: expected the reason, a text".to_owned())
+            }
+            _ => Ok(()),
+        },
+        // `null` is an answer, too.
+        "answer" if object.contains_key("answer") == object.contains_key("error") => {
+            Err("expected one of answer, error".to_owned())
+        }
+        "generate_metrics" => rows("metrics", object.get("metrics")),
+        "generate_scenarios" => rows("scenarios", object.get("scenarios")),
+        _ => Ok(()),
+    }
+}
+
+fn is_text(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.trim().is_empty())
+}
+
+fn rows(key: &str, rows: Option<&Value>) -> Result<(), String> {
+    let rows = rows.and_then(Value::as_array);
+    let rows = rows.filter(|rows| !rows.is_empty());
+    let rows = rows.ok_or_else(|| format!("{key}: expected a list that is not empty"))?;
+    match rows.iter().position(|row| !row.is_object()) {
+        Some(at) => Err(format!("{key}[{at}]: expected an object")),
+        None => Ok(()),
+    }
+}
+
+/// The sample asks for `present` of one metric.
+fn verdict(params: &Value, result: &Value) -> Result<(), String> {
+    let result = match result.get("verdicts").filter(|list| !list.is_null()) {
+        None => result,
+        Some(list) => match list.as_array().map(Vec::as_slice) {
+            Some([only]) if only.is_object() => only,
+            _ => return Err("verdicts: expected a list of one object".to_owned()),
+        },
+    };
+    let given = |key: &&str| result.get(*key).is_some_and(|value| !value.is_null());
+    let keys = ["present", "value", "label", "abstain"];
+    let keys: Vec<&str> = keys.into_iter().filter(given).collect();
+    match keys.as_slice() {
+        ["abstain"] if is_text(&result["abstain"]) => return Ok(()),
+        ["abstain"] => return Err("abstain: expected a reason".to_owned()),
+        ["present"] if result["present"].is_boolean() => {}
+        ["present"] => return Err("present: expected true or false".to_owned()),
+        [other] => return Err(format!("{other}: the metric asks for `present`")),
+        _ => return Err("expected one of present, value, label, abstain".to_owned()),
+    }
+    if !result.get("reason").is_some_and(is_text) {
+        return Err("reason: expected a text that is not blank".to_owned());
+    }
+    quotes(params, result.get("quotes"))
+}
+
+fn quotes(params: &Value, quotes: Option<&Value>) -> Result<(), String> {
+    let quotes = match quotes {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::Array(quotes)) => quotes,
+        Some(_) => return Err("quotes: expected a list".to_owned()),
+    };
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (at, quote) in quotes.iter().enumerate() {
+        let (number, text) = (quote["message"].as_u64(), quote["text"].as_str());
+        let (Some(number), Some(text)) = (number, text) else {
+            return Err(format!(
+                "quotes[{at}]: expected message, a number, and text"
+            ));
+        };
+        let messages = params["messages"].as_array();
+        let mut messages = messages.into_iter().flatten();
+        let message = messages.find(|message| message["n"] == number);
+        let said = message.and_then(|message| message["content"].as_str());
+        if !words(said.unwrap_or_default()).contains(&words(text)) {
+            return Err(format!("quotes[{at}].text: not in message {number}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_key() {
+        let asked = json!({"messages": [{"n": 2, "content": "What a  brilliant idea!"}]});
+        for (method, result, words) in [
+            ("judge", json!([]), "result: expected an object"),
+            ("judge", json!({}), "expected one of present"),
+            ("judge", json!({"present": "yes"}), "present: expected true"),
+            ("judge", json!({"value": 3}), "value: the metric asks for"),
+            ("judge", json!({"present": true, "reason": " "}), "reason"),
+            ("judge", json!({"abstain": ""}), "abstain"),
+            ("judge", json!({"verdicts": []}), "a list of one"),
+            ("next_message", json!({"message": " "}), "message"),
+            ("next_message", json!({}), "expected message, end"),
+            ("answer", json!({}), "one of answer, error"),
+            ("chat", json!({"content": 1}), "content"),
+            ("generate_metrics", json!({"metrics": [1]}), "metrics[0]"),
+        ] {
+            let wrong = check(method, &asked, &result).unwrap_err();
+            assert!(wrong.contains(words), "{method} {result}: {wrong}");
+        }
+        let quoted = |text: &str| json!({"present": true, "reason": "It praises.", "quotes": [{"message": 2, "text": text}]});
+        assert_eq!(check("judge", &asked, &quoted("a brilliant idea")), Ok(()));
+        assert!(check("judge", &asked, &quoted("a fine idea")).is_err());
+        assert_eq!(check("answer", &asked, &json!({"answer": null})), Ok(()));
+        assert_eq!(
+            check("next_message", &asked, &json!({"end": "enough"})),
+            Ok(())
+        );
+    }
+}
