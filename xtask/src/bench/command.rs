@@ -72,11 +72,11 @@ pub(super) fn configure(
     Ok(())
 }
 
-/// Runs the benchmark in `folder`, which was [configured](configure).
-pub(super) async fn run(folder: &Path) -> Result<Measure, Box<dyn Error>> {
+/// Runs `phase` of the benchmark in `folder`, which was [configured](configure); `run` is all of them.
+pub(super) async fn run(folder: &Path, phase: &str) -> Result<Measure, Box<dyn Error>> {
     let figures = folder.join("figures.json");
     let output = Command::new(env::current_exe()?)
-        .args(["run", "bench", "--quiet", "--json"])
+        .args([phase, "bench", "--quiet", "--json"])
         .current_dir(folder)
         .env(FIGURES, &figures)
         .stdin(Stdio::null())
@@ -85,7 +85,7 @@ pub(super) async fn run(folder: &Path) -> Result<Measure, Box<dyn Error>> {
         .output()
         .await?;
     if !output.status.success() {
-        return Err("`run` failed".into());
+        return Err(format!("`{phase}` failed").into());
     }
     let printed: Value = serde_json::from_slice(&output.stdout)?;
     let replies = |kind: &str| printed["replies"][kind].as_u64().unwrap_or_default();

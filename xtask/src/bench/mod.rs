@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: the whole command `run` against the scripted server in a second process, compared with a minimal client; the cost
-//! of journaling; what a kill costs; and exports of a large tree.
+//! of journaling; what a kill costs; a judge that is a program; and exports of a large tree.
 //!
 //! Every figure comes from a separate process, so that CPU time and memory belong only to the measured part.
 
@@ -7,6 +7,7 @@ mod command;
 mod export;
 mod floor;
 mod journal;
+mod judge;
 mod kill;
 mod ours;
 mod process;
@@ -45,6 +46,10 @@ pub(crate) struct BenchArgs {
     /// had arrived and are not in the cache are counted.
     #[arg(long, value_name = "KILLS", conflicts_with_all = ["export", "journal"])]
     kill: Option<u32>,
+    /// Measure a judge that is a program, and nothing else: its answers a second to the command, to the pool of processes, and over a bare
+    /// pipe. `--latency-ms` is how long it takes to answer.
+    #[arg(long, conflicts_with_all = ["export", "journal", "kill"])]
+    judge: bool,
     /// Print the figures as JSON.
     #[arg(long)]
     json: bool,
@@ -79,6 +84,20 @@ enum Part {
         base_url: String,
         in_flight: usize,
         calls: usize,
+    },
+    /// Send requests to a program over a bare pipe.
+    #[command(hide = true)]
+    Pipe {
+        lines: PathBuf,
+        latency_ms: String,
+        in_flight: usize,
+    },
+    /// Send requests to a pool of one process.
+    #[command(hide = true)]
+    Pool {
+        lines: PathBuf,
+        latency_ms: String,
+        in_flight: usize,
     },
 }
 
@@ -179,6 +198,16 @@ pub(crate) async fn run(args: BenchArgs) -> Result<(), Box<dyn Error>> {
             in_flight,
             calls,
         }) => print(&floor::run(&base_url, in_flight, calls, &bodies).await?),
+        Some(Part::Pipe {
+            lines,
+            latency_ms,
+            in_flight,
+        }) => print(&judge::pipe(&lines, &latency_ms, in_flight).await?),
+        Some(Part::Pool {
+            lines,
+            latency_ms,
+            in_flight,
+        }) => print(&judge::pool(&lines, &latency_ms, in_flight).await?),
     }
 }
 
@@ -201,6 +230,9 @@ async fn measure_all(args: &BenchArgs) -> Result<(), Box<dyn Error>> {
     }
     if let Some(kills) = args.kill {
         return kill::measure(args, kills).await;
+    }
+    if args.judge {
+        return judge::measure(args).await;
     }
     let mut figures = Vec::new();
     for &in_flight in &args.in_flight {
@@ -228,11 +260,11 @@ async fn measure(in_flight: usize, args: &BenchArgs) -> Result<Figures, Box<dyn 
     let number = in_flight.to_string();
     let server = Server::start(args.latency_ms).await?;
     command::configure(folder.path(), &server.base_url, in_flight, args.rounds)?;
-    let ours = command::run(folder.path()).await?;
+    let ours = command::run(folder.path(), "run").await?;
     let connections = server.connections().await?;
     server.stop().await;
     // The server is gone: every reply of this run comes from the cache.
-    let cached = command::run(folder.path()).await?;
+    let cached = command::run(folder.path(), "run").await?;
 
     let bodies = ours::write_bodies(folder.path(), 5_000)?
         .to_string_lossy()
