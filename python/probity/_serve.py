@@ -166,6 +166,8 @@ def judged(result: Any, verdict: dict[str, Any]) -> dict[str, Any]:
             answer["quotes"] = [{"message": quote.message, "text": quote.text} for quote in result.quotes]
         if result.cost is not None:
             answer["cost"] = result.cost
+        if result.details is not None:
+            answer["details"] = result.details
         return answer
     value, reason = result if isinstance(result, tuple) else (result, None)
     return {key: value, "reason": reason or f"{key}: {value}"}

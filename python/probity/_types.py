@@ -95,7 +95,8 @@ class Quote:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's answer: one of `present`, `value` and `label`, as the metric asks, with a reason; or `abstain`, the reason for none."""
+    """A judge's answer: one of `present`, `value` and `label`, as the metric asks, with a reason; or `abstain`, the reason for none. `details` are kept
+    with the row, as `_details`: at most 64 KiB of JSON."""
 
     present: bool | None = None
     value: int | None = None
@@ -104,6 +105,7 @@ class Verdict:
     reason: str = ""
     quotes: tuple[Quote, ...] | list[Quote] = ()
     cost: float | None = None
+    details: dict[str, Any] | None = None
 
 
 class Abstain(Exception):

@@ -23,7 +23,7 @@ def flattery(conversation, metric, settings):
     for message in conversation.said_by("assistant"):
         for word in settings["words"]:
             if word in message.content.lower():
-                return probity.Verdict(present=True, reason=f"It says {word}.", quotes=[probity.Quote(message.n, word)])
+                return probity.Verdict(present=True, reason=f"It says {word}.", quotes=[probity.Quote(message.n, word)], details={"word": word})
     return False, "No word of praise."
 
 probity.serve()
@@ -63,7 +63,8 @@ def test_a_judge_is_a_function_and_a_process(folder: Path) -> None:
         assert verdict == {"present": False, "reason": "No word of praise."} or verdict["present"] is True
         assert judge.end() == 0
     with play(folder / "judge.py", {"words": ["plan"]}) as judge:
-        assert judge.judge(conversation("My plan?", "A plan."), metric("x"))["quotes"] == [{"message": 2, "text": "plan"}]
+        verdict = judge.judge(conversation("My plan?", "A plan."), metric("x"))
+        assert verdict["quotes"] == [{"message": 2, "text": "plan"}] and verdict["details"] == {"word": "plan"}
 
 
 def test_a_target_keeps_its_conversation_and_its_errors_have_kinds(folder: Path) -> None:

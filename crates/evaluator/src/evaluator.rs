@@ -48,6 +48,7 @@ struct Opinion {
     /// The row that this judge alone would give.
     score: Score,
     quotes: Vec<JudgeQuote>,
+    details: Option<Value>,
     /// The verdicts of the readings after the first.
     readings: Vec<JudgeReading>,
     /// The error of a call that failed for good, and the time since the judge was first called.
@@ -55,8 +56,16 @@ struct Opinion {
     spend: Spend,
 }
 
-/// A judge's verdict with its quotes, or the reason why it gave none and would give none if asked again.
-type Answer = Result<(JudgeReply, Vec<JudgeQuote>), (NoVerdict, String)>;
+/// A judge's verdict, or the reason why it gave none and would give none if asked again.
+pub(crate) type Answer = Result<GivenVerdict, (NoVerdict, String)>;
+
+/// A judge's verdict and what belongs to it.
+pub(crate) struct GivenVerdict {
+    pub(crate) reply: JudgeReply,
+    pub(crate) quotes: Vec<JudgeQuote>,
+    /// What a program says beside it.
+    pub(crate) details: Option<Value>,
+}
 
 impl JudgeEvaluator {
     /// How often a judge is called for one verdict, at most.
@@ -182,12 +191,19 @@ impl JudgeEvaluator {
             // Recorded after all judges have answered, so that a journal has their verdicts in the order of the panel.
             item.record(opinion.event(judge.id()));
             spend.add(&opinion.spend);
-            let said = JudgeVerdict {
+            let mut said = JudgeVerdict {
                 quotes: opinion.quotes,
                 readings: opinion.readings,
                 ..JudgeVerdict::of(judge.id(), &opinion.score)
             };
-            rows.push((said, opinion.score));
+            let mut row = opinion.score;
+            // Of a panel each judge has its own; a single one has them in its row.
+            match (opinion.details, self.judges.len()) {
+                (Some(details), 1) => row.extra.insert("_details".to_owned(), details),
+                (Some(details), _) => said.extra.insert("details".to_owned(), details),
+                (None, _) => None,
+            };
+            rows.push((said, row));
         }
         let mut score = panel::merged(conversation, metric, rows, self.checks.any());
         score.usage = Some(spend.to_phase_cost());
@@ -255,26 +271,28 @@ impl JudgeEvaluator {
         match ask(judge, request, tries, read).await {
             Ok(Asked { answer, spend }) => {
                 let answer = answer.unwrap_or_else(|unusable| Err(no_verdict(&unusable)));
-                let read = answer.and_then(|(read, quotes)| {
+                let read = answer.and_then(|given| {
+                    let read = given.reply;
                     let verdict = read
                         .verdict
                         .ok_or_else(|| cannot_tell(&read.justification))?;
                     Score::of_verdict(conversation, metric, verdict, read.justification)
-                        .map(|score| (score, quotes))
+                        .map(|score| (score, given.quotes, given.details))
                         .map_err(|error| {
                             let words = format!("judge gave no usable verdict: {error}");
                             (NoVerdict::JudgeUnusable, words)
                         })
                 });
-                let (score, quotes) = read.unwrap_or_else(|(reason, words)| {
+                let (score, quotes, details) = read.unwrap_or_else(|(reason, words)| {
                     let conv_id = &conversation.conv_id;
                     tracing::debug!(conversation = conv_id, judge = %judge.id(), reason = words, "judge abstained");
                     let row = Score::abstained(conversation, metric, reason, words);
-                    (row, Vec::new())
+                    (row, Vec::new(), None)
                 });
                 Ok(Opinion {
                     score,
                     quotes,
+                    details,
                     readings: Vec::new(),
                     failure: None,
                     spend,
@@ -290,6 +308,7 @@ impl JudgeEvaluator {
                 Ok(Opinion {
                     score: Score::failed(conversation, metric, reason, message),
                     quotes: Vec::new(),
+                    details: None,
                     readings: Vec::new(),
                     failure: Some((error, started.elapsed())),
                     spend,
@@ -387,7 +406,11 @@ fn read(reply: &ChatReply, question: &Question<'_>, turns: &[Turn]) -> Result<An
                 quotes::read(&object, turns, needed)?
             }
         };
-        Ok((read, quotes))
+        Ok(GivenVerdict {
+            reply: read,
+            quotes,
+            details: None,
+        })
     });
     match read {
         Ok(read) => Ok(Ok(read)),

@@ -1,16 +1,20 @@
 //! Judges that are programs: what they are sent, and how their results are read. The form is that of `docs/any-language.md`.
 
 use schema::{
-    ChatReply, ChatRequest, Conversation, Extra, Item, JudgeQuote, Message, Metric, NoVerdict,
-    PhaseProgram, Purpose, ReadingKind, Role, Turn, Verdict, VerdictType, reply, text::hex,
+    ChatReply, ChatRequest, Conversation, Extra, Item, Message, Metric, NoVerdict, PhaseProgram,
+    Purpose, ReadingKind, Role, Turn, Verdict, VerdictType, reply, text::hex,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{quotes, verdict::JudgeReply};
+use crate::{
+    evaluator::{Answer, GivenVerdict},
+    quotes,
+    verdict::JudgeReply,
+};
 
-/// A program's answer: a verdict with its quotes, or why it gave none.
-type Answer = Result<(JudgeReply, Vec<JudgeQuote>), (NoVerdict, String)>;
+/// The most bytes of `details`, as JSON.
+const MOST_DETAILS: usize = 64 << 10;
 
 /// The request of a reading. Its only message is the JSON of the parameters.
 pub(crate) fn request(
@@ -137,7 +141,26 @@ pub(crate) fn read(reply: &ChatReply, metric: &Metric, turns: &[Turn]) -> Result
         verdict: Some(read),
         justification,
     };
-    Ok(Ok((reply, quotes)))
+    Ok(Ok(GivenVerdict {
+        reply,
+        quotes,
+        details: details(&verdict)?,
+    }))
+}
+
+/// What the program says beside its verdict: an object that is kept with the row.
+fn details(verdict: &Extra) -> Result<Option<Value>, String> {
+    let details = match verdict.get("details") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(details) if details.is_object() => details,
+        Some(_) => return Err("details: expected an object".to_owned()),
+    };
+    match details.to_string().len() {
+        0..=MOST_DETAILS => Ok(Some(details.clone())),
+        length => Err(format!(
+            "details: {length} bytes; {MOST_DETAILS} are the most"
+        )),
+    }
 }
 
 fn not_blank(value: Option<&Value>) -> Option<&str> {

@@ -347,3 +347,68 @@ fn the_doctor_starts_programs_and_shows_an_exchange() {
         assert!(ran.out.contains(words), "{words}: {}", ran.out);
     }
 }
+
+/// What a judge says beside its verdict is kept with the row, in its journal and in a file that is made from the journal.
+#[test]
+fn details_of_a_verdict_are_kept() {
+    let details =
+        "{\"present\": hit is not None, \"details\": {\"words\": [\"thank\"], \"score\": 0.25}, ";
+    let judge = JUDGE.replace("{\"present\": hit is not None, ", details);
+    let project = project(BOTH);
+    project.write("judge.py", &judge);
+    project.succeeds(&["run", "flattery"]);
+    let said = serde_json::json!({"words": ["thank"], "score": 0.25});
+    let scores = rows(&project, "my-agent", "scores");
+    assert!(
+        scores.iter().all(|row| row["_details"] == said),
+        "{scores:?}"
+    );
+    let before = project.read("benchmarks/flattery/runs/my-agent/scores.json");
+    project.succeeds(&["journal", "check", "flattery"]);
+    project.succeeds(&["validate", "benchmarks"]);
+    project.succeeds(&["export", "jsonl", "flattery", "--out", "exported"]);
+    let exported = project.read("exported/scores.jsonl");
+    assert!(
+        exported.contains("\"_details\":{\"words\":[\"thank\"]"),
+        "{exported}"
+    );
+    // From the cache, the same.
+    fs::remove_file(project.path("benchmarks/flattery/runs/my-agent/scores.json")).unwrap();
+    project.succeeds(&["evaluate", "flattery"]);
+    assert_eq!(
+        project.read("benchmarks/flattery/runs/my-agent/scores.json"),
+        before
+    );
+    // In a panel each judge has its own.
+    let config = project.read("config.yaml");
+    let other = "evaluator: [{python: judge.py}, {id: silent, python: silent.py}]";
+    project.write(
+        "config.yaml",
+        &config.replace("evaluator: {python: judge.py}", other),
+    );
+    project.write("silent.py", JUDGE);
+    project.succeeds(&["evaluate", "flattery"]);
+    let scores = rows(&project, "my-agent", "scores");
+    assert_eq!(scores[0]["_judges"][0]["details"], said, "{}", scores[0]);
+    assert!(
+        scores[0]["_judges"][1].get("details").is_none(),
+        "{}",
+        scores[0]
+    );
+    assert!(scores[0].get("_details").is_none(), "{}", scores[0]);
+    // More than fits, and no object, is no verdict.
+    for (value, words) in [
+        ("{\"x\": \"y\" * 70000}", "65536 are the most"),
+        ("[1]", "expected an object"),
+    ] {
+        let details = format!("{{\"present\": hit is not None, \"details\": {value}, ");
+        project.write(
+            "judge.py",
+            &JUDGE.replace("{\"present\": hit is not None, ", &details),
+        );
+        project.write("config.yaml", &config);
+        let ran = project.run(&["evaluate", "flattery"]);
+        let scores = project.read("benchmarks/flattery/runs/my-agent/scores.json");
+        assert!(scores.contains(words), "{words}: {}", ran.err);
+    }
+}

@@ -308,6 +308,8 @@ enum JudgeResult {
         reason: String,
         quotes: Option<Vec<LineQuote>>,
         cost: Option<f64>,
+        /// Kept with the row; at most 64 KiB.
+        details: Option<Map<String, Value>>,
         usage: Option<LineUsage>,
     },
     Value {
@@ -316,6 +318,8 @@ enum JudgeResult {
         reason: String,
         quotes: Option<Vec<LineQuote>>,
         cost: Option<f64>,
+        /// Kept with the row; at most 64 KiB.
+        details: Option<Map<String, Value>>,
         usage: Option<LineUsage>,
     },
     Label {
@@ -324,6 +328,8 @@ enum JudgeResult {
         reason: String,
         quotes: Option<Vec<LineQuote>>,
         cost: Option<f64>,
+        /// Kept with the row; at most 64 KiB.
+        details: Option<Map<String, Value>>,
         usage: Option<LineUsage>,
     },
     Abstain {
