@@ -44,7 +44,7 @@ pub use forecast::{Forecast, forecast};
 pub use journals::{JournalEnd, JournalSet};
 pub use needed_scenarios::{Expected, NeededMetric, NeededScenarios, needed_scenarios};
 pub use phases::{AggregatorFactory, BenchmarkContext, PhaseFactory, Phases, SimulatorFactory};
-pub use plan::{PlanModel, PlanRow, PlanSettings, Range, plan, plan_judging};
+pub use plan::{CalledModel, PlanModel, PlanRow, PlanSettings, Range, plan, plan_judging};
 pub use progress::{NoObserver, Observer, Outcome, Progress};
 pub use report::{
     BenchmarkReport, Counts, FailureGroup, JudgeGivenUp, KeptReason, KeptRows, RunOutcome,

@@ -19,6 +19,8 @@ pub struct HostModels(Arc<Mutex<BTreeMap<String, Offered>>>);
 pub struct HostModel {
     /// The model, with all its layers.
     pub model: Arc<dyn ChatModel>,
+    /// Its name at its endpoint.
+    pub name: String,
     /// A hash of what decides its replies: a program that calls another model is another program.
     pub identity: String,
 }

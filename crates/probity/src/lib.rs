@@ -57,8 +57,8 @@ pub use async_trait::async_trait;
 pub use calibrate::{CalibrateOptions, Calibration, calibrate};
 pub use compare::{CompareOptions, Compared, compare};
 pub use engine::{
-    AggregatorFactory, BenchmarkContext, BenchmarkReport, Concurrency, Counts, Expected,
-    FailureGroup, Forecast, JournalEnd, JournalSet, JudgeGivenUp, KeptReason, KeptRows,
+    AggregatorFactory, BenchmarkContext, BenchmarkReport, CalledModel, Concurrency, Counts,
+    Expected, FailureGroup, Forecast, JournalEnd, JournalSet, JudgeGivenUp, KeptReason, KeptRows,
     NeededMetric, NeededScenarios, NoObserver, Observer, Outcome, PhaseFactory, Phases, Pipeline,
     PlanModel, PlanRow, PlanSettings, Progress, PromptChoice, Range, RunOptions, RunOutcome,
     RunReport, Session, SimulatorFactory, StopWhenDecided, forecast, needed_scenarios, plan,

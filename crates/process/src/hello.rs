@@ -178,6 +178,14 @@ impl Hello {
         Ok(hello)
     }
 
+    /// The models that it calls, each with the fewest and the most calls of a request.
+    pub(crate) fn models_called(&self) -> BTreeMap<String, (u32, u32)> {
+        let models = self.models.iter();
+        models
+            .map(|(name, uses)| (name.clone(), (uses.fewest(), uses.most())))
+            .collect()
+    }
+
     /// What decides its answers, beside requests.
     pub(crate) fn fingerprint(&self, version: Option<&str>) -> Value {
         json!({

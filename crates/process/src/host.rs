@@ -52,6 +52,8 @@ struct Unanswered {
 /// A model that the program may call, and how often in a request.
 struct Callable {
     identity: String,
+    /// The name at its endpoint.
+    name: String,
     model: Arc<dyn ChatModel>,
     most: u32,
 }
@@ -121,6 +123,7 @@ impl Host {
             let found = found.map_err(|reason| format!("it calls `{model}`: {reason}"))?;
             let callable = Callable {
                 identity: found.identity,
+                name: found.name,
                 model: found.model,
                 most: uses.most(),
             };
@@ -144,6 +147,15 @@ impl Host {
             .iter()
             .map(|(name, callable)| (name.clone(), of(callable)));
         (!self.models.is_empty()).then(|| all.collect())
+    }
+
+    /// The same with the names at their endpoints, for records.
+    pub(crate) fn recorded(&self) -> Option<Value> {
+        let mut all = self.fingerprint()?;
+        for (name, callable) in &self.models {
+            all[name]["name"] = callable.name.as_str().into();
+        }
+        Some(all)
     }
 
     /// Sends a request to the program, and answers its calls meanwhile. Returns what these spent beside the result.
@@ -381,6 +393,11 @@ pub(crate) fn error(kind: ErrorKind, message: &str) -> Value {
 }
 
 impl ModelUse {
+    /// The fewest calls of one request.
+    pub(crate) fn fewest(&self) -> u32 {
+        self.0.first().copied().unwrap_or(0)
+    }
+
     /// The most calls of one request.
     pub(crate) fn most(&self) -> u32 {
         self.0.get(1).copied().unwrap_or(MOST_CALLS)

@@ -1,6 +1,6 @@
 //! A program in the place of a phase's prompts: a judge, a simulated user, the answers of tools, metrics and scenarios.
 
-use std::{sync::Arc, time::Instant};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use llm_client::{HostModels, ReplyBody, Wire};
@@ -100,12 +100,20 @@ impl Wire for ProcessPhase {
 
     fn phase_program(&self) -> Option<PhaseProgram> {
         let hello = self.pool.hello();
+        let mut fingerprint = self.pool.fingerprint(self.pool.version(), &self.host);
+        if let Some(calls) = self.host.recorded() {
+            fingerprint["calls"] = calls;
+        }
         Some(PhaseProgram {
             kind: self.kind,
             wants: hello.wants.clone().into(),
-            fingerprint: Arc::new(self.pool.fingerprint(self.pool.version(), &self.host)),
+            fingerprint: Arc::new(fingerprint),
             tools: Arc::default(),
         })
+    }
+
+    fn models_called(&self) -> BTreeMap<String, (u32, u32)> {
+        self.pool.hello().models_called()
     }
 
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {

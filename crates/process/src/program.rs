@@ -1,6 +1,6 @@
 //! A program that is configured and not started.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use llm_client::{HostModels, ReplyBody, Wire};
@@ -32,7 +32,7 @@ impl Program {
     #[must_use]
     pub fn new(settings: ProcessSettings) -> Self {
         let record = ProgramRecord::read(&settings, None);
-        let known = record.as_ref().map(|record| record.canonical.clone());
+        let known = record.as_ref().and_then(|record| record.canonical.clone());
         Self {
             settings,
             canonical: known.unwrap_or_else(|| format!("not started {:016x}", fastrand::u64(..))),
@@ -67,6 +67,13 @@ impl Wire for Program {
         self.record.as_ref()?.phase_program()
     }
 
+    fn models_called(&self) -> BTreeMap<String, (u32, u32)> {
+        let record = self.record.as_ref();
+        record
+            .map(|record| record.models.clone())
+            .unwrap_or_default()
+    }
+
     fn start(&self, models: &HostModels) -> Result<Option<Arc<dyn Wire>>, String> {
         let mut settings = self.settings.clone();
         settings.models = models.names();
@@ -74,14 +81,12 @@ impl Wire for Program {
             let pool = ProcessPool::start(settings)?;
             // One that calls models is another with other models behind their names, and without a version nothing of it is kept.
             let is_known = pool.hello().models.is_empty() && pool.hello().cache;
-            let has_record = is_known && pool.version().is_some();
+            let is_known = is_known && pool.version().is_some();
             let wire: Arc<dyn Wire> = match ProgramKind::of(&pool.hello().kind) {
                 Some(_) => Arc::new(ProcessPhase::new(pool, models)?),
                 None => Arc::new(ProcessTarget::new(pool, models)?),
             };
-            if has_record {
-                ProgramRecord::write(&self.settings, None, &*wire);
-            }
+            ProgramRecord::write(&self.settings, None, &*wire, is_known);
             Ok(wire)
         };
         start().map(Some).map_err(|error| error.to_string())

@@ -1,6 +1,6 @@
 //! What a program said of itself when it was last started, for plans, which start none.
 
-use std::{io::Write as _, path::Path, sync::Arc};
+use std::{collections::BTreeMap, io::Write as _, path::Path, sync::Arc};
 
 use llm_client::Wire;
 use schema::{PhaseProgram, ProgramKind, ToolSpec, text::hex};
@@ -19,8 +19,11 @@ pub(crate) struct ProgramRecord {
     format: u32,
     /// The hash of how it is started.
     started: String,
-    /// What decides its answers, as its cached results have it.
-    pub(crate) canonical: String,
+    /// What decides its answers, as its cached results have it. `None` for one whose results are not kept, or rest on other models too.
+    pub(crate) canonical: Option<String>,
+    /// The models that it calls, each with the fewest and the most calls of a request.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) models: BTreeMap<String, (u32, u32)>,
     /// Whether it keeps conversations.
     pub(crate) sessions: bool,
     phase: Option<PhaseRecord>,
@@ -60,12 +63,19 @@ impl ProgramRecord {
         is_it.then_some(record)
     }
 
-    /// Records what `wire` is, which `settings` started. Where that cannot be written, plans count its rows as new.
-    pub(crate) fn write(settings: &ProcessSettings, address: Option<&str>, wire: &dyn Wire) {
+    /// Records what `wire` is, which `settings` started, and whether its answers can be known by that alone. Where it cannot be written, plans
+    /// count its rows as new.
+    pub(crate) fn write(
+        settings: &ProcessSettings,
+        address: Option<&str>,
+        wire: &dyn Wire,
+        is_known: bool,
+    ) {
         let Some(path) = &settings.record else {
             return;
         };
-        let phase = wire.phase_program().map(|program| PhaseRecord {
+        let phase = wire.phase_program().filter(|_| is_known);
+        let phase = phase.map(|program| PhaseRecord {
             kind: program.kind.as_str().to_owned(),
             wants: program.wants.to_vec(),
             fingerprint: Value::clone(&program.fingerprint),
@@ -74,7 +84,8 @@ impl ProgramRecord {
         let record = Self {
             format: FORMAT,
             started: started(settings, address),
-            canonical: wire.canonical().to_owned(),
+            canonical: is_known.then(|| wire.canonical().to_owned()),
+            models: wire.models_called(),
             sessions: wire.keeps_conversations(),
             phase,
         };

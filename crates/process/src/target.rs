@@ -1,6 +1,6 @@
 //! A program as a system under test.
 
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
 use async_trait::async_trait;
 use llm_client::{CallFailure, HostModels, Live, Lives, ReplyBody, Wire, earlier, row_seed};
@@ -366,6 +366,10 @@ impl Wire for ProcessTarget {
 
     fn keeps_conversations(&self) -> bool {
         self.pool.hello().sessions
+    }
+
+    fn models_called(&self) -> BTreeMap<String, (u32, u32)> {
+        self.pool.hello().models_called()
     }
 
     async fn end_conversation(&self, context: &CallContext) {

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, path::PathBuf};
 use clap::Args;
 use llm_client::{ModelSettings, PromptCache};
 use probity::{
-    Forecast, Phase, PlanModel, PlanQuestions, PlanSettings, Range, RunError, RunOptions,
-    config::keys, needed_scenarios, plan_metrics,
+    CalledModel, Forecast, Phase, PlanModel, PlanQuestions, PlanSettings, Range, RunError,
+    RunOptions, config::keys, needed_scenarios, plan_metrics,
 };
 use report::{PlanRow, Span};
 use schema::{Finding, ModelId, TargetRef, statistics::MetricPlan};
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     benchmarks::choose,
-    config::{Config, Endpoints, ModelEntry, Settings},
+    config::{Config, Endpoints, ModelEntries, ModelEntry, Settings},
     exit::{Exit, Failure, Problems},
     flags::{self, BenchmarkSelection, OVER, Overrides, PromptArgs, Samples, Targets, Turns},
 };
@@ -410,7 +410,8 @@ fn of_run(
     // A plan always covers the whole run: the calls of a later phase depend on the earlier ones.
     let parts = roles(context, config, args, &Phase::ALL, Imported::default());
     let parts = problems.take(parts);
-    let plan_settings = parts.and_then(|parts| problems.take(plan_settings(config, &parts)));
+    let plan_settings =
+        parts.and_then(|parts| problems.take(plan_settings(context, config, &parts)));
     let chosen = problems.take(choose(&context.layout, &args.selection, true));
     problems.take(config.check_files());
     if let Some(chosen) = &chosen {
@@ -454,8 +455,10 @@ fn of_judging(
 ) -> Result<Planned, Failure> {
     let settings = &config.settings;
     let parts = roles(context, config, args, &[Phase::Evaluate], imported)?;
-    let endpoints = config.endpoints(Some(NOWHERE.to_owned()))?;
-    let judges = plan_judges(&endpoints, &parts)?;
+    let endpoints = config
+        .endpoints(Some(NOWHERE.to_owned()))?
+        .with_records(context.layout.state());
+    let judges = plan_judges(&endpoints, &settings.models, &parts)?;
     let further = further_judge_calls(settings);
     let configured = parts.targets.iter().map(|entry| TargetRef {
         id: entry.id.clone(),
@@ -473,13 +476,33 @@ fn of_judging(
     })
 }
 
-/// Converts a model for the plan.
+/// Converts a model for the plan. A program calls those of `models` that it said it calls when it was last started.
 ///
 /// # Errors
 /// When the model cannot be called with its settings.
-pub fn plan_model(endpoints: &Endpoints<'_>, entry: &ModelEntry) -> Result<PlanModel, Failure> {
+pub fn plan_model(
+    endpoints: &Endpoints<'_>,
+    models: &ModelEntries,
+    entry: &ModelEntry,
+) -> Result<PlanModel, Failure> {
     let settings: ModelSettings = endpoints.without_key(entry)?;
+    let called = settings.wire.as_ref().map(|wire| wire.models_called());
+    let callable = models.callable();
+    let mut calls = Vec::new();
+    for (name, (low, high)) in called.unwrap_or_default() {
+        let Some((_, called)) = callable.iter().find(|(known, _)| *known == name) else {
+            continue;
+        };
+        calls.push(CalledModel {
+            model: plan_model(endpoints, models, called)?,
+            calls: Range {
+                low: u64::from(low),
+                high: u64::from(high),
+            },
+        });
+    }
     Ok(PlanModel {
+        calls,
         id: entry.id.clone(),
         price: settings.price,
         max_tokens: settings.max_tokens,
@@ -493,16 +516,25 @@ fn further_judge_calls(settings: &Settings) -> f64 {
 
 fn plan_judges(
     endpoints: &Endpoints<'_>,
+    models: &ModelEntries,
     parts: &ModelRoles<'_>,
 ) -> Result<Vec<PlanModel>, Failure> {
     let judges = parts.judges.iter();
-    judges.map(|entry| plan_model(endpoints, entry)).collect()
+    judges
+        .map(|entry| plan_model(endpoints, models, entry))
+        .collect()
 }
 
-fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings, Failure> {
+fn plan_settings(
+    context: &Context,
+    config: &Config,
+    parts: &ModelRoles<'_>,
+) -> Result<PlanSettings, Failure> {
     let settings = &config.settings;
-    let endpoints = config.endpoints(Some(NOWHERE.to_owned()))?;
-    let plan_model = |entry: &ModelEntry| plan_model(&endpoints, entry);
+    let endpoints = config
+        .endpoints(Some(NOWHERE.to_owned()))?
+        .with_records(context.layout.state());
+    let plan_model = |entry: &ModelEntry| plan_model(&endpoints, &settings.models, entry);
     // A model that is not needed is in no row of the plan.
     let role = |entry: Option<&ModelEntry>, key| entry.map_or_else(|| unneeded(key), plan_model);
     let axes = config.demographics()?;
@@ -524,7 +556,7 @@ fn plan_settings(config: &Config, parts: &ModelRoles<'_>) -> Result<PlanSettings
         generator: role(parts.generator, "generator_model")?,
         user: role(parts.user, "user_model")?,
         tools: role(parts.tool, "tool_model")?,
-        judges: plan_judges(&endpoints, parts)?,
+        judges: plan_judges(&endpoints, &settings.models, parts)?,
         further_judge_calls: further_judge_calls(settings),
         judge_users: settings.judging.simulator.share(),
         judge_realism: settings.judging.realism,
@@ -544,6 +576,7 @@ fn unneeded(key: &str) -> Result<PlanModel, Failure> {
         price: None,
         max_tokens: None,
         prompt_cache: None,
+        calls: Vec::new(),
     })
 }
 

@@ -354,6 +354,52 @@ async fn another_model_behind_the_same_name_is_another_judge() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plan_counts_the_calls_of_a_judge() {
+    let server = server().await;
+    let project = project(&server, "evaluator: {python: judge.py}\n");
+    let rows = |args: &[&str]| -> Vec<Value> {
+        let planned: Value = serde_json::from_str(&project.succeeds(args).out).unwrap();
+        planned["rows"].as_array().unwrap().clone()
+    };
+    let plan = ["plan", "flattery", "--json"];
+    let of_calls = |rows: &[Value]| {
+        let called = |row: &&Value| row["who"] == "gpt by judge judge for target t";
+        rows.iter().find(called).cloned()
+    };
+    // A plan starts no program, so at first nobody knows.
+    assert_eq!(of_calls(&rows(&plan)), None);
+    project.succeeds(&["run", "flattery"]);
+    let called = of_calls(&rows(&plan)).unwrap();
+    assert_eq!(called["calls"], serde_json::json!({"low": 4, "high": 8}));
+    assert!(called["cost"]["high"].as_f64().unwrap() > 0.0, "{called}");
+    let shown = project.succeeds(&["plan", "flattery"]).out;
+    assert!(shown.contains("gpt by judge judge"), "{shown}");
+    // An edited program is not known.
+    project.write("judge.py", &JUDGE.replace("It said", "It says"));
+    assert_eq!(of_calls(&rows(&plan)), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_that_calls_the_tested_model_is_a_finding() {
+    let server = server().await;
+    let project = project(&server, "evaluator: {python: judge.py}\n");
+    let config = project.read("config.yaml");
+    let words = "t is judged by a program that calls the model that is tested";
+    let ran = project.succeeds(&["run", "flattery"]);
+    assert!(!format!("{}{}", ran.out, ran.err).contains(words));
+    project.write("config.yaml", &config.replace("scripted-careful", "gpt-x"));
+    let ran = project.succeeds(&["run", "flattery", "--force"]);
+    let all = format!("{}{}", ran.out, ran.err);
+    assert!(all.contains(words), "{all}");
+    project.succeeds(&["report", "flattery"]);
+    assert!(
+        project
+            .read("benchmarks/flattery/report.html")
+            .contains(words)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_doctor_shows_a_judge_that_calls() {
     let server = server().await;
     let project = project(&server, "evaluator: {python: judge.py}\n");

@@ -111,8 +111,8 @@ impl Planner<'_> {
         model: &PlanModel,
     ) {
         let who = (who, target.map(|target| &target.id));
-        let row = PlanRow::new(self.name, phase, who, rows, asked, model);
-        self.plan.push(row);
+        let rows = PlanRow::with_calls(self.name, phase, who, rows, asked, model);
+        self.plan.extend(rows);
     }
 
     /// Plans the metrics if the benchmark has none. Returns how many there will be.
@@ -223,8 +223,9 @@ impl Planner<'_> {
             prefixes: conversation.target_prefixes.each(rows),
         };
         let who = format!("target {}", target.id);
+        let own = self.plan.len();
         self.push(Phase::Simulate, (who, Some(target)), rows, &asked, target);
-        if let Some(row) = self.plan.last_mut() {
+        if let Some(row) = self.plan.get_mut(own) {
             row.is_target = true;
         }
         if tools.simulated {
@@ -291,6 +292,7 @@ mod tests {
             price: None,
             max_tokens: None,
             prompt_cache: None,
+            calls: Vec::new(),
         }
     }
 

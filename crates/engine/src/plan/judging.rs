@@ -58,7 +58,7 @@ pub fn plan_judging(
             ControlFlow::Continue(())
         })?;
         let (rows, input) = (Range::exact(rows), Range::exact(input));
-        plan.extend(judges.iter().map(|judge| {
+        plan.extend(judges.iter().flat_map(|judge| {
             let further = |range| and_further(range, further_judge_calls);
             let planned = PlannedCalls {
                 calls: further(rows),
@@ -68,7 +68,7 @@ pub fn plan_judging(
             };
             let who = format!("judge {} for target {}", judge.id, target.id);
             let who = (who, Some(&target.id));
-            PlanRow::new(name, Phase::Evaluate, who, rows, &planned, judge)
+            PlanRow::with_calls(name, Phase::Evaluate, who, rows, &planned, judge)
         }));
     }
     Ok(plan)

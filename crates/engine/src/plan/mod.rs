@@ -66,6 +66,17 @@ pub struct PlanModel {
     pub max_tokens: Option<u32>,
     /// How its provider caches the beginning of requests, if it is known to.
     pub prompt_cache: Option<PromptCache>,
+    /// For a program: the models that it calls through the run.
+    pub calls: Vec<CalledModel>,
+}
+
+/// A model that a program calls through the run.
+#[derive(Clone, Debug)]
+pub struct CalledModel {
+    /// The model.
+    pub model: PlanModel,
+    /// How often the program calls it for one request.
+    pub calls: Range<u64>,
 }
 
 /// The settings of a plan.
@@ -147,6 +158,39 @@ pub(crate) struct PlannedCalls {
 }
 
 impl PlanRow {
+    /// The requests to `model` for these rows, and those that it makes of other models if it is a program. What it asks them is assumed to be as
+    /// long as what it was asked itself, and so are the answers.
+    pub(crate) fn with_calls(
+        benchmark: &str,
+        phase: Phase,
+        (who, target): (String, Option<&ModelId>),
+        rows: Range<u64>,
+        planned: &PlannedCalls,
+        model: &PlanModel,
+    ) -> Vec<Self> {
+        let of_called = model.calls.iter().map(|called| {
+            let made = |range| each(range, called.calls);
+            let calls = made(planned.calls);
+            let longest_reply = called.model.max_tokens.map_or(u64::MAX, u64::from);
+            let longest = each(calls, Range::exact(longest_reply));
+            let output = made(planned.output);
+            let planned = PlannedCalls {
+                calls,
+                input: made(planned.input),
+                output: Range {
+                    low: output.low.min(longest.low),
+                    high: output.high.min(longest.high),
+                },
+                ..PlannedCalls::default()
+            };
+            let who = (format!("{} by {who}", called.model.id), target);
+            Self::new(benchmark, phase, who, rows, &planned, &called.model)
+        });
+        let others: Vec<Self> = of_called.collect();
+        let own = Self::new(benchmark, phase, (who, target), rows, planned, model);
+        [own].into_iter().chain(others).collect()
+    }
+
     /// The requests to `model` for these rows, as if no reply was cached. `who` names the model and its target.
     pub(crate) fn new(
         benchmark: &str,

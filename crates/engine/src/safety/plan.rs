@@ -89,7 +89,7 @@ pub fn plan_single_turn(
                 ..PlannedCalls::default()
             };
             let who = (who, target);
-            plan.push(row(
+            plan.extend(rows_of(
                 SINGLE_TURN,
                 "variations",
                 who,
@@ -105,7 +105,7 @@ pub fn plan_single_turn(
             output: each(rows, reply),
             ..PlannedCalls::default()
         };
-        plan.push(row(
+        plan.extend(rows_of(
             SINGLE_TURN,
             "target",
             (who, target),
@@ -170,7 +170,7 @@ pub fn plan_multi_turn(
             output: each(attacks, attack),
             prefixes: attacker_prefixes.each(rows),
         };
-        plan.push(row(
+        plan.extend(rows_of(
             MULTI_TURN,
             "attack",
             (who, target),
@@ -186,7 +186,7 @@ pub fn plan_multi_turn(
             output: each(calls, reply),
             prefixes: target_prefixes.each(rows),
         };
-        plan.push(row(
+        plan.extend(rows_of(
             MULTI_TURN,
             "target",
             (who, target),
@@ -228,7 +228,7 @@ fn judges<'a>(
     (rows, calls): (Range<u64>, Range<u64>),
     input: Range<u64>,
 ) -> impl Iterator<Item = PlanRow> + use<'a> {
-    models.judges.iter().map(move |judge| {
+    models.judges.iter().flat_map(move |judge| {
         let who = format!("judge {} for target {}", judge.id, target.id);
         let planned = PlannedCalls {
             calls,
@@ -236,27 +236,30 @@ fn judges<'a>(
             output: each(calls, cut(JUDGE_REPLY, judge.max_tokens)),
             ..PlannedCalls::default()
         };
-        row(kind, "judge", (who, target), rows, &planned, judge)
+        rows_of(kind, "judge", (who, target), rows, &planned, judge)
     })
 }
 
-fn row(
+/// The requests of `part` to `model`, and those that it makes of other models if it is a program.
+fn rows_of(
     kind: &str,
     part: &'static str,
     (who, target): (String, &PlanModel),
     rows: Range<u64>,
     planned: &PlannedCalls,
     model: &PlanModel,
-) -> PlanRow {
+) -> Vec<PlanRow> {
     let phase = match part {
         "judge" => Phase::Evaluate,
         _ => Phase::Simulate,
     };
-    PlanRow {
-        part: Some(part),
-        is_target: part == "target",
-        ..PlanRow::new(kind, phase, (who, Some(&target.id)), rows, planned, model)
+    let who = (who, Some(&target.id));
+    let mut all = PlanRow::with_calls(kind, phase, who, rows, planned, model);
+    for (at, row) in all.iter_mut().enumerate() {
+        row.part = Some(part);
+        row.is_target = part == "target" && at == 0;
     }
+    all
 }
 
 fn count(groups: &[TestCaseGroup]) -> u64 {
@@ -297,6 +300,7 @@ mod tests {
             price: None,
             max_tokens: None,
             prompt_cache: None,
+            calls: Vec::new(),
         }
     }
 

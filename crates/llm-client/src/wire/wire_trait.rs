@@ -1,6 +1,6 @@
 //! What answers a model's calls, where it is not an OpenAI-compatible endpoint.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use schema::{
@@ -38,6 +38,12 @@ pub trait Wire: Send + Sync + fmt::Debug {
     /// What is known of it, if it is a program that takes the place of a phase's prompts.
     fn phase_program(&self) -> Option<PhaseProgram> {
         None
+    }
+
+    /// The models of the run that it calls, by name, each with the fewest and the most calls for one request; as far as that is known before
+    /// it is started.
+    fn models_called(&self) -> BTreeMap<String, (u32, u32)> {
+        BTreeMap::new()
     }
 
     /// Starts what answers, where that has to be started once a run: the wire that is used from then on. `None`: this one. A program may call

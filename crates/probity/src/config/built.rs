@@ -30,8 +30,13 @@ pub fn offer(
             .map_err(|error| error.to_string())
             .and_then(|settings| {
                 let identity = KeyMaker::new(&settings).identity();
+                let name = settings.model.clone();
                 let model = model(settings).map_err(|error| error.to_string())?;
-                Ok(HostModel { model, identity })
+                Ok(HostModel {
+                    model,
+                    name,
+                    identity,
+                })
             });
         to.offer(name, built);
     }

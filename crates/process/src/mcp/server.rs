@@ -56,7 +56,7 @@ impl McpServer {
     #[must_use]
     pub fn new(settings: McpSettings) -> Self {
         let record = ProgramRecord::read(&settings.process, settings.url.as_deref());
-        let known = record.as_ref().map(|record| record.canonical.clone());
+        let known = record.as_ref().and_then(|record| record.canonical.clone());
         Self {
             settings,
             canonical: known.unwrap_or_else(|| format!("not started {:016x}", fastrand::u64(..))),
@@ -117,7 +117,7 @@ impl Wire for McpServer {
             connections,
         };
         let address = self.settings.url.as_deref();
-        ProgramRecord::write(&self.settings.process, address, &connected);
+        ProgramRecord::write(&self.settings.process, address, &connected, true);
         Ok(Some(Arc::new(connected)))
     }
 }

@@ -23,6 +23,8 @@ pub enum ModelRole {
     Tools,
     /// It judges, alone or in a panel.
     Judge,
+    /// A judge that is a program calls it.
+    CalledByJudge,
     /// It writes metrics and scenarios.
     Generator,
 }
@@ -151,12 +153,13 @@ fn scripted(found: &mut Findings, targets: &[RoleModels]) {
     found.warn(FindingKind::ScriptedModels, &about, text, advice);
 }
 
-const ALL: [ModelRole; 6] = [
+const ALL: [ModelRole; 7] = [
     ModelRole::Target,
     ModelRole::User,
     ModelRole::Attacker,
     ModelRole::Tools,
     ModelRole::Judge,
+    ModelRole::CalledByJudge,
     ModelRole::Generator,
 ];
 
@@ -170,18 +173,24 @@ fn part(role: ModelRole, targets: &[ModelId]) -> String {
         ModelRole::Attacker => format!("the attacker of {ids}"),
         ModelRole::Tools => format!("the simulated tools of {ids}"),
         ModelRole::Judge => format!("the judge of {ids}"),
+        ModelRole::CalledByJudge => format!("the model that the judge of {ids} calls"),
         ModelRole::Generator => "the generator of metrics and scenarios".to_owned(),
     }
 }
 
 fn own_judge(found: &mut Findings, targets: &[RoleModels]) {
-    let judges_itself = |of: &&RoleModels| {
+    let is_own = |of: &RoleModels, role| {
         let mut own = of.with(ModelRole::Target);
-        own.any(|own| of.with(ModelRole::Judge).any(|judge| judge.is_same(own)))
+        own.any(|own| of.with(role).any(|judge| judge.is_same(own)))
     };
-    let (mut alone, mut in_panel) = (Vec::new(), Vec::new());
-    for of in targets.iter().filter(judges_itself) {
+    let (mut alone, mut in_panel, mut called) = (Vec::new(), Vec::new(), Vec::new());
+    for of in targets {
         match of.with(ModelRole::Judge).count() {
+            _ if !is_own(of, ModelRole::Judge) => {
+                if is_own(of, ModelRole::CalledByJudge) {
+                    called.push(of.target.clone());
+                }
+            }
             1 => alone.push(of.target.clone()),
             _ => in_panel.push(of.target.clone()),
         }
@@ -189,6 +198,10 @@ fn own_judge(found: &mut Findings, targets: &[RoleModels]) {
     for (ids, how) in [
         (alone, "judged by the same model that is tested"),
         (in_panel, "judged by a panel with the model that is tested"),
+        (
+            called,
+            "judged by a program that calls the model that is tested",
+        ),
     ] {
         if ids.is_empty() {
             continue;
@@ -306,6 +319,9 @@ mod tests {
             ]
         );
         assert!(judged(&[same, other.clone()])[0].contains("a panel with the model"));
-        assert_eq!(judged(&[other]), [""; 0]);
+        assert_eq!(judged(std::slice::from_ref(&other)), [""; 0]);
+        let called = model(ModelRole::CalledByJudge, "gpt-4.1", "");
+        let words = "judged by a program that calls the model that is tested";
+        assert!(judged(&[other, called])[0].contains(words));
     }
 }

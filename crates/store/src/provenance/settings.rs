@@ -153,6 +153,7 @@ pub fn recorded_models(record: &TargetProvenance) -> Vec<RoleModel> {
         let (user, tools) = (SettingsRecord::USER_MODEL, SettingsRecord::TOOL_MODEL);
         models.extend(model_at(&played.settings, user, ModelRole::User));
         models.extend(model_at(&played.settings, tools, ModelRole::Tools));
+        models.extend(called(&played.settings, ModelRole::User));
     }
     let Some(scores) = &record.scores else {
         return models;
@@ -162,7 +163,24 @@ pub fn recorded_models(record: &TargetProvenance) -> Vec<RoleModel> {
         Some(judge) => models.push(judge),
         None => models.extend(panel(&scores.settings)),
     }
+    models.extend(called(&scores.settings, ModelRole::CalledByJudge));
     models
+}
+
+/// The models that programs called through the run, by their names at their endpoints: `programs.votes.calls.judge.name`.
+fn called(settings: &Settings, role: ModelRole) -> impl Iterator<Item = RoleModel> {
+    settings.iter().filter_map(move |(key, value)| {
+        let place = key.strip_suffix(".name")?;
+        let is_program = place.starts_with("program.") || place.starts_with("programs.");
+        let is_call = is_program && place.contains(".calls.");
+        let model = value.as_str().filter(|_| is_call)?;
+        Some(RoleModel {
+            role,
+            model: model.to_owned(),
+            source: None,
+            base_url: None,
+        })
+    })
 }
 
 /// The version of the target itself, where its configuration had one.

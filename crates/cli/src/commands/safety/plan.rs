@@ -33,7 +33,7 @@ use crate::{
 pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
     // A forecast that cannot be made is left out.
     let found = cached(context, job).unwrap_or_default();
-    let mut rows = rows(job)?;
+    let mut rows = rows(context, job)?;
     for row in &mut rows {
         let mut of_target = found.iter();
         match of_target.find(|found| Some(&found.target) == row.target.as_ref()) {
@@ -98,10 +98,13 @@ pub fn cached(context: &Context, job: &Job<'_>) -> Option<Vec<Forecast>> {
         .ok()
 }
 
-fn rows(job: &Job<'_>) -> Result<Vec<PlanRow>, Failure> {
+fn rows(context: &Context, job: &Job<'_>) -> Result<Vec<PlanRow>, Failure> {
     let settings = &job.config.settings;
-    let endpoints = job.config.endpoints(Some(NOWHERE.to_owned()))?;
-    let model = |entry: &ModelEntry| plan_model(&endpoints, entry);
+    let endpoints = job
+        .config
+        .endpoints(Some(NOWHERE.to_owned()))?
+        .with_records(context.layout.state());
+    let model = |entry: &ModelEntry| plan_model(&endpoints, &settings.models, entry);
     let models = |entries: &[ModelEntry]| -> Result<Vec<PlanModel>, Failure> {
         entries.iter().map(model).collect()
     };
