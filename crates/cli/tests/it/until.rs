@@ -104,7 +104,7 @@ async fn a_clear_gate_is_decided_with_a_third_of_the_rows_in_the_order_of_the_fi
     ] {
         assert!(file.contains(words), "{words}");
     }
-    project.succeeds(&["export", "flattery", "--format", "jsonl", "--out", "out"]);
+    project.succeeds(&["export", "jsonl", "flattery", "--out", "out"]);
     assert!(
         project
             .read("out/runs.jsonl")
