@@ -100,6 +100,8 @@ pub use safety::SafetyCommand;
 pub use show::ShowArgs;
 pub use simulate::SimulateArgs;
 pub use status::StatusArgs;
+#[cfg(test)]
+pub use until::STOPS;
 pub use validate::ValidateArgs;
 pub use view::ViewArgs;
 

@@ -11,9 +11,12 @@ use schema::{gate::GateQuantity, sequence::RunUntil};
 
 use crate::exit::Failure;
 
+/// The heading of the flags.
+pub const STOPS: &str = "A run that stops when it is decided";
+
 /// When a run stops before its last scenario.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "A run that stops when it is decided")]
+#[command(next_help_heading = STOPS)]
 pub struct UntilArgs {
     /// Simulate scenarios in a random order until the rules of --gate are decided: `decided` ends when the answer of the gate is known,
     /// `each-decided` when every rule is. Answers hold however often they are looked at

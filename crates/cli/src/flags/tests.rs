@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{OVER, Overrides};
 use crate::{
     cli::{Cli, Command, command, parse},
-    commands::{PhaseArgs, SafetyArgs},
+    commands::{PhaseArgs, STOPS, SafetyArgs},
     config,
 };
 
@@ -50,6 +50,10 @@ fn keys_of(path: &[&str]) -> BTreeMap<String, &'static str> {
     let mut found = BTreeMap::new();
     for arg in command.get_arguments() {
         let Some(name) = arg.get_long() else { continue };
+        if arg.get_help_heading() == Some(STOPS) {
+            // They need each other, and override nothing.
+            continue;
+        }
         let flag = format!("--{name}");
         let mut line = vec!["probity"];
         line.extend(path);
