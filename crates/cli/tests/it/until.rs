@@ -197,6 +197,9 @@ async fn a_killed_run_goes_on_to_the_same_files() {
         child.kill().unwrap();
         child.wait().unwrap();
         server.release();
+        // Rows may have been looked at.
+        let other = killed.run(&args(&run(&["decided", "--order-seed", "7"])));
+        holds(&other.err, &["its order follows from seed 0"]);
     }
     let ran = killed.run(&args(&run(&["decided"])));
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);

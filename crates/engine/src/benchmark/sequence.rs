@@ -238,8 +238,13 @@ impl SequenceFeed {
                         let metric = sample.row.scenario.metric_id.clone();
                         let of_target = state.queued.entry(self.target.clone()).or_default();
                         *of_target.entry(metric.clone()).or_default() += 1;
+                        let is_first = state.file.seen == 0;
                         let seen = base.place as u64 + 1;
                         state.file.seen = state.file.seen.max(seen);
+                        if is_first {
+                            // From the first row on, another order is another start.
+                            state.write(&sequence.dir);
+                        }
                         self.handed_out.push((base.place, metric));
                         return Some(sample);
                     }

@@ -66,13 +66,15 @@ fn begun(
     options: &SequenceOptions,
 ) -> Sequence {
     let order = sequence_order(options.seed, planned.keys().map(String::as_str));
-    let (mut starts, seen_before, looked_before) = match before {
+    let (mut starts, mut seen_before, looked_before) = match before {
         Some(before) => (before.starts, before.seen, before.looked_before),
         None => (Vec::new(), 0, options.has_rows),
     };
-    // A start that saw nothing does not count.
-    if seen_before == 0 {
-        starts.clear();
+    // A start that saw nothing does not count; what the one before it saw does.
+    if seen_before == 0
+        && let Some(last) = starts.pop()
+    {
+        seen_before = last.seen_before;
     }
     starts.push(SequenceStart {
         run_id: options.run_id.clone(),
@@ -144,14 +146,19 @@ impl Begin<'_> {
             return Err(self.refused("another judge gave its verdicts".to_owned()));
         }
         let largest = largest(planned.values());
+        // How far a run came that was killed is not in its file: all of its order may have been seen.
+        let seen = match known.stopped {
+            None => known.order.len() as u64,
+            Some(_) => known.seen,
+        };
         let mut order = Vec::new();
         for (place, scenario) in (0..).zip(std::mem::take(&mut known.order)) {
             let now = planned.swap_remove_entry(&scenario.id);
             match now {
-                Some((id, base)) if base.sha256() == scenario.sha256 || place >= known.seen => {
+                Some((id, base)) if base.sha256() == scenario.sha256 || place >= seen => {
                     order.push((sequenced((&id, &base)), base));
                 }
-                None if place >= known.seen => {}
+                None if place >= seen => {}
                 now => {
                     let what = if now.is_some() {
                         "was edited"
@@ -181,7 +188,7 @@ impl Begin<'_> {
                 )));
             }
             lists.push(SequenceList {
-                from: known.seen,
+                from: seen,
                 scenarios: (order.len() + added.len()) as u64,
             });
         }

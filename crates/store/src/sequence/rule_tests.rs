@@ -287,7 +287,11 @@ impl Test {
             estimate: look.estimate,
             lower: look.lower,
             upper: look.upper,
-            chance: self.rate.chance().unwrap_or_default(),
+            // Before the first scenario nothing is known.
+            chance: match look.scenarios {
+                0 => 1.0,
+                _ => self.rate.chance().unwrap_or_default(),
+            },
         }
     }
 }
