@@ -12,7 +12,8 @@ use crate::imports;
 use common::{Project, Ran};
 use exports::json_of;
 use imports::{
-    FLATTERY, golden_of, hello, import, imported, instance, lines, log, rows, rows_at, sample,
+    FLATTERY, fixture, golden_of, hello, import, imported, instance, lines, log, rows, rows_at,
+    sample,
 };
 use serde_json::{Value, json};
 
@@ -290,4 +291,52 @@ fn other_json_beside_logs_is_passed_over() {
     );
     let report = imported(&project, &["logs"]);
     assert_eq!(report["files"].as_array().unwrap().len(), 1, "{report}");
+}
+
+/// A log that Inspect wrote: see `fixtures/import/README.md`.
+#[test]
+fn the_output_of_a_sample_without_a_reply_is_the_reply() {
+    let project = Project::new();
+    let log = fixture("outputs.eval");
+    project.succeeds(&[
+        "import",
+        "inspect",
+        &log,
+        "--verdicts",
+        "includes=correct",
+        "--as",
+        "o",
+    ]);
+    let folder = std::fs::read_dir(project.path("benchmarks/o/runs")).unwrap();
+    let target = folder
+        .map(|entry| entry.unwrap().file_name())
+        .next()
+        .unwrap();
+    let target = target.to_str().unwrap();
+    let rows = rows(&project, "o", target);
+    let said: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let last = row["transcript"]
+                .as_array()
+                .unwrap()
+                .last()
+                .unwrap()
+                .clone();
+            json!([
+                last["role"],
+                last["content"],
+                last["finish_reason"],
+                row["error"].is_null()
+            ])
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            json!(["assistant", "Paris, of course.", null, true]),
+            json!(["user", "Which city is the capital of it?", null, false]),
+            json!(["assistant", "Madrid is the", "length", true]),
+        ]
+    );
 }

@@ -31,6 +31,28 @@ pub(super) struct ChatMessage {
     metadata: Option<Value>,
 }
 
+impl ChatMessage {
+    /// Whether a model said it.
+    pub(super) fn is_reply(&self) -> bool {
+        self.role == "assistant"
+    }
+
+    /// Whether it has a text, other content, or a call of a tool.
+    pub(super) fn says_something(&self) -> bool {
+        let has_content = match &self.content {
+            Value::Null => false,
+            Value::String(text) => !is_blank(text),
+            Value::Array(parts) => !parts.is_empty(),
+            _ => true,
+        };
+        has_content
+            || self
+                .tool_calls
+                .as_ref()
+                .is_some_and(|calls| !calls.is_empty())
+    }
+}
+
 /// Converts messages to turns, and resolves their references.
 pub(super) struct Messages<'a> {
     pub(super) attachments: &'a HashMap<String, String>,

@@ -148,16 +148,21 @@ impl<E, D> EvalSample<E, D> {
             attachments: &attachments,
             not_text: Vec::new(),
         };
+        let choices = self.output.and_then(|output| output.choices);
+        let choice = choices.and_then(|choices| choices.into_iter().next());
+        let (reply, stopped) = choice.map_or((None, None), |one| (one.message, one.stop_reason));
+        let mut said = self.messages.unwrap_or_default();
+        // A solver may set the output of a sample and add no message.
+        if !said.iter().any(ChatMessage::is_reply) {
+            said.extend(reply.filter(ChatMessage::says_something));
+        }
         let mut turns = Vec::new();
-        for message in self.messages.unwrap_or_default() {
+        for message in said {
             turns.push(messages.turn(message).map_err(named)?);
         }
         calls::link(&mut turns);
         let not_text = messages.not_text;
         let (system_prompt, mut transcript) = split_system(turns);
-        let stopped = self
-            .output
-            .and_then(|output| output.choices?.into_iter().next()?.stop_reason);
         mark_cut_off(&mut transcript, stopped.as_deref());
         let mut metadata = self.metadata.unwrap_or_default();
         if let Some(choices) = self.choices.filter(|choices| !choices.is_empty()) {
