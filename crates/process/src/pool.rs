@@ -174,6 +174,11 @@ impl ProcessPool {
         &self.inner.settings.name
     }
 
+    /// What it gets with each conversation and turn, as a target.
+    pub(crate) fn metadata(&self) -> &Extra {
+        &self.inner.settings.metadata
+    }
+
     /// What decides its answers beside requests, as one line of JSON. Without a version it is another text each time.
     pub(crate) fn canonical(&self, host: &Host) -> String {
         let version = match self.version().filter(|_| self.hello().cache) {
@@ -186,9 +191,12 @@ impl ProcessPool {
     /// What decides its answers, beside requests.
     pub(crate) fn fingerprint(&self, version: Option<&str>, host: &Host) -> Value {
         let mut fingerprint = self.hello().fingerprint(version);
-        // Programs without calls keep the keys of their results.
+        // Programs without calls or metadata keep the keys of their results.
         if let Some(calls) = host.fingerprint() {
             fingerprint["calls"] = calls;
+        }
+        if !self.metadata().is_empty() {
+            fingerprint["metadata"] = self.metadata().clone().into();
         }
         fingerprint
     }

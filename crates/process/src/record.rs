@@ -48,8 +48,11 @@ fn started(settings: &ProcessSettings, address: Option<&str>) -> String {
         "files": version::of_files(settings),
         "env": names,
     });
-    if let (Some(start), Some(address)) = (start.as_object_mut(), address) {
-        start.insert("address".to_owned(), address.into());
+    if let Some(address) = address {
+        start["address"] = address.into();
+    }
+    if !settings.metadata.is_empty() {
+        start["metadata"] = settings.metadata.clone().into();
     }
     hex(&Sha256::digest(start.to_string()))
 }

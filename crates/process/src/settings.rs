@@ -51,6 +51,8 @@ pub struct ProcessSettings {
     pub env: Vec<(String, SecretString)>,
     /// Settings that it is sent at its start.
     pub settings: Extra,
+    /// What a target gets with each conversation and turn.
+    pub metadata: Extra,
     /// The version in the user's words, in place of the program's own.
     pub version: Option<String>,
     /// Further files whose content decides its version, where neither the user nor the program gives one.
@@ -84,6 +86,7 @@ impl ProcessSettings {
             inherited: Vec::new(),
             env: Vec::new(),
             settings: Extra::new(),
+            metadata: Extra::new(),
             version: None,
             files: Vec::new(),
             processes: 1,

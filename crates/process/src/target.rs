@@ -51,7 +51,7 @@ impl ProcessTarget {
             "attempt": 1,
             "seed": row_seed(context),
             "tools": request.tools.as_ref(),
-            "metadata": {},
+            "metadata": self.pool.metadata(),
             "messages": messages.iter().map(said).collect::<Value>(),
         });
         if !live.session.is_null() {
@@ -106,7 +106,7 @@ impl ProcessTarget {
             "conversation": live.conversation,
             "system": system.map(|message| &message.content),
             "tools": request.tools.as_ref(),
-            "metadata": {},
+            "metadata": self.pool.metadata(),
         });
         let result = self.pool.request(Request {
             conversation: Some(live.conversation.clone()),

@@ -214,6 +214,47 @@ fn an_application_gets_the_history_in_its_own_json() {
     assert_no_secret(&project);
 }
 
+/// Another `metadata` makes other keys, and a variable in it is a secret.
+#[test]
+fn an_application_gets_the_metadata_of_its_configuration() {
+    let app = App::start(|got, _| {
+        let metadata = &got.json()["meta"];
+        let text = format!("I know {}.", metadata["team"]);
+        Some((200, "", json!({"answer": text}).to_string()))
+    });
+    let http = r#"    url: "http://127.0.0.1:${APP_PORT}/{{ metadata.team }}"
+    body: {m: "{{ message }}", meta: "{{ metadata }}"}
+    metadata: {team: red, beta: true, token: "${APP_KEY}"}
+    reply: /answer
+"#;
+    let project = project(&app, http);
+    project.succeeds(&["run", "flattery"]);
+    let got = app.got();
+    assert_eq!(got.len(), 2);
+    assert_eq!(got[0].line, "POST /red HTTP/1.1");
+    let expected = json!({"team": "red", "beta": true, "token": "sk-abcdefghijklmnop1234"});
+    assert_eq!(got[0].json()["meta"], expected);
+    assert_eq!(said(&conversation(&project))[0], "I know \"red\".");
+    assert_no_secret(&project);
+    let config = project.read("config.yaml");
+    project.write("config.yaml", &config.replace("team: red", "team: blue"));
+    project.succeeds(&["run", "flattery"]);
+    assert_eq!(app.got().len(), 4);
+    assert_eq!(said(&conversation(&project))[0], "I know \"blue\".");
+    // It is made before the first turn.
+    project.write(
+        "config.yaml",
+        &config.replace("team: red", "team: \"{{ message }}\""),
+    );
+    let refused = project.run(&["run", "flattery"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(
+        refused.err.contains("http.metadata.team"),
+        "{}",
+        refused.err
+    );
+}
+
 const SESSIONS: &str = r#"    open: {url: "http://127.0.0.1:${APP_PORT}/threads", body: {}, take: {thread: /thread_id}}
     url: "http://127.0.0.1:${APP_PORT}/threads/{{ session.thread }}/runs/wait"
     body: {input: {messages: [{role: user, content: "{{ message }}"}]}}

@@ -100,6 +100,34 @@ fn lines(project: &Project, file: &str) -> usize {
 const BOTH: &str =
     "evaluator: {python: judge.py}\ntargets:\n- {id: my-agent, command: [python3, agent.py]}\n";
 
+/// With each conversation and with each turn; another one makes other keys.
+#[test]
+fn a_program_gets_the_metadata_of_its_configuration() {
+    let agent = AGENT
+        .replace("= 0\n    elif", "= p[\"metadata\"][\"team\"]\n    elif")
+        .replace(
+            "seen[p[\"conversation\"]] += 1",
+            "assert seen[p[\"conversation\"]] == p[\"metadata\"][\"team\"]",
+        )
+        .replace("Turn {seen", "Team {seen");
+    let config = "evaluator: {python: judge.py}\ntargets:\n- {id: my-agent, python: agent.py, metadata: {team: red}}\n";
+    let project = project(config);
+    project.write("agent.py", &agent);
+    project.succeeds(&["run", "flattery"]);
+    let talks = rows(&project, "my-agent", "conversations");
+    assert_eq!(talks[0]["transcript"][1]["content"], "Team red: thank you.");
+    assert_eq!(lines(&project, "turns.txt"), 12);
+    let config = project.read("config.yaml");
+    project.write("config.yaml", &config.replace("red", "blue"));
+    project.succeeds(&["run", "flattery"]);
+    let talks = rows(&project, "my-agent", "conversations");
+    assert_eq!(
+        talks[0]["transcript"][1]["content"],
+        "Team blue: thank you."
+    );
+    assert_eq!(lines(&project, "turns.txt"), 24);
+}
+
 #[test]
 fn a_program_is_tested_and_a_program_judges() {
     let project = project(BOTH);

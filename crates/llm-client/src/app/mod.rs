@@ -39,7 +39,7 @@ pub use settings::{
 };
 
 /// The names in templates of requests.
-const REQUEST_NAMES: [&str; 11] = [
+const REQUEST_NAMES: [&str; 12] = [
     "message",
     "history",
     "messages",
@@ -51,6 +51,7 @@ const REQUEST_NAMES: [&str; 11] = [
     "seed",
     "tools",
     "tool_results",
+    "metadata",
 ];
 
 /// An application behind HTTP as a model.
@@ -63,6 +64,8 @@ pub struct HttpApp {
     open: Option<Call>,
     close: Option<Call>,
     is_stateful: bool,
+    /// The value of `metadata` in templates.
+    metadata: Value,
     /// The system prompt of a run that sets none: an application without a place for one need not get it.
     default_system: Option<String>,
     price: Option<crate::Price>,
@@ -110,6 +113,9 @@ impl HttpApp {
         variable: &Variable<'_>,
     ) -> Result<Self, String> {
         let mut templates = Templates::new();
+        let metadata = templates
+            .form("metadata", &app.metadata.clone().into(), variable)
+            .and_then(|form| templates.json(&form, &Names::new()))?;
         let turn = Call::new(
             "",
             (
@@ -170,6 +176,7 @@ impl HttpApp {
             open,
             close,
             is_stateful,
+            metadata: metadata.unwrap_or_default(),
             default_system,
             price: model.price,
             sender,
@@ -223,6 +230,7 @@ impl HttpApp {
         put("seed", row_seed(&request.context).into());
         put("tools", json!(request.tools.as_ref()));
         put("tool_results", results.into());
+        put("metadata", self.metadata.clone());
         names
     }
 

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// How an application behind HTTP is called. Texts are templates (minijinja, the syntax of Jinja2) over the names in
 /// [`docs/targets.md`](https://github.com/probity-eval/probity/blob/main/docs/targets.md).
@@ -24,6 +24,9 @@ pub struct HttpAppSettings {
     /// The body as an HTML form, in place of `body`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub form: IndexMap<String, String>,
+    /// What templates have as `metadata`: any JSON, with `${NAME}` in its texts.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
     /// Where the reply's text is: a JSON pointer, or a template over `response`, `status` and `headers`. Not needed with `stream`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,

@@ -272,6 +272,7 @@ impl<'a> Endpoints<'a> {
                 .collect(),
             env,
             settings: table.settings.clone(),
+            metadata: table.metadata.clone(),
             version: settings.version.clone(),
             files: table
                 .files

@@ -122,6 +122,8 @@ pub struct ModelTable {
     pub env: IndexMap<HeaderName, Secret>,
     /// Settings that the program is sent at its start.
     pub settings: Extra,
+    /// What a program that is a target gets with each conversation and turn.
+    pub metadata: Extra,
     /// Further files whose content is the program's version, where none is given.
     pub files: Vec<Text>,
     /// The most processes of the program at once. Default: 4.
@@ -263,6 +265,7 @@ impl ModelEntry {
             python,
             env,
             settings,
+            metadata,
             files,
             processes,
             start_timeout,
@@ -274,6 +277,7 @@ impl ModelEntry {
                 "python": python,
                 "env": env,
                 "settings": masked(&settings.clone().into()),
+                "metadata": masked(&metadata.clone().into()),
                 "files": files,
                 "processes": processes,
                 "start_timeout": start_timeout,
