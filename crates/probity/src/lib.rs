@@ -83,11 +83,12 @@ pub use store::{
     safety_results::{SafetySource, read_safety_file, safety_baseline_file},
 };
 pub use transfer::{
-    Cassette, CassetteError, CassetteParts, CassetteRecord, DataOptions, DataReport, ExportOptions,
-    ExportReport, FailedCalls, ImportFormat, ImportOptions, ImportReport, ImportTasks,
-    ImportVerdicts, ImportedTarget, Journals, LabelledConversations, LeftOut, MissingReply, Player,
-    READER_THREAD, Recorder, TreeFile, VerdictCondition, VerdictRule, export, export_safety,
-    import, import_data, import_labelled, read_metrics, tree_files, write_cassette,
+    Cassette, CassetteError, CassetteParts, CassetteRecord, CassetteSetup, DataOptions, DataReport,
+    ExportOptions, ExportReport, FailedCalls, ImportFormat, ImportOptions, ImportReport,
+    ImportTasks, ImportVerdicts, ImportedTarget, Journals, LabelledConversations, LeftOut,
+    MissingReply, Player, READER_THREAD, Recorder, SafetyRecording, SafetyRecordingFile, TreeFile,
+    VerdictCondition, VerdictRule, export, export_safety, import, import_data, import_labelled,
+    read_metrics, tree_files, write_cassette,
 };
 pub use verdicts::target_verdicts;
 pub use {

@@ -97,6 +97,8 @@ fn or_unknown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SettingsReco
 impl Manifest {
     /// Name of the file in the folder of its run.
     pub const FILE: &str = "manifest.json";
+    /// Name of the file beside it with the test cases of a safety evaluation.
+    pub const TEST_CASES: &str = "test-cases.json";
     /// Version of this format.
     pub const FORMAT_VERSION: &str = "1.0.0";
     /// `row_order` of a run that plays rows metric by metric, as the files have them.

@@ -207,7 +207,7 @@ fn records(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let entry = entry?;
         let name = entry.file_name();
         let is_record = name.to_str().is_some_and(|name| {
-            matches!(name, Manifest::FILE | "record.json")
+            matches!(name, Manifest::FILE | Manifest::TEST_CASES | "record.json")
                 || is_journal(name)
                 || is_index_name(name)
         });

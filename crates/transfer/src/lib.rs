@@ -40,8 +40,9 @@ mod import;
 mod import_data;
 
 pub use cassette::{
-    Cassette, CassetteError, CassetteParts, CassetteRecord, FailedCalls, MissingReply, Player,
-    ProgramRecord, Recorder, TreeFile, tree_files, write_cassette,
+    Cassette, CassetteError, CassetteParts, CassetteRecord, CassetteSetup, FailedCalls,
+    MissingReply, Player, ProgramRecord, Recorder, SafetyRecording, SafetyRecordingFile, TreeFile,
+    tree_files, write_cassette,
 };
 pub use export::{
     ExportOptions, ExportReport, Journals, RunCalls, benchmark_calls, calls_of_runs, export,

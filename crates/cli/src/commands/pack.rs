@@ -1,12 +1,15 @@
 //! `pack`: makes one file of everything that a run rests on.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 use llm_client::{Cache, CacheMode, CacheSettings, HttpClient, ModelFactory, ModelSettings};
 use probity::{
-    CassetteParts, CassetteRecord, FailedCalls, Layout, Manifest, MissingReply, Models, Phase,
-    Recorder, Session, ToolServer, TreeFile, tree_files, write_cassette,
+    CassetteParts, CassetteRecord, CassetteSetup, FailedCalls, Layout, Manifest, MissingReply,
+    Models, Phase, Recorder, Session, ToolServer, TreeFile, tree_files, write_cassette,
 };
 use schema::{ProgramCommand, numbers::grouped, text::counted};
 use schemars::JsonSchema;
@@ -23,6 +26,7 @@ use super::{
     output::CommandOutput,
     plan::NOWHERE,
     replay::play,
+    safety,
 };
 use crate::{
     config::{Config, Endpoints, ModelEntry, vars},
@@ -35,8 +39,9 @@ const NAMED: usize = 5;
 
 /// Make one file of everything that a run rests on: `replay` makes its results from it
 ///
-/// The file has the benchmark, the settings without secrets and addresses, and every reply that the results rest on. Nothing is called: the
-/// run is made a second time from the response cache, and the file is written only if that gives the same results, byte for byte.
+/// The file has the benchmark, or the test cases of a safety evaluation, the settings without secrets and addresses, and every reply that
+/// the results rest on. Nothing is called: the run is made a second time from the response cache, and the file is written only if that gives
+/// the same results, byte for byte.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask pack\n  cargo xtask pack run-20260901-101500-123456 --out honesty.cassette"
@@ -73,12 +78,15 @@ impl CommandOutput for PackOutput<'_> {
 /// # Errors
 /// When there is no such run, it did not end, or its results cannot be made again from the cache.
 pub fn run(context: &Context, args: &PackArgs) -> Result<Exit, Failure> {
-    let packing = Packing::new(context, args.run.as_deref())?;
+    let manifest = ended_run(context, args.run.as_deref())?;
     let out = args
         .out
         .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("{}.cassette", packing.manifest.run_id)));
-    let record = packing.pack(&out)?;
+        .unwrap_or_else(|| PathBuf::from(format!("{}.cassette", manifest.run_id)));
+    let record = match manifest.safety {
+        Some(_) => safety::pack(context, &manifest, &out)?,
+        None => Packing::new(context, manifest)?.pack(&out)?,
+    };
     let bytes = std::fs::metadata(&out).map_or(0, |about| about.len());
     if args.json {
         let output = PackOutput {
@@ -106,6 +114,28 @@ pub fn run(context: &Context, args: &PackArgs) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
+/// The manifest of the run `run`, or of the newest one.
+fn ended_run(context: &Context, run: Option<&str>) -> Result<Manifest, Failure> {
+    let layout = &context.layout;
+    let id = match run {
+        Some(id) => id.to_owned(),
+        None => latest_run(layout, None)
+            .ok_or_else(|| Failure::usage("no run is recorded here; run a benchmark first"))?,
+    };
+    let manifest = Manifest::read(&layout.run(&id)).ok_or_else(|| {
+        Failure::usage(format!(
+            "{id}: no such run; its record would be {}",
+            layout.run(&id).join(Manifest::FILE).display()
+        ))
+    })?;
+    match manifest.outcome.as_deref() {
+        Some("complete" | "failed_rows") => Ok(manifest),
+        _ => Err(Failure::usage(format!(
+            "{id}: the run did not reach its end; run the same command again, and pack that run"
+        ))),
+    }
+}
+
 /// A run that is packed.
 struct Packing<'a> {
     context: &'a Context,
@@ -116,33 +146,7 @@ struct Packing<'a> {
 }
 
 impl<'a> Packing<'a> {
-    fn new(context: &'a Context, run: Option<&str>) -> Result<Self, Failure> {
-        let layout = &context.layout;
-        let id = match run {
-            Some(id) => id.to_owned(),
-            None => latest_run(layout, None)
-                .ok_or_else(|| Failure::usage("no run is recorded here; run a benchmark first"))?,
-        };
-        let manifest = Manifest::read(&layout.run(&id)).ok_or_else(|| {
-            Failure::usage(format!(
-                "{id}: no such run; its record would be {}",
-                layout.run(&id).join(Manifest::FILE).display()
-            ))
-        })?;
-        if manifest.safety.is_some() {
-            return Err(Failure::usage(format!(
-                "{id}: it is a safety evaluation; only runs of benchmarks can be packed"
-            )));
-        }
-        let has_ended = matches!(
-            manifest.outcome.as_deref(),
-            Some("complete" | "failed_rows")
-        );
-        if !has_ended {
-            return Err(Failure::usage(format!(
-                "{id}: the run did not reach its end; run the same command again, and pack that run"
-            )));
-        }
+    fn new(context: &'a Context, manifest: Manifest) -> Result<Self, Failure> {
         let phases: Vec<Phase> = Phase::ALL
             .into_iter()
             .filter(|phase| manifest.phases.iter().any(|name| name == phase.as_str()))
@@ -150,7 +154,8 @@ impl<'a> Packing<'a> {
             .collect();
         if !manifest.has_rows() {
             return Err(Failure::usage(format!(
-                "{id}: the run simulated and judged nothing; name a run that did"
+                "{}: the run simulated and judged nothing; name a run that did",
+                manifest.run_id
             )));
         }
         let vars = vars::load(context.project.root())?;
@@ -163,7 +168,7 @@ impl<'a> Packing<'a> {
         })
     }
 
-    fn pack(&self, out: &std::path::Path) -> Result<CassetteRecord, Failure> {
+    fn pack(&self, out: &Path) -> Result<CassetteRecord, Failure> {
         let failed = |error: std::io::Error| Failure::nothing_ran(error.to_string());
         let folder = TempDir::new().map_err(failed)?;
         let copy = self.context.layout.trial_in(folder.path());
@@ -180,7 +185,8 @@ impl<'a> Packing<'a> {
                 .and_then(|()| std::fs::copy(&file.path, &to))
                 .map_err(failed)?;
         }
-        let recorder = Recorder::new(self.failed_calls()?).map_err(failed)?;
+        let failures = failed_calls(self.context, &self.manifest.run_id)?;
+        let recorder = Recorder::new(failures).map_err(failed)?;
         let record = self.record();
         let made = self.context.with_layout(copy.clone());
         Context::runtime()?.block_on(async {
@@ -190,15 +196,13 @@ impl<'a> Packing<'a> {
         self.check_made(&tree, &copy, &recorder.missing())?;
         let (settings, files) = self.config.to_cassette()?;
         let parts = CassetteParts {
-            settings: format!("{settings:#}\n"),
+            setup: CassetteSetup::Settings(format!("{settings:#}\n")),
             files,
             inputs: &inputs,
             tree: &tree,
             recorder: &recorder,
         };
-        let out = std::path::absolute(out).map_err(failed)?;
-        write_cassette(&out, record, &parts)
-            .map_err(|error| Failure::nothing_ran(error.to_string()))
+        write(out, record, &parts)
     }
 
     fn record(&self) -> CassetteRecord {
@@ -228,6 +232,7 @@ impl<'a> Packing<'a> {
             replies: 0,
             parts: Default::default(),
             tree: Default::default(),
+            safety: None,
         }
     }
 
@@ -267,21 +272,6 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// The failed calls of the run's journals.
-    fn failed_calls(&self) -> Result<FailedCalls, Failure> {
-        let mut failed = FailedCalls::default();
-        let folder = self.context.layout.run(&self.manifest.run_id);
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if journal::index_name(&name).is_some() {
-                failed
-                    .read(&entry.path())
-                    .map_err(|error| Failure::nothing_ran(error.to_string()))?;
-            }
-        }
-        Ok(failed)
-    }
-
     /// The models of the run, answered from the response cache alone and recorded.
     fn models(
         &self,
@@ -309,14 +299,8 @@ impl<'a> Packing<'a> {
             .map(|entry| Ok((entry, unkeyed(&endpoints, entry)?)))
             .collect::<Result<_, Failure>>()?;
         let offered = endpoints.offered(&settings.models, &parts.called());
-        let only_cached = CacheSettings {
-            mode: CacheMode::Only,
-            ..CacheSettings::default()
-        };
-        let cache = Cache::open(made.layout.cache(), only_cached)
-            .map_err(|error| Failure::nothing_ran(error.to_string()))?;
-        let factory = ModelFactory::new(HttpClient::default()).with_cache(cache);
-        let session = Arc::new(Session::new(factory));
+        let session = cached_session(&made.layout)?;
+        let session = Arc::new(session);
         let models = build(&parts, resolved, offered, &session)?;
         let recorded = Models {
             generator: recorder.model(models.generator),
@@ -351,43 +335,108 @@ impl<'a> Packing<'a> {
         copy: &Layout,
         missing: &[MissingReply],
     ) -> Result<(), Failure> {
-        let read = |path: &std::path::Path| files::read(path).ok();
+        let read = |path: &Path| files::read(path).ok();
         let differs =
             |file: &&TreeFile| read(&file.path) != read(&copy.benchmarks().join(&file.name));
         let differing: Vec<&TreeFile> = tree.iter().filter(differs).collect();
         if differing.is_empty() {
             return Ok(());
         }
-        let id = &self.manifest.run_id;
-        let mut text = match missing.len() as u64 {
-            0 => format!(
-                "{id}: the run cannot be packed: made again from its replies, {} of {} differ: a later run or an edit changed them",
-                counted(differing.len() as u64, "file", "files"),
-                grouped(tree.len() as u64)
-            ),
-            n => format!(
-                "{id}: the run cannot be packed: the response cache has no reply to {}",
-                counted(n, "of its calls", "of its calls")
-            ),
-        };
-        for call in missing.iter().take(NAMED) {
-            text.push_str(&format!(
-                "\n  {} of {}, row {}",
-                call.purpose, call.model, call.row
-            ));
-        }
-        if missing.is_empty() {
-            for file in differing.iter().take(NAMED) {
-                text.push_str(&format!("\n  {}", file.name));
-            }
-        }
-        text.push_str("\nhelp: run the same command again, and pack that run");
-        Err(Failure::usage(text))
+        let names: Vec<&str> = differing.iter().map(|file| file.name.as_str()).collect();
+        Err(not_made_again(
+            &self.manifest.run_id,
+            &names,
+            tree.len(),
+            missing,
+        ))
     }
 }
 
+/// Writes the cassette `out`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(
+    out: &Path,
+    record: CassetteRecord,
+    parts: &CassetteParts<'_>,
+) -> Result<CassetteRecord, Failure> {
+    let failed = |error: String| Failure::nothing_ran(error);
+    let out = std::path::absolute(out).map_err(|error| failed(error.to_string()))?;
+    write_cassette(&out, record, parts).map_err(|error| failed(error.to_string()))
+}
+
+/// The failed calls of the journals of the run `id`.
+///
+/// # Errors
+/// When a journal cannot be read.
+pub fn failed_calls(context: &Context, id: &str) -> Result<FailedCalls, Failure> {
+    let mut failed = FailedCalls::default();
+    let folder = context.layout.run(id);
+    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if journal::index_name(&name).is_some() {
+            failed
+                .read(&entry.path())
+                .map_err(|error| Failure::nothing_ran(error.to_string()))?;
+        }
+    }
+    Ok(failed)
+}
+
+/// A session whose models answer from the response cache alone.
+///
+/// # Errors
+/// When the cache cannot be opened.
+pub fn cached_session(layout: &Layout) -> Result<Session, Failure> {
+    let only_cached = CacheSettings {
+        mode: CacheMode::Only,
+        ..CacheSettings::default()
+    };
+    let cache = Cache::open(layout.cache(), only_cached)
+        .map_err(|error| Failure::nothing_ran(error.to_string()))?;
+    let factory = ModelFactory::new(HttpClient::default()).with_cache(cache);
+    Ok(Session::new(factory))
+}
+
+/// Why the run `id` cannot be packed: `differing` of its files of results were not made again as they are.
+pub fn not_made_again(
+    id: &str,
+    differing: &[&str],
+    files: usize,
+    missing: &[MissingReply],
+) -> Failure {
+    let mut text = match missing.len() as u64 {
+        0 => format!(
+            "{id}: the run cannot be packed: made again from its replies, {} of {} differ: a later run or an edit changed them",
+            counted(differing.len() as u64, "file", "files"),
+            grouped(files as u64)
+        ),
+        n => format!(
+            "{id}: the run cannot be packed: the response cache has no reply to {}",
+            counted(n, "of its calls", "of its calls")
+        ),
+    };
+    for call in missing.iter().take(NAMED) {
+        text.push_str(&format!(
+            "\n  {} of {}, row {}",
+            call.purpose, call.model, call.row
+        ));
+    }
+    if missing.is_empty() {
+        for name in differing.iter().take(NAMED) {
+            text.push_str(&format!("\n  {name}"));
+        }
+    }
+    text.push_str("\nhelp: run the same command again, and pack that run");
+    Failure::usage(text)
+}
+
 /// The settings of a model that is not called, which need no key. A program is started for its hello.
-fn unkeyed(endpoints: &Endpoints<'_>, entry: &ModelEntry) -> Result<ModelSettings, Failure> {
+///
+/// # Errors
+/// When the model cannot be used.
+pub fn unkeyed(endpoints: &Endpoints<'_>, entry: &ModelEntry) -> Result<ModelSettings, Failure> {
     Ok(match entry.table.is_program() || entry.table.is_mcp {
         true => endpoints.resolve(entry)?,
         false => endpoints.without_key(entry)?,

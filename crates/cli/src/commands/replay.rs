@@ -1,6 +1,9 @@
 //! `replay`: makes the results of a run from its cassette.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 use probity::{
@@ -12,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::Layout;
 
-use super::{Context, imported::Imported, output::CommandOutput};
+use super::{Context, imported::Imported, output::CommandOutput, safety};
 use crate::{
     config::{Config, ModelEntry},
     exit::{Exit, Failure},
@@ -53,7 +56,7 @@ pub struct ReplayOutput<'a> {
 /// A file that differs.
 #[derive(Serialize, JsonSchema)]
 struct FileDifference {
-    /// Its path below the folder of benchmarks.
+    /// Its path below the folder of benchmarks; of a safety evaluation, its name.
     file: String,
     /// `differs` or `missing`.
     what: &'static str,
@@ -85,7 +88,34 @@ pub fn run(context: &Context, args: &ReplayArgs) -> Result<Exit, Failure> {
             folder.display()
         )));
     }
-    let layout = Layout::new(folder.join("benchmarks"));
+    let results = match cassette.record().safety {
+        Some(_) => folder.clone(),
+        None => folder.join("benchmarks"),
+    };
+    match &cassette.record().safety {
+        Some(recorded) => safety::replay(&cassette, recorded, &results)?,
+        None => replay(context, &cassette, &results)?,
+    }
+    let record = cassette.record();
+    let differences = cassette.differences(&results);
+    let exit = match differences.is_empty() {
+        true => Exit::Complete,
+        false => Exit::FailedRows,
+    };
+    show(
+        context,
+        args,
+        (&folder, &results),
+        record,
+        differences,
+        exit,
+    );
+    Ok(exit)
+}
+
+/// Makes the tree of a run in the folder `benchmarks`.
+fn replay(context: &Context, cassette: &Cassette, benchmarks: &Path) -> Result<(), Failure> {
+    let layout = Layout::new(benchmarks);
     let config = Config::of_cassette(&cassette.settings())?;
     cassette.copy_inputs(layout.benchmarks())?;
     let made = context.with_layout(layout.clone());
@@ -96,13 +126,7 @@ pub fn run(context: &Context, args: &ReplayArgs) -> Result<Exit, Failure> {
     let models = played_models(&config, &player, record, &imported)?;
     let session = Arc::new(Session::default());
     Context::runtime()?.block_on(play(&made, &config, record, session, models, imported))?;
-    let differences = cassette.differences(layout.benchmarks());
-    let exit = match differences.is_empty() {
-        true => Exit::Complete,
-        false => Exit::FailedRows,
-    };
-    show(context, args, &folder, record, differences, exit);
-    Ok(exit)
+    Ok(())
 }
 
 /// The models of the run, which answer from the cassette.
@@ -154,7 +178,7 @@ fn played_models(
 fn show(
     context: &Context,
     args: &ReplayArgs,
-    folder: &std::path::Path,
+    (folder, results): (&Path, &Path),
     record: &CassetteRecord,
     differences: Vec<(String, &'static str)>,
     exit: Exit,
@@ -181,7 +205,7 @@ fn show(
         "replayed  {}, from {}\nresults   {}, {files}: {outcome}\n",
         record.run_id,
         counted(record.replies, "reply", "replies"),
-        folder.join("benchmarks").display(),
+        results.display(),
     );
     for (file, what) in &differences {
         text.push_str(&format!("          {file}: {what}\n"));

@@ -42,7 +42,7 @@ use schema::{
 use serde_json::Value;
 
 pub use dialogue::{Broken, Dialogue, Exchanged};
-pub use output::{OutputFiles, default_name};
+pub use output::{OutputFiles, default_name, write_results};
 pub use parts::{ModelRoles, SafetyMode, SafetyTarget};
 pub use plan::{SafetyPlanModels, plan_multi_turn, plan_single_turn};
 pub use report::{FailedCase, NotRun, SafetyReport, TargetReport};
@@ -52,7 +52,7 @@ use crate::{
     benchmark::Concurrency, judge_watch::JudgeWatch, report::Failures, run_record::RunRecord,
     session::Session,
 };
-use store::{Manifest, RunError, SafetySetup};
+use store::{Manifest, RunError, SafetySetup, write_json};
 
 /// A safety evaluation, ready to run.
 pub struct SafetyRun {
@@ -68,6 +68,7 @@ pub struct SafetyRun {
     judge_prompts: Option<u32>,
     files: Option<OutputFiles>,
     records: Option<PathBuf>,
+    started: Option<Timestamp>,
     config: SettingsRecord,
     git: Value,
 }
@@ -95,6 +96,7 @@ impl SafetyRun {
             judge_prompts: None,
             files: None,
             records: None,
+            started: None,
             config: SettingsRecord::default(),
             git: Value::Null,
         }
@@ -150,10 +152,17 @@ impl SafetyRun {
         self
     }
 
-    /// Sets the folder of the run's records, for the manifest. Without it none is written.
+    /// Sets the folder of the run's records, for the manifest and the test cases. Without it none is written.
     #[must_use]
     pub fn records(mut self, folder: impl Into<PathBuf>) -> Self {
         self.records = Some(folder.into());
+        self
+    }
+
+    /// Sets when the run began, as its result files say it: a run that is made again has the time of the first one. Without it, now.
+    #[must_use]
+    pub fn started(mut self, started: Timestamp) -> Self {
+        self.started = Some(started);
         self
     }
 
@@ -181,7 +190,10 @@ impl SafetyRun {
             None => BTreeMap::new(),
         };
         let mut record = RunRecord::start(&self.session, self.records.clone(), self.manifest())?;
-        let started = Timestamp::now();
+        if let Some(folder) = &self.records {
+            write_json(&folder.join(Manifest::TEST_CASES), &self.groups)?;
+        }
+        let started = self.started.unwrap_or_else(Timestamp::now);
         let cached = self.session.cached_replies().await;
         let targets = self.targets.iter();
         let watch = Arc::new(JudgeWatch::new(self.keep_going));

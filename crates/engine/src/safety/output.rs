@@ -117,17 +117,25 @@ impl OutputFiles {
 
     /// Writes `results` to `path`.
     pub(super) fn write(&self, path: &Path, results: SafetyResults) -> Result<(), RunError> {
-        let file = match self.bare {
-            true => SafetyFile::bare(results),
-            false => SafetyFile::envelope(results),
-        };
-        let text = file.to_json().map_err(|error| {
-            RunError::output(format!("{}: {error}", path.display())).with_source(error)
-        })?;
-        write_atomically(path, |writer| {
-            std::io::Write::write_all(writer, text.as_bytes())
-        })
+        write_results(path, results, self.bare)
     }
+}
+
+/// Writes the result file `path`, with or without the envelope.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_results(path: &Path, results: SafetyResults, bare: bool) -> Result<(), RunError> {
+    let file = match bare {
+        true => SafetyFile::bare(results),
+        false => SafetyFile::envelope(results),
+    };
+    let text = file.to_json().map_err(|error| {
+        RunError::output(format!("{}: {error}", path.display())).with_source(error)
+    })?;
+    write_atomically(path, |writer| {
+        std::io::Write::write_all(writer, text.as_bytes())
+    })
 }
 
 fn not_a_folder(path: &Path) -> Result<(), RunError> {

@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use schema::SettingsRecord;
+use schema::{SafetyRecord, SettingsRecord};
 use serde_json::{Map, Value, json};
 
 use super::{Config, Vars, error::ConfigError, layers::Layers};
@@ -41,6 +41,9 @@ impl Config {
             keys.insert("evaluator".to_owned(), judges);
         }
         add_callable(&mut keys, models);
+        if let Some(safety) = &record.safety {
+            keys.insert("safety".to_owned(), safety_models(safety));
+        }
         let file = record.file.as_deref().unwrap_or_default();
         read(&Path::new(file).with_file_name("config.yaml"), keys, vars)
     }
@@ -191,6 +194,21 @@ fn only_targets(server: &mut Value) {
     if let Some(targets) = targets {
         server["targets"] = targets;
     }
+}
+
+/// The models of safety evaluations. Their settings are in result files.
+fn safety_models(record: &SafetyRecord) -> Value {
+    let mut keys = Map::new();
+    if let Some(attacker) = &record.attacker_model {
+        keys.insert("attacker_model".to_owned(), json!(attacker));
+    }
+    keys.insert("judge_models".to_owned(), json!(record.judge_models));
+    let mut models = Value::from(keys);
+    if let Some(attacker) = models.get_mut("attacker_model") {
+        spread_program(attacker);
+    }
+    each_model(models.get_mut("judge_models"), spread_program);
+    models
 }
 
 /// Adds the models that programs may call, under the keys where a configuration has them.

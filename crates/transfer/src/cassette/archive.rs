@@ -3,13 +3,13 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{self, BufReader, BufWriter, Read, Write},
+    io::{self, BufReader, BufWriter, Read, Seek, Write},
     path::{Component, Path, PathBuf},
 };
 
-use schema::text::hex;
+use schema::{numbers::grouped, safety::TestCaseGroup, text::hex};
 use sha2::{Digest, Sha256};
-use store::write_atomically;
+use store::{Manifest, write_atomically};
 use tempfile::{NamedTempFile, TempDir};
 use zip::{
     CompressionMethod, DateTime, ZipArchive, ZipWriter, result::ZipError, write::SimpleFileOptions,
@@ -22,14 +22,19 @@ const SETTINGS: &str = "settings.json";
 const REPLIES: &str = "replies.jsonl";
 /// The folder of the benchmarks' files.
 const BENCHMARKS: &str = "benchmarks";
-/// The longest record and the longest settings, in bytes.
+/// The longest record, in bytes.
 const LONGEST: u64 = 64 << 20;
+/// What all parts may have beyond [`MOST_TIMES`] the bytes of the file.
+const FREE: u64 = 64 << 20;
+/// How many times larger than the file its parts may be: a small file must not fill the disk. Deflate reaches 1,032 times; replies, each with
+/// a key that cannot be compressed, do not come near 100.
+const MOST_TIMES: u64 = 100;
 
 /// What a cassette is made of, beside its record.
 #[derive(Debug)]
 pub struct CassetteParts<'a> {
-    /// The configuration of the run without secrets and addresses, as JSON.
-    pub settings: String,
+    /// What is made again, as JSON.
+    pub setup: CassetteSetup,
     /// Files that the settings name, by the path they name them by.
     pub files: BTreeMap<String, PathBuf>,
     /// The files that the run began with.
@@ -38,6 +43,15 @@ pub struct CassetteParts<'a> {
     pub tree: &'a [TreeFile],
     /// What the models answered.
     pub recorder: &'a Recorder,
+}
+
+/// What the run did.
+#[derive(Debug)]
+pub enum CassetteSetup {
+    /// The configuration of a run of benchmarks without secrets and addresses, as JSON.
+    Settings(String),
+    /// The test cases of a safety evaluation, as JSON. Its settings are in the record.
+    TestCases(String),
 }
 
 /// Writes the cassette `path` with `record`, whose digests, programs and count are filled in. Nothing is left of a file that could not be
@@ -60,8 +74,13 @@ pub fn write_cassette(
         let mut writer = PartWriter {
             zip: ZipWriter::new(file),
             parts: &mut record.parts,
+            bytes: 0,
         };
-        writer.part(SETTINGS, |out| out.write_all(parts.settings.as_bytes()))?;
+        let (name, text) = match &parts.setup {
+            CassetteSetup::Settings(text) => (SETTINGS, text),
+            CassetteSetup::TestCases(text) => (Manifest::TEST_CASES, text),
+        };
+        writer.part(name, |out| out.write_all(text.as_bytes()))?;
         for (name, path) in &parts.files {
             writer.file(name, path)?;
         }
@@ -71,11 +90,14 @@ pub fn write_cassette(
         writer.part(REPLIES, |out| {
             parts.recorder.lines(|line| out.write_all(line))
         })?;
-        let mut zip = writer.zip;
+        let (mut zip, bytes) = (writer.zip, writer.bytes);
         zip.start_file(RECORD, options()).map_err(io_error)?;
         serde_json::to_writer_pretty(&mut zip, &record)?;
-        zip.finish().map_err(io_error)?;
-        Ok(())
+        let mut file = zip.finish().map_err(io_error)?;
+        match bytes > most_unpacked(file.stream_position()?) {
+            true => Err(io::Error::other(too_large(bytes))),
+            false => Ok(()),
+        }
     };
     write_atomically(path, write)?;
     Ok(record)
@@ -93,6 +115,18 @@ fn io_error(error: ZipError) -> io::Error {
         ZipError::Io(error) => error,
         other => io::Error::other(other),
     }
+}
+
+/// The most bytes of all parts of an archive of `size` bytes.
+fn most_unpacked(size: u64) -> u64 {
+    size.saturating_mul(MOST_TIMES).saturating_add(FREE)
+}
+
+fn too_large(bytes: u64) -> String {
+    format!(
+        "unpacked, the archive is larger than {MOST_TIMES} times its size and 64 MiB ({} bytes so far)",
+        grouped(bytes)
+    )
 }
 
 /// The same bytes each time: no file has a time.
@@ -114,12 +148,14 @@ fn digest(path: &Path) -> io::Result<String> {
 struct Hashed<W> {
     to: W,
     hash: Sha256,
+    bytes: u64,
 }
 
 impl<W: Write> Write for Hashed<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.to.write(bytes)?;
         self.hash.update(bytes.get(..written).unwrap_or_default());
+        self.bytes += written as u64;
         Ok(written)
     }
 
@@ -131,6 +167,8 @@ impl<W: Write> Write for Hashed<W> {
 struct PartWriter<'a, W: Write + io::Seek> {
     zip: ZipWriter<W>,
     parts: &'a mut BTreeMap<String, String>,
+    /// The bytes of all parts.
+    bytes: u64,
 }
 
 impl<W: Write + io::Seek> PartWriter<'_, W> {
@@ -143,8 +181,10 @@ impl<W: Write + io::Seek> PartWriter<'_, W> {
         let mut out = Hashed {
             to: &mut self.zip,
             hash: Sha256::new(),
+            bytes: 0,
         };
         write(&mut out)?;
+        self.bytes += out.bytes;
         let digest = hex(&out.hash.finalize());
         self.parts.insert(name.to_owned(), digest);
         Ok(())
@@ -181,6 +221,7 @@ impl Cassette {
             reason,
         };
         let file = files::open(path).map_err(here)?;
+        let size = file.metadata().map_err(here)?.len();
         let mut zip = ZipArchive::new(BufReader::new(file)).map_err(|error| match error {
             ZipError::Io(error) => here(error),
             error => not_one(format!("no whole archive, it may be cut: {error}")),
@@ -198,6 +239,7 @@ impl Cassette {
         let record: CassetteRecord =
             serde_json::from_str(&record).map_err(|error| not_one(format!("{RECORD}: {error}")))?;
         let folder = TempDir::new().map_err(here)?;
+        let mut room = most_unpacked(size);
         for (name, expected) in &record.parts {
             let damaged = |reason: String| CassetteError::Damaged {
                 path: path.to_owned(),
@@ -206,7 +248,7 @@ impl Cassette {
             };
             let to = below(folder.path(), name)
                 .ok_or_else(|| damaged("the name leads out of the folder".to_owned()))?;
-            let found = unpack(&mut zip, name, &to).map_err(damaged)?;
+            let found = unpack(&mut zip, name, &to, &mut room).map_err(damaged)?;
             if found != *expected {
                 return Err(damaged("its content was changed".to_owned()));
             }
@@ -228,6 +270,24 @@ impl Cassette {
     #[must_use]
     pub fn settings(&self) -> PathBuf {
         self.folder.path().join(SETTINGS)
+    }
+
+    /// The test cases of a safety evaluation.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn test_cases(&self) -> Result<Vec<TestCaseGroup>, CassetteError> {
+        let path = self.folder.path().join(Manifest::TEST_CASES);
+        let read = files::read(path).and_then(|text| Ok(serde_json::from_slice(&text)?));
+        read.map_err(|error| self.damaged(Manifest::TEST_CASES, &error))
+    }
+
+    fn damaged(&self, part: &str, error: &io::Error) -> CassetteError {
+        CassetteError::Damaged {
+            path: self.path.clone(),
+            part: part.to_owned(),
+            reason: error.to_string(),
+        }
     }
 
     /// Copies the files that the run began with into the folder `benchmarks`.
@@ -256,19 +316,17 @@ impl Cassette {
     /// When the replies cannot be read.
     pub fn player(&self) -> Result<Player, CassetteError> {
         let path = self.folder.path().join(REPLIES);
-        Player::open(&path, self.record.programs.clone()).map_err(|error| CassetteError::Damaged {
-            path: self.path.clone(),
-            part: REPLIES.to_owned(),
-            reason: error.to_string(),
-        })
+        Player::open(&path, self.record.programs.clone())
+            .map_err(|error| self.damaged(REPLIES, &error))
     }
 
-    /// The files below `benchmarks` that are not those of the run, each with what is wrong.
+    /// The files of results below `folder`, that of the benchmarks or of the result files, that are not those of the run, each with what
+    /// is wrong.
     #[must_use]
-    pub fn differences(&self, benchmarks: &Path) -> Vec<(String, &'static str)> {
+    pub fn differences(&self, folder: &Path) -> Vec<(String, &'static str)> {
         let mut found = Vec::new();
         for (name, expected) in &self.record.tree {
-            match below(benchmarks, name).map(|path| digest(&path)) {
+            match below(folder, name).map(|path| digest(&path)) {
                 Some(Ok(digest)) if digest == *expected => {}
                 Some(Ok(_)) => found.push((name.clone(), "differs")),
                 _ => found.push((name.clone(), "missing")),
@@ -295,9 +353,14 @@ fn text_of(zip: &mut ZipArchive<BufReader<File>>, name: &str) -> Result<String, 
         .map_err(|error| format!("{name}: {error}"))
 }
 
-/// Unpacks the file `name` to `to`. Returns its digest.
-fn unpack(zip: &mut ZipArchive<BufReader<File>>, name: &str, to: &Path) -> Result<String, String> {
-    let mut part = zip
+/// Unpacks the file `name` to `to`, at most `room` bytes, which become fewer by its own. Returns its digest.
+fn unpack(
+    zip: &mut ZipArchive<BufReader<File>>,
+    name: &str,
+    to: &Path,
+    room: &mut u64,
+) -> Result<String, String> {
+    let part = zip
         .by_name(name)
         .map_err(|_| "it is missing in the archive".to_owned())?;
     let unpacked = to
@@ -307,9 +370,14 @@ fn unpack(zip: &mut ZipArchive<BufReader<File>>, name: &str, to: &Path) -> Resul
             let mut out = Hashed {
                 to: BufWriter::new(File::create(to)?),
                 hash: Sha256::new(),
+                bytes: 0,
             };
-            io::copy(&mut part, &mut out)?;
+            io::copy(&mut part.take(room.saturating_add(1)), &mut out)?;
             out.flush()?;
+            *room = match room.checked_sub(out.bytes) {
+                Some(left) => left,
+                None => return Err(io::Error::other(too_large(out.bytes))),
+            };
             Ok(hex(&out.hash.finalize()))
         });
     unpacked.map_err(|error| error.to_string())

@@ -13,13 +13,13 @@ mod tree_files;
 
 use std::{collections::BTreeMap, io, path::PathBuf};
 
-use schema::{PromptVersions, ToolSpec};
+use schema::{PromptVersions, TargetRef, ToolSpec, safety::results::RunParameters};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::RunError;
 
-pub use archive::{Cassette, CassetteParts, write_cassette};
+pub use archive::{Cassette, CassetteParts, CassetteSetup, write_cassette};
 pub use failures::FailedCalls;
 pub use player::Player;
 pub use recorder::{MissingReply, Recorder};
@@ -50,8 +50,34 @@ pub struct CassetteRecord {
     pub replies: u64,
     /// SHA-256 of each part of the cassette, by name.
     pub parts: BTreeMap<String, String>,
-    /// SHA-256 of each file of the tree after the run, by its path below the folder of benchmarks.
+    /// SHA-256 of each file of the tree after the run, by its path below the folder of benchmarks; of each result file of a safety
+    /// evaluation, by its name.
     pub tree: BTreeMap<String, String>,
+    /// Only of a safety evaluation: how it was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub safety: Option<SafetyRecording>,
+}
+
+/// How a safety evaluation was run.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SafetyRecording {
+    /// The parameters in the result file of the first target.
+    pub run: RunParameters,
+    /// The version of the judges' prompts.
+    pub judge_prompts: u32,
+    /// The result file of each target.
+    pub files: Vec<SafetyRecordingFile>,
+}
+
+/// A result file of a safety evaluation.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SafetyRecordingFile {
+    /// The target.
+    pub target: TargetRef,
+    /// The name of the file.
+    pub name: String,
+    /// Whether it has the data alone, without the envelope.
+    pub bare: bool,
 }
 
 /// What is known of a program without starting it.
@@ -70,7 +96,7 @@ pub struct ProgramRecord {
 
 impl CassetteRecord {
     /// Version of the format.
-    pub const FORMAT_VERSION: &str = "1.0.0";
+    pub const FORMAT_VERSION: &str = "1.1.0";
 }
 
 /// Why a cassette cannot be written or read.

@@ -2,6 +2,8 @@
 
 mod annotations;
 mod args;
+mod cassette;
+mod evaluation;
 mod gate;
 mod junit;
 mod models;
@@ -17,7 +19,10 @@ use clap::Subcommand;
 
 pub use self::output::SafetyOutput;
 
-pub use self::args::SafetyArgs;
+pub use self::{
+    args::SafetyArgs,
+    cassette::{pack, replay},
+};
 
 use self::{multi_turn::MultiTurnArgs, single_turn::SingleTurnArgs};
 use super::Context;

@@ -25,12 +25,32 @@ pub struct SafetyRoles {
     pub targets: Vec<ModelEntry>,
 }
 
+/// The ids of models that a command line, or the record of a run, names. Empty: those of the configuration.
+pub struct NamedModels<'a> {
+    /// Rewrites prompts or attacks.
+    pub attacker: Option<&'a str>,
+    /// Score the responses.
+    pub judges: &'a [String],
+    /// The systems under test.
+    pub targets: &'a [String],
+}
+
+impl<'a> From<&'a SafetyArgs> for NamedModels<'a> {
+    fn from(args: &'a SafetyArgs) -> Self {
+        Self {
+            attacker: args.common.attacker.as_deref(),
+            judges: &args.common.judges,
+            targets: &args.common.targets,
+        }
+    }
+}
+
 impl SafetyRoles {
-    /// The models that the command line and the configuration select.
+    /// The models that are named, and those of the configuration for roles without a name.
     ///
     /// # Errors
     /// When a model's id is unknown, or a role has no model.
-    pub fn of(config: &Config, args: &SafetyArgs) -> Result<Self, Failure> {
+    pub fn of(config: &Config, named: &NamedModels<'_>) -> Result<Self, Failure> {
         let settings = &config.settings;
         let (safety, models) = (&settings.safety, &settings.models);
         let attacks = models
@@ -49,12 +69,12 @@ impl SafetyRoles {
             .chain(&judging)
             .chain(models.all())
             .collect();
-        let attacker = match &args.common.attacker {
+        let attacker = match named.attacker {
             Some(id) => Some(find_model(("--attacker", "model"), all.iter().copied(), id)?.clone()),
             None => safety.attacker.clone().or(attacks.clone()),
         };
         let mut judges = Vec::new();
-        for id in &args.common.judges {
+        for id in named.judges {
             let judge = find_model(("--judge", "model"), all.iter().copied(), id)?.clone();
             if judges.iter().any(|known: &ModelEntry| known.id == judge.id) {
                 return Err(Failure::usage(format!("--judge: duplicate id `{id}`")));
@@ -68,7 +88,7 @@ impl SafetyRoles {
             judges.clone_from(&judging);
         }
         let mut targets = Vec::new();
-        for id in &args.common.targets {
+        for id in named.targets {
             let target = find_model(("--target", "target"), &models.targets, id)?.clone();
             if targets
                 .iter()
@@ -77,7 +97,7 @@ impl SafetyRoles {
                 targets.push(target);
             }
         }
-        if args.common.targets.is_empty() {
+        if named.targets.is_empty() {
             targets.clone_from(&models.targets);
         }
         let roles = [

@@ -9,11 +9,7 @@ use journal::check::Verdict;
 use llm_client::Tally;
 use probity::{
     Concurrency, Journals, RunErrorKind, RunOutcome, Session,
-    safety::{
-        ModelRoles as RoleNames, OutputFiles, STRATEGIES, SafetyMode, SafetyPrompts, SafetyReport,
-        SafetyRun, SafetyTarget, TEST_TYPES, TargetReport, default_name, multi_turn_strategies,
-        scorer, variation_strategies,
-    },
+    safety::{OutputFiles, SafetyReport, SafetyRun, SafetyTarget, TargetReport, default_name},
 };
 use schema::{
     ChatModel, Extra, ModelId, TargetRef, notice,
@@ -28,6 +24,7 @@ use super::{
     },
     annotations,
     args::{Mode, SafetyArgs},
+    evaluation::{Evaluation, EvaluationSettings},
     gate, junit,
     models::{SafetyRoles, system_prompt},
     output, packs, plan, rules,
@@ -149,7 +146,7 @@ fn not_written(context: &Context, report: &mut SafetyReport) -> Option<Failure> 
 fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failure> {
     let mut problems = Problems::default();
     let groups = problems.take(packs::groups(config, args));
-    let cast = problems.take(SafetyRoles::of(config, args));
+    let cast = problems.take(SafetyRoles::of(config, &args.into()));
     let system_prompt = problems.take(system_prompt(config, args));
     if let Some(cast) = &cast {
         let nowhere = Some(super::super::plan::NOWHERE.to_owned());
@@ -281,29 +278,9 @@ impl Job<'_> {
         session: &Arc<Session>,
         model: &dyn Fn(&ModelEntry) -> Result<CalledModel, Failure>,
     ) -> Result<SafetyRun, Failure> {
-        let (attacker, _) = model(&self.cast.attacker)?;
-        let judges = self
-            .cast
-            .judges
-            .iter()
-            .map(|judge| Ok::<_, Failure>(model(judge)?.0));
-        let version = self.config.settings.safety.judge_prompts();
-        let prompts = SafetyPrompts::of_version(version)
-            .map_err(|error| Failure::usage(format!("safety.judge_prompts {version}: {error}")))?;
-        let scorer = scorer(judges.collect::<Result<_, _>>()?, &prompts).map_err(unusable)?;
-        let mut run = SafetyRun::new(
-            Arc::clone(session),
-            self.mode(&attacker)?,
-            self.groups.clone(),
-            scorer,
-        )
-        .judge_prompts(version)
-        .gate(self.config.settings.safety.gate())
-        .roles(RoleNames {
-            attacker: Some(self.cast.attacker.id.to_string()),
-            judges: self.cast.judges.iter().map(id).collect(),
-        });
-        for entry in &self.cast.targets {
+        let safety = &self.config.settings.safety;
+        let judges = self.cast.judges.iter().map(|judge| Ok(model(judge)?.0));
+        let target = |entry: &ModelEntry| {
             let target = TargetRef {
                 id: entry.id.clone(),
                 model: entry.model.raw.clone(),
@@ -312,40 +289,27 @@ impl Job<'_> {
             let mut target = SafetyTarget::new(target, model);
             target.system_prompt.clone_from(&self.system_prompt);
             target.options = options;
-            run = run.target(target);
-        }
-        Ok(run)
+            Ok(target)
+        };
+        let evaluation = Evaluation {
+            settings: match self.args.mode {
+                Mode::SingleTurn => EvaluationSettings::SingleTurn(safety.single_turn()),
+                Mode::MultiTurn => EvaluationSettings::MultiTurn(safety.multi_turn()),
+            },
+            groups: self.groups.clone(),
+            gate: safety.gate(),
+            judge_prompts: safety.judge_prompts(),
+            attacker: model(&self.cast.attacker)?.0,
+            judges: judges.collect::<Result<_, Failure>>()?,
+            targets: self
+                .cast
+                .targets
+                .iter()
+                .map(target)
+                .collect::<Result<_, Failure>>()?,
+        };
+        evaluation.run(session)
     }
-
-    fn mode(&self, attacker: &Arc<dyn ChatModel>) -> Result<SafetyMode, Failure> {
-        let safety = &self.config.settings.safety;
-        Ok(match self.args.mode {
-            Mode::SingleTurn => {
-                let settings = safety.single_turn();
-                let all = STRATEGIES.map(ToOwned::to_owned);
-                SafetyMode::SingleTurn {
-                    settings,
-                    strategies: variation_strategies(&all, attacker).map_err(unusable)?,
-                }
-            }
-            Mode::MultiTurn => {
-                let settings = safety.multi_turn();
-                let all = TEST_TYPES.map(ToOwned::to_owned);
-                SafetyMode::MultiTurn {
-                    settings,
-                    strategies: multi_turn_strategies(&all, attacker).map_err(unusable)?,
-                }
-            }
-        })
-    }
-}
-
-fn id(entry: &ModelEntry) -> String {
-    entry.id.to_string()
-}
-
-fn unusable(error: schema::PhaseError) -> Failure {
-    Failure::usage(error.to_string())
 }
 
 /// Prints which replies come from the cache, before the first call, as a run of benchmarks does.
