@@ -245,3 +245,37 @@ async fn what_is_wrong_with_a_server_ends_the_run_before_the_first_call() {
         ran.err
     );
 }
+
+/// A target without its tools is another system than the one that the configuration has.
+#[tokio::test(flavor = "multi_thread")]
+async fn safety_evaluations_refuse_tools_of_servers() {
+    let server = server(("balance", "{}")).await;
+    let project = project(&server, BANK);
+    let run = [
+        "safety",
+        "single-turn",
+        "--max-cases",
+        "1",
+        "--output-file",
+        "out.json",
+    ];
+    let ran = project.run(&run);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    let expected = "mcp_servers.bank: safety evaluations give targets no tools, and t would have those of bank";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+    assert!(server.requests().is_empty());
+    // Tools of another target do not matter.
+    let config = project.read("config.yaml");
+    let other = format!(
+        "targets: [{{id: o, model: target, base_url: \"{}\"}}, ",
+        server.base_url()
+    );
+    let config = config
+        .replace("targets: [", &other)
+        .replace("python: bank.py,", "python: bank.py, targets: [o],");
+    project.write("config.yaml", &config);
+    let ran = project.run(&[&run[..], &["--target", "t"]].concat());
+    assert!(!ran.err.contains("mcp_servers"), "{}", ran.err);
+    assert!(!server.requests().is_empty());
+    assert_eq!(called(&project), 0);
+}

@@ -132,6 +132,26 @@ impl SafetyRoles {
         without_duplicates(all.chain(&self.judges).chain(&self.targets))
     }
 
+    /// Refuses servers of tools that are for a target of the evaluation: without its tools, it would be another system than the user means.
+    ///
+    /// # Errors
+    /// The server, and what to do.
+    pub fn check_tools(&self, config: &Config) -> Result<(), Failure> {
+        for server in &config.settings.models.servers {
+            let mut targets = self.targets.iter();
+            let has = targets
+                .find(|target| server.targets.is_empty() || server.targets.contains(&target.id));
+            if let Some(target) = has {
+                let name = &server.entry.id;
+                return Err(Failure::usage(format!(
+                    "mcp_servers.{name}: safety evaluations give targets no tools, and {} would have those of {name}\n                     help: name the targets that get them, `targets: [...]` of the server, or use a configuration without it",
+                    target.id
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// What the models already say about the results.
     pub fn findings(&self) -> Vec<Finding> {
         let of_target = |target: &ModelEntry| {

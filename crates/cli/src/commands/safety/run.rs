@@ -152,6 +152,7 @@ fn check<'a>(config: &'a Config, args: &'a SafetyArgs) -> Result<Job<'a>, Failur
         let nowhere = Some(super::super::plan::NOWHERE.to_owned());
         let endpoints = config.endpoints(nowhere)?;
         problems.take(endpoints.resolve_all(cast.called()));
+        problems.take(cast.check_tools(config));
     }
     match (groups, cast, system_prompt) {
         (Some(groups), Some(cast), Some(system_prompt)) if problems.is_empty() => Ok(Job {
