@@ -175,7 +175,7 @@ impl ProcessPool {
     }
 
     /// What it gets with each conversation and turn, as a target.
-    pub(crate) fn metadata(&self) -> &Extra {
+    pub(crate) fn metadata(&self) -> &schema::Extra {
         &self.inner.settings.metadata
     }
 

@@ -93,7 +93,7 @@ pub fn write_cassette(
         let (mut zip, bytes) = (writer.zip, writer.bytes);
         zip.start_file(RECORD, options()).map_err(io_error)?;
         serde_json::to_writer_pretty(&mut zip, &record)?;
-        let mut file = zip.finish().map_err(io_error)?;
+        let file = zip.finish().map_err(io_error)?;
         match bytes > most_unpacked(file.stream_position()?) {
             true => Err(io::Error::other(too_large(bytes))),
             false => Ok(()),
@@ -164,14 +164,14 @@ impl<W: Write> Write for Hashed<W> {
     }
 }
 
-struct PartWriter<'a, W: Write + io::Seek> {
+struct PartWriter<'a, W: Write + Seek> {
     zip: ZipWriter<W>,
     parts: &'a mut BTreeMap<String, String>,
     /// The bytes of all parts.
     bytes: u64,
 }
 
-impl<W: Write + io::Seek> PartWriter<'_, W> {
+impl<W: Write + Seek> PartWriter<'_, W> {
     fn part(
         &mut self,
         name: &str,

@@ -18,7 +18,7 @@ use schema::{
     ChatModel, ModelId,
     safety::{
         TestCaseGroup,
-        results::{Form, RunParameters},
+        results::Form,
     },
 };
 use tempfile::TempDir;
