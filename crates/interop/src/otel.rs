@@ -116,12 +116,21 @@ fn any_value(value: &Value) -> Value {
 }
 
 fn resource(run: &Run) -> Value {
+    let findings: Vec<&str> = run
+        .findings
+        .iter()
+        .map(|finding| finding.text.as_str())
+        .collect();
     let attributes = Attributes::default()
         .text("service.name", "probity")
         .add("service.version", run.probity_version.clone())
         .text("probity.benchmark", run.folder.as_str())
         .text("probity.target", run.target.id.as_str())
-        .add("probity.run_id", run.run_id.clone());
+        .add("probity.run_id", run.run_id.clone())
+        .add(
+            "probity.findings",
+            (!findings.is_empty()).then_some(findings),
+        );
     json!({"attributes": attributes.0})
 }
 

@@ -374,7 +374,7 @@ mod tests {
         let texts: Vec<String> = row.iter().map(Cell::text).collect();
         assert_eq!(
             texts.join(" | "),
-            "m01 | positive | >99% | >99–>99 | 2,999 | 3,000 | 3,000 | 0 | 0.03"
+            "m01 | positive | >99% | >99 to >99 | 2,999 | 3,000 | 3,000 | 0 | 0.03"
         );
     }
 

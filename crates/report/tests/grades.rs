@@ -105,7 +105,7 @@ fn grades_stand_beside_scores_and_their_bounds() {
 }
 
 #[test]
-fn each_note_is_told_once_and_of_whom() {
+fn each_note_is_reported_once_and_of_whom() {
     let mut grades = grades();
     let note = |text: &str| Some(text.to_owned());
     let [careful, down] = &mut grades.scores[..] else {

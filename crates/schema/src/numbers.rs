@@ -38,14 +38,19 @@ pub fn interval((lower, upper): (f64, f64)) -> String {
     format!("{} to {}", percent_digits(lower), percent_digits(upper))
 }
 
-/// The ends of an interval of a share in a cell of a table.
+/// The ends of an interval of a share in a cell of a table. An end with a sign has a word before it: `55–>99` reads badly.
 ///
 /// ```
-/// assert_eq!(schema::numbers::compact_interval((0.712, 0.79)), "71–79");
+/// use schema::numbers::compact_interval;
+///
+/// assert_eq!(compact_interval((0.712, 0.79)), "71–79");
+/// assert_eq!(compact_interval((0.55, 0.998)), "55 to >99");
 /// ```
 #[must_use]
 pub fn compact_interval((lower, upper): (f64, f64)) -> String {
-    format!("{}–{}", percent_digits(lower), percent_digits(upper))
+    let ends = [percent_digits(lower), percent_digits(upper)];
+    let has_sign = ends.iter().any(|end| end.starts_with(['<', '>']));
+    ends.join(if has_sign { " to " } else { "–" })
 }
 
 /// A share with its interval, if it has one.

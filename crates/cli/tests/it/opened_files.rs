@@ -97,6 +97,7 @@ fn no_file_of_rows_is_opened_more_than_twice() {
         &["baseline", "sycophancy"][..],
         &["aggregate", "sycophancy", "--quiet"],
         &["report", "sycophancy"],
+        &["report", "sycophancy", "--verdict", "fail"],
         &["gate", "sycophancy", "--rules", "gate.yaml"],
         &["compare", "sycophancy"],
         &["compare", "sycophancy", "--against", "before/sycophancy"],
@@ -104,7 +105,10 @@ fn no_file_of_rows_is_opened_more_than_twice() {
         &["export", "eee", "sycophancy"],
         &["export", "inspect", "sycophancy"],
         &["export", "jsonl", "sycophancy"],
+        &["export", "jsonl", "sycophancy", "--verdict", "fail"],
         &["export", "junit", "sycophancy"],
+        &["export", "otel", "sycophancy"],
+        &["export", "parquet", "sycophancy"],
         &["export", "summary", "sycophancy"],
     ] {
         assert_opened(args, &opened(&project, args), &most);

@@ -323,7 +323,7 @@ fn a_plan_says_what_the_rows_could_show() {
     let text = project.succeeds(&["plan", "--want-difference", "0.1"]).out;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
-        "metric scenarios rows worth 95% interval points none fail all 12 12 12.0 48–97 60 26% each 2 2 2.0 8–>99 none 84%",
+        "metric scenarios rows worth 95% interval points none fail all 12 12 12.0 48–97 60 26% each 2 2 2.0 8 to >99 none 84%",
         "each: no difference between two targets can be shown with 2 scenarios and 6 comparisons at once; it takes 8 or more.",
         "all: a difference of 10 points takes 225 scenarios with as many rows of each (planned: 12).",
         "each: a difference of 10 points takes 338 scenarios with as many rows of each (planned: 2).",
