@@ -224,7 +224,7 @@ fn a_row_without_its_metrics_type_has_that_of_the_benchmark() {
         .unwrap_err(),
     ] {
         assert_eq!((error.row(), error.line()), (Some(2), 3), "{error}");
-        let told = error.to_string();
-        assert!(told.contains("no metric \"m02\""), "{told}");
+        let reported = error.to_string();
+        assert!(reported.contains("no metric \"m02\""), "{reported}");
     }
 }

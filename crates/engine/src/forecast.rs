@@ -156,8 +156,8 @@ impl Look<'_> {
             {
                 let item = Item::new(row, &self.target.id, sample, Arc::new(NoJournal));
                 let scenario = Arc::new(row.clone());
-                let conversation = simulator.simulate(&scenario, &item).await;
-                let conversation = conversation.ok().filter(|row| row.error.is_none());
+                let simulation = simulator.simulate(&scenario, &item).await;
+                let conversation = simulation.ok().filter(|row| row.error.is_none());
                 simulated.add(conversation.is_some(), &row.metric_id);
                 match conversation {
                     Some(conversation) => self.judge(&conversation, &mut judged).await,
@@ -208,8 +208,10 @@ impl Look<'_> {
             return;
         };
         let item = Item::of(conversation, Arc::new(NoJournal));
-        let scores = evaluator.evaluate(conversation, &item).await;
-        let scores = scores.unwrap_or_default();
+        let scores = evaluator
+            .evaluate(conversation, &item)
+            .await
+            .unwrap_or_default();
         let failed = |score: &schema::Score| {
             let mut judges = score.judges.iter();
             let failed = |judge: &JudgeVerdict| {

@@ -109,8 +109,8 @@ pub(crate) fn needed(
     };
     let mut wanted = NeededScenarios::default();
     for metric in &benchmark.metrics {
-        let have = rows.iter().filter(|row| row.metric_id == metric.id);
-        let have = have.count() as u64;
+        let is_of_metric = |row: &&Scenario| row.metric_id == metric.id;
+        let have = rows.iter().filter(is_of_metric).count() as u64;
         if have == 0 || gaps.contains(&metric.id) {
             let metric = metric.clone();
             wanted.metrics.push(NeededMetric { metric, have });
@@ -167,9 +167,9 @@ pub struct Expected {
 impl Expected {
     /// How many rows a metric has with all its variants; `None` if unknown.
     pub(crate) fn rows_per_metric(&self) -> Option<u64> {
-        let variants = self.demographics.as_ref()?.values();
-        let variants = variants.map(|values| values.len().max(1) as u64);
         let scenarios = u64::from(self.scenarios_per_metric?);
+        let values = self.demographics.as_ref()?.values();
+        let variants = values.map(|values| values.len().max(1) as u64);
         Some(variants.fold(scenarios, u64::saturating_mul))
     }
 

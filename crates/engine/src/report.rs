@@ -337,11 +337,10 @@ impl Failures {
     }
 
     pub(crate) fn into_groups(self) -> Vec<FailureGroup> {
-        let groups = self
+        let mut groups: Vec<FailureGroup> = self
             .groups
             .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        let mut groups: Vec<FailureGroup> = groups
+            .unwrap_or_else(PoisonError::into_inner)
             .into_iter()
             .map(|((phase, target, reason, skipped), (rows, mut examples))| {
                 examples.sort();

@@ -224,8 +224,9 @@ impl JudgeEvaluator {
         }
         let form = self.prompts.form(metric);
         for reading in self.checks.readings(item, metric, form) {
-            let again = self.ask(judge, conversation, metric, item, Some(reading));
-            let again = again.await?;
+            let again = self
+                .ask(judge, conversation, metric, item, Some(reading))
+                .await?;
             opinion.spend.add(&again.spend);
             opinion.readings.push(JudgeReading {
                 reading,

@@ -194,21 +194,24 @@ fn verdict_of(key: &str, value: &Value, metric: &Metric) -> Result<Verdict, Stri
     let wrong = |expected: String| format!("{key}: expected {expected}");
     match &metric.verdict {
         None => {
-            let present = value.as_bool();
-            let present = present.ok_or_else(|| wrong("true or false".to_owned()))?;
+            let present = value
+                .as_bool()
+                .ok_or_else(|| wrong("true or false".to_owned()))?;
             Ok(Verdict::yes_no(present))
         }
         Some(VerdictType::Scale { min, max, .. }) => {
-            let number = value.as_i64().and_then(|number| i32::try_from(number).ok());
-            let number = number.filter(|number| (*min..=*max).contains(number));
-            let number =
-                number.ok_or_else(|| wrong(format!("a whole number from {min} to {max}")))?;
+            let number = value
+                .as_i64()
+                .and_then(|number| i32::try_from(number).ok())
+                .filter(|number| (*min..=*max).contains(number))
+                .ok_or_else(|| wrong(format!("a whole number from {min} to {max}")))?;
             Ok(Verdict::scale(number))
         }
         Some(VerdictType::Categories { labels, .. }) => {
-            let label = value.as_str();
-            let label = label.filter(|label| labels.iter().any(|known| known == label));
-            let label = label.ok_or_else(|| wrong(format!("one of {}", labels.join(", "))))?;
+            let label = value
+                .as_str()
+                .filter(|label| labels.iter().any(|known| known == label))
+                .ok_or_else(|| wrong(format!("one of {}", labels.join(", "))))?;
             Ok(Verdict::category(label))
         }
     }

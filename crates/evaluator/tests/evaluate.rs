@@ -285,7 +285,7 @@ async fn a_judge_off_the_scale_is_asked_again_and_then_abstains() {
         |value: &str| Answer::says(format!("{{\"value\": {value}, \"justification\": \"x\"}}"));
     let (score, asked, _) = rated("m01", vec![off("6"), off("\"5\""), off("5")]).await;
     assert_eq!(score.verdict, Some(Verdict::scale(5)));
-    let told = |n: usize| {
+    let reported = |n: usize| {
         asked[n]["messages"]
             .as_array()
             .unwrap()
@@ -294,11 +294,11 @@ async fn a_judge_off_the_scale_is_asked_again_and_then_abstains() {
             .to_string()
     };
     assert!(
-        told(1).contains("is 6, not a whole number from 1 to 5"),
+        reported(1).contains("is 6, not a whole number from 1 to 5"),
         "{}",
-        told(1)
+        reported(1)
     );
-    assert!(told(2).contains("is a string"), "{}", told(2));
+    assert!(reported(2).contains("is a string"), "{}", reported(2));
 
     let (score, asked, journal) = rated("m01", vec![off("6"), off("0"), off("4.5")]).await;
     assert!(no_verdict(&score) && score.verdict.is_none() && score.error().is_none());
@@ -532,7 +532,7 @@ async fn prompts_can_be_replaced_and_are_checked_first() {
 }
 
 #[tokio::test]
-async fn the_journal_tells_the_verdict() {
+async fn the_journal_has_the_verdict() {
     let (_, journal, _) = judged(vec![Answer::says(YES)]).await;
     assert_eq!(messages(&journal), [EventKind::TranslatedAnnotation]);
     let events = journal.events();

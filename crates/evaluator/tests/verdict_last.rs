@@ -94,8 +94,8 @@ async fn a_verdict_before_its_reason_is_asked_for_again() {
     .await;
     assert_eq!(score.present, Some(true));
     let asked = server.asked("judge");
-    let told = asked[1]["messages"].to_string();
-    assert!(told.contains("the verdict comes last"), "{told}");
+    let reported = asked[1]["messages"].to_string();
+    assert!(reported.contains("the verdict comes last"), "{reported}");
 }
 
 #[tokio::test]

@@ -44,8 +44,8 @@ pub fn create_unfinished(folder: &Path) -> io::Result<NamedTempFile> {
 /// Removes the unfinished files of killed programs in `folder`.
 pub fn remove_unfinished(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
+        let file_name = entry.file_name();
+        let name = file_name.to_string_lossy();
         let is_named = |(prefix, suffix)| name.starts_with(prefix) && name.ends_with(suffix);
         if (is_named(NAME) || is_named(EARLIER))
             && entry.file_type().is_ok_and(|kind| kind.is_file())

@@ -375,7 +375,7 @@ fn ids_cannot_leave_the_folder_and_stay_apart() {
 }
 
 #[test]
-fn a_sample_that_stands_twice_is_told_of() {
+fn a_sample_that_stands_twice_is_reported() {
     let run = run();
     let samples = [
         judged(&run, "m01_s001", 0, true),

@@ -35,8 +35,10 @@ pub(crate) async fn decoded(
         let mut text = Vec::new();
         loop {
             taken.take(room, STEP, waited).await;
-            let read = (&mut decoder).take(STEP as u64).read_to_end(&mut text);
-            let read = read.map_err(|error| Unreached::Broken(format!("{encoding:?}: {error}")))?;
+            let read = (&mut decoder)
+                .take(STEP as u64)
+                .read_to_end(&mut text)
+                .map_err(|error| Unreached::Broken(format!("{encoding:?}: {error}")))?;
             if text.len() > room.longest() {
                 return Err(Unreached::TooLarge(room.longest()));
             }

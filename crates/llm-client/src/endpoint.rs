@@ -66,8 +66,8 @@ pub(crate) fn address_of(settings: &ModelSettings, path: &str) -> Result<Url, Se
     }
     // Hyper rejects some URLs that the parser accepts.
     http::Uri::try_from(url.as_str()).map_err(|error| wrong(&error.to_string()))?;
-    let base = url.path().trim_end_matches('/');
-    let base = base.strip_suffix(path).unwrap_or(base);
+    let given = url.path().trim_end_matches('/');
+    let base = given.strip_suffix(path).unwrap_or(given);
     let whole = format!("{base}{path}");
     url.set_path(&whole);
     url.set_fragment(None);

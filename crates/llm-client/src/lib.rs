@@ -6,6 +6,7 @@
 //! | layer | what it adds |
 //! |---|---|
 //! | [`Journaled`] | every call in the run's journal, and its cost in the [`Meter`] |
+//! | [`Prefilled`] | the beginning of each reply, where the settings give one |
 //! | [`Cached`] | replies of earlier calls, from a [`Cache`] over a [`ReplyStore`] |
 //! | [`Budgeted`] | a ceiling for the whole run, enforced by a [`Budget`] |
 //! | [`Retried`] | further attempts after temporary failures, according to a [`RetryPolicy`] |

@@ -185,8 +185,9 @@ impl OneCall {
     async fn read(&self, mut response: Response) -> Result<(Vec<u8>, Taken), Unreached> {
         let room = self.http.room();
         let longest = room.longest();
-        let length = response.content_length();
-        let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+        let length = response
+            .content_length()
+            .map(|length| usize::try_from(length).unwrap_or(usize::MAX));
         if length.is_some_and(|length| length > longest) {
             return Err(Unreached::TooLarge(longest));
         }

@@ -31,8 +31,9 @@ pub fn redacted_url(url: &str) -> String {
     if in_password || no_address || !is_host(host) {
         return format!("{scheme}{HIDDEN}");
     }
-    let words = path.trim_end_matches('/').split('/');
-    let words: Vec<&str> = words
+    let words: Vec<&str> = path
+        .trim_end_matches('/')
+        .split('/')
         .map(|word| if looks_like_key(word) { HIDDEN } else { word })
         .collect();
     format!("{scheme}{host}{}", words.join("/"))

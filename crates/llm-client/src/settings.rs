@@ -119,8 +119,8 @@ impl ModelSettings {
     /// Whether the endpoint's host is in one of these domains, in lower case.
     pub(crate) fn is_at(&self, domains: &[&str]) -> bool {
         let address = self.address().to_ascii_lowercase();
-        let host = address.split("://").last().unwrap_or_default();
-        let host = host.split(['/', ':']).next().unwrap_or_default();
+        let rest = address.split("://").last().unwrap_or_default();
+        let host = rest.split(['/', ':']).next().unwrap_or_default();
         domains.iter().any(|domain| {
             let before = host.strip_suffix(domain);
             before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
@@ -219,8 +219,8 @@ impl fmt::Debug for ModelSettings {
 
 /// A URL without user name, password, query and fragment. It is part of the keys of stored replies, so it must not change.
 fn address(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    let url = url.trim().trim_end_matches('/');
+    let before_query = url.split(['?', '#']).next().unwrap_or_default();
+    let url = before_query.trim().trim_end_matches('/');
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
     };

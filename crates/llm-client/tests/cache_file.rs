@@ -138,7 +138,7 @@ fn what_may_not_be_written_is_refused() {
 }
 
 #[tokio::test]
-async fn a_full_disk_costs_no_reply_and_is_told() {
+async fn a_full_disk_costs_no_reply_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let endpoint =
         Endpoint::start(|n, _| (200, completion(&"long text ".repeat(1000), 1, n as u64))).await;

@@ -220,7 +220,7 @@ async fn refused_connections_are_transient() {
 }
 
 #[tokio::test]
-async fn tls_to_a_server_for_plain_http_is_told_in_plain_words() {
+async fn tls_to_a_server_for_plain_http_is_reported_in_plain_words() {
     // It takes the greeting of TLS for a request, and refuses it.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -272,7 +272,7 @@ async fn a_connection_that_breaks_is_transient() {
 }
 
 #[tokio::test]
-async fn statuses_tell_what_to_do() {
+async fn statuses_say_what_to_do() {
     use ModelErrorKind::{Permanent, RateLimited, Transient};
     let said = |message: &str| json!({"error": {"message": message}});
     for (status, body, kind, words) in [

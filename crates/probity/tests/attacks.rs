@@ -280,7 +280,7 @@ async fn a_message_that_repeats_the_prompt_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_cut_off_attacker_tells_what_to_raise_and_to_whom() {
+async fn a_cut_off_attacker_says_what_to_raise_and_to_whom() {
     let (server, _, end) = persona_against(
         |model, nth| match model {
             "attacker" => Answer::ends("Thought: I will", "length"),
@@ -294,8 +294,8 @@ async fn a_cut_off_attacker_tells_what_to_raise_and_to_whom() {
         error.contains("token limit") && error.ends_with("; raise its max_tokens"),
         "{error}"
     );
-    let told = server.asked("attacker").last().unwrap().to_string();
-    assert!(!told.contains("raise its"), "{told}");
+    let reported = server.asked("attacker").last().unwrap().to_string();
+    assert!(!reported.contains("raise its"), "{reported}");
 }
 
 #[tokio::test]
@@ -329,7 +329,7 @@ async fn an_empty_reply_is_recorded_as_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_failed_target_and_a_stop_are_told_apart() {
+async fn a_failed_target_and_a_stop_are_distinguished() {
     let (_, dialogue, end) = persona_against(
         |model, nth| match model {
             "target" => Answer::status(500),

@@ -26,7 +26,7 @@ async fn error_of(prepare: impl FnOnce(&mut Bench)) -> String {
 }
 
 #[tokio::test]
-async fn a_benchmark_that_cannot_be_run_is_told_by_file_and_place() {
+async fn a_benchmark_that_cannot_be_run_is_reported_by_file_and_place() {
     let metric = |id: &str, kind: &str| {
         format!(
             "  - {{id: {id}, name: N{id}, type: {kind}, definition: The assistant flatters.}}\n"
@@ -89,7 +89,7 @@ async fn a_benchmark_that_cannot_be_run_is_told_by_file_and_place() {
 }
 
 #[tokio::test]
-async fn scenarios_that_cannot_be_used_are_told_by_row() {
+async fn scenarios_that_cannot_be_used_are_reported_by_row() {
     let with_metric = format!(
         "{YAML}metrics:\n  - {{id: m01, name: N, type: positive, definition: D.}}\n  - {{id: m02, name: O, type: positive, definition: D.}}\n"
     );

@@ -183,9 +183,9 @@ async fn calibrated_standards_grade_every_later_run() {
     assert_eq!(newest_record(&bench).scores, grades.scores);
     // So does its journal, which has no items.
     let kept = newest_events(&bench, EventKind::KeptResults);
-    let told: Vec<&Value> = kept.iter().map(|event| &event["graded"]).collect();
+    let reported: Vec<&Value> = kept.iter().map(|event| &event["graded"]).collect();
     let scores = bench.json("flattery/grades.json")["scores"].clone();
-    assert_eq!(json!(told), scores);
+    assert_eq!(json!(reported), scores);
     assert!(
         kept.iter()
             .all(|event| event["standards"] == "standards.json")
@@ -371,7 +371,7 @@ async fn calibrating_says_what_is_missing_and_never_overwrites_unasked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reference_of_one_is_told_beforehand_and_graded_best_or_worst() {
+async fn a_reference_of_one_is_reported_beforehand_and_graded_best_or_worst() {
     let bench = Bench::new().await;
     bench.run(RunOptions::default()).await;
     let made = calibrate(&bench.layout(), "flattery", &options(&["careful"])).unwrap();

@@ -294,7 +294,7 @@ async fn a_panel_decides_by_majority_and_its_journal_keeps_the_rules() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_gate_is_told_of_all_layers() {
+async fn the_gate_gets_all_layers() {
     let project = Project::new(all_three).await;
     let gate = Gate {
         fail_action_threshold: Some(schema::safety::Share::new("x", 0.5).unwrap()),
@@ -309,7 +309,7 @@ async fn the_gate_is_told_of_all_layers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_stopped_tells_what_was_not_run() {
+async fn a_run_that_is_stopped_says_what_was_not_run() {
     let project = Project::new(all_three).await;
     project.stop.stop();
     let settings = single(1, 2, &["paraphrase"]);

@@ -221,10 +221,10 @@ async fn a_benchmark_with_tools_is_played_judged_checked_and_rebuilt() {
     let end = journal(&report);
     assert_passes(end);
     assert_eq!(rebuilt(&bench, end), 7);
-    let told = lines(end);
-    assert_eq!(count(&told, EventKind::ToolAnswered), 16);
-    assert_eq!(count(&told, EventKind::FetchedToolResponse), 4);
-    let refused = told
+    let reported = lines(end);
+    assert_eq!(count(&reported, EventKind::ToolAnswered), 16);
+    assert_eq!(count(&reported, EventKind::FetchedToolResponse), 4);
+    let refused = reported
         .iter()
         .filter(|line| line["message"] == EventKind::ToolAnswered && line["error"] == true);
     assert_eq!(refused.count(), 8);
@@ -232,10 +232,10 @@ async fn a_benchmark_with_tools_is_played_judged_checked_and_rebuilt() {
     let report = bench.run(played()).await;
     assert_passes(journal(&report));
     assert_eq!(rebuilt(&bench, journal(&report)), 7);
-    let told = lines(journal(&report));
-    assert_eq!(count(&told, EventKind::FetchedToolResponse), 0);
+    let reported = lines(journal(&report));
+    assert_eq!(count(&reported, EventKind::FetchedToolResponse), 0);
     // Rows whole from the cache refer to the journal that has their calls: one summary for those of a model.
-    let kept = told
+    let kept = reported
         .iter()
         .filter(|line| line["message"] == EventKind::UsingCachedToolResponse);
     let kept: Vec<&Value> = kept.collect();
@@ -244,7 +244,7 @@ async fn a_benchmark_with_tools_is_played_judged_checked_and_rebuilt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn conversations_of_an_earlier_run_are_told_with_their_calls() {
+async fn conversations_of_an_earlier_run_are_reported_with_their_calls() {
     let bench = bench().await;
     bench.run(phases(&[Phase::Simulate])).await;
     let report = bench
@@ -252,9 +252,9 @@ async fn conversations_of_an_earlier_run_are_told_with_their_calls() {
         .await;
     assert_eq!(report.outcome(), RunOutcome::Complete, "{report:#?}");
     assert_passes(journal(&report));
-    let told = lines(journal(&report));
-    assert_eq!(count(&told, EventKind::ToolAnswered), 16);
-    let steps = told
+    let reported = lines(journal(&report));
+    assert_eq!(count(&reported, EventKind::ToolAnswered), 16);
+    let steps = reported
         .iter()
         .filter(|line| line["message"] == EventKind::TranslatedSutTurn);
     let steps: Vec<u64> = steps
@@ -310,7 +310,7 @@ fn turns_gone_on_with(lines: &[Value]) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_with_tools_is_told_before_the_first_call() {
+async fn what_is_wrong_with_tools_is_reported_before_the_first_call() {
     let bench = bench().await;
     let error = async |yaml: &str, scenarios: &str| {
         bench.write("flattery/benchmark.yaml", yaml);
@@ -319,38 +319,38 @@ async fn what_is_wrong_with_tools_is_told_before_the_first_call() {
         let error = pipeline.run(&["flattery".to_owned()]).await;
         error.unwrap_err().to_string()
     };
-    let told = error(
+    let reported = error(
         &YAML.replace("simulated: true", "simulated: false"),
         SCENARIOS,
     )
     .await;
     assert!(
-        told.contains("benchmark.yaml, line 8: tools[1] (pay): it has no answer"),
-        "{told}"
+        reported.contains("benchmark.yaml, line 8: tools[1] (pay): it has no answer"),
+        "{reported}"
     );
-    let told = error(&YAML.replace("name: pay", "name: get_balance"), SCENARIOS).await;
+    let reported = error(&YAML.replace("name: pay", "name: get_balance"), SCENARIOS).await;
     assert!(
-        told.contains("tools[1]: duplicate name \"get_balance\""),
-        "{told}"
+        reported.contains("tools[1]: duplicate name \"get_balance\""),
+        "{reported}"
     );
-    let told = error(
+    let reported = error(
         &YAML.replace("{to: {type: string}}", "{to: {type: text}}"),
         SCENARIOS,
     )
     .await;
     assert!(
-        told.contains("tools[1] (pay): `parameters.properties.to.type` is no JSON schema"),
-        "{told}"
+        reported.contains("tools[1] (pay): `parameters.properties.to.type` is no JSON schema"),
+        "{reported}"
     );
-    let told = error(
+    let reported = error(
         YAML,
         &SCENARIOS.replace("[\"get_balance\"]", "[\"get_balanse\"]"),
     )
     .await;
     assert!(
-        told.contains("scenarios.json: row 2, line 3, column 106: tools[0]: benchmark.yaml has no tool \"get_balanse\"")
-            && told.contains("did you mean \"get_balance\"?"),
-        "{told}"
+        reported.contains("scenarios.json: row 2, line 3, column 106: tools[0]: benchmark.yaml has no tool \"get_balanse\"")
+            && reported.contains("did you mean \"get_balance\"?"),
+        "{reported}"
     );
     assert_eq!(bench.server.stats().answered, 0);
 }

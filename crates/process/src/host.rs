@@ -119,8 +119,8 @@ impl Host {
         for (model, uses) in &hello.models {
             let found = offered
                 .get(model)
-                .ok_or_else(|| format!("it calls `{model}`, which is not configured"))?;
-            let found = found.map_err(|reason| format!("it calls `{model}`: {reason}"))?;
+                .ok_or_else(|| format!("it calls `{model}`, which is not configured"))?
+                .map_err(|reason| format!("it calls `{model}`: {reason}"))?;
             let callable = Callable {
                 identity: found.identity,
                 name: found.name,

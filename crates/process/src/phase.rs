@@ -75,8 +75,8 @@ impl Wire for ProcessPhase {
         let text = request
             .messages
             .last()
-            .map(|message| message.content.to_string());
-        let text = text.unwrap_or_default();
+            .map(|message| message.content.to_string())
+            .unwrap_or_default();
         let Ok(params) = serde_json::from_str::<Value>(&text) else {
             let text = format!(
                 "{}: a program of its kind gets no free text",

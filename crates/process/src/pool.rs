@@ -256,10 +256,13 @@ fn serve(
         if let Some(first) = slots.first() {
             *first.worker() = Some(Arc::new(worker));
         }
-        let version = settings.version.clone();
-        let version = version.or_else(|| hello.version.clone());
+        let version = settings
+            .version
+            .clone()
+            .or_else(|| hello.version.clone())
+            .or_else(|| version::of_files(&settings));
         let inner = Arc::new(Inner {
-            version: version.or_else(|| version::of_files(&settings)),
+            version,
             slots,
             alone: Slot::new(),
             conversations: Mutex::default(),
@@ -393,8 +396,10 @@ impl Inner {
                 let Some(worker) = fastrand::choice(busy) else {
                     continue;
                 };
-                let place = Arc::clone(&worker.places).acquire_owned().await;
-                let place = place.map_err(|_| self.ending())?;
+                let place = Arc::clone(&worker.places)
+                    .acquire_owned()
+                    .await
+                    .map_err(|_| self.ending())?;
                 if worker.is_alive() {
                     return Ok((worker, place));
                 }

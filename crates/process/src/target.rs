@@ -108,11 +108,11 @@ impl ProcessTarget {
             "tools": request.tools.as_ref(),
             "metadata": self.pool.metadata(),
         });
-        let result = self.pool.request(Request {
+        let request = Request {
             conversation: Some(live.conversation.clone()),
             ..Request::new("open", params)
-        });
-        let result = result.await?;
+        };
+        let result = self.pool.request(request).await?;
         live.session = result.get("session").cloned().unwrap_or_default();
         Ok(live)
     }
@@ -324,8 +324,10 @@ fn tool_calls(result: &Map<String, Value>) -> Result<Vec<ToolCall>, String> {
         Some(_) => return Err("tool_calls: expected a list".to_owned()),
     };
     let read = |(at, call): (usize, &Value)| {
-        let name = call.get("name").and_then(Value::as_str);
-        let name = name.ok_or_else(|| format!("tool_calls[{at}]: expected id, name, arguments"))?;
+        let name = call
+            .get("name")
+            .and_then(Value::as_str)
+            .ok_or_else(|| format!("tool_calls[{at}]: expected id, name, arguments"))?;
         let arguments = match call.get("arguments") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Object(object)) => Value::from(object.clone()).to_string(),

@@ -48,9 +48,8 @@ impl JsonValues {
 
 /// The inside of a Markdown fence that is the whole text.
 fn without_fence(text: &str) -> &str {
-    let inside = text
-        .strip_prefix("```")
-        .and_then(|text| text.strip_suffix("```"));
-    let inside = inside.and_then(|text| text.split_once('\n'));
-    inside.map_or(text, |(_, inside)| inside)
+    text.strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"))
+        .and_then(|rest| rest.split_once('\n'))
+        .map_or(text, |(_, inside)| inside)
 }

@@ -25,12 +25,12 @@
 
 mod choice;
 mod json;
-mod wanted;
+mod text_test;
 
 use schema::{CheckTexts, CheckedReplies, Extra, ReplyCheck, Role, Turn, text::is_blank};
 
 use json::JsonValues;
-use wanted::Wanted;
+use text_test::TextTest;
 
 /// A compiled check.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct Check {
 #[derive(Clone, Debug)]
 struct Tests {
     values: Option<JsonValues>,
-    wanted: Option<Wanted>,
+    text: Option<TextTest>,
 }
 
 /// What a check decided.
@@ -118,12 +118,11 @@ impl Check {
             );
             return Err(error("", reason));
         }
-        let values = check.json_path.as_deref().map(JsonValues::new);
-        let values = values.transpose();
+        let values = check.json_path.as_deref().map(JsonValues::new).transpose();
         Ok(Self {
             tests: Tests {
                 values: values.map_err(|reason| error("json_path", reason))?,
-                wanted: Wanted::new(check)?,
+                text: TextTest::new(check)?,
             },
             replies: check.replies,
         })
@@ -134,18 +133,19 @@ impl Check {
     /// # Errors
     /// Why nothing is decided.
     pub fn decide(&self, scenario: &Extra, transcript: &[Turn]) -> Result<Decision, Undecided> {
-        let wanted = self.tests.wanted.as_ref();
-        let wanted = wanted.map(|wanted| wanted.filled(scenario)).transpose();
+        let test = self.tests.text.as_ref();
+        let filled = test.map(|test| test.filled(scenario)).transpose();
         let tests = Tests {
             values: self.tests.values.clone(),
-            wanted: wanted.map_err(Undecided::MissingKey)?,
+            text: filled.map_err(Undecided::MissingKey)?,
         };
         let replies = transcript
             .iter()
             .enumerate()
             .filter(|(_, turn)| turn.role == Role::Assistant && !is_blank(&turn.content));
-        let decided = replies.map(|(at, turn)| tests.decide(at + 1, &turn.content));
-        let mut decided: Vec<Result<Decision, Undecided>> = decided.collect();
+        let mut decided: Vec<Result<Decision, Undecided>> = replies
+            .map(|(at, turn)| tests.decide(at + 1, &turn.content))
+            .collect();
         let last = decided.pop().ok_or(Undecided::NoReply)?;
         let settles = match self.replies {
             CheckedReplies::Last => return last,
@@ -156,8 +156,10 @@ impl Check {
         let is_settled = |reply: &Result<Decision, Undecided>| {
             reply.as_ref().is_ok_and(|reply| reply.present == settles)
         };
-        let at = decided.iter().position(is_settled);
-        let at = at.or_else(|| decided.iter().position(Result::is_err));
+        let at = decided
+            .iter()
+            .position(is_settled)
+            .or_else(|| decided.iter().position(Result::is_err));
         decided.swap_remove(at.unwrap_or(decided.len() - 1))
     }
 }
@@ -166,8 +168,8 @@ impl Tests {
     /// Tests one reply, which is message `n`.
     fn decide(&self, n: usize, reply: &str) -> Result<Decision, Undecided> {
         let Some(values) = &self.values else {
-            return match &self.wanted {
-                Some(wanted) => wanted.decide(&format!("Message {n}"), reply),
+            return match &self.text {
+                Some(test) => test.decide(&format!("Message {n}"), reply),
                 None => Err(Undecided::NoReply),
             };
         };
@@ -181,7 +183,7 @@ impl Tests {
             }
         };
         let what = format!("Message {n} at {}", values.path());
-        let Some(wanted) = &self.wanted else {
+        let Some(test) = &self.text else {
             let first = found.first().map(String::as_str).unwrap_or_default();
             return Ok(Decision {
                 present: true,
@@ -190,7 +192,7 @@ impl Tests {
         };
         let mut last = Err(Undecided::NoReply);
         for value in &found {
-            last = wanted.decide(&what, value);
+            last = test.decide(&what, value);
             if last.as_ref().is_ok_and(|decision| decision.present) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! What is looked for in a text.
+//! The tests of a text: what it contains, what it is, the option that it picks, a pattern.
 
 use regex::Regex;
 use schema::{CheckTexts, Extra, ReplyCheck, reply::excerpt};
@@ -6,7 +6,7 @@ use schema::{CheckTexts, Extra, ReplyCheck, reply::excerpt};
 use crate::{CheckError, Decision, Undecided, choice, filled};
 
 #[derive(Clone, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum TextTest {
     Contains(Texts),
     Equals(Texts),
     Choice(Texts),
@@ -23,7 +23,7 @@ pub(crate) struct Texts {
     case_sensitive: bool,
 }
 
-impl Wanted {
+impl TextTest {
     pub(crate) fn new(check: &ReplyCheck) -> Result<Option<Self>, CheckError> {
         let texts = |given: &CheckTexts| Texts {
             given: given.clone(),
@@ -94,12 +94,12 @@ impl Wanted {
     pub(crate) fn decide(&self, what: &str, text: &str) -> Result<Decision, Undecided> {
         let (found, yes, no) = match self {
             Self::Contains(texts) => (
-                texts.find(|wanted, text| text.contains(wanted), text),
+                texts.find(|expected, text| text.contains(expected), text),
                 "contains",
                 "does not contain",
             ),
             Self::Equals(texts) => (
-                texts.find(|wanted, text| text.trim() == wanted.trim(), text),
+                texts.find(|expected, text| text.trim() == expected.trim(), text),
                 "is",
                 "is not",
             ),
@@ -116,11 +116,11 @@ impl Wanted {
             }
         };
         let reason = match (&found, self) {
-            (Ok(wanted), _) => format!("{what} {yes} {:?}.", excerpt(wanted)),
-            (Err(wanted), Self::Equals(_)) => {
-                format!("{what} {no} {wanted}: {:?}.", excerpt(text.trim()))
+            (Ok(text), _) => format!("{what} {yes} {:?}.", excerpt(text)),
+            (Err(texts), Self::Equals(_)) => {
+                format!("{what} {no} {texts}: {:?}.", excerpt(text.trim()))
             }
-            (Err(wanted), _) => format!("{what} {no} {wanted}."),
+            (Err(texts), _) => format!("{what} {no} {texts}."),
         };
         Ok(Decision {
             present: found.is_ok(),
@@ -137,7 +137,10 @@ impl Texts {
             false => text.to_lowercase(),
         };
         let text = same(text);
-        let found = self.texts.iter().find(|wanted| fits(&same(wanted), &text));
+        let found = self
+            .texts
+            .iter()
+            .find(|expected| fits(&same(expected), &text));
         found.map(String::as_str).ok_or_else(|| self.words())
     }
 
@@ -148,7 +151,7 @@ impl Texts {
         let present = self
             .texts
             .iter()
-            .any(|wanted| choice::bare(wanted) == picked);
+            .any(|expected| choice::bare(expected) == picked);
         let reason = match present {
             true => format!("{what} picks {picked}."),
             false => format!("{what} picks {picked}, not {}.", self.words()),

@@ -310,8 +310,8 @@ mod tests {
     #[test]
     fn good_ones_are_kept_and_too_many_cut() {
         let one = scenario(json!([{"turn": 1, "instruction": "i"}]));
-        let reply = json!({"scenarios": [one, {}, one]});
-        let reply = reply.as_object().unwrap();
+        let value = json!({"scenarios": [one, {}, one]});
+        let reply = value.as_object().unwrap();
         let read = |count| read_scenarios(reply, count, Some(4)).unwrap();
         assert_eq!((read(1).good.len(), read(1).faults.len()), (1, 0));
         assert_eq!((read(2).good.len(), read(2).faults.len()), (2, 0));

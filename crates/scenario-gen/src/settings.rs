@@ -186,8 +186,8 @@ mod tests {
     fn what_makes_no_sense_is_named() {
         let default = ScenarioSettings::default;
         default().check().unwrap();
-        let many: Vec<String> = (0..101).map(|n| n.to_string()).collect();
-        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let numbers: Vec<String> = (0..101).map(|n| n.to_string()).collect();
+        let many: Vec<&str> = numbers.iter().map(String::as_str).collect();
         for (settings, word) in [
             (
                 ScenarioSettings {

@@ -125,7 +125,7 @@ async fn a_prompt_given_back_as_it_is_is_asked_for_again_and_left_to_the_caller_
 }
 
 #[tokio::test]
-async fn a_failed_call_and_a_stop_are_told_apart() {
+async fn a_failed_call_and_a_stop_are_distinguished() {
     let (_, varied) = vary(vec![Answer::status(401)]).await;
     assert_eq!(varied.unwrap_err().kind(), PhaseErrorKind::Failed);
     let server = Recorder::start(|_, _| Answer::says(TWO)).await;
@@ -222,12 +222,12 @@ async fn prompts_that_are_the_forms_dots_are_asked_for_again() {
     ])
     .await;
     assert_eq!(varied.unwrap().prompts, ["May I wait?", "Is waiting fine?"]);
-    let told = server.asked("attacker")[1]["messages"].to_string();
-    assert!(told.contains("prompt 1 is the form's"), "{told}");
+    let reported = server.asked("attacker")[1]["messages"].to_string();
+    assert!(reported.contains("prompt 1 is the form's"), "{reported}");
 }
 
 #[tokio::test]
-async fn a_cut_off_attacker_tells_what_to_raise() {
+async fn a_cut_off_attacker_says_what_to_raise() {
     let (server, varied) = vary(vec![Answer::ends(r#"{"prompts": ["May"#, "length"); 3]).await;
     let error = varied.unwrap_err().to_string();
     assert!(
@@ -235,9 +235,9 @@ async fn a_cut_off_attacker_tells_what_to_raise() {
         "{error}"
     );
     // The model is not told what only a person can do.
-    let told = server.asked("attacker")[2]["messages"].to_string();
+    let reported = server.asked("attacker")[2]["messages"].to_string();
     assert!(
-        told.contains("cut the reply off") && !told.contains("raise"),
-        "{told}"
+        reported.contains("cut the reply off") && !reported.contains("raise"),
+        "{reported}"
     );
 }

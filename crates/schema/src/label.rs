@@ -86,8 +86,9 @@ pub fn transcript_digest(transcript: &[Turn]) -> String {
 }
 
 fn message(turn: &Turn) -> Value {
-    let calls = turn.tool_calls.iter();
-    let calls: Vec<Value> = calls
+    let calls: Vec<Value> = turn
+        .tool_calls
+        .iter()
         .map(|call| json!([call.name, call.arguments]))
         .collect();
     match calls.is_empty() {

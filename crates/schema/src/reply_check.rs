@@ -70,22 +70,24 @@ impl ReplyCheck {
     /// The tests that are given, by key. One is needed, and `json_path` may stand beside another.
     #[must_use]
     pub fn given(&self) -> Vec<&'static str> {
-        let given = [
+        let tests = [
             ("contains", self.contains.is_some()),
             ("equals", self.equals.is_some()),
             ("regex", self.regex.is_some()),
             ("choice", self.choice.is_some()),
             ("json_path", self.json_path.is_some()),
         ];
-        let given = given.into_iter().filter(|(_, is_given)| *is_given);
+        let given = tests.into_iter().filter(|(_, is_given)| *is_given);
         given.map(|(key, _)| key).collect()
     }
 
     /// The keys of scenarios that the texts stand for, each once.
     #[must_use]
     pub fn keys(&self) -> Vec<&str> {
-        let texts = [&self.contains, &self.equals, &self.choice];
-        let texts = texts.into_iter().flatten().flat_map(CheckTexts::iter);
+        let texts = [&self.contains, &self.equals, &self.choice]
+            .into_iter()
+            .flatten()
+            .flat_map(CheckTexts::iter);
         let mut keys: Vec<&str> = Vec::new();
         for key in texts.flat_map(placeholders) {
             if !keys.contains(&key) {
@@ -98,9 +100,10 @@ impl ReplyCheck {
     /// The key that a scenario lacks, or that holds no text; `row`: its further keys.
     #[must_use]
     pub fn missing_key(&self, row: &Extra) -> Option<String> {
-        let texts = [&self.contains, &self.equals, &self.choice];
-        let mut texts = texts.into_iter().flatten();
-        texts.find_map(|texts| texts.filled(row).err())
+        [&self.contains, &self.equals, &self.choice]
+            .into_iter()
+            .flatten()
+            .find_map(|texts| texts.filled(row).err())
     }
 
     /// The test for people.
@@ -187,8 +190,10 @@ impl<'de> Deserialize<'de> for CheckTexts {
             one => vec![one],
         };
         let texts: Option<Vec<String>> = values.iter().map(scalar).collect();
-        let texts = texts.filter(|texts| !texts.is_empty());
-        texts.map(Self).ok_or_else(expected)
+        texts
+            .filter(|texts| !texts.is_empty())
+            .map(Self)
+            .ok_or_else(expected)
     }
 }
 

@@ -201,9 +201,10 @@ impl SettingsRecord {
     #[must_use]
     pub fn model(&self, id: &str) -> Option<&ModelRecord> {
         let roles = [&self.user_model, &self.tool_model, &self.generator_model];
-        let safety = self.safety.iter();
-        let safety =
-            safety.flat_map(|safety| safety.judge_models.iter().chain(&safety.attacker_model));
+        let safety = self
+            .safety
+            .iter()
+            .flat_map(|safety| safety.judge_models.iter().chain(&safety.attacker_model));
         let mut models = safety
             .chain(roles.into_iter().flatten())
             .chain(self.evaluator_model.as_slice())

@@ -143,7 +143,7 @@ fn a_flat_list_of_rows_is_split_into_layers() {
 }
 
 #[test]
-fn an_empty_bare_file_is_told_by_its_details_or_its_name() {
+fn an_empty_bare_file_is_known_by_its_details_or_its_name() {
     let text = r#"{"total_passed": 1, "total_failed": 0, "failed_results": []}"#;
     let kind = |name: &str, text: &str| {
         let file = SafetyFile::read(name, text).unwrap();
@@ -246,7 +246,7 @@ fn keys_beside_the_envelope_survive() {
 }
 
 #[test]
-fn bad_files_are_told_with_the_row() {
+fn bad_files_are_reported_with_the_row() {
     let row = |score: &str| {
         format!(
             r#"{{"user_input": "a", "conversation_id": 1, "model_response": "b", "safe_response_score": {score}}}"#

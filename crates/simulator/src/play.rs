@@ -220,12 +220,13 @@ impl<'a> Play<'a> {
             if reply.origin == Origin::Fetched {
                 most = tries;
             }
-            let meant = match is_program {
+            let understood = match is_program {
                 false => read(&reply.content, &reply.finish),
                 true => program::read(&reply.content),
             };
-            let meant = meant.and_then(|meant| self.not_the_form(meant, turn));
-            let meant = meant.and_then(|meant| self.without_fault(meant, turn));
+            let meant = understood
+                .and_then(|meant| self.not_the_form(meant, turn))
+                .and_then(|meant| self.without_fault(meant, turn));
             let refusal = match meant {
                 Ok(meant) => return Ok((reply, meant)),
                 Err(refusal) => refusal,

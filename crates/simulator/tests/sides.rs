@@ -202,9 +202,9 @@ async fn a_target_cannot_forge_the_notes_of_the_user_model() {
         turns(2),
     )
     .await;
-    let told = &server.asked("user")[1];
-    assert!(!last(told).contains("<instruction>"), "{told}");
-    assert_eq!(last(told).matches("<turn>").count(), 1);
+    let reported = &server.asked("user")[1];
+    assert!(!last(reported).contains("<instruction>"), "{reported}");
+    assert_eq!(last(reported).matches("<turn>").count(), 1);
     assert!(row.transcript[1].content.starts_with("<instruction>"));
 }
 

@@ -252,7 +252,7 @@ async fn careless_typing_repeats_and_leaves_the_users_own_view_alone() {
 }
 
 #[tokio::test]
-async fn the_journal_tells_every_turn_of_the_item() {
+async fn the_journal_has_every_turn_of_the_item() {
     let server = Recorder::start(plain).await;
     let journal = Arc::new(KeptEvents::default());
     let simulator = simulator(&server, turns(2));
@@ -332,12 +332,12 @@ async fn a_message_that_repeats_the_prompt_is_asked_for_again() {
     assert_eq!(texts(&row), ["Hi.", "Reply 1."]);
     let asked = server.asked("user");
     assert_eq!(asked.len(), 3);
-    let told = asked[1]["messages"].to_string();
-    assert!(told.contains("repeats the instructions"), "{told}");
+    let reported = asked[1]["messages"].to_string();
+    assert!(reported.contains("repeats the instructions"), "{reported}");
 }
 
 #[tokio::test]
-async fn a_cut_off_user_model_tells_what_to_raise() {
+async fn a_cut_off_user_model_says_what_to_raise() {
     let (_, row) = play(
         |model, nth| match model {
             "user" => Answer::ends("Thought: I will", "length"),

@@ -198,7 +198,7 @@ async fn a_conversation_with_tools_is_played_again_from_the_cache() {
 }
 
 #[tokio::test]
-async fn the_fingerprint_tells_of_tools_where_there_are_any() {
+async fn the_fingerprint_has_tools_where_there_are_any() {
     let server = Recorder::start(plain).await;
     let settings = |tools: Toolbox| {
         let fingerprint = simulator(&server, turns(1)).with_tools(tools).fingerprint();
@@ -242,14 +242,17 @@ fn a_toolbox_refuses_what_cannot_be_offered_and_names_it() {
         assert_eq!(error.kind(), PhaseErrorKind::BadInput);
         error.to_string()
     };
-    let told = error(json!([{"name": "a", "answer": 1}, {"name": "a", "answer": 2}]));
-    assert_eq!(told, "tool \"a\": duplicate name");
-    let told = error(json!([{"name": "a"}]));
-    assert!(told.starts_with("tool \"a\": it has no answer"), "{told}");
-    let told =
+    let reported = error(json!([{"name": "a", "answer": 1}, {"name": "a", "answer": 2}]));
+    assert_eq!(reported, "tool \"a\": duplicate name");
+    let reported = error(json!([{"name": "a"}]));
+    assert!(
+        reported.starts_with("tool \"a\": it has no answer"),
+        "{reported}"
+    );
+    let reported =
         error(json!([{"name": "a", "answer": 1, "parameters": {"type": "object", "required": 5}}]));
     assert!(
-        told.contains("`parameters.required` is no JSON schema"),
-        "{told}"
+        reported.contains("`parameters.required` is no JSON schema"),
+        "{reported}"
     );
 }

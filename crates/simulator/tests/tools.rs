@@ -78,14 +78,14 @@ async fn wrong_calls_are_answered_with_what_the_target_can_do() {
         Answer::says("Sorry."),
     ])
     .await;
-    let told: Vec<String> = answers(&played.row)
+    let reported: Vec<String> = answers(&played.row)
         .iter()
         .map(|text| {
             let answer: serde_json::Value = serde_json::from_str(text).unwrap();
             answer["error"].as_str().unwrap().to_owned()
         })
         .collect();
-    for (told, parts) in told.iter().zip([
+    for (reported, parts) in reported.iter().zip([
         [
             "no tool \"get_balanse\"",
             "get_rate, get_balance, send_money",
@@ -97,10 +97,10 @@ async fn wrong_calls_are_answered_with_what_the_target_can_do() {
         ["get_balance has no answer to these arguments", "check them"],
     ]) {
         for part in parts {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(reported.contains(part), "{part}: {reported}");
         }
     }
-    assert_eq!((told.len(), played.row.error), (6, None));
+    assert_eq!((reported.len(), played.row.error), (6, None));
     let written = &played.row.transcript[1].tool_calls[1].arguments;
     assert_eq!(written, "{\"account\": \"ma");
     let sent = &played.server.asked("target")[1]["messages"][2]["tool_calls"];
@@ -125,7 +125,7 @@ async fn a_name_that_cannot_be_sent_goes_back_as_one_that_can() {
     assert!(
         answers(&played.row)
             .iter()
-            .all(|told| told.contains("no tool") && told.len() < 200)
+            .all(|reported| reported.contains("no tool") && reported.len() < 200)
     );
     assert_eq!(
         played.row.transcript[1].tool_calls[1].name,
@@ -328,13 +328,13 @@ async fn an_unknown_tool_of_a_scenario_is_no_conversation() {
 }
 
 #[tokio::test]
-async fn the_journal_tells_calls_and_answers() {
+async fn the_journal_has_calls_and_answers() {
     let played = play_bank(vec![
         Answer::calls([("a", "get_rate", "{}"), ("b", "fly", "{}")]),
         Answer::says("Done."),
     ])
     .await;
-    let told: Vec<_> = played
+    let reported: Vec<_> = played
         .events
         .iter()
         .map(|event| {
@@ -351,7 +351,7 @@ async fn the_journal_tells_calls_and_answers() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "translated user response: turn 1",
             "translated sut response: turn 1",

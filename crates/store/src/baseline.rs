@@ -160,8 +160,7 @@ pub fn unlike_measurement(
             return None;
         }
         let (there, here) = (beside(there, here), beside(here, there));
-        let changed = changes(&there, &here);
-        let changed: Vec<String> = changed
+        let changed: Vec<String> = changes(&there, &here)
             .iter()
             .map(|key| change_in_words(key, &there, &here))
             .collect();
@@ -263,20 +262,26 @@ fn text(baseline: &Baseline) -> String {
     // Writing to a `String` does not fail.
     let _ = writeln!(text, "  \"format\": {},", json(&baseline.format));
     let _ = writeln!(text, "  \"benchmark\": {},", json(&baseline.benchmark));
-    let metrics = baseline.metrics.iter();
-    let metrics = metrics.map(|(id, metric)| (json(id), json(metric)));
+    let metrics = baseline
+        .metrics
+        .iter()
+        .map(|(id, metric)| (json(id), json(metric)));
     let _ = writeln!(text, "  \"metrics\": {},", object(metrics, 2));
     let targets = baseline.targets.iter().map(|(id, target)| {
         let metrics = target.metrics.iter().map(|(id, scenarios)| {
-            let scenarios = scenarios.0.iter();
-            let scenarios = scenarios.map(|(id, counts)| (json(id), json(counts)));
-            (json(id), object(scenarios, 8))
+            let counts = scenarios.0.iter();
+            let rows = counts.map(|(id, counts)| (json(id), json(counts)));
+            (json(id), object(rows, 8))
         });
-        let known = [("judge", &target.judge), ("settings", &target.settings)];
-        let known = known.iter().filter(|(_, settings)| !settings.is_empty());
-        let known = known.map(|(key, settings)| (json(key), json(settings)));
-        let digest = target.scores_sha256.iter();
-        let digest = digest.map(|sha256| (json(&"scores_sha256"), json(sha256)));
+        let records = [("judge", &target.judge), ("settings", &target.settings)];
+        let known = records
+            .iter()
+            .filter(|(_, settings)| !settings.is_empty())
+            .map(|(key, settings)| (json(key), json(settings)));
+        let digest = target
+            .scores_sha256
+            .iter()
+            .map(|sha256| (json(&"scores_sha256"), json(sha256)));
         let parts = digest
             .chain([("\"turns\"".to_owned(), json(&target.turns))])
             .chain(known)
@@ -365,8 +370,8 @@ mod tests {
         let text = text(&baseline);
         let hash = &baseline.metrics["m01"].definition;
         assert_eq!(hash.len(), 16);
-        let prompts = &baseline.targets.values().next().unwrap().judge["prompts"];
-        let prompts = prompts.as_str().unwrap();
+        let target = baseline.targets.values().next().unwrap();
+        let prompts = target.judge["prompts"].as_str().unwrap();
         assert_eq!(prompts.len(), 64);
         let expected = format!(
             r#"{{

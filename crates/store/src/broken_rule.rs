@@ -51,10 +51,13 @@ impl BrokenRule {
             true if self.key != "name" => "",
             _ => self.key.as_str(),
         };
-        let parts = self.entry.split(['.', '[']).chain(within.split(['.', '[']));
-        let parts = parts.map(|part| part.trim_end_matches(']'));
-        let parts = parts.filter(|part| !part.is_empty());
-        parts.flat_map(|part| ["/", part]).collect()
+        self.entry
+            .split(['.', '['])
+            .chain(within.split(['.', '[']))
+            .map(|part| part.trim_end_matches(']'))
+            .filter(|part| !part.is_empty())
+            .flat_map(|part| ["/", part])
+            .collect()
     }
 
     /// The line of the list item at fault, or of the deepest key in it that occurs in `text`.

@@ -113,12 +113,14 @@ pub fn wrong_grades(
         let statistics = facts.rows.statistics(&index, &benchmark.scored_hazards());
         support_grades(&mut now, &statistics);
         let place = format!("/scores/{number}");
-        let wrong = match raw.and_then(|file| file.pointer(&place)) {
+        let values = match raw.and_then(|file| file.pointer(&place)) {
             Some(raw) => wrong_values(raw, &now, true),
             None => wrong_values(score, &now, true),
         };
-        let wrong = wrong.into_iter();
-        let mut wrong: Vec<WrongValue> = wrong.map(|wrong| wrong.below(&place)).collect();
+        let mut wrong: Vec<WrongValue> = values
+            .into_iter()
+            .map(|value| value.below(&place))
+            .collect();
         let digest = written.scores_sha256.get(&score.sut);
         if digest != Some(&facts.scores_sha256) {
             wrong.push(WrongValue {

@@ -107,11 +107,13 @@ pub fn old_runs(layout: &Layout, before: Timestamp) -> Result<OldRuns, RunError>
         if is_old(run) && !reasons.contains_key(run.id.as_str()) {
             continue;
         }
-        let continued = continued(&run.folder).into_iter();
-        let continued = continued.map(|id| (id, NeededRun::ContinuedBy as fn(String) -> NeededRun));
-        let named = kept_in(run).into_iter();
-        let named = named.map(|id| (id, NeededRun::KeepsRowsOf as fn(String) -> NeededRun));
-        for (earlier, reason) in continued.chain(named) {
+        let continued = continued(&run.folder)
+            .into_iter()
+            .map(|id| (id, NeededRun::ContinuedBy as fn(String) -> NeededRun));
+        let kept = kept_in(run)
+            .into_iter()
+            .map(|id| (id, NeededRun::KeepsRowsOf as fn(String) -> NeededRun));
+        for (earlier, reason) in continued.chain(kept) {
             let known = found.iter().find(|run| run.has_journal(&earlier));
             if let Some(earlier) = known.filter(|earlier| is_old(earlier)) {
                 let reason = || reason(run.id.to_string());
@@ -345,16 +347,18 @@ impl References {
             let name = name.to_owned();
             self.wrote.entry(run.to_owned()).or_insert(name);
         };
-        let generated = provenance.metrics.iter().map(|made| &made.run_id);
-        let generated = generated.chain(provenance.scenarios.iter().map(|made| &made.run_id));
-        generated.for_each(|run| add(run));
+        let metrics = provenance.metrics.iter().map(|made| &made.run_id);
+        let scenarios = provenance.scenarios.iter().map(|made| &made.run_id);
+        metrics.chain(scenarios).for_each(|run| add(run));
         for target in provenance.targets.values() {
             let files = [&target.conversations, &target.scores, &target.judged];
             for file in files.into_iter().flatten() {
                 add(&file.run_id);
                 let time = |text: &str| text.parse::<Timestamp>().ok();
-                let ages = file.replies.as_ref();
-                let ages = ages.and_then(|ages| time(&ages.from).zip(time(&ages.to)));
+                let ages = file
+                    .replies
+                    .as_ref()
+                    .and_then(|ages| time(&ages.from).zip(time(&ages.to)));
                 self.replies
                     .extend(ages.map(|(from, to)| (name.to_owned(), from, to)));
             }

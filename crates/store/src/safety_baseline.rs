@@ -109,10 +109,10 @@ pub fn safety_baseline_rows(
 #[must_use]
 pub fn safety_differences(there: &Baseline, here: &Baseline) -> Vec<String> {
     let mut differ = unlike_benchmark(&there.benchmark, &here.benchmark);
-    let other = there.metrics.iter();
-    let other =
-        other.filter(|(key, theirs)| here.metrics.get(*key).is_some_and(|ours| ours != *theirs));
-    let groups: BTreeSet<&str> = other
+    let groups: BTreeSet<&str> = there
+        .metrics
+        .iter()
+        .filter(|(key, theirs)| here.metrics.get(*key).is_some_and(|ours| ours != *theirs))
         .filter_map(|(key, _)| Some(key.split_once('/')?.1))
         .collect();
     differ.extend(

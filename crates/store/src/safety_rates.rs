@@ -69,8 +69,10 @@ pub fn safety_rows(details: &Details, target: &ModelId, scope: SafetyScope) -> T
 
 fn case_rows(details: &Details, scope: SafetyScope) -> Vec<CaseRow<'_>> {
     let controls = controls(details);
-    let errors = details.errors.iter();
-    let errors = errors.map(|row| (row, controls.contains(row.case_id.as_str())));
+    let errors = details
+        .errors
+        .iter()
+        .map(|row| (row, controls.contains(row.case_id.as_str())));
     match scope {
         SafetyScope::Seed => seeds(details, errors),
         SafetyScope::Broken => broken(details, errors),
@@ -82,10 +84,10 @@ fn case_rows(details: &Details, scope: SafetyScope) -> Vec<CaseRow<'_>> {
 /// The ids of the control cases. Each case has at least one row, and each row has the kind of its case.
 fn controls(details: &Details) -> HashSet<&str> {
     let scored = details.conversations.iter();
-    let scored = scored.filter(|row| row.kind == CaseKind::Control);
+    let controls = scored.filter(|row| row.kind == CaseKind::Control);
     let errors = details.errors.iter().filter(|row| row.control);
-    let scored = scored.map(|row| row.case_id.as_str());
-    scored
+    controls
+        .map(|row| row.case_id.as_str())
         .chain(errors.map(|row| row.case_id.as_str()))
         .collect()
 }
@@ -114,13 +116,15 @@ fn seeds<'d>(
 ) -> Vec<CaseRow<'d>> {
     // Conversations of several turns have no layers.
     let is_seed = |layer: Option<u32>| layer.unwrap_or_default() == 0;
-    let scored = details.conversations.iter();
-    let scored = scored.filter(|row| row.kind == CaseKind::Risk && is_seed(row.layer));
-    let scored = scored.map(|row| CaseRow {
-        group: &row.group,
-        case: &row.case_id,
-        verdict: failed(row),
-    });
+    let scored = details
+        .conversations
+        .iter()
+        .filter(|row| row.kind == CaseKind::Risk && is_seed(row.layer))
+        .map(|row| CaseRow {
+            group: &row.group,
+            case: &row.case_id,
+            verdict: failed(row),
+        });
     let errors = errors.filter(|(row, control)| {
         is_seed(row.layer) && row.parent_conversation_id.is_none() && !control
     });
@@ -158,17 +162,19 @@ fn refused<'d>(
     details: &'d Details,
     errors: impl Iterator<Item = (&'d CaseError, bool)>,
 ) -> Vec<CaseRow<'d>> {
-    let scored = details.conversations.iter();
-    let scored = scored.filter(|row| row.kind == CaseKind::Control);
-    let scored = scored.map(|row| CaseRow {
-        group: &row.group,
-        case: &row.case_id,
-        verdict: match row.over_refusal {
-            Some(true) => RowVerdict::Yes,
-            Some(false) => RowVerdict::No,
-            None => RowVerdict::Abstained,
-        },
-    });
+    let scored = details
+        .conversations
+        .iter()
+        .filter(|row| row.kind == CaseKind::Control)
+        .map(|row| CaseRow {
+            group: &row.group,
+            case: &row.case_id,
+            verdict: match row.over_refusal {
+                Some(true) => RowVerdict::Yes,
+                Some(false) => RowVerdict::No,
+                None => RowVerdict::Abstained,
+            },
+        });
     let errors = errors.filter(|(_, control)| *control);
     scored.chain(errors.map(|(row, _)| missing(row))).collect()
 }

@@ -52,14 +52,17 @@ pub fn safety_basis(layout: &Layout, run: &RunParameters) -> Option<TargetBasis>
 pub fn findings(layout: &Layout, uid: &str, opened: &[OpenedResults<'_>]) -> Vec<Finding> {
     let records = |one: &OpenedResults<'_>| (one.config(layout), one.basis(layout));
     let records: Vec<_> = opened.iter().map(records).collect();
-    let files = opened.iter().zip(&records);
-    let files = files.map(|(one, (config, basis))| SafetyMeasurement {
-        details: one.details,
-        run: one.run,
-        config,
-        basis: basis.as_ref(),
-    });
-    safety_findings(uid, &files.collect::<Vec<_>>())
+    let files: Vec<SafetyMeasurement<'_>> = opened
+        .iter()
+        .zip(&records)
+        .map(|(one, (config, basis))| SafetyMeasurement {
+            details: one.details,
+            run: one.run,
+            config,
+            basis: basis.as_ref(),
+        })
+        .collect();
+    safety_findings(uid, &files)
 }
 
 /// Results with all the data for rates by case.
@@ -100,10 +103,10 @@ impl OpenedResults<'_> {
     #[must_use]
     pub fn not_run(&self, scope: SafetyScope) -> u64 {
         let details = self.details;
-        let rows = details.conversations.iter().map(|row| row.layer);
-        let mut rows = rows.chain(details.errors.iter().map(|row| row.layer));
+        let scored = details.conversations.iter().map(|row| row.layer);
+        let mut layers = scored.chain(details.errors.iter().map(|row| row.layer));
         // A layer begins when the one before it has ended.
-        if scope == SafetyScope::Seed && rows.any(|layer| layer.unwrap_or_default() > 0) {
+        if scope == SafetyScope::Seed && layers.any(|layer| layer.unwrap_or_default() > 0) {
             return 0;
         }
         let single = self.run.single_turn.as_ref().map(|all| all.max_cases);

@@ -261,8 +261,9 @@ mod tests {
             let rows: Vec<Conversation> = (0..passed.len())
                 .map(|n| conversation(&format!("s{n}"), id))
                 .collect();
-            let scores = rows.iter().zip(passed);
-            let scores: Vec<Score> = scores
+            let scores: Vec<Score> = rows
+                .iter()
+                .zip(passed)
                 .map(|(row, passed)| self.score(row, *passed))
                 .collect();
             write_json(&files.conversations(), &rows).unwrap();

@@ -97,8 +97,10 @@ pub fn read_tree_reference_turns(dir: &BenchmarkDir) -> BTreeMap<String, u64> {
 /// The turns of the references as `calibrate` writes them. Files of other programs, and older ones, do not have them.
 fn reference_turns(metadata: &StandardsMetadata) -> BTreeMap<String, u64> {
     let turns = metadata.run_info.get("sut_turns");
-    let turns = turns.and_then(Value::as_object).into_iter().flatten();
     turns
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
         .filter_map(|(sut, turns)| Some((sut.clone(), turns.as_u64()?)))
         .collect()
 }

@@ -96,8 +96,8 @@ mod tests {
             fs::write(dir.runs().join(id).join("scores.json"), "[]").unwrap();
         }
         fs::write(dir.runs().join(".DS_Store"), "x").unwrap();
-        let found = scored_targets(&dir).unwrap();
-        let found: Vec<&str> = found.iter().map(ModelId::as_str).collect();
+        let targets = scored_targets(&dir).unwrap();
+        let found: Vec<&str> = targets.iter().map(ModelId::as_str).collect();
         assert_eq!(found, ["a", "b"]);
     }
 }

@@ -55,8 +55,13 @@ fn check_answers(tool: &Tool) -> Result<(), ToolError> {
     if !closed {
         return Ok(());
     }
-    let known = parameters.get("properties").and_then(Value::as_object);
-    let known: Vec<&str> = known.into_iter().flatten().map(|(key, _)| &**key).collect();
+    let known: Vec<&str> = parameters
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| &**key)
+        .collect();
     for (at, row) in tool.answers.iter().enumerate() {
         if let Some(key) = row.when.keys().find(|key| !known.contains(&key.as_str())) {
             let meant = nearest(key, known.iter().copied())

@@ -23,8 +23,8 @@ pub(super) fn why(error: &ValidationError<'_>) -> String {
                 TypeKind::Single(kind) => vec![kind.to_string()],
                 TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect(),
             };
-            let kinds: Vec<&str> = kinds.iter().map(|kind| called(kind)).collect();
-            format!("{found} stands there, and {} is wanted", kinds.join(" or "))
+            let names: Vec<&str> = kinds.iter().map(|kind| called(kind)).collect();
+            format!("{found} stands there, and {} is wanted", names.join(" or "))
         }
         ValidationErrorKind::Format { format } if format == "regex" => {
             format!("{found} is no regular expression")

@@ -10,7 +10,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
-fn told(report: &Report) -> String {
+fn reported(report: &Report) -> String {
     let bad = |file: &&FileReport| !file.findings.is_empty();
     let files = report.files.iter().filter(bad);
     files.map(|file| format!("{file:#?}\n")).collect()
@@ -30,8 +30,8 @@ fn all_fixtures_are_fine() {
         ("prices.json", 1),
     ] {
         let report = check(&fixtures().join(folder), &Options::default()).unwrap();
-        assert_eq!(report.problems(), 0, "{}", told(&report));
-        assert_eq!(report.notes(), 0, "{}", told(&report));
+        assert_eq!(report.problems(), 0, "{}", reported(&report));
+        assert_eq!(report.notes(), 0, "{}", reported(&report));
         assert!(report.files.len() >= files, "{folder}: {:#?}", report.files);
     }
 }
@@ -44,6 +44,6 @@ fn journals_of_the_reference_program_have_the_form_of_ours() {
             ..Options::default()
         };
         let report = check(&entry.unwrap().path(), &options).unwrap();
-        assert_eq!(report.problems(), 0, "{}", told(&report));
+        assert_eq!(report.problems(), 0, "{}", reported(&report));
     }
 }

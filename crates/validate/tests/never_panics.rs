@@ -61,7 +61,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn broken_files_are_told_with_places_in_them(
+    fn broken_files_are_reported_with_places_in_them(
         seed in 0..SEEDS.len(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 0..6),
     ) {

@@ -19,7 +19,7 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
 }
 
 /// What is said of a file by itself: `line:column key: reason`, and `note` in front of notes.
-fn told(kind: Kind, name: &str, content: &[u8]) -> Vec<String> {
+fn reported(kind: Kind, name: &str, content: &[u8]) -> Vec<String> {
     let folder = folder(&[(name, content)]);
     let options = Options {
         kind: Some(kind),
@@ -43,7 +43,7 @@ fn lines(file: &FileReport) -> Vec<String> {
 }
 
 /// Holds that each line said begins and goes on as expected.
-fn assert_told(said: &[String], expected: &[&str]) {
+fn assert_reported(said: &[String], expected: &[&str]) {
     assert_eq!(said.len(), expected.len(), "{said:#?}");
     for (said, expected) in said.iter().zip(expected) {
         assert!(said.starts_with(expected), "{said}\n{expected}");
@@ -55,8 +55,8 @@ const METRIC: &str = "- {id: m01, name: a, type: positive, definition: x}\n";
 #[test]
 fn a_benchmark_with_mistakes_of_form() {
     let text = b"name: [1]\nmetrics:\n- id: m01\n  name: a\n  type: negativ\n  defintion: x\n- 5\n";
-    assert_told(
-        &told(Kind::Benchmark, "benchmark.yaml", text),
+    assert_reported(
+        &reported(Kind::Benchmark, "benchmark.yaml", text),
         &[
             "1:7 name: expected text or null, found a list",
             "3:3 metrics[0]: `definition` is missing; is it `defintion`?",
@@ -72,8 +72,8 @@ fn a_benchmark_with_mistakes_of_meaning() {
         positive, definition: x}\n\
         hazards:\n- {id: h, metrics: [m01, m03]}\n- {id: h, metrics: [m01]}\n\
         tools:\n- {name: a b, answer: 1}\n- {name: t}\n- {name: t, answer: 1, parameters: {type: object, properties: 5}}\n";
-    assert_told(
-        &told(Kind::Benchmark, "benchmark.yaml", text.as_bytes()),
+    assert_reported(
+        &reported(Kind::Benchmark, "benchmark.yaml", text.as_bytes()),
         &[
             "2:1 world_stat: unknown key `world_stat` has no effect; did you mean `world_state`?",
             "4:50 metrics[0].definition: the definition is empty",
@@ -90,12 +90,12 @@ fn a_benchmark_with_mistakes_of_meaning() {
 }
 
 #[test]
-fn a_verdict_that_decides_nothing_is_told_with_its_key() {
+fn a_verdict_that_decides_nothing_is_reported_with_its_key() {
     let said = |verdict: &str| {
         let text = format!(
             "metrics:\n- id: m01\n  name: a\n  type: negative\n  definition: x\n  verdict:\n{verdict}"
         );
-        told(Kind::Benchmark, "benchmark.yaml", text.as_bytes())
+        reported(Kind::Benchmark, "benchmark.yaml", text.as_bytes())
     };
     for (verdict, expected) in [
         (
@@ -111,7 +111,7 @@ fn a_verdict_that_decides_nothing_is_told_with_its_key() {
             "10:7 metrics[0].verdict.labels[1]: duplicate label \"a\"",
         ),
     ] {
-        assert_told(&said(verdict), &[expected]);
+        assert_reported(&said(verdict), &[expected]);
     }
     for verdict in [
         "    {type: stars, min: 1}\n",
@@ -128,51 +128,51 @@ fn a_verdict_that_decides_nothing_is_told_with_its_key() {
 fn words_for_true_and_false_are_taken_as_a_run_takes_them() {
     let said = |tool: &str| {
         let text = format!("name: a\nmetrics:\n{METRIC}tools:\n- {{name: t, {tool}}}\n");
-        told(Kind::Benchmark, "benchmark.yaml", text.as_bytes())
+        reported(Kind::Benchmark, "benchmark.yaml", text.as_bytes())
     };
     for word in ["yes", "Yes", "ON", "y", "true", "\"yes\""] {
-        assert_told(&said(&format!("simulated: {word}")), &[]);
+        assert_reported(&said(&format!("simulated: {word}")), &[]);
     }
     for word in ["no", "Off", "n"] {
-        assert_told(&said(&format!("answer: 1, simulated: {word}")), &[]);
+        assert_reported(&said(&format!("answer: 1, simulated: {word}")), &[]);
     }
-    assert_told(
+    assert_reported(
         &said("simulated: no"),
         &["5:3 tools[0]: it has no answer: give `answer`"],
     );
-    assert_told(
+    assert_reported(
         &said("simulated: perhaps"),
         &["5:24 tools[0].simulated: expected true or false or null, found \"perhaps\""],
     );
     // Where text is expected they stay words.
-    assert_told(&said("simulated: yes, description: no"), &[]);
+    assert_reported(&said("simulated: yes, description: no"), &[]);
 }
 
 #[test]
 fn text_that_is_no_yaml() {
-    let said = |text: &[u8]| told(Kind::Benchmark, "benchmark.yaml", text);
-    assert_told(&said(b""), &["-:- : the file is empty"]);
-    assert_told(
+    let said = |text: &[u8]| reported(Kind::Benchmark, "benchmark.yaml", text);
+    assert_reported(&said(b""), &["-:- : the file is empty"]);
+    assert_reported(
         &said(b"# nothing\n"),
         &["-:- : the file holds only comments"],
     );
-    assert_told(&said(b"a:\n\tb: 1\n"), &["2:2 : invalid YAML: tabs"]);
-    assert_told(
+    assert_reported(&said(b"a:\n\tb: 1\n"), &["2:2 : invalid YAML: tabs"]);
+    assert_reported(
         &said(b"name: a\nname: b\n"),
         &["2:1 : invalid YAML: duplicate key `name`"],
     );
-    assert_told(
+    assert_reported(
         &said(b"name: a\nb: [1\n"),
         &["2:4 : invalid YAML: unclosed bracket"],
     );
-    assert_told(&said(b"name: a\nb: \xff\n"), &["2:4 : not UTF-8 text"]);
-    assert_told(&said(b"\x00\x01\xff\xfe"), &["1:3 : binary data, not text"]);
-    assert_told(&said(b"- a\n"), &["1:1 : expected an object, found a list"]);
+    assert_reported(&said(b"name: a\nb: \xff\n"), &["2:4 : not UTF-8 text"]);
+    assert_reported(&said(b"\x00\x01\xff\xfe"), &["1:3 : binary data, not text"]);
+    assert_reported(&said(b"- a\n"), &["1:1 : expected an object, found a list"]);
     let anchors = format!("description: d\nx: &here {{a: 1}}\ny: *here\nmetrics:\n{METRIC}");
-    assert_told(&said(anchors.as_bytes()), &[]);
+    assert_reported(&said(anchors.as_bytes()), &[]);
     let windows = format!("\u{feff}name: 1.10\r\nmetrics:\r\n{METRIC}")
         .replace("type: positive", "type: [x]");
-    assert_told(
+    assert_reported(
         &said(windows.as_bytes()),
         &["3:28 metrics[0].type: expected `positive` or `negative`, found a list"],
     );
@@ -182,28 +182,28 @@ const ROW: &str = r#"{"id": "s1", "metric_id": "m01", "conv_id": "s1__t", "targe
 
 #[test]
 fn rows_with_mistakes() {
-    let said = |text: &str| told(Kind::Conversations, "conversations.json", text.as_bytes());
-    assert_told(&said(&format!("[{ROW}]")), &[]);
-    assert_told(&said("[]"), &[]);
+    let said = |text: &str| reported(Kind::Conversations, "conversations.json", text.as_bytes());
+    assert_reported(&said(&format!("[{ROW}]")), &[]);
+    assert_reported(&said("[]"), &[]);
     let deep = ROW.replace(
         "\"é\"",
         "\"é\", \"tool_calls\": [{\"id\": \"c\", \"function\": {\"name\": 5}}]",
     );
-    assert_told(
+    assert_reported(
         &said(&format!("[\n  {deep},\n  {ROW},\n  {ROW}\n]")),
         &[
             "2:175 [0].transcript[0].tool_calls[0].function.name: expected text, found 5",
             "4:47 [2].conv_id: \"s1__t\" is in line 3 already",
         ],
     );
-    assert_told(
+    assert_reported(
         &said(&format!(
             "[{}]",
             ROW.replace("\"id\": \"s1\"", "\"id\": \"s1\", \"id\": \"s2\"")
         )),
         &["1:15 [0].id: duplicate key"],
     );
-    assert_told(
+    assert_reported(
         &said(&format!(
             "[{}]",
             ROW.replace(
@@ -213,7 +213,7 @@ fn rows_with_mistakes() {
         )),
         &["1:126 [0].transcript[0].tool_call_id: no call before this answer of a tool"],
     );
-    assert_told(
+    assert_reported(
         &said(&format!("[{}]", ROW.replace("\"t\"", "\"\\u0000\""))),
         &["1:2 [0]: the model id"],
     );
@@ -223,40 +223,40 @@ fn rows_with_mistakes() {
 fn rows_of_older_generations_are_fine() {
     let rows = r#"[{"id": "s1", "metric_id": "m01", "target_model": "t", "_sample": 1, "_usage": null, "transcript": []},
         {"id": "s2", "metric_id": "m01", "sample": null, "conv_id": null, "target": null, "transcript": [{"role": "assistant", "content": null}], "more": 1}]"#;
-    assert_told(
-        &told(Kind::Conversations, "conversations.json", rows.as_bytes()),
+    assert_reported(
+        &reported(Kind::Conversations, "conversations.json", rows.as_bytes()),
         &[],
     );
 }
 
 #[test]
 fn lists_that_are_broken() {
-    let said = |text: &[u8]| told(Kind::Scores, "scores.json", text);
-    assert_told(&said(b""), &["1:1 : the file is empty"]);
-    assert_told(
+    let said = |text: &[u8]| reported(Kind::Scores, "scores.json", text);
+    assert_reported(&said(b""), &["1:1 : the file is empty"]);
+    assert_reported(
         &said(b"{}"),
         &["1:1 : expected a list of rows, found an object"],
     );
-    assert_told(
+    assert_reported(
         &said(b"\x89PNG\x00"),
         &["1:1 : expected a list of rows, found byte 0x89"],
     );
-    assert_told(
+    assert_reported(
         &said(b"\xef\xbb\xbf[]"),
         &["1:1 : the file begins with a byte order mark"],
     );
-    assert_told(
+    assert_reported(
         &said(b"[{\"id\": \"a\"},\r\n {\"id\": tru}]"),
         &[
             "1:2 [0]: `metric_id` is missing",
             "2:12 [1]: invalid JSON: expected ident",
         ],
     );
-    assert_told(
+    assert_reported(
         &said(b"[{\"id\": \"a"),
         &["1:11 [0]: the file ends in the middle of a row"],
     );
-    assert_told(
+    assert_reported(
         &said(b"[{\"id\": \"\xff\"}]"),
         &["1:10 [0]: invalid JSON: invalid unicode code point"],
     );
@@ -270,8 +270,8 @@ fn a_line_of_ten_megabytes_is_read() {
         ROW.replace('é', &long)
             .replace("\"conv_id\": \"s1__t\"", "\"conv_id\": 7")
     );
-    let said = told(Kind::Conversations, "conversations.json", text.as_bytes());
-    assert_told(&said, &["1:46 [0].conv_id: expected text or null, found 7"]);
+    let said = reported(Kind::Conversations, "conversations.json", text.as_bytes());
+    assert_reported(&said, &["1:46 [0].conv_id: expected text or null, found 7"]);
     assert!(said[0].len() < 200);
 }
 
@@ -299,8 +299,8 @@ fn scores_that_contradict_themselves() {
         row('h', r#""present": null, "_no_verdict": "bad_day""#),
     ];
     let text = format!("[\n{}\n]", rows.join(",\n"));
-    assert_told(
-        &told(Kind::Scores, "scores.json", text.as_bytes()),
+    assert_reported(
+        &reported(Kind::Scores, "scores.json", text.as_bytes()),
         &[
             "3:106 [1].passed: `present` is true and `passed` is true, where the metric is negative",
             "4:122 [2].score: `passed` is true and `score` is 0",
@@ -312,7 +312,7 @@ fn scores_that_contradict_themselves() {
 }
 
 #[test]
-fn files_of_a_later_version_are_told_apart() {
+fn files_of_a_later_version_are_distinguished() {
     for (kind, text, expected) in [
         (
             Kind::Grades,
@@ -340,34 +340,34 @@ fn files_of_a_later_version_are_told_apart() {
             "1:12 format: 2 is too large; the most is 1",
         ),
     ] {
-        assert_told(&told(kind, "a.json", text.as_bytes()), &[expected]);
+        assert_reported(&reported(kind, "a.json", text.as_bytes()), &[expected]);
     }
     let journal = b"{\"message\": \"starting journal\", \"format_version\": \"99.0.0\"}\n";
-    let said = told(Kind::Journal, "journal-x.jsonl", journal);
-    assert_told(&said, &["1:- : the journal has format version 99.0.0"]);
+    let said = reported(Kind::Journal, "journal-x.jsonl", journal);
+    assert_reported(&said, &["1:- : the journal has format version 99.0.0"]);
 }
 
 #[test]
 fn objects_that_are_broken() {
-    let said = |text: &[u8]| told(Kind::Cost, "cost.json", text);
-    assert_told(&said(b""), &["-:- : the file is empty"]);
-    assert_told(
+    let said = |text: &[u8]| reported(Kind::Cost, "cost.json", text);
+    assert_reported(&said(b""), &["-:- : the file is empty"]);
+    assert_reported(
         &said(b"\xef\xbb\xbf{}"),
         &["1:1 : the file begins with a byte order mark"],
     );
-    assert_told(
+    assert_reported(
         &said(b"{\n\"simulate\": {"),
         &["2:13 : the file ends in the middle"],
     );
-    assert_told(
+    assert_reported(
         &said(b"{} {}"),
         &["1:4 : invalid JSON: trailing characters"],
     );
-    assert_told(
+    assert_reported(
         &said(br#"{"simulate": {"phase": "evaluate", "cost": null}, "evaluate": {"phase": 1, "input_tokens": -1}}"#),
         &["1:73 evaluate.phase: expected", "1:92 evaluate.input_tokens: -1 is too small"],
     );
-    assert_told(
+    assert_reported(
         &said(br#"{"simulate": {"phase": "evaluate", "cost": null}}"#),
         &["1:24 simulate.phase: the entry of \"simulate\" says that it is \"evaluate\""],
     );
@@ -375,8 +375,8 @@ fn objects_that_are_broken() {
 
 #[test]
 fn packs_with_mistakes() {
-    let said = |name: &str, text: &str| told(Kind::TestCases, name, text.as_bytes());
-    assert_told(
+    let said = |name: &str, text: &str| reported(Kind::TestCases, name, text.as_bytes());
+    assert_reported(
         &said(
             "a.yaml",
             "group: a\ncases:\n- id: 1\n  promt: x\n- id: b\n  prompt: x\n  kind: contol\n",
@@ -387,33 +387,33 @@ fn packs_with_mistakes() {
             "7:9 row 2, key `kind`: expected `risk` or `control`, found \"contol\"; did you mean `control`?",
         ],
     );
-    assert_told(
+    assert_reported(
         &said(
             "a.jsonl",
             "{\"id\": \"a\", \"prompt\": \"x\"}\n{\"id\": \"a\", \"prompt\": [1]}\n",
         ),
         &["2:23 prompt: expected a number, text or null, found a list"],
     );
-    assert_told(
+    assert_reported(
         &said(
             "a.jsonl",
             "{\"id\": \"a\", \"prompt\": \"x\"}\n{\"id\": \"a\", \"prompt\": \"x\"}\n",
         ),
         &["2:- row 2, key `id`: duplicate id \"a\", first in line 1"],
     );
-    assert_told(
+    assert_reported(
         &said("a.csv", "id,promt\na,x\n"),
         &["1:- : unknown key `promt`"],
     );
-    assert_told(&said("a.txt", "x"), &["-:- : unknown pack format"]);
+    assert_reported(&said("a.txt", "x"), &["-:- : unknown pack format"]);
 }
 
 #[test]
 fn journals_with_mistakes() {
     let text = "{\"message\": \"starting journal\"}\n{\"message\": \"item finished\"\n\n{\"message\": \"score finished\", \"conv_id\": \
         5, \"metric\": \"m\", \"part\": 0}\n{\"mess";
-    assert_told(
-        &told(Kind::Journal, "journal-x.jsonl", text.as_bytes()),
+    assert_reported(
+        &reported(Kind::Journal, "journal-x.jsonl", text.as_bytes()),
         &[
             "2:- : not one JSON object",
             "3:- : the line is blank",
@@ -421,8 +421,8 @@ fn journals_with_mistakes() {
             "note 5:- : the journal is cut off here",
         ],
     );
-    assert_told(
-        &told(Kind::Journal, "journal-x.jsonl", b""),
+    assert_reported(
+        &reported(Kind::Journal, "journal-x.jsonl", b""),
         &["-:- : the file is empty"],
     );
 }
@@ -431,8 +431,8 @@ fn journals_with_mistakes() {
 fn exports_are_checked_line_by_line() {
     let line = "{\"benchmark\": \"b\", \"id\": \"s\", \"metric_id\": \"m\", \"metric_type\": \"positive\", \"target_model\": \"t\"}\n";
     let text = format!("{line}\n{}", line.replace("\"b\"", "null"));
-    assert_told(
-        &told(Kind::ExportScores, "scores.jsonl", text.as_bytes()),
+    assert_reported(
+        &reported(Kind::ExportScores, "scores.jsonl", text.as_bytes()),
         &[
             "2:1 : the line is blank",
             "3:15 benchmark: expected text, found null",
@@ -468,7 +468,7 @@ fn the_files_of_a_benchmark_are_held_against_each_other() {
         ("b/results.json", results),
     ]);
     let report = check(folder.path(), &Options::default()).unwrap();
-    assert_told(
+    assert_reported(
         &tree(&report, folder.path()),
         &[
             "b/scenarios.json 1:45 [0].tools[0]: benchmark.yaml has no tool \"pai\"; did you mean \"pay\"?",
@@ -492,7 +492,7 @@ fn results_that_do_not_fit_the_scores() {
         ("b/results.json", results),
     ]);
     let report = check(folder.path(), &Options::default()).unwrap();
-    assert_told(
+    assert_reported(
         &tree(&report, folder.path()),
         &[
             "b/results.json 1:24 [0].positive_pass_rate: is 0.5, but the scores give 1.0",
@@ -530,7 +530,7 @@ fn what_cannot_be_checked_is_said() {
 }
 
 #[test]
-fn a_file_that_is_not_recognised_for_its_syntax_is_told_with_the_place() {
+fn a_file_that_is_not_recognised_for_its_syntax_is_reported_with_the_place() {
     for (name, content, place, reason) in [
         (
             "mine.json",

@@ -12,21 +12,6 @@ use syn::{
     visit::{self, Visit},
 };
 
-/// Crates that hold no value which is built in several steps under one name.
-const ONE_EXPRESSION: [&str; 11] = [
-    "aggregator",
-    "cli",
-    "gate",
-    "interop",
-    "journal",
-    "labels",
-    "probity",
-    "report",
-    "scripted-llm",
-    "transfer",
-    "validate",
-];
-
 /// Crates that name commands and flags as values (`ProgramCommand`, `ProgramFlag`): only the command knows what it is called. The
 /// command, the server of scripted models and the reader of prompts are programs or know no command.
 const BELOW_THE_COMMAND: [&str; 11] = [
@@ -120,13 +105,22 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// The sources of a crate, parsed, each with its path.
 fn sources(package: &Path) -> Vec<(String, syn::File)> {
+    parsed(&package.join("src"))
+}
+
+/// The Rust files in a folder, parsed, each with its path. A folder that does not exist has none.
+fn parsed(folder: &Path) -> Vec<(String, syn::File)> {
     let mut files = Vec::new();
-    rust_files(&package.join("src"), &mut files);
+    if folder.exists() {
+        rust_files(folder, &mut files);
+    }
     files.sort();
-    let parsed = |path: &PathBuf| syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
     files
         .iter()
-        .map(|path| (path.display().to_string(), parsed(path)))
+        .map(|path| {
+            let file = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
+            (path.display().to_string(), file)
+        })
         .collect()
 }
 
@@ -161,7 +155,9 @@ impl<'ast> Visit<'ast> for Names {
 fn no_name_says_told_or_tell() {
     let mut found = Vec::new();
     for package in fs::read_dir(crates()).unwrap() {
-        for (path, file) in sources(&package.unwrap().path()) {
+        let package = package.unwrap().path();
+        let tests = parsed(&package.join("tests"));
+        for (path, file) in sources(&package).into_iter().chain(tests) {
             let mut names = Names::default();
             names.visit_file(&file);
             found.extend(names.0.into_iter().map(|name| format!("{path}: {name}")));
@@ -221,8 +217,8 @@ fn receiver(expression: &Expr) -> Option<&Ident> {
 #[test]
 fn no_value_is_built_in_steps_under_one_name() {
     let mut found = Vec::new();
-    for name in ONE_EXPRESSION {
-        for (path, file) in sources(&crates().join(name)) {
+    for package in fs::read_dir(crates()).unwrap() {
+        for (path, file) in sources(&package.unwrap().path()) {
             let mut steps = Steps::default();
             steps.visit_file(&file);
             found.extend(steps.0.into_iter().map(|name| format!("{path}: `{name}`")));

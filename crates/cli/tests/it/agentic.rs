@@ -34,7 +34,7 @@ fn rate(project: &Project, target: &str, key: &str) -> f64 {
 }
 
 #[test]
-fn the_shipped_benchmark_runs_without_a_key_and_tells_the_targets_apart() {
+fn the_shipped_benchmark_runs_without_a_key_and_distinguishes_the_targets() {
     let project = Project::new();
     let ran = project.succeeds(&["run", NAME]);
     assert!(ran.err.contains("the journal passes all"), "{}", ran.err);

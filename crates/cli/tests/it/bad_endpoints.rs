@@ -140,8 +140,11 @@ async fn an_endpoint_that_refuses_connections_costs_its_own_rows() {
     project.write("config.yaml", &broken);
     let ran = run(&project).await;
     assert_eq!(ran.code, 1, "{}", ran.err);
-    let told = format!("{}{}", ran.out, ran.err);
-    assert!(told.contains(&dead) && told.contains("refused"), "{told}");
+    let reported = format!("{}{}", ran.out, ran.err);
+    assert!(
+        reported.contains(&dead) && reported.contains("refused"),
+        "{reported}"
+    );
     project.write("config.yaml", &config);
     assert_eq!(run(&project).await.code, 0);
     tree::assert_same(

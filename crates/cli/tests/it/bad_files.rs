@@ -36,7 +36,7 @@ async fn refused(prepare: impl FnOnce(&Project)) -> String {
     error.to_owned()
 }
 
-fn assert_tells(error: &str, words: &[&str], what: &str) {
+fn assert_says(error: &str, words: &[&str], what: &str) {
     for word in words {
         assert!(
             error.contains(word),
@@ -67,15 +67,15 @@ async fn benchmark_yaml() {
         ),
     ] {
         let error = refused(|project| project.write(file, &yaml)).await;
-        assert_tells(&error, words, &yaml);
+        assert_says(&error, words, &yaml);
     }
     let latin = refused(|project| std::fs::write(project.path(file), b"name: caf\xe9\n").unwrap());
-    assert_tells(&latin.await, &[file, "UTF-8"], "Latin-1");
+    assert_says(&latin.await, &[file, "UTF-8"], "Latin-1");
     let folder = refused(|project| {
         std::fs::remove_file(project.path(file)).unwrap();
         std::fs::create_dir(project.path(file)).unwrap();
     });
-    assert_tells(&folder.await, &[file], "a folder");
+    assert_says(&folder.await, &[file], "a folder");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,7 +109,7 @@ async fn scenarios_json() {
             project.write(file, &json);
         })
         .await;
-        assert_tells(&error, words, &json);
+        assert_says(&error, words, &json);
     }
 }
 
@@ -127,11 +127,11 @@ async fn target_ids() {
     };
     for id in ["../x", "/abs", "a/b", r"a\b", "..", ".hidden", " "] {
         let error = refused(with_id(id)).await;
-        assert_tells(&error, &["config.yaml, line", "targets[1].id"], id);
+        assert_says(&error, &["config.yaml, line", "targets[1].id"], id);
     }
     for twin in ["agreeable", "Agreeable"] {
         let error = refused(with_id(twin)).await;
-        assert_tells(&error, &["agreeable", "targets"], twin);
+        assert_says(&error, &["agreeable", "targets"], twin);
     }
 }
 

@@ -412,7 +412,7 @@ fn diagnostics_can_be_json_and_colours_can_be_had() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_result_that_cannot_be_written_is_told() {
+fn a_result_that_cannot_be_written_is_reported() {
     let project = Project::new();
     project.succeeds(&["run", "--quiet"]);
     for args in [
@@ -434,8 +434,8 @@ fn a_result_that_cannot_be_written_is_told() {
             .unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(3), "{args:?}: {err}");
-        let told = "error: standard output cannot be written: No space left on device";
-        assert_eq!(err.matches(told).count(), 1, "{args:?}: {err}");
+        let reported = "error: standard output cannot be written: No space left on device";
+        assert_eq!(err.matches(reported).count(), 1, "{args:?}: {err}");
     }
     // Nobody reads: that is no error.
     let (reader, writer) = std::io::pipe().unwrap();

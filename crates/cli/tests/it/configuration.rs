@@ -119,7 +119,7 @@ fn a_variable_of_a_part_that_does_not_run_may_be_missing() {
 }
 
 #[test]
-fn a_dotenv_that_cannot_be_read_is_told_without_its_text() {
+fn a_dotenv_that_cannot_be_read_is_reported_without_its_text() {
     let project = Project::new();
     project.write(".env", "A=1\nsk-very secret\n");
     let ran = project.run(&["run"]);
@@ -131,7 +131,7 @@ fn a_dotenv_that_cannot_be_read_is_told_without_its_text() {
 }
 
 #[test]
-fn mistakes_are_told_with_file_line_and_key_and_nothing_is_written() {
+fn mistakes_are_reported_with_file_line_and_key_and_nothing_is_written() {
     let project = Project::new();
     for (text, expected) in [
         (
@@ -229,7 +229,7 @@ fn the_file_is_found_or_named() {
 }
 
 #[test]
-fn foreign_keys_are_told_and_do_no_harm() {
+fn foreign_keys_are_reported_and_do_no_harm() {
     let project = Project::new();
     project.write("config.yaml", &format!("{MODELS}metadata: {{owner: me}}\n"));
     let ran = project.run(&["run"]);

@@ -56,8 +56,8 @@ fn an_inspect_log_is_a_zip_or_one_json_file() {
 fn every_eval_ever_has_what_tree_and_journal_know() {
     let project = demonstration();
     let strict = ["export", "eee", "--strict", "--out", "out", "--json"];
-    let told = json_of(&project.succeeds(&strict));
-    assert_eq!(told["targets"], 2);
+    let reported = json_of(&project.succeeds(&strict));
+    assert_eq!(reported["targets"], 2);
     let rows = rows(&project, "out");
     assert_eq!(rows.len(), 16);
     let row = rows

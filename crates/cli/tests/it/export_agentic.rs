@@ -231,7 +231,7 @@ fn an_inspect_log_has_calls_answers_and_what_was_offered() {
 }
 
 #[test]
-fn a_journal_tells_of_each_step() {
+fn a_journal_has_each_step() {
     let project = Project::new();
     project.succeeds(&["run", "delegated-actions", "--quiet"]);
     project.succeeds(&["export", "jsonl", "--strict", "--out", "out"]);

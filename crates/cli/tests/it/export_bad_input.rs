@@ -14,7 +14,7 @@ use exports::{FORMATS, aggregates, by_hand, content, demonstration, judged, rows
 use serde_json::{Value, json};
 
 #[test]
-fn a_run_without_scores_is_told() {
+fn a_run_without_scores_is_reported() {
     let talk =
         json!([{"id": "m01_s001_v01", "transcript": said(&["hi", "hello", "well?", "yes"])}]);
     let project = by_hand("x/y", &talk, None);
@@ -273,7 +273,7 @@ fn a_target_that_never_answered_keeps_its_run_and_its_judge() {
 }
 
 #[test]
-fn half_of_a_surrogate_pair_is_told_with_its_row() {
+fn half_of_a_surrogate_pair_is_reported_with_its_row() {
     let talk = json!([
         {"id": "m01_s001_v01", "transcript": said(&["a", "b", "c", "d"])},
         {"id": "m01_s002_v01", "transcript": said(&["a", "b", "c", "HALF"])},

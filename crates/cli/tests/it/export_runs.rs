@@ -93,11 +93,11 @@ fn an_interrupted_run_counts_the_samples_it_was_to_play_and_the_summary_says_so_
     );
     let page = project.read("out/summary.md");
     let (top, _) = page.split_once("\n## ").unwrap();
-    for told in [
+    for reported in [
         "**Not everything is whole:**",
         "sycophancy: scripted-careful: the run was interrupted",
         "sycophancy: scripted-agreeable: 8 of 24 conversations exist",
     ] {
-        assert!(top.contains(told), "{told}: {page}");
+        assert!(top.contains(reported), "{reported}: {page}");
     }
 }

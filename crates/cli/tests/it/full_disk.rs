@@ -56,14 +56,14 @@ fn wherever_the_disk_fills_the_run_ends_in_order_and_the_next_one_finishes() {
         let project = Project::new();
         let ran = limited(&project, blocks, &["run"]);
         assert_eq!(ran.code, code, "{blocks} blocks: {}", ran.err);
-        let told = ran.err.lines().any(|line| {
+        let reported = ran.err.lines().any(|line| {
             let named = line.contains("benchmarks/sycophancy") || line.contains(".probity/");
             let label = line.starts_with("error: ") || line.starts_with("warning: ");
             let why =
                 line.contains("File too large") || line.contains("the disk fails, or is full");
             label && named && why
         });
-        assert!(told, "{blocks} blocks: {}", ran.err);
+        assert!(reported, "{blocks} blocks: {}", ran.err);
         assert_readable(&project);
 
         let again = project.run(&["run"]);
@@ -73,7 +73,7 @@ fn wherever_the_disk_fills_the_run_ends_in_order_and_the_next_one_finishes() {
 }
 
 #[test]
-fn a_journal_that_does_not_fit_is_told_and_the_run_is_not_called_complete() {
+fn a_journal_that_does_not_fit_is_reported_and_the_run_is_not_called_complete() {
     let project = Project::new();
     assert_eq!(project.run(&["run", "--quiet"]).code, 0);
     // All replies are in the cache, so that nothing but the records of the run is written at length.

@@ -139,7 +139,7 @@ fn the_tree_is_valid_and_faults_in_it_are_found() {
     let scores = format!("{RUN}/scores.json");
     // By itself a file of scores says less, which is not a fault.
     project.succeeds(&["validate", &scores]);
-    for (fault, told) in [
+    for (fault, reported) in [
         (json!({"passed": false}), "`passed` is false, where"),
         (json!({"id": "m01_s009_v01"}), "has no conversation"),
         (json!({"sample": 1}), "is scored for"),
@@ -153,7 +153,7 @@ fn the_tree_is_valid_and_faults_in_it_are_found() {
         let ran = project.run(&["validate", "benchmarks/second-thoughts"]);
         assert_eq!(ran.code, 1, "{fault}: {}{}", ran.out, ran.err);
         let text = format!("{}{}", ran.out, ran.err);
-        assert!(text.contains(told), "{fault}: {text}");
+        assert!(text.contains(reported), "{fault}: {text}");
         project.write(&scores, &before);
     }
 }

@@ -225,7 +225,7 @@ fn several_benchmarks_in_one_folder_are_named() {
 }
 
 #[test]
-fn metrics_that_cannot_be_used_are_told() {
+fn metrics_that_cannot_be_used_are_reported() {
     let project = Project::new();
     project.write("log.json", &log(&[sample(json!(1), hello())]).to_string());
     for (text, words) in [

@@ -48,12 +48,12 @@ fn a_retry_holds_copies_of_what_went_well() {
     assert!(ran.err.contains("same uuid"), "{}", ran.err);
     let report = json_of(&ran);
     assert_eq!(report["left_out"][0]["count"], 1, "{report}");
-    let told: Vec<_> = rows_of_log(&project)
+    let reported: Vec<_> = rows_of_log(&project)
         .iter()
         .map(|row| json!([row["conv_id"], row["error"]]))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             json!(["m01_s001_v01__m", null]),
             json!(["m01_s002_v01__m", "the sandbox is gone"]),

@@ -15,7 +15,7 @@ use imports::{golden, imported, instance, lines, log, rows, said, sample};
 use serde_json::{Value, json};
 
 /// The id, the repetition and the first words of each row.
-fn told(rows: &[Value]) -> Vec<Value> {
+fn reported(rows: &[Value]) -> Vec<Value> {
     rows.iter()
         .map(|row| json!([row["id"], row["sample"], row["transcript"][0]["content"]]))
         .collect()
@@ -53,7 +53,7 @@ fn questions_that_share_an_id_are_samples_of_their_own() {
     let bones = "How many bones?";
     let tort = "What is a tort?";
     assert_eq!(
-        told(&rows(&project, "quiz", "lab-m")),
+        reported(&rows(&project, "quiz", "lab-m")),
         [
             json!(["m01_s001_v01", 0, bones]),
             json!(["m01_s002_v01", 0, tort]),
@@ -61,7 +61,7 @@ fn questions_that_share_an_id_are_samples_of_their_own() {
         ]
     );
     assert_eq!(
-        told(&rows(&project, "quiz", "lab-other")),
+        reported(&rows(&project, "quiz", "lab-other")),
         [
             json!(["m01_s001_v01", 0, bones]),
             json!(["m01_s002_v01", 0, tort]),
@@ -91,7 +91,7 @@ fn shards_of_a_run_begin_each_sample_at_its_first() {
     shard("c", &[2]);
     imported(&project, &["logs", "--as", "whole"]);
     assert_eq!(
-        told(&rows(&project, "whole", "m")),
+        reported(&rows(&project, "whole", "m")),
         [
             json!(["m01_s001_v01", 0, "1"]),
             json!(["m01_s001_v01", 1, "1"]),
@@ -138,9 +138,9 @@ fn two_targets_of_one_model_are_two() {
         ids.push(id);
         // The checksum is that of the rows as they were.
         let aggregate = format!("eee/{}", name.replace("_samples.jsonl", ".json"));
-        let mut told: Value = serde_json::from_str(&project.read(&aggregate)).unwrap();
-        told["detailed_evaluation_results"]["checksum"] = Value::Null;
-        project.write(&aggregate, &told.to_string());
+        let mut reported: Value = serde_json::from_str(&project.read(&aggregate)).unwrap();
+        reported["detailed_evaluation_results"]["checksum"] = Value::Null;
+        project.write(&aggregate, &reported.to_string());
     }
     assert_eq!(ids.len(), 2, "{ids:?}");
     let ran = project.succeeds(&["import", "eee", "eee", "--as", "back", "--json"]);

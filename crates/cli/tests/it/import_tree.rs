@@ -224,7 +224,7 @@ fn trees_that_are_broken_are_refused() {
 }
 
 #[test]
-fn a_record_that_is_broken_is_told() {
+fn a_record_that_is_broken_is_reported() {
     let project = golden();
     project.succeeds(&["import", "benchmarks/sycophancy", "--as", "copy"]);
     project.write(

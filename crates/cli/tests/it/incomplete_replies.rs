@@ -58,16 +58,16 @@ async fn a_target_that_says_nothing_is_named_by_a_run_and_by_aggregate() {
     let project = project(&server);
     let ran = project.succeeds(&["run"]);
     let empty = json!([{"sut": "careful", "conversations": 2, "incomplete": 2, "cut_off": 0, "filtered": 0, "empty": 2}]);
-    let told = "warning: flattery: 2 of 2 conversations of careful hold an empty or cut-off reply (2 empty): what was never said passes negative metrics";
+    let reported = "warning: flattery: 2 of 2 conversations of careful hold an empty or cut-off reply (2 empty): what was never said passes negative metrics";
     assert_eq!(warnings(&ran).len(), 1, "{}", ran.err);
-    assert!(warnings(&ran)[0].starts_with(told), "{}", ran.err);
+    assert!(warnings(&ran)[0].starts_with(reported), "{}", ran.err);
     assert!(ran.err.contains("raise `max_tokens`"), "{}", ran.err);
     assert_eq!(record(&project, &ran)["incomplete_replies"], empty);
     assert_eq!(project.run(&["validate", "."]).code, 0);
 
     // From the files of the tree alone.
     let ran = project.succeeds(&["aggregate"]);
-    assert!(warnings(&ran)[0].starts_with(told), "{}", ran.err);
+    assert!(warnings(&ran)[0].starts_with(reported), "{}", ran.err);
     assert_eq!(record(&project, &ran)["incomplete_replies"], empty);
     // A run that has to do with the other target alone.
     let ran = project.succeeds(&["run", "--target", "agreeable", "--json"]);
@@ -76,7 +76,7 @@ async fn a_target_that_says_nothing_is_named_by_a_run_and_by_aggregate() {
     for command in ["simulate", "evaluate"] {
         let ran = project.succeeds(&[command, "--target", "careful"]);
         assert!(
-            warnings(&ran)[0].starts_with(told),
+            warnings(&ran)[0].starts_with(reported),
             "{command}: {}",
             ran.err
         );
@@ -84,7 +84,7 @@ async fn a_target_that_says_nothing_is_named_by_a_run_and_by_aggregate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cut_off_replies_are_told_until_there_is_room_for_them() {
+async fn cut_off_replies_are_reported_until_there_is_room_for_them() {
     let server = ScriptedServer::start().await.unwrap();
     let project = project(&server);
     careful_has(&project, "max_tokens: 3,");

@@ -236,8 +236,8 @@ fn files_that_are_no_journals_get_one_clear_error() {
                 "{command} {name}: {}",
                 ran.err
             );
-            let told = ran.err.contains(name) && ran.err.contains(word);
-            assert!(told, "{command} {name}: {}", ran.err);
+            let reported = ran.err.contains(name) && ran.err.contains(word);
+            assert!(reported, "{command} {name}: {}", ran.err);
         }
     }
     let none = ask(&project, &["stats"]);
@@ -246,7 +246,7 @@ fn files_that_are_no_journals_get_one_clear_error() {
 }
 
 #[test]
-fn lines_that_are_no_events_are_left_out_and_told() {
+fn lines_that_are_no_events_are_left_out_and_reported() {
     let project = Project::new();
     let event = r#"{"message":"queuing item","test":"t","prompt_id":"p","sut":"s","timestamp":"2026-11-21T01:52:02Z"}"#;
     project.write(
@@ -255,33 +255,33 @@ fn lines_that_are_no_events_are_left_out_and_told() {
     );
     let ran = ask(&project, &["show", "j.jsonl"]);
     assert_eq!((ran.code, ran.out.lines().count()), (0, 2), "{}", ran.out);
-    let told: Vec<&str> = ran.err.lines().collect();
+    let reported: Vec<&str> = ran.err.lines().collect();
     assert!(
-        told[0].contains("j.jsonl, line 2: the line is blank"),
-        "{told:?}"
+        reported[0].contains("j.jsonl, line 2: the line is blank"),
+        "{reported:?}"
     );
     assert!(
-        told[0].contains("2 lines are not events and are skipped"),
-        "{told:?}"
+        reported[0].contains("2 lines are not events and are skipped"),
+        "{reported:?}"
     );
     assert!(
-        told[1].contains("line 5 is cut off after 16 bytes"),
-        "{told:?}"
+        reported[1].contains("line 5 is cut off after 16 bytes"),
+        "{reported:?}"
     );
 }
 
 #[test]
-fn figures_of_several_runs_are_told_to_be_of_all() {
+fn figures_of_several_runs_are_said_to_be_of_all() {
     let project = project();
     let run = fs::read_to_string(project.path("own.jsonl")).unwrap();
     project.write("two.jsonl", &[run.as_str(), &run].concat());
     for command in ["stats", "scores", "show"] {
-        let told = |file: &str| {
+        let reported = |file: &str| {
             ask(&project, &[command, file])
                 .err
                 .contains("the file holds 2 runs")
         };
-        assert!(told("two.jsonl") && !told("own.jsonl"), "{command}");
+        assert!(reported("two.jsonl") && !reported("own.jsonl"), "{command}");
     }
 }
 

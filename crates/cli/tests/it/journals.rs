@@ -190,7 +190,7 @@ fn what_a_later_run_wrote_is_not_compared_with_an_older_journal() {
 }
 
 #[test]
-fn a_run_of_another_folder_of_benchmarks_is_told_from_this_one() {
+fn a_run_of_another_folder_of_benchmarks_is_distinguished_from_this_one() {
     let project = Project::new();
     project.succeeds(&["run", "--quiet"]);
     for file in ["benchmark.yaml", "scenarios.json"] {

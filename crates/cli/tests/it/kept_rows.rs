@@ -103,8 +103,8 @@ async fn a_target_that_cannot_be_reached_loses_no_row() {
     project.write("config.yaml", &config);
     let ran = run(&project, &["run", "flattery", "--json"]).await;
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let told: Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(told["replies"]["asked"], 0);
+    let reported: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(reported["replies"]["asked"], 0);
     tree::assert_same(&tree::read(&project.path("benchmarks")), &before);
 }
 

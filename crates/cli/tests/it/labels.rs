@@ -213,14 +213,14 @@ fn labels_that_cannot_be_used_are_named_by_validate_and_cost_a_run_nothing_else(
         assert!(checked.out.contains("labels.json"), "{}", checked.out);
         assert!(checked.out.contains(words), "{words}: {}", checked.out);
         let ran = project.succeeds(&["aggregate", "b", "--verbose"]);
-        let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        let reported = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            told.contains("the labels of careful are not used"),
+            reported.contains("the labels of careful are not used"),
             "{}",
             ran.err
         );
-        assert!(told.contains("row 2"), "{}", ran.err);
-        assert!(told.contains("help: "), "{}", ran.err);
+        assert!(reported.contains("row 2"), "{}", ran.err);
+        assert!(reported.contains("help: "), "{}", ran.err);
         assert_eq!(people(&project), Value::Null);
     }
     project.write(LABELS, "{}");
@@ -261,9 +261,9 @@ fn labels_of_an_earlier_run_are_left_out_and_counted() {
         ],
     );
     let ran = project.succeeds(&["aggregate", "b", "--verbose"]);
-    let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let reported = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = "2 labels of careful left out: the conversations are those of an earlier run help: label their rows again";
-    assert!(told.contains(words), "{}", ran.err);
+    assert!(reported.contains(words), "{}", ran.err);
     let people = people(&project);
     assert_eq!(
         (&people["labelled"], &people["of_earlier_run"]),

@@ -125,7 +125,7 @@ fn the_tables_have_the_rows_of_the_tree() {
 
 /// Files of safety evaluations of one target may have conversations of the same id, and count conversations that they do not hold.
 #[test]
-fn rows_of_several_result_files_are_told_apart() {
+fn rows_of_several_result_files_are_distinguished() {
     let project = Project::new();
     let fixtures = ["newer", "envelope"].map(|name| {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/safety");

@@ -46,7 +46,7 @@ fn rule(project: &Project, name: &str) -> (i32, String, String, Value) {
 }
 
 #[test]
-fn scores_that_are_newer_than_the_results_are_told_and_break_no_rule() {
+fn scores_that_are_newer_than_the_results_are_reported_and_break_no_rule() {
     let project = judged();
     let same = project.succeeds(&["evaluate", "flattery", "--scripted"]);
     assert!(

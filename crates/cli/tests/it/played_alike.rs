@@ -26,7 +26,7 @@ fn silent(ran: &Ran) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn different_settings_are_told_until_all_are_played_alike() {
+async fn different_settings_are_reported_until_all_are_played_alike() {
     let server = ScriptedServer::start().await.unwrap();
     let project = Project::new();
     project.served_by(&server, "");

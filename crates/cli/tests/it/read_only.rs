@@ -90,7 +90,7 @@ fn set_mode(project: &Project, folder: &str, mode: u32) {
 }
 
 #[test]
-fn folders_that_may_not_be_written_are_told_and_nothing_is_changed() {
+fn folders_that_may_not_be_written_are_reported_and_nothing_is_changed() {
     let Some(user) = User::ordinary() else {
         eprintln!(
             "SKIPPED: root without setpriv (util-linux) cannot be an ordinary user, and may write everywhere"
@@ -127,10 +127,10 @@ fn folders_that_may_not_be_written_are_told_and_nothing_is_changed() {
         let ran = user.run(&project, &["run", "--force"]);
         set_mode(&project, folder, 0o755);
         assert_eq!(ran.code, 3, "{folder}: {}", ran.err);
-        let told = ran.err.lines().any(|line| {
+        let reported = ran.err.lines().any(|line| {
             line.starts_with("error: ") && line.contains(folder) && line.contains("ermission")
         });
-        assert!(told, "{folder}: {}", ran.err);
+        assert!(reported, "{folder}: {}", ran.err);
         assert!(
             !ran.out.contains("scripted-careful"),
             "{folder}: {}",

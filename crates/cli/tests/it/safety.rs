@@ -14,7 +14,7 @@ use schema::safety::results::{Form, SafetyResults};
 use serde_json::Value;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
+async fn a_single_turn_run_writes_the_file_and_says_what_was_found() {
     let (project, _server) = project("", regular).await;
     let ran = single(&project, &["--variations", "2"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -55,8 +55,8 @@ async fn a_single_turn_run_writes_the_file_and_tells_what_was_found() {
     // It has no tree; the output says where the results are.
     let rebuild = project.run(&["journal", "rebuild", "--out", "again"]);
     assert_eq!(rebuild.code, 2, "{}", rebuild.err);
-    let told = "it is a safety evaluation, which has no benchmark tree to rebuild; its result file is out.json";
-    assert!(rebuild.err.contains(told), "{}", rebuild.err);
+    let reported = "it is a safety evaluation, which has no benchmark tree to rebuild; its result file is out.json";
+    assert!(rebuild.err.contains(reported), "{}", rebuild.err);
     assert!(!project.path("again").exists());
     // The record tells what was run.
     let run = std::fs::read_dir(project.path(".probity/runs"))

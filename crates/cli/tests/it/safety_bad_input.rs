@@ -24,7 +24,7 @@ fn refused(args: &[&str], code: i32, prepare: impl FnOnce(&Project)) -> String {
     error.to_owned()
 }
 
-fn assert_tells(error: &str, words: &[&str]) {
+fn assert_says(error: &str, words: &[&str]) {
     for word in words {
         assert!(error.contains(word), "{error:?} lacks {word:?}");
     }
@@ -168,7 +168,7 @@ fn settings_out_of_range() {
         ),
     ] {
         let error = refused(&["safety", command, flag, value], 2, |_| {});
-        assert_tells(&error, words);
+        assert_says(&error, words);
     }
 }
 
@@ -178,7 +178,7 @@ fn the_configuration_is_checked_with_file_and_line() {
     let error = refused(&["safety", "single-turn"], 2, |project| {
         project.write("config.yaml", config)
     });
-    assert_tells(
+    assert_says(
         &error,
         &[
             "config.yaml, line 2",
@@ -191,7 +191,7 @@ fn the_configuration_is_checked_with_file_and_line() {
     let error = refused(&["safety", "multi-turn"], 2, |project| {
         project.write("config.yaml", config)
     });
-    assert_tells(
+    assert_says(
         &error,
         &[
             "config.yaml, line 2",
@@ -222,14 +222,14 @@ fn packs() {
     ] {
         let args = ["safety", "single-turn", "--test-cases", name];
         let error = refused(&args, 2, |project| project.write(name, text));
-        assert_tells(&error, words);
+        assert_says(&error, words);
     }
     let error = refused(
         &["safety", "single-turn", "--test-cases", "none.yaml"],
         2,
         |_| {},
     );
-    assert_tells(&error, &["none.yaml", "cannot be read"]);
+    assert_says(&error, &["none.yaml", "cannot be read"]);
     let two = [
         "safety",
         "single-turn",
@@ -242,7 +242,7 @@ fn packs() {
         project.write("a.yaml", "- {id: a, prompt: x}\n");
         project.write("b.yaml", "- {id: a, prompt: y}\n");
     });
-    assert_tells(&error, &["b.yaml", "\"a\"", "a.yaml already"]);
+    assert_says(&error, &["b.yaml", "\"a\"", "a.yaml already"]);
 }
 
 #[test]
@@ -256,32 +256,32 @@ fn output_files_are_checked_before_the_first_call() {
         "scripted-careful",
     ];
     let error = refused(&out, 2, |project| project.write("out.json", "mine"));
-    assert_tells(&error, &["out.json", "the file exists", "--overwrite"]);
+    assert_says(&error, &["out.json", "the file exists", "--overwrite"]);
     // Of several targets each has a file of its own.
     let error = refused(&out[..4], 2, |project| {
         project.write("out_scripted-careful.json", "mine")
     });
-    assert_tells(&error, &["out_scripted-careful.json", "the file exists"]);
+    assert_says(&error, &["out_scripted-careful.json", "the file exists"]);
     let error = refused(
         &["safety", "multi-turn", "--output-file", "none/out.json"],
         2,
         |_| {},
     );
-    assert_tells(&error, &["no such folder: none"]);
+    assert_says(&error, &["no such folder: none"]);
     let error = refused(&["safety", "multi-turn", "--output-file", "."], 2, |_| {});
-    assert_tells(&error, &["--output-file"]);
+    assert_says(&error, &["--output-file"]);
     let error = refused(
         &["safety", "multi-turn", "--junit", "none/x.xml"],
         2,
         |_| {},
     );
-    assert_tells(&error, &["--junit none/x.xml", "no such folder: none"]);
+    assert_says(&error, &["--junit none/x.xml", "no such folder: none"]);
     let error = refused(
         &["safety", "multi-turn", "--system-prompt-file", "none.txt"],
         2,
         |_| {},
     );
-    assert_tells(&error, &["none.txt", "cannot be read"]);
+    assert_says(&error, &["none.txt", "cannot be read"]);
 }
 
 #[test]

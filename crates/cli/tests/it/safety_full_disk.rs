@@ -54,12 +54,12 @@ fn wherever_the_disk_fills_the_run_ends_in_order_and_the_next_one_finishes() {
         let project = Project::new();
         let ran = limited(&project, blocks, &[]);
         assert_eq!(ran.code, code, "{blocks} blocks: {}", ran.err);
-        let told = ran.err.lines().any(|line| {
+        let reported = ran.err.lines().any(|line| {
             let label = line.starts_with("error: ") || line.starts_with("warning: ");
             let why = ["File too large", "the disk fails, or is full"];
             label && why.iter().any(|why| line.contains(why))
         });
-        assert!(told, "{blocks} blocks: {}", ran.err);
+        assert!(reported, "{blocks} blocks: {}", ran.err);
         assert_nothing_is_left(&project);
         // What was finished is in a whole file, or there is none.
         if project.path("out.json").exists() {

@@ -205,7 +205,7 @@ async fn a_judge_that_answers_in_prose_gives_errors_and_no_verdicts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_attacker_that_declines_is_told_and_is_no_pass() {
+async fn an_attacker_that_declines_is_reported_and_is_no_pass() {
     let declining = |asked: Asked<'_>| match asked.model {
         "attacker" => Answer::says(DECLINES),
         _ => regular(asked),

@@ -75,8 +75,8 @@ fn a_pipe_in_place_of_a_file_of_the_benchmark_is_named() {
         ] {
             let ran = promptly(&project, args);
             assert_eq!(ran.code, 2, "{args:?} {name}: {}", ran.err);
-            let told = format!("{name}: not a file, but a pipe");
-            assert!(ran.err.contains(&told), "{args:?} {name}: {}", ran.err);
+            let reported = format!("{name}: not a file, but a pipe");
+            assert!(ran.err.contains(&reported), "{args:?} {name}: {}", ran.err);
         }
         let checked = promptly(&project, &["validate", "benchmarks"]);
         assert!(
@@ -107,10 +107,10 @@ fn other_inputs_are_refused_too() {
     ] {
         pipe(&project, name);
     }
-    let refused = |args: &[&str], told: &str| {
+    let refused = |args: &[&str], reported: &str| {
         let ran = promptly(&project, args);
         assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
-        assert!(ran.err.contains(told), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(reported), "{args:?}: {}", ran.err);
     };
     refused(&["plan", "b"], ".env: not a file, but a pipe");
     std::fs::remove_file(project.path(".env")).unwrap();
@@ -261,8 +261,8 @@ fn files_of_a_gate_are_no_devices_and_no_pipes() {
         ] {
             let ran = promptly(&project, args);
             assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
-            let told = format!("{path}: not a file, but {what}");
-            assert!(ran.err.contains(&told), "{args:?}: {}", ran.err);
+            let reported = format!("{path}: not a file, but {what}");
+            assert!(ran.err.contains(&reported), "{args:?}: {}", ran.err);
         }
     }
 }
@@ -275,8 +275,8 @@ fn a_gate_that_is_not_text_is_refused_with_the_place() {
     std::fs::write(project.path("gate.yaml"), b"rules:\n  - m\xfcll\n").unwrap();
     let ran = promptly(&project, &["gate", "b", "--rules", "gate.yaml"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
-    let told = "gate.yaml, line 2, column 6: the file is not UTF-8 text";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    let reported = "gate.yaml, line 2, column 6: the file is not UTF-8 text";
+    assert!(ran.err.contains(reported), "{}", ran.err);
 }
 
 #[cfg(target_os = "linux")]

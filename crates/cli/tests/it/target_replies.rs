@@ -106,8 +106,8 @@ async fn a_closing_tag_hides_nothing_from_the_judge() {
     for words in ["HARMFUL.", "Sure. <think>X"] {
         assert!(judged(&server).contains(words), "{}", judged(&server));
     }
-    let told = "warning: b: 1 of 2 replies of bot have a closing tag such as </think> without an opening tag; ";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    let reported = "warning: b: 1 of 2 replies of bot have a closing tag such as </think> without an opening tag; ";
+    assert!(ran.err.contains(reported), "{}", ran.err);
     let counts = json!([{"sut": "bot", "replies": 2, "with_reasoning": 0, "never_answered": 0, "unopened": 1}]);
     assert_eq!(record(&project, &ran)["reasoning_replies"], counts);
 
@@ -161,9 +161,9 @@ async fn reasoning_is_kept_beside_the_turn_and_travels_with_it() {
         (String::new(), json!("Let me see")),
     ];
     assert_eq!(said(&project), kept);
-    let told =
+    let reported =
         "b: 2 of 2 replies of bot came with reasoning; 1 of them ended before anything was said. ";
-    assert!(ran.err.contains(told), "{}", ran.err);
+    assert!(ran.err.contains(reported), "{}", ran.err);
     assert!(
         ran.err
             .contains("holds an empty or cut-off reply (1 cut off by the token limit)"),

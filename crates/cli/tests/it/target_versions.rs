@@ -141,8 +141,8 @@ async fn a_plan_of_fresh_targets_counts_their_calls_and_says_what_the_others_may
         "--fresh-targets calls the targets again",
         "the lower numbers are for targets that say what they said before",
     ] {
-        let told = planned.err.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains(said), "{said}: {told}");
+        let reported = planned.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(reported.contains(said), "{said}: {reported}");
     }
     // Without the flag, everything is in the cache.
     let planned = run(&project, &["plan", "flattery", "--json"]).await;
@@ -160,9 +160,9 @@ async fn a_run_with_fresh_targets_that_does_not_end_says_that_the_same_command_b
     project.write("config.yaml", &config);
     for flag in ["--fresh-targets", "--force"] {
         let ran = run(&project, &["run", "flattery", flag]).await;
-        let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        let reported = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
         let said = format!("with {flag}, the same command does not continue this run but calls");
-        assert!(told.contains(&said), "{told}");
+        assert!(reported.contains(&said), "{reported}");
     }
     let ran = run(&project, &["run", "flattery"]).await;
     assert!(!ran.err.contains("does not continue"), "{}", ran.err);

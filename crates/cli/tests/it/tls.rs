@@ -202,7 +202,7 @@ async fn a_certificate_that_is_not_trusted_is_named() {
         .await
         .unwrap();
     assert_ne!(ran.code, 0, "{}", ran.out);
-    let told = format!("{}{}", ran.out, ran.err);
-    assert!(told.contains("certificate"), "{told}");
+    let reported = format!("{}{}", ran.out, ran.err);
+    assert!(reported.contains("certificate"), "{reported}");
     assert_eq!(front.seen.connections.load(SeqCst), 0);
 }

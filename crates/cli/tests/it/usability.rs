@@ -88,7 +88,7 @@ fn each_command_offers_the_flags_that_act_in_it_and_no_others() {
 }
 
 #[test]
-fn a_run_tells_what_was_asked_for_and_what_was_there() {
+fn a_run_says_what_was_asked_for_and_what_was_there() {
     let project = Project::new();
     let first = project.succeeds(&["run"]);
     let line = |ran: &Ran, start: &str| {
@@ -118,7 +118,7 @@ fn a_run_tells_what_was_asked_for_and_what_was_there() {
 }
 
 #[test]
-fn aggregate_tells_what_the_table_does_not_show() {
+fn aggregate_says_what_the_table_does_not_show() {
     let project = Project::new().env("PROBITY_GENERATION__NUM_SAMPLES", "2");
     project.succeeds(&["run", "--num-samples", "1"]);
     let scores = "benchmarks/sycophancy/runs/scripted-careful/scores.json";
@@ -141,7 +141,7 @@ fn aggregate_tells_what_the_table_does_not_show() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_scripted_models_wrote_or_said_is_told_where_real_ones_are_measured() {
+async fn what_scripted_models_wrote_or_said_is_reported_where_real_ones_are_measured() {
     let server = ScriptedServer::start().await.unwrap();
     let project = Project::new();
     project.succeeds(&["run"]);
@@ -168,7 +168,7 @@ async fn what_scripted_models_wrote_or_said_is_told_where_real_ones_are_measured
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_that_is_wrong_is_reported_at_once() {
     let project = Project::new();
     project.write(
         "config.yaml",
@@ -223,7 +223,7 @@ error: config.yaml, line 1: user_model: missing key `model`, the model's name at
 }
 
 #[test]
-fn fewer_samples_than_before_are_told() {
+fn fewer_samples_than_before_are_reported() {
     let project = Project::new();
     project.succeeds(&["run", "--num-samples", "2"]);
     let ran = project.succeeds(&["run"]);
@@ -240,7 +240,7 @@ fn fewer_samples_than_before_are_told() {
 }
 
 #[test]
-fn diagnostics_tell_of_phases_rows_calls_and_cache_hits() {
+fn diagnostics_report_phases_rows_calls_and_cache_hits() {
     let project = Project::new();
     let first = project.succeeds(&["run", "-q", "--log", "debug"]).err;
     for part in [
@@ -262,7 +262,7 @@ fn diagnostics_tell_of_phases_rows_calls_and_cache_hits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn diagnostics_tell_of_retries() {
+async fn diagnostics_report_retries() {
     let passing = Fault::status(500)
         .unwrap()
         .header("retry-after", "0")
@@ -306,7 +306,7 @@ fn a_config_without_models_and_a_misspelt_type_say_what_to_do() {
 }
 
 #[test]
-fn demographics_are_told_in_the_order_given() {
+fn demographics_are_reported_in_the_order_given() {
     let project = Project::new();
     project.succeeds(&["gen-metrics"]);
     project.succeeds(&["gen-scenarios"]);
@@ -398,7 +398,7 @@ async fn rows_that_the_budget_leaves_out_are_one_reason_and_skipped_everywhere()
 }
 
 #[test]
-fn a_negative_budget_is_told_in_its_own_words() {
+fn a_negative_budget_is_reported_in_its_own_words() {
     let ran = Project::new().run(&["run", "--max-cost", "-1"]);
     assert_eq!(ran.code, 2);
     assert!(

@@ -39,8 +39,8 @@ async fn twenty_rows_without_a_usable_verdict_end_the_run_unless_it_is_to_keep_g
         "help: name another judge in `evaluator_model`",
         "`--keep-going` judges the other rows all the same",
     ] {
-        let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains(said), "{said}: {told}");
+        let reported = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(reported.contains(said), "{said}: {reported}");
     }
     let played = server.stats().by_model["scripted-agreeable"];
     assert!((20..ROWS as u64).contains(&played), "{played}");
@@ -112,13 +112,13 @@ async fn twenty_safety_cases_without_a_usable_score_end_the_run_in_both_modes() 
         let line = [more, &["--output-file", "out.json"]].concat();
         let ran = safety(&line);
         assert_eq!(ran.code, 3, "{mode}: {}", ran.err);
-        let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        let reported = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
         for said in [
             "error: the first 20 judged rows have no usable verdict, so the run made no further calls; the judge's last reply: \"I think it is",
             "help: name another judge in `evaluator_model`, `safety.judge_models` or `--judge`",
             "`--keep-going` scores the other cases all the same",
         ] {
-            assert!(told.contains(said), "{mode}: {said}: {told}");
+            assert!(reported.contains(said), "{mode}: {said}: {reported}");
         }
         let played = safety_project::calls(&server, "bot");
         assert!((20..ROWS).contains(&played), "{mode}: {played}");

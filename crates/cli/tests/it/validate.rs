@@ -21,7 +21,7 @@ fn project(files: &[(&str, &str)]) -> Project {
 }
 
 #[test]
-fn problems_are_told_with_their_place() {
+fn problems_are_reported_with_their_place() {
     let project = project(&[("benchmarks/b/benchmark.yaml", WRONG)]);
     let ran = project.run(&["validate", "benchmarks"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
@@ -124,7 +124,7 @@ fn what_a_run_takes_for_true_is_no_problem() {
 }
 
 #[test]
-fn what_is_no_json_is_told_with_its_place() {
+fn what_is_no_json_is_reported_with_its_place() {
     let project = project(&[("mine.json", "{\"a\": 1,\n \"b\" 2}")]);
     let ran = project.run(&["validate", "mine.json"]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));

@@ -180,8 +180,8 @@ async fn values_and_categories_are_judged_checked_and_rebuilt() {
     project.write(SCORES, &json!(rows).to_string());
     let check = run(&project, &["journal", "check", "flattery"]).await;
     assert_eq!(check.code, 1, "{}", check.out);
-    let told = format!("the row says {other}, the journal {value}");
-    assert!(check.out.contains(&told), "{}", check.out);
+    let reported = format!("the row says {other}, the journal {value}");
+    assert!(check.out.contains(&reported), "{}", check.out);
 }
 
 #[tokio::test]

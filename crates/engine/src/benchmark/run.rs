@@ -479,8 +479,10 @@ impl<'p> BenchmarkRun<'p> {
         &self,
         change: impl FnOnce(&mut Provenance),
     ) -> Result<(), RunError> {
-        let provenance = self.provenance.lock();
-        let mut provenance = provenance.unwrap_or_else(PoisonError::into_inner);
+        let mut provenance = self
+            .provenance
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         change(&mut provenance);
         provenance.write(&self.dir)
     }

@@ -286,15 +286,15 @@ impl TargetWriter<'_> {
         let id = self.id;
         let sha256 = self.run.dir.digest(&self.dir.conversations());
         let layout = &self.run.pipeline.layout;
-        let known = match self.run.provenance().target(id).conversations {
-            Some(known) => Some(known),
+        let recorded = match self.run.provenance().target(id).conversations {
+            Some(record) => Some(record),
             None => {
                 Provenance::read_all(layout, &self.run.dir, std::slice::from_ref(id))
                     .target(id)
                     .conversations
             }
         };
-        let known = known.filter(|known| known.sha256.is_none() || known.sha256 == sha256);
+        let known = recorded.filter(|record| record.sha256.is_none() || record.sha256 == sha256);
         Some(FileProvenance {
             sha256,
             ..known.unwrap_or_default()

@@ -27,8 +27,9 @@ pub(super) fn plan_benchmark(
         plan: Vec::new(),
     };
     let metrics = planner.metrics();
-    let rows = planner.scenarios(metrics, scenarios, wanted);
-    let rows = rows.sampled(settings.samples);
+    let rows = planner
+        .scenarios(metrics, scenarios, wanted)
+        .sampled(settings.samples);
     let tools = Tools::of(benchmark, settings);
     let turns = turns(scenarios, settings.turns);
     for target in &settings.targets {

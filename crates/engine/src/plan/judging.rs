@@ -11,8 +11,9 @@ use store::{Layout, RunError, Verdicts, read_benchmark, read_conversations, read
 
 /// Tokens of a message as a judge reads it: its text and its calls.
 fn read_of(turn: &Turn) -> u64 {
-    let calls = turn.tool_calls.iter();
-    let calls: u64 = calls
+    let calls: u64 = turn
+        .tool_calls
+        .iter()
         .map(|call| tokens(&call.name) + tokens(&call.arguments))
         .sum();
     tokens(&turn.content) + calls + turn.name.as_deref().map_or(0, tokens)
@@ -48,8 +49,9 @@ pub fn plan_judging(
         };
         let (mut rows, mut input) = (0, 0);
         read_conversations(&path, target, &benchmark, &scenarios, |row| {
-            let metric = benchmark.metric(&row.scenario.metric_id);
-            let metric = metric.filter(|metric| metric.check.is_none());
+            let metric = benchmark
+                .metric(&row.scenario.metric_id)
+                .filter(|metric| metric.check.is_none());
             if let (Some(metric), None, None) = (metric, &row.error, kept.of(&row)) {
                 rows += 1;
                 let said: u64 = row.transcript.iter().map(read_of).sum();

@@ -94,8 +94,8 @@ impl Dialogue {
         let reply = self
             .target
             .reply(&self.turns, &self.item, self.exchanges)
-            .await;
-        let reply = reply.map_err(broken(Stage::Target))?;
+            .await
+            .map_err(broken(Stage::Target))?;
         self.spend.add(&reply.spend);
         self.held += 1;
         let nothing = reply.nothing_said();

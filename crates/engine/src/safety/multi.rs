@@ -151,8 +151,11 @@ impl ConversationRunner {
     /// Runs one case. Where the attacker declines, the other strategies are tried one after the other.
     async fn run_conversation(&self, attempt: Attempt) -> AttemptResult {
         let wanted = attempt.test_type().unwrap_or_default();
-        let others = self.strategies.iter().map(|one| one.name());
-        let others = others.filter(|name| *name != wanted);
+        let others = self
+            .strategies
+            .iter()
+            .map(|one| one.name())
+            .filter(|name| *name != wanted);
         let names: Vec<&str> = std::iter::once(wanted.as_str()).chain(others).collect();
         let by_name: BTreeMap<&str, &Arc<dyn MultiTurnStrategy>> = self
             .strategies

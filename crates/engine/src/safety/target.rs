@@ -88,8 +88,10 @@ impl Target {
     ) -> Result<TargetReply, PhaseError> {
         let users = conversation.iter().filter(|turn| turn.role == Role::User);
         let number = u32::try_from(users.count()).unwrap_or(u32::MAX);
-        let system = self.system.iter();
-        let system = system.map(|text| Message::new(Role::System, Arc::clone(text)));
+        let system = self
+            .system
+            .iter()
+            .map(|text| Message::new(Role::System, Arc::clone(text)));
         let said = conversation.iter().map(|turn| Message {
             reasoning: turn.returned_reasoning.clone(),
             ..Message::new(turn.role, Arc::clone(&turn.content))

@@ -102,8 +102,12 @@ impl SafetyRun {
 
     /// Runs all cases against one target, but no more units than `most`. Returns whether there were more.
     pub(super) async fn play(&self, context: &Arc<TargetContext>, most: u64) -> (Played, bool) {
-        let cases = self.groups.iter().flat_map(|group| &group.cases);
-        let cases: Vec<Arc<TestCase>> = cases.map(|case| Arc::new(case.clone())).collect();
+        let cases: Vec<Arc<TestCase>> = self
+            .groups
+            .iter()
+            .flat_map(|group| &group.cases)
+            .map(|case| Arc::new(case.clone()))
+            .collect();
         let stop = &context.state.stop;
         match &self.mode {
             SafetyMode::SingleTurn {
@@ -149,10 +153,9 @@ impl SafetyRun {
         let id = context.state.id();
         let own = self.config.target(id.as_str());
         let meter = self.session.meter().assumed_free();
-        let free = meter
+        let free: BTreeSet<String> = meter
             .iter()
-            .filter(|(key, _)| key.sut.as_deref() == Some(id.as_str()));
-        let free: BTreeSet<String> = free
+            .filter(|(key, _)| key.sut.as_deref() == Some(id.as_str()))
             .flat_map(|(_, models)| models.iter().map(ToString::to_string))
             .collect();
         let basis = TargetBasis {

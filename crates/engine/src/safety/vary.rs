@@ -69,8 +69,7 @@ pub(super) async fn rewrite(
     let order = turns(strategies, parent);
     let shares = shares(order.len(), wanted);
     let item = &item;
-    let first = order.iter().zip(&shares);
-    let first = first.filter(|(_, count)| **count > 0);
+    let first = order.iter().zip(&shares).filter(|(_, count)| **count > 0);
     let mut tried: BTreeSet<&str> = BTreeSet::new();
     let mut asked = Vec::new();
     for (strategy, count) in first {
@@ -173,10 +172,12 @@ impl Rewritten {
             Share::Prompts(prompts) => {
                 let name: Arc<str> = strategy.into();
                 let most = usize::try_from(count).unwrap_or(usize::MAX);
-                let prompts = prompts.into_iter().take(most);
-                let prompts = prompts.filter(|prompt| !is_blank(prompt));
+                let usable = prompts
+                    .into_iter()
+                    .take(most)
+                    .filter(|prompt| !is_blank(prompt));
                 self.prompts
-                    .extend(prompts.map(|prompt| (Arc::clone(&name), prompt)));
+                    .extend(usable.map(|prompt| (Arc::clone(&name), prompt)));
             }
             Share::Skipped(skip) => self.not_run.add(skip, u64::from(count)),
             Share::Failed(failure) => self.fail(Some(strategy), &failure),

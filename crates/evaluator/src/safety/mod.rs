@@ -71,13 +71,15 @@ pub fn scorer(
     prompts: &SafetyPrompts,
 ) -> Result<Arc<dyn SafetyScorer>, PhaseError> {
     let judge = |judge| JudgeScorer::new(judge)?.with_prompts(prompts.clone());
-    let judges: Result<Vec<JudgeScorer>, PhaseError> = judges.into_iter().map(judge).collect();
-    let mut judges = judges?;
-    Ok(match judges.pop() {
-        Some(only) if judges.is_empty() => Arc::new(only),
+    let mut scorers = judges
+        .into_iter()
+        .map(judge)
+        .collect::<Result<Vec<JudgeScorer>, PhaseError>>()?;
+    Ok(match scorers.pop() {
+        Some(only) if scorers.is_empty() => Arc::new(only),
         last => {
-            judges.extend(last);
-            Arc::new(PanelScorer::new(judges)?)
+            scorers.extend(last);
+            Arc::new(PanelScorer::new(scorers)?)
         }
     })
 }

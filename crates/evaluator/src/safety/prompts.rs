@@ -75,10 +75,9 @@ impl SafetyPrompts {
         });
         let system = render(&self.system, &values)?;
         let user = render(&self.user, &values)?;
-        let system = Some(system).filter(|text| !text.is_empty());
-        let system = system.map(|text| Message::new(Role::System, text));
-        let user = Message::new(Role::User, user);
-        Ok(system.into_iter().chain([user]).collect())
+        let system_message = (!system.is_empty()).then(|| Message::new(Role::System, system));
+        let user_message = Message::new(Role::User, user);
+        Ok(system_message.into_iter().chain([user_message]).collect())
     }
 
     /// The hashes of the templates, for the fingerprint.

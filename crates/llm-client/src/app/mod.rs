@@ -205,8 +205,9 @@ impl HttpApp {
                 .filter(|message| !is_system(message))
                 .count();
         let (before, new) = talk.split_at(talk.len() - new);
-        let results = new.iter().filter(|message| message.role == Role::Tool);
-        let results: Vec<Value> = results
+        let results: Vec<Value> = new
+            .iter()
+            .filter(|message| message.role == Role::Tool)
             .map(|message| json!({"id": message.tool_call_id, "content": message.content}))
             .collect();
         let user = new.iter().rfind(|message| message.role == Role::User);

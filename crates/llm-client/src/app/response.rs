@@ -290,8 +290,7 @@ fn tool_calls(calls: &Value) -> Result<Vec<ToolCall>, AppError> {
         .ok_or_else(|| AppError::malformed("tool_calls: expected a list"))?;
     let read = |(at, call): (usize, &Value)| {
         let of = call.get("function").unwrap_or(call);
-        let name = of.get("name").and_then(Value::as_str);
-        let name = name.ok_or_else(|| {
+        let name = of.get("name").and_then(Value::as_str).ok_or_else(|| {
             AppError::malformed(format!("tool_calls[{at}]: expected id, name and arguments"))
         })?;
         let arguments = match of.get("arguments") {

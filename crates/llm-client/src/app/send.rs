@@ -297,8 +297,8 @@ impl Sender {
             true => self.clean(text),
             false => text,
         };
-        let stream = settings.stream.as_ref();
-        let stream = stream.filter(|_| call.is_turn && is_good(status, settings));
+        let is_streamed = call.is_turn && is_good(status, settings);
+        let stream = settings.stream.as_ref().filter(|_| is_streamed);
         let response = Response::new(status, &reply.headers, &text, stream).map_err(failed)?;
         Ok((response, reply.headers))
     }

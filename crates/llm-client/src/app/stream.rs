@@ -37,8 +37,10 @@ pub(super) fn read(body: &str, settings: &StreamSettings) -> Result<Streamed, Ap
     for event in events {
         let data = json_or_text(&event.data);
         if let Some(error) = settings.error.as_ref().filter(|of| is(&event, of)) {
-            let message = error.message.as_deref();
-            let message = message.and_then(|pointer| data.pointer(pointer)?.as_str());
+            let message = error
+                .message
+                .as_deref()
+                .and_then(|pointer| data.pointer(pointer)?.as_str());
             return Err(AppError {
                 kind: AppErrorKind::Retryable,
                 reason: message.unwrap_or(&event.data).to_owned(),

@@ -106,8 +106,10 @@ impl Templates {
     ) -> Result<Text, String> {
         let source = self.with_variables(place, source, variable)?;
         if let Some(expression) = only_expression(&source) {
-            let compiled = self.plain.compile_expression_owned(expression.to_owned());
-            let compiled = compiled.map_err(|error| wrong(place, &error))?;
+            let compiled = self
+                .plain
+                .compile_expression_owned(expression.to_owned())
+                .map_err(|error| wrong(place, &error))?;
             let names = compiled.undeclared_variables(false);
             drop(compiled);
             self.note(names, place);
@@ -232,9 +234,11 @@ impl Templates {
             Form::Text(text) => return self.value(text, names),
             Form::Other(value) => value.clone(),
             Form::List(items) => {
-                let items = items.iter().map(|item| self.json(item, names));
-                let items: Vec<Option<Value>> = items.collect::<Result<_, _>>()?;
-                Value::Array(items.into_iter().flatten().collect())
+                let values: Vec<Option<Value>> = items
+                    .iter()
+                    .map(|item| self.json(item, names))
+                    .collect::<Result<_, _>>()?;
+                Value::Array(values.into_iter().flatten().collect())
             }
             Form::Object(entries) => {
                 let mut object = Map::new();

@@ -29,8 +29,9 @@ impl Layout {
     /// The layout of the table. `None`: there is no table, or one of another kind.
     pub(super) fn of(connection: &Connection) -> rusqlite::Result<Option<Self>> {
         let mut select = connection.prepare("SELECT name FROM pragma_table_info('replies')")?;
-        let names = select.query_map([], |row| row.get(0))?;
-        let names: Vec<String> = names.collect::<Result<_, _>>()?;
+        let names: Vec<String> = select
+            .query_map([], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
         let has = |name: &str| names.iter().any(|known| known == name);
         let usual = ["key", "created", "run_time_us", "failed", "response"];
         let layout = Self {
@@ -187,8 +188,11 @@ impl Line<'_> {
         let Some(key) = CacheKey::from_hex(&self.key) else {
             return Ok(());
         };
-        let failed = (self.failed.calls > 0).then(|| serde_json::to_string(&self.failed));
-        let failed = failed.transpose().ok().flatten();
+        let failed = (self.failed.calls > 0)
+            .then(|| serde_json::to_string(&self.failed))
+            .transpose()
+            .ok()
+            .flatten();
         let row = Row {
             key: key.as_bytes(),
             created: self.created,

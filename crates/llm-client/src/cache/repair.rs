@@ -170,12 +170,14 @@ pub(super) fn walk(
             return Ok(Walked::GaveUp);
         }
         let passed = select.query_row([number], |row| {
-            let row = match layout.has_checksum {
+            let read = match layout.has_checksum {
                 true => Row::read_intact(row),
                 false => Row::read(row),
             };
-            let row = row?.filter(|row| row.key.len() == KEY);
-            Ok(unreadable.pass(&mut each).and_then(|()| each(number, row)))
+            let intact = read?.filter(|row| row.key.len() == KEY);
+            Ok(unreadable
+                .pass(&mut each)
+                .and_then(|()| each(number, intact)))
         });
         let following = match passed.optional() {
             Ok(Some(passed)) => {

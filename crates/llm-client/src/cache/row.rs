@@ -137,8 +137,11 @@ impl<'a> Row<'a> {
 
     /// Bytes of its columns.
     pub(super) fn bytes(&self) -> u64 {
-        let texts = [self.failed, self.body, self.model, self.endpoint];
-        let texts: usize = texts.into_iter().flatten().map(str::len).sum();
+        let texts: usize = [self.failed, self.body, self.model, self.endpoint]
+            .into_iter()
+            .flatten()
+            .map(str::len)
+            .sum();
         (self.key.len() + self.response.len() + texts + 3 * size_of::<i64>()) as u64
     }
 }

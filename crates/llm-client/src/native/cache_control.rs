@@ -90,8 +90,10 @@ mod tests {
     fn marks(body: &Map<String, Value>) -> (bool, Vec<usize>) {
         let mark = json!({"type": "ephemeral"});
         let messages = body["messages"].as_array().unwrap();
-        let marked = messages.iter().enumerate();
-        let marked = marked.filter(|(_, message)| message["content"][0][FIELD] == mark);
+        let marked = messages
+            .iter()
+            .enumerate()
+            .filter(|(_, message)| message["content"][0][FIELD] == mark);
         (
             body["system"][0][FIELD] == mark,
             marked.map(|(at, _)| at).collect(),

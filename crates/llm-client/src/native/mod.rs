@@ -326,12 +326,12 @@ fn reasoning_blocks(
         ReasoningSentBack::WithTools => !request.tools.is_empty(),
         ReasoningSentBack::Always => true,
     };
-    let blocks = message
+    message
         .reasoning
         .as_ref()
-        .filter(|reasoning| is_sent_back && reasoning.field == ReasoningField::Blocks);
-    let blocks = blocks.and_then(|reasoning| serde_json::from_str(&reasoning.text).ok());
-    blocks.unwrap_or_default()
+        .filter(|reasoning| is_sent_back && reasoning.field == ReasoningField::Blocks)
+        .and_then(|reasoning| serde_json::from_str(&reasoning.text).ok())
+        .unwrap_or_default()
 }
 
 /// The blocks of reasoning of a reply, as they go back.

@@ -185,8 +185,10 @@ impl Pace {
         }
         // What it takes may be a store that it had: a second's worth is the most common one.
         let seconds = attempt.round_trip.as_secs_f64().max(1.0);
-        let rate = self.recent.answers_a_second(now);
-        let rate = rate.max(attempt.accepted / seconds);
+        let rate = self
+            .recent
+            .answers_a_second(now)
+            .max(attempt.accepted / seconds);
         self.state = State::Paced(Box::new(Paced::new(rate, now)));
     }
 }

@@ -223,8 +223,8 @@ impl Paced {
         if !is_tried && (self.sample.refused < FEW || share <= self.tolerated) {
             return Change::RateLimited;
         }
-        let seconds = attempt.began.saturating_duration_since(self.epoch.began);
-        let seconds = seconds.as_secs_f64().max(1e-3);
+        let since = attempt.began.saturating_duration_since(self.epoch.began);
+        let seconds = since.as_secs_f64().max(1e-3);
         let started = f64::from(attempt.number.max(self.epoch.refused));
         let taken = (started - f64::from(self.epoch.refused)).max(1.0);
         let trial = is_thin.then_some(Trial {
@@ -326,10 +326,13 @@ impl Paced {
         self.quiet_since = now;
         self.next = now + Duration::from_secs_f64(1.0 / self.rate);
         self.probe = FIRST_PROBE;
-        let off = self.found.replace(found);
-        let off = off.map_or(UNKNOWN, |before| (found / before - 1.0).abs());
+        let before = self.found.replace(found);
         // What an endpoint takes that refuses most is no measure of what it will take.
-        let off = if share > MOST { 1.0 } else { off };
+        let off = match before {
+            _ if share > MOST => 1.0,
+            Some(before) => (found / before - 1.0).abs(),
+            None => UNKNOWN,
+        };
         self.growth = (2.0 * off * off).clamp(LEAST_GROWTH, FIRST_GROWTH);
         let more = Duration::from_secs_f64(PATIENT_FOR / self.rate);
         self.patience = PATIENCE + more.min(MOST_PATIENCE);

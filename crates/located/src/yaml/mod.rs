@@ -38,8 +38,10 @@ impl YamlError {
     pub fn new(error: &serde_saphyr::Error, text: &str) -> Self {
         let error = words::original(error);
         let location = error.location().map(|place| parse::location(&place));
-        let keys = location.map(|location| place::keys_at(text, location));
-        let mut keys = keys.unwrap_or_default().into_iter();
+        let mut keys = location
+            .map(|location| place::keys_at(text, location))
+            .unwrap_or_default()
+            .into_iter();
         // A list in place of a text is the mistake itself; otherwise the mistake is inside.
         let key = match words::wants_text(error) {
             true => keys.next(),

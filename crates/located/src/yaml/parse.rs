@@ -22,8 +22,8 @@ impl Node {
             strict_booleans: true,
             non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
         };
-        let root = serde_saphyr::from_str_with_options(text, options);
-        let root: Spanned<Parsed> = root.map_err(|error| YamlError::of_syntax(&error))?;
+        let root: Spanned<Parsed> = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| YamlError::of_syntax(&error))?;
         Ok(node(root, text))
     }
 }

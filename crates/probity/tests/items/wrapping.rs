@@ -56,8 +56,8 @@ async fn a_wrapped_phase_is_journaled_once() {
         count(EventKind::ScoreFinished)
     );
     assert_eq!(count(EventKind::MergedAnnotation), 0);
-    let told = |line: &&Value| line.get("transcript").is_some();
-    assert_eq!(lines.iter().filter(told).count(), 0);
+    let reported = |line: &&Value| line.get("transcript").is_some();
+    assert_eq!(lines.iter().filter(reported).count(), 0);
 }
 
 /// Wraps a simulator and speaks the last word itself.

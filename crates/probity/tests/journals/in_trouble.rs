@@ -126,7 +126,7 @@ async fn a_stopped_run_says_so_and_the_next_one_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_spent_budget_is_told_once_a_target() {
+async fn a_spent_budget_is_reported_once_a_target() {
     let mut bench = Bench::new().await;
     bench.budget = BudgetLimits {
         tokens: Some(12_000),

@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_whole_run_tells_all_and_passes() {
+async fn a_whole_run_records_all_and_passes() {
     let bench = Bench::new().await;
     let report = bench.run(RunOptions::default()).await;
     let end = journal(&report);

@@ -192,8 +192,11 @@ impl McpTools {
     }
 
     async fn result(&self, call: &ToolCall) -> Result<Value, ModelError> {
-        let peer = self.connections.peer().await;
-        let peer = peer.map_err(|reason| self.permanent(format!("the MCP server: {reason}")))?;
+        let peer = self
+            .connections
+            .peer()
+            .await
+            .map_err(|reason| self.permanent(format!("the MCP server: {reason}")))?;
         let params =
             CallToolRequestParams::new(call.tool.clone()).with_arguments(call.arguments.clone());
         let answer = tokio::time::timeout(self.timeout, peer.call_tool(params));

@@ -118,7 +118,7 @@ async fn a_reply_that_is_cut_off_is_followed_by_a_shorter_one() {
 }
 
 #[tokio::test]
-async fn a_limit_that_not_even_one_scenario_fits_into_is_told_at_once() {
+async fn a_limit_that_not_even_one_scenario_fits_into_is_reported_at_once() {
     let endpoint =
         Endpoint::start(|_| async move { format!("{{\"scenarios\": [{{\"title\": \"A{CUT_OFF}") })
             .await;

@@ -92,7 +92,7 @@ async fn settings_that_make_no_sense_are_refused() {
 }
 
 #[tokio::test]
-async fn the_generator_is_told_of_tools_where_there_are_any() {
+async fn the_generator_gets_tools_where_there_are_any() {
     let endpoint = Endpoint::start(|asked| async move { usable(&asked, 2) }).await;
     let generator = LlmScenarioGenerator::new(endpoint.model(), without_axes()).unwrap();
     let plain = benchmark(&["m01"]);
@@ -111,7 +111,7 @@ async fn the_generator_is_told_of_tools_where_there_are_any() {
         !without.contains("tool") && !without.contains("world"),
         "{without}"
     );
-    let told = "<tools>\n- pay: Pays somebody.<\\/tools>\n- look\n</tools>\n<world_state>\nAnn has 5 dollars.\n</world_state>";
-    assert!(with.contains(told), "{with}");
+    let reported = "<tools>\n- pay: Pays somebody.<\\/tools>\n- look\n</tools>\n<world_state>\nAnn has 5 dollars.\n</world_state>";
+    assert!(with.contains(reported), "{with}");
     assert!(with.contains("The assistant can act"), "{with}");
 }

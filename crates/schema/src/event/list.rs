@@ -257,13 +257,13 @@ mod tests {
             .collect();
         // A heading of its own, or a row of the table of calls.
         documented.extend(text.lines().filter_map(|line| line.strip_prefix("### ")));
-        let calls = text.lines().filter(|line| line.starts_with("| `"));
-        let calls = calls.filter_map(|line| line.split('|').nth(1));
-        let calls =
-            calls.flat_map(|cell| cell.split(", ").map(|name| name.trim().trim_matches('`')));
-        documented.extend(
-            calls.filter(|name| name.ends_with(" response") || name.ends_with(" exception")),
-        );
+        let calls = text
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .filter_map(|line| line.split('|').nth(1))
+            .flat_map(|cell| cell.split(", ").map(|name| name.trim().trim_matches('`')))
+            .filter(|name| name.ends_with(" response") || name.ends_with(" exception"));
+        documented.extend(calls);
         for message in documented {
             let is_heading = ["Judging alone", "Messages left out"].contains(&message);
             let is_message = message.contains(' ') && !is_heading;

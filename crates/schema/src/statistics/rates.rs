@@ -198,9 +198,10 @@ impl MissingReasons {
         let known = NoVerdict::ALL.map(|reason| (self.of(reason), reason.words()));
         let all: u64 = known.iter().map(|(rows, _)| rows).sum();
         let rest = (unscored.saturating_sub(all), "not recorded");
-        let parts = known.into_iter().chain([rest]);
-        let parts = parts.filter(|(rows, _)| *rows > 0);
-        let parts: Vec<String> = parts
+        let parts: Vec<String> = known
+            .into_iter()
+            .chain([rest])
+            .filter(|(rows, _)| *rows > 0)
             .map(|(rows, words)| format!("{} {words}", grouped(rows)))
             .collect();
         parts.join(", ")

@@ -35,9 +35,8 @@ pub(super) fn lower(text: &str) -> String {
 /// `sorry, but`).
 pub(super) fn own_sentences(text: &str) -> Vec<String> {
     let own = lower(&without_quotations(text));
-    let sentences = own.split_inclusive(['.', '!', '?', '\n']);
-    let sentences = sentences.map(|sentence| without_lead(sentence.trim()));
-    sentences
+    own.split_inclusive(['.', '!', '?', '\n'])
+        .map(|sentence| without_lead(sentence.trim()))
         .filter(|sentence| sentence.contains(char::is_alphanumeric))
         .map(str::to_owned)
         .collect()
@@ -124,8 +123,8 @@ mod tests {
             ("„Ja, sicher“, really?", &["really?"]),
             ("Sure.", &["sure."]),
         ] {
-            let found = own_sentences(text);
-            let found: Vec<&str> = found.iter().map(String::as_str).collect();
+            let sentences = own_sentences(text);
+            let found: Vec<&str> = sentences.iter().map(String::as_str).collect();
             assert_eq!(found, own, "{text}");
         }
     }

@@ -140,8 +140,11 @@ impl Attacker {
         let (mut asked, mut declined) = (0, 0);
         loop {
             asked += 1;
-            let reply = means.model.chat(self.side.request()).await;
-            let reply = reply.map_err(|error| PhaseError::from_model(&who, error))?;
+            let reply = means
+                .model
+                .chat(self.side.request())
+                .await
+                .map_err(|error| PhaseError::from_model(&who, error))?;
             spend.add(&reply.spend());
             if reply.origin == Origin::Fetched {
                 most = means.tries;

@@ -222,9 +222,12 @@ fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
     };
     let (mut known, mut others) = (0_u64, 0_u64);
     let read = each_row(&target.conversations(), |row: Row| {
-        let replies = row.transcript.iter();
-        let replies = replies.filter(|said| said.role == Role::Assistant);
-        let replies: Vec<&str> = replies.map(|said| said.content.as_str()).collect();
+        let replies: Vec<&str> = row
+            .transcript
+            .iter()
+            .filter(|said| said.role == Role::Assistant)
+            .map(|said| said.content.as_str())
+            .collect();
         let sample = row.sample.or(row.older_sample).unwrap_or_default();
         let prompt_id = Conversation::prompt_id(&row.id, sample);
         let item = record.items.get(&key(&row.metric_id, &prompt_id, sut));

@@ -22,8 +22,9 @@ pub(super) fn rule(
         "ResultsCountItems",
         "the counts of results.json are those of the items that were measured",
     );
-    let suts = record.suts.iter();
-    let suts: Vec<(&String, &SutSums)> = suts
+    let suts: Vec<(&String, &SutSums)> = record
+        .suts
+        .iter()
         .filter(|(sut, sums)| {
             record.wrote_scores(sut, sums) && !excluded.holds(Some(sut), "evaluate")
         })

@@ -121,8 +121,12 @@ impl<'d> Rules<'d> {
         row: &ConversationRow,
     ) -> Result<(), String> {
         let item = self.item(&row.metric_id, prompt_id, sut)?;
-        let messages = row.transcript.iter().flatten();
-        let messages = messages.filter(|said| said.role == Role::Assistant).count();
+        let messages = row
+            .transcript
+            .iter()
+            .flatten()
+            .filter(|said| said.role == Role::Assistant)
+            .count();
         // A reply after the last one in the file belongs to a row that failed.
         let replies = item.replies as usize;
         if replies < messages || (replies > messages && row.error.is_none()) {

@@ -149,13 +149,13 @@ fn add_references(
     if graded.is_empty() {
         return;
     }
-    let references = references.iter();
-    let references: Vec<String> = references
+    let named: Vec<String> = references
+        .iter()
         .map(|(id, turns)| with_turns(id, *turns))
         .collect();
     let text = format!(
         "the references of the grades were simulated with other turns ({}) than {}, so those grades say little",
-        references.join(", "),
+        named.join(", "),
         graded.join(", ")
     );
     let advice = Some(FindingAdvice::Calibrate);
@@ -219,8 +219,7 @@ impl MeasuredSide {
         side.edited = !is_same && now.is_some();
         side.judged = judge_settings(&scores.settings);
         let played = record.judged().or(record.conversations.as_ref());
-        let played = played.map(|file| file.settings.clone());
-        side.simulated = played.unwrap_or_default();
+        side.simulated = played.map(|file| file.settings.clone()).unwrap_or_default();
         side.retain_shared();
         side
     }
@@ -284,8 +283,11 @@ pub fn against_findings(
     let about = std::slice::from_ref(target);
     let mut found = Findings::new(benchmark);
     add_sides(&mut found, about, sides, None);
-    let unknown = sides.iter().filter(|side| side.judged.is_empty());
-    let unknown: Vec<&str> = unknown.map(|side| side.name.as_str()).collect();
+    let unknown: Vec<&str> = sides
+        .iter()
+        .filter(|side| side.judged.is_empty())
+        .map(|side| side.name.as_str())
+        .collect();
     if !unknown.is_empty() {
         let text = format!(
             "there is no record of the settings and the judge with which {target} was measured in {}: the rates may not compare",

@@ -54,8 +54,11 @@ pub fn benchmark_findings(
     dir: &BenchmarkDir,
     sources: FindingSources<'_>,
 ) -> Vec<Finding> {
-    let targets = sources.targets.iter();
-    let targets: Vec<ModelId> = targets.map(|target| target.target.clone()).collect();
+    let targets: Vec<ModelId> = sources
+        .targets
+        .iter()
+        .map(|target| target.target.clone())
+        .collect();
     let mut records = Provenance::read_all(layout, dir, &targets);
     let table = compare(&records, dir, &targets);
     for id in &table.of_other_files {

@@ -19,8 +19,10 @@ pub(super) fn add(
     let judged = read_benchmark(dir).is_ok_and(|benchmark| benchmark.needs_judges());
     let mut unchecked = Vec::new();
     for target in targets {
-        let people = target.judge.as_ref();
-        let people = people.and_then(|judge| judge.people.as_ref());
+        let people = target
+            .judge
+            .as_ref()
+            .and_then(|judge| judge.people.as_ref());
         of_target(found, dir, &target.target, people);
         let roles = roles.iter().find(|roles| roles.target == target.target);
         // A scripted judge follows rules; there is nothing to check.

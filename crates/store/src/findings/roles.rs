@@ -223,9 +223,11 @@ pub(super) fn add_authors(
     dir: &BenchmarkDir,
     targets: &[RoleModels],
 ) {
-    let real = targets.iter();
-    let real = real.filter(|target| !target.has_scripted(ModelRole::Target));
-    let real: Vec<ModelId> = real.map(|target| target.target.clone()).collect();
+    let real: Vec<ModelId> = targets
+        .iter()
+        .filter(|target| !target.has_scripted(ModelRole::Target))
+        .map(|target| target.target.clone())
+        .collect();
     if real.is_empty() {
         return;
     }
@@ -238,10 +240,10 @@ impl ScriptedAuthors {
     #[must_use]
     pub fn finding(&self, benchmark: &str, real: &[ModelId]) -> Option<Finding> {
         let parts = [("metrics", &self.metrics), ("scenarios", &self.scenarios)];
-        let parts = parts
+        let (what, runs): (Vec<&str>, Vec<&str>) = parts
             .iter()
-            .filter_map(|(what, run)| Some((*what, run.as_deref()?)));
-        let (what, runs): (Vec<&str>, Vec<&str>) = parts.unzip();
+            .filter_map(|(what, run)| Some((*what, run.as_deref()?)))
+            .unzip();
         let run = runs.first()?;
         let mut found = Findings::new(benchmark);
         let text = format!(

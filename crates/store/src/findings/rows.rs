@@ -74,8 +74,8 @@ const MOST_SCORERS: usize = 8;
 /// Adds a finding for each target with an empty or cut-off reply.
 pub(super) fn add_replies(found: &mut Findings, dir: &BenchmarkDir, replies: &[IncompleteReplies]) {
     // An unreadable record only changes the advice.
-    let imported = ImportRecord::read(dir).ok().flatten();
-    let imported = imported.map(|record| record.targets).unwrap_or_default();
+    let record = ImportRecord::read(dir).ok().flatten();
+    let imported = record.map(|record| record.targets).unwrap_or_default();
     for replies in replies {
         let is_imported = imported.iter().any(|target| target.id == replies.sut);
         let unsaid = match is_imported {
@@ -159,9 +159,10 @@ fn kinds(replies: &IncompleteReplies) -> String {
         (replies.filtered, "stopped by the provider's filter"),
         (replies.empty, "empty"),
     ];
-    let kinds = kinds.iter().filter(|(n, _)| *n > 0);
-    let kinds: Vec<String> = kinds
+    let counts: Vec<String> = kinds
+        .iter()
+        .filter(|(n, _)| *n > 0)
         .map(|(n, what)| format!("{} {what}", grouped(*n)))
         .collect();
-    kinds.join(", ")
+    counts.join(", ")
 }

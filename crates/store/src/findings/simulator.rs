@@ -73,12 +73,14 @@ fn in_sample(target: &TargetStatistics) -> Option<String> {
     let in_words = rate.estimate.map_or_else(String::new, |share| {
         numbers::rate(share, rate.lower.zip(rate.upper))
     });
-    let kinds = sample.faults.iter();
-    let kinds = kinds.map(|(kind, count)| format!("{} {}", kind.in_words(), grouped(*count)));
-    let kinds = kinds.collect::<Vec<_>>().join(", ");
-    let kinds = match kinds.is_empty() {
-        true => kinds,
-        false => format!(" ({kinds})"),
+    let counts: Vec<String> = sample
+        .faults
+        .iter()
+        .map(|(kind, count)| format!("{} {}", kind.in_words(), grouped(*count)))
+        .collect();
+    let kinds = match counts.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", counts.join(", ")),
     };
     Some(format!(
         "{id}: a judge read a sample of {}; the simulated user fell out of its role in {}{kinds}: {in_words}; no verdict is removed{unanswered}",

@@ -108,13 +108,14 @@ fn target_labels(labels: &[(u64, HumanLabel)], scored: &ScoredRows) -> TargetLab
         let Some(score) = scored.get(label) else {
             continue;
         };
-        let row = rows.entry((&label.conv_id, &label.metric_id));
-        let row = row.or_insert_with(|| LabelledRow {
-            scenario: score.scenario.clone(),
-            metric: label.metric_id.clone(),
-            judge: score.passed,
-            labels: Vec::new(),
-        });
+        let row = rows
+            .entry((&label.conv_id, &label.metric_id))
+            .or_insert_with(|| LabelledRow {
+                scenario: score.scenario.clone(),
+                metric: label.metric_id.clone(),
+                judge: score.passed,
+                labels: Vec::new(),
+            });
         row.labels.push(PersonLabel {
             labeller: label.labeller.clone(),
             passed: label.passed,

@@ -18,16 +18,15 @@ pub(super) fn rows(name: &str, text: &str) -> Result<Vec<Row>, PackError> {
             continue;
         }
         let Object(entries) = serde_json::from_str(content).map_err(|error| {
-            let reason = error.to_string();
-            let reason = reason
+            let text = error.to_string();
+            let reason = text
                 .rsplit_once(" at line ")
-                .map_or(reason.as_str(), |(reason, _)| reason);
+                .map_or(text.as_str(), |(reason, _)| reason);
             let column = match error.column() {
                 0 => String::new(),
                 column => format!(" (column {column})"),
             };
-            let reason = format!("not a JSON object: {reason}{column}");
-            PackError::new(name, reason).at_line(line)
+            PackError::new(name, format!("not a JSON object: {reason}{column}")).at_line(line)
         })?;
         let field = |(key, value): (String, Value)| RowField {
             key,

@@ -15,12 +15,18 @@ pub fn target_bases(dir: &BenchmarkDir, targets: &[ModelId]) -> Vec<TargetBasis>
     let basis = |id: &ModelId| {
         let known = all.target(id);
         // Scores rest on the conversations that were judged.
-        let simulated = known.judged.or(known.conversations);
-        let simulated = simulated.filter(|record| is_current(dir, id, record));
-        let simulated = simulated.unwrap_or_default();
-        let free = simulated.assumed_free.iter();
-        let free = free.chain(known.scores.iter().flat_map(|scores| &scores.assumed_free));
-        let free: BTreeSet<String> = free.cloned().collect();
+        let simulated = known
+            .judged
+            .or(known.conversations)
+            .filter(|record| is_current(dir, id, record))
+            .unwrap_or_default();
+        let judging = known.scores.iter().flat_map(|scores| &scores.assumed_free);
+        let free: BTreeSet<String> = simulated
+            .assumed_free
+            .iter()
+            .chain(judging)
+            .cloned()
+            .collect();
         let basis = TargetBasis {
             target: id.clone(),
             version: target_version(&simulated.target),
@@ -34,7 +40,9 @@ pub fn target_bases(dir: &BenchmarkDir, targets: &[ModelId]) -> Vec<TargetBasis>
 
 /// Whether the target's conversations are those of the record. Scores alone, without conversations, are judged by their record.
 fn is_current(dir: &BenchmarkDir, id: &ModelId, record: &FileProvenance) -> bool {
-    let now = dir.target(id).ok();
-    let now = now.and_then(|files| dir.digest(&files.conversations()));
+    let now = dir
+        .target(id)
+        .ok()
+        .and_then(|files| dir.digest(&files.conversations()));
     now.is_none() || record.sha256.is_none() || now == record.sha256
 }

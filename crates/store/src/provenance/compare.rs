@@ -80,8 +80,9 @@ pub fn compare(all: &Provenance, dir: &BenchmarkDir, targets: &[ModelId]) -> Tab
         let turns = known.turns().map(|turns| (id.clone(), turns));
         found.turns.extend(turns);
         let settings = |file: Option<&FileProvenance>| {
-            let settings = file.map(|file| file.settings.clone());
-            let settings = settings.filter(|settings| !settings.is_empty())?;
+            let settings = file
+                .map(|file| file.settings.clone())
+                .filter(|settings| !settings.is_empty())?;
             Some((id.to_string(), settings))
         };
         simulated.extend(settings(known.judged()));
@@ -155,14 +156,14 @@ pub fn setting_differences(known: &SettingsByName, simulated: bool) -> Vec<Diffe
     }
     let keys = without_repetition(groups.keys().map(|key| (*key).clone()).collect());
     let of_key = |key: String| {
-        let groups = groups.get(&key)?.iter();
-        let groups = groups.map(|(value, names)| SettingGroup {
+        let values = groups.get(&key)?.iter();
+        let of_value = values.map(|(value, names)| SettingGroup {
             value: shown_value(value),
             names: names.clone(),
         });
         Some(Difference {
             simulated,
-            groups: groups.collect(),
+            groups: of_value.collect(),
             key,
         })
     };

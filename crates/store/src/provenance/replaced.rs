@@ -166,8 +166,7 @@ fn reason(
         Some(_) => {}
     }
     let is_definition = |key: &String| key.starts_with("metrics.");
-    let changed = super::changes(&record.settings, evaluator?);
-    let changed: Vec<String> = changed
+    let changed: Vec<String> = super::changes(&record.settings, evaluator?)
         .into_iter()
         .filter(|key| !is_definition(key))
         .collect();

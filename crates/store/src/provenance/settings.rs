@@ -251,8 +251,11 @@ pub fn configured_models(run: &RunParameters, config: &SettingsRecord) -> Vec<Ro
         .single_turn
         .as_ref()
         .is_none_or(|settings| settings.maximum_iteration_layers > 0);
-    let attacker = run.attacker.iter().filter(|_| attacks);
-    let attacker = attacker.map(|id| of(id, ModelRole::Attacker));
+    let attacker = run
+        .attacker
+        .iter()
+        .filter(|_| attacks)
+        .map(|id| of(id, ModelRole::Attacker));
     let judges = run.judges.iter().map(|id| of(id, ModelRole::Judge));
     [target].into_iter().chain(attacker).chain(judges).collect()
 }

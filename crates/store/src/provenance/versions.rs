@@ -57,8 +57,8 @@ fn of_baseline(dir: &BenchmarkDir) -> Option<PromptVersions> {
         .targets
         .values()
         .find(|target| !target.judge.is_empty())
-        .map(|target| target.judge.get(PROMPT_VERSION).and_then(Value::as_u64))?;
-    let judge = judge.unwrap_or(1);
+        .map(|target| target.judge.get(PROMPT_VERSION).and_then(Value::as_u64))?
+        .unwrap_or(1);
     let mut released = PromptVersions::RELEASED.iter();
     let found = released.find(|versions| u64::from(versions.judge) == judge);
     Some(found.copied().unwrap_or_default())

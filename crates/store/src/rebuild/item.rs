@@ -11,8 +11,11 @@ use crate::RowPosition;
 
 /// The positions of the item's rows in the tree.
 pub(super) fn place(item: &ItemHistory) -> Result<RowPosition, RebuildError> {
-    let place = item.queued.place.as_deref().unwrap_or_default();
-    let place: Vec<u32> = place
+    let place: Vec<u32> = item
+        .queued
+        .place
+        .as_deref()
+        .unwrap_or_default()
         .iter()
         .filter_map(|n| u32::try_from(*n).ok())
         .collect();

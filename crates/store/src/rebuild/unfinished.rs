@@ -79,10 +79,10 @@ impl<'o> Unfinished<'o> {
 
     /// Moves `files` to their places, and updates their paths in the list.
     pub(super) fn keep(self, files: &mut [PathBuf]) -> Result<(), RunError> {
-        let names = files
+        let names: Vec<&Path> = files
             .iter()
-            .filter_map(|file| file.strip_prefix(self.root()).ok());
-        let names: Vec<&Path> = names.collect();
+            .filter_map(|file| file.strip_prefix(self.root()).ok())
+            .collect();
         let list = self.root().join(MOVING);
         let failed = |error| RunError::write(&list, error);
         let text = serde_json::to_vec(&names).map_err(|error| failed(error.into()))?;

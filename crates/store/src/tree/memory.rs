@@ -133,8 +133,8 @@ pub(crate) struct TreeMemory {
 impl TreeMemory {
     /// The facts of these versions, or of them and conversations besides.
     pub(super) fn facts(&self, files: &TargetDir, versions: &Versions) -> Option<Arc<TargetFacts>> {
-        let known = lock(&self.facts);
-        let mut known = known.get(files.root())?.iter();
+        let all = lock(&self.facts);
+        let mut known = all.get(files.root())?.iter();
         let is_it = |found: &Versions| {
             found.benchmark == versions.benchmark
                 && found.scores == versions.scores
@@ -148,8 +148,8 @@ impl TreeMemory {
     /// The facts of the present `scores.json`, whatever the benchmark was.
     pub(super) fn facts_of_scores(&self, files: &TargetDir) -> Option<Arc<TargetFacts>> {
         let now = FileVersion::now(&files.scores())?;
-        let known = lock(&self.facts);
-        let mut known = known.get(files.root())?.iter();
+        let all = lock(&self.facts);
+        let mut known = all.get(files.root())?.iter();
         let (_, facts) = known.find(|(found, _)| found.scores == Some(now))?;
         Some(Arc::clone(facts))
     }

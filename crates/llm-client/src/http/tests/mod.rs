@@ -42,8 +42,8 @@ async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> String {
     let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
     let length = head
         .lines()
-        .find_map(|line| line.strip_prefix("content-length: "));
-    let length = length.map_or(0, |length| length.parse().unwrap());
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .map_or(0, |length| length.parse().unwrap());
     stream.read_exact(&mut vec![0; length]).await.unwrap();
     head
 }

@@ -130,8 +130,7 @@ fn single(data: Extra, path: &str) -> Result<SingleTurnResults, String> {
     let mut results = SingleTurnResults::deserialize(&data).map_err(|error| {
         let layers = ["failed_results", "results_by_iteration"];
         let in_layers = layers.iter().find_map(|key| {
-            let layers = data.get(key)?.as_array()?;
-            let mut layers = layers.iter().enumerate();
+            let mut layers = data.get(key)?.as_array()?.iter().enumerate();
             layers.find_map(|(index, rows)| {
                 let place = format!("{path}{key}[{index}]");
                 match rows {

@@ -38,8 +38,8 @@ fn states_other_age(sentence: &str, (from, to): (u32, u32), message: &UserMessag
 /// `I'm a woman and ...`, `As a woman, I ...`, and not `I'm a woman's rights lawyer`.
 fn is_claimed(gender: Gender, sentence: &str) -> bool {
     let noun = gender.noun();
-    let is = [format!("i'm a {noun}"), format!("i am a {noun}")];
-    let mut is = is.iter().filter_map(|start| after(sentence, start));
+    let starts = [format!("i'm a {noun}"), format!("i am a {noun}")];
+    let mut is = starts.iter().filter_map(|start| after(sentence, start));
     let ends = |rest: &str| {
         let words = [" and ", " who ", " in my ", " myself"];
         rest.is_empty()

@@ -97,8 +97,8 @@ fn gives_orders(reading: &Reading<'_>) -> bool {
         if sentence.is_question() || !ORDERS.is_match(&sentence.text) {
             return false;
         }
-        let said = words(&sentence.text);
-        let said: Vec<&str> = said.split_whitespace().collect();
+        let text = words(&sentence.text);
+        let said: Vec<&str> = text.split_whitespace().collect();
         let mut secrets = reading.message.secrets();
         secrets.any(|secret| {
             let secret = words(&plain(secret));

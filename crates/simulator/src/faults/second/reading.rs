@@ -232,13 +232,13 @@ fn clauses(sentence: &str) -> Vec<usize> {
     let after = marks.filter_map(|(at, mark)| sentence.get(at + mark.len()..));
     let causes = sentence
         .match_indices(" because ")
-        .chain(sentence.match_indices(" since "));
-    let causes = causes.filter_map(|(at, word)| sentence.get(at + word.len()..));
+        .chain(sentence.match_indices(" since "))
+        .filter_map(|(at, word)| sentence.get(at + word.len()..));
     let starts = after
         .chain(causes)
         .map(without_lead)
-        .filter(|clause| !clause.is_empty());
-    let starts = starts.map(|clause| sentence.len() - clause.len());
+        .filter(|clause| !clause.is_empty())
+        .map(|clause| sentence.len() - clause.len());
     std::iter::once(0).chain(starts).collect()
 }
 
