@@ -10,7 +10,7 @@ use schema::{
 };
 use serde_json::{Value, json};
 
-use crate::summaries::{comparison, difference, part, summary, target, two, with};
+use crate::summaries::{comparison, part, summary, target};
 
 /// Statistics of targets with these rates over all rows, and comparisons of pairs.
 fn ranked(rates: &[(&str, f64)], comparisons: Vec<Value>) -> Statistics {

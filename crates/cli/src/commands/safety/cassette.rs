@@ -16,10 +16,7 @@ use probity::{
 };
 use schema::{
     ChatModel, ModelId,
-    safety::{
-        TestCaseGroup,
-        results::Form,
-    },
+    safety::{TestCaseGroup, results::Form},
 };
 use tempfile::TempDir;
 
