@@ -77,8 +77,8 @@ impl ProgramRecord {
         let Some(path) = &settings.record else {
             return;
         };
-        let phase = wire.phase_program().filter(|_| is_known);
-        let phase = phase.map(|program| PhaseRecord {
+        let program = wire.phase_program().filter(|_| is_known);
+        let phase = program.map(|program| PhaseRecord {
             kind: program.kind.as_str().to_owned(),
             wants: program.wants.to_vec(),
             fingerprint: Value::clone(&program.fingerprint),

@@ -103,7 +103,7 @@ mod tests {
     /// What judges with these verdicts decide; `null` is none.
     fn decided(verdict_type: Value, verdicts: &[Value]) -> Result<String, String> {
         let metric = metric(verdict_type);
-        let judges = verdicts.iter().zip('a'..).map(|(verdict, name)| {
+        let readings = verdicts.iter().zip('a'..).map(|(verdict, name)| {
             let verdict = match verdict {
                 Value::Bool(present) => Some(Verdict::yes_no(*present)),
                 Value::String(label) => Some(Verdict::category(label)),
@@ -124,7 +124,7 @@ mod tests {
                 extra: crate::Extra::new(),
             }
         });
-        let judges: Vec<JudgeVerdict> = judges.collect();
+        let judges: Vec<JudgeVerdict> = readings.collect();
         let votes: Vec<PanelVote<'_>> = judges.iter().map(PanelVote::from).collect();
         decide(&metric, &votes).map(|verdict| verdict.text())
     }

@@ -91,11 +91,11 @@ pub fn summarise_statistics(
         corrected_differences: Vec::new(),
     };
     if targets.len() <= Statistics::MOST_COMPARED {
-        let pairs = targets.iter().enumerate().flat_map(|(place, a)| {
+        let sides = targets.iter().enumerate().flat_map(|(place, a)| {
             let others = targets.iter().skip(place + 1);
             others.map(move |b| (a, b))
         });
-        let pairs: Vec<_> = pairs.map(|(a, b)| compare(a, b, &index)).collect();
+        let pairs: Vec<_> = sides.map(|(a, b)| compare(a, b, &index)).collect();
         statistics.comparisons = corrected_comparisons(&pairs);
     }
     Ok(statistics)

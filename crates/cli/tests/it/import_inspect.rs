@@ -298,7 +298,7 @@ fn other_json_beside_logs_is_passed_over() {
 fn the_output_of_a_sample_without_a_reply_is_the_reply() {
     let project = Project::new();
     let log = fixture("outputs.eval");
-    project.succeeds(&[
+    let imported = project.run(&[
         "import",
         "inspect",
         &log,
@@ -307,6 +307,8 @@ fn the_output_of_a_sample_without_a_reply_is_the_reply() {
         "--as",
         "o",
     ]);
+    // One sample says nothing.
+    assert_eq!(imported.code, 1, "{}", imported.err);
     let folder = std::fs::read_dir(project.path("benchmarks/o/runs")).unwrap();
     let target = folder
         .map(|entry| entry.unwrap().file_name())

@@ -80,8 +80,8 @@ fn results_that_do_not_fit_leave_the_old_file_and_the_replies() {
     let project = Project::new();
     project.succeeds(&ONE);
     let before = project.read("out.json");
-    // All replies are in the cache: nothing but the journal and the results is written at length.
-    let ran = limited(&project, 100, &["--overwrite"]);
+    // All replies are in the cache: nothing but the journal, the results and the test cases is written at length, and the latter fit.
+    let ran = limited(&project, 200, &["--overwrite"]);
     assert_eq!(ran.code, 3, "{}", ran.err);
     assert!(
         ran.err

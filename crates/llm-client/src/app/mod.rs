@@ -23,7 +23,7 @@ use schema::{
     CallContext, ChatReply, ChatRequest, Exchange, JsonText, Message, ModelError, ModelErrorKind,
     Origin, Role,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(crate) use self::cookies::Cookies;
 use self::{
@@ -113,9 +113,16 @@ impl HttpApp {
         variable: &Variable<'_>,
     ) -> Result<Self, String> {
         let mut templates = Templates::new();
-        let metadata = templates
-            .form("metadata", &app.metadata.clone().into(), variable)
-            .and_then(|form| templates.json(&form, &Names::new()))?;
+        let mut metadata = Map::new();
+        for (key, value) in &app.metadata {
+            let place = format!("metadata.{key}");
+            let form = templates.form(&place, value, variable)?;
+            // It is the same for every request, so no name of a request is there.
+            let value = templates
+                .json(&form, &Names::new())
+                .map_err(|error| format!("{place}: {error}"))?;
+            metadata.extend(value.map(|value| (key.clone(), value)));
+        }
         let turn = Call::new(
             "",
             (
@@ -176,7 +183,7 @@ impl HttpApp {
             open,
             close,
             is_stateful,
-            metadata: metadata.unwrap_or_default(),
+            metadata: metadata.into(),
             default_system,
             price: model.price,
             sender,

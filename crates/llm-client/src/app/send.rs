@@ -109,11 +109,11 @@ impl Call {
             compiled.push((header, templates.text(&place, value, variable)?));
         }
         let body = body.map(|body| templates.form(&at("body"), body, variable));
-        let form = form.iter().map(|(name, value)| {
+        let fields = form.iter().map(|(name, value)| {
             let text = templates.text(&at(&format!("form.{name}")), value, variable)?;
             Ok((name.clone(), text))
         });
-        let form = form.collect::<Result<_, String>>()?;
+        let form = fields.collect::<Result<_, String>>()?;
         Ok(Self {
             place: at("url"),
             is_turn: place.is_empty(),

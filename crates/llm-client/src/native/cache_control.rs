@@ -77,11 +77,11 @@ mod tests {
     use super::*;
 
     fn body(system: usize, said: &[usize]) -> Map<String, Value> {
-        let messages = said.iter().enumerate().map(|(at, length)| {
+        let turns = said.iter().enumerate().map(|(at, length)| {
             let role = if at % 2 == 0 { "user" } else { "assistant" };
             json!({"role": role, "content": [{"type": "text", "text": "x".repeat(*length)}]})
         });
-        let messages: Vec<Value> = messages.collect();
+        let messages: Vec<Value> = turns.collect();
         let body = json!({"system": "s".repeat(system), "messages": messages});
         body.as_object().unwrap().clone()
     }

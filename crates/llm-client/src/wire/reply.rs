@@ -236,11 +236,11 @@ fn returned(content: Option<Text>, plain: Option<Text>) -> Option<ReturnedReason
         (ReasoningField::ReasoningContent, content),
         (ReasoningField::Reasoning, plain),
     ];
-    let present = fields.into_iter().filter_map(|(field, text)| {
+    let returned = fields.into_iter().filter_map(|(field, text)| {
         let text = text?.0;
         Some(ReturnedReasoning { field, text })
     });
-    let mut present: Vec<ReturnedReasoning> = present.collect();
+    let mut present: Vec<ReturnedReasoning> = returned.collect();
     let at = present.iter().position(|field| !field.text.is_empty());
     (!present.is_empty()).then(|| present.swap_remove(at.unwrap_or(0)))
 }

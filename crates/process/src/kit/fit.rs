@@ -39,9 +39,9 @@ fn is_text(value: &Value) -> bool {
 }
 
 fn rows(key: &str, rows: Option<&Value>) -> Result<(), String> {
-    let rows = rows.and_then(Value::as_array);
-    let rows = rows.filter(|rows| !rows.is_empty());
-    let rows = rows.ok_or_else(|| format!("{key}: expected a list that is not empty"))?;
+    let listed = rows.and_then(Value::as_array);
+    let some = listed.filter(|rows| !rows.is_empty());
+    let rows = some.ok_or_else(|| format!("{key}: expected a list that is not empty"))?;
     match rows.iter().position(|row| !row.is_object()) {
         Some(at) => Err(format!("{key}[{at}]: expected an object")),
         None => Ok(()),
@@ -58,8 +58,8 @@ fn verdict(params: &Value, result: &Value) -> Result<(), String> {
         },
     };
     let given = |key: &&str| result.get(*key).is_some_and(|value| !value.is_null());
-    let keys = ["present", "value", "label", "abstain"];
-    let keys: Vec<&str> = keys.into_iter().filter(given).collect();
+    let known = ["present", "value", "label", "abstain"];
+    let keys: Vec<&str> = known.into_iter().filter(given).collect();
     match keys.as_slice() {
         ["abstain"] if is_text(&result["abstain"]) => return Ok(()),
         ["abstain"] => return Err("abstain: expected a reason".to_owned()),
@@ -89,8 +89,8 @@ fn quotes(params: &Value, quotes: Option<&Value>) -> Result<(), String> {
             ));
         };
         let messages = params["messages"].as_array();
-        let mut messages = messages.into_iter().flatten();
-        let message = messages.find(|message| message["n"] == number);
+        let mut all = messages.into_iter().flatten();
+        let message = all.find(|message| message["n"] == number);
         let said = message.and_then(|message| message["content"].as_str());
         if !words(said.unwrap_or_default()).contains(&words(text)) {
             return Err(format!("quotes[{at}].text: not in message {number}"));

@@ -447,8 +447,8 @@ impl Kit<'_> {
                 Some(other)
             }
             (one, other) => {
-                let reasons = [one.err(), other.err()].into_iter().flatten();
-                let reasons = reasons.collect::<Vec<_>>().join("; ");
+                let refusals = [one.err(), other.err()].into_iter().flatten();
+                let reasons = refusals.collect::<Vec<_>>().join("; ");
                 self.note(name, KitOutcome::Failed, "hello, to both", reasons);
                 None
             }
@@ -544,8 +544,8 @@ async fn exchange(
         }
     };
     let sent = line(method, &params);
-    let outcome = worker.request(method, params.clone(), patience, calls);
-    let outcome = outcome.await.and_then(|result| {
+    let reply = worker.request(method, params.clone(), patience, calls);
+    let outcome = reply.await.and_then(|result| {
         let fits = fit::check(method, &params, &result);
         fits.map(|()| result)
             .map_err(|wrong| ProcessError::new(ErrorKind::Malformed, wrong))

@@ -123,8 +123,8 @@ impl State {
     /// Counts a call. Returns how to answer it, and what is wrong with it.
     fn take(&mut self, call: &HostCall) -> (Answers, Option<String>) {
         self.calls += 1;
-        let model = call.params().get("model").and_then(Value::as_str);
-        let model = model.unwrap_or_default();
+        let named = call.params().get("model").and_then(Value::as_str);
+        let model = named.unwrap_or_default();
         let wrong = match self.models.get(model) {
             None => Some(format!("model: hello does not name {model:?}")),
             Some(uses) => {

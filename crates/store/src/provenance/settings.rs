@@ -208,11 +208,11 @@ fn model_at(settings: &Settings, place: &str, role: ModelRole) -> Option<RoleMod
 
 /// The settings at `place` as the record of a model.
 fn record_at(settings: &Settings, place: &str) -> ModelRecord {
-    let own = settings.iter().filter_map(|(key, value)| {
+    let below = settings.iter().filter_map(|(key, value)| {
         let name = key.strip_prefix(place)?.strip_prefix('.')?;
         Some((name.to_owned(), value.clone()))
     });
-    let own: Extra = own.collect();
+    let own: Extra = below.collect();
     serde_json::from_value(Value::Object(own)).unwrap_or_default()
 }
 

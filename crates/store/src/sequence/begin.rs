@@ -172,8 +172,8 @@ impl Begin<'_> {
                 }
             }
         }
-        let added = sequence_order(known.seed, planned.keys().map(String::as_str));
-        let added: Vec<SequencedScenario> = added
+        let later = sequence_order(known.seed, planned.keys().map(String::as_str));
+        let added: Vec<SequencedScenario> = later
             .into_iter()
             .filter_map(|id| planned.get_key_value(id).map(sequenced))
             .collect();

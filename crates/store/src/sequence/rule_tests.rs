@@ -104,9 +104,9 @@ impl SequenceTests {
         held: Held,
     ) -> Test {
         let is_in = |id: &str, metric_type: MetricType| scope.has(id, metric_type, hazards);
-        let metrics = self.sequence.metrics.iter();
-        let metrics = metrics.filter(|(id, metric_type)| is_in(id, **metric_type));
-        let metrics = metrics.map(|(id, _)| id.clone()).collect();
+        let known = self.sequence.metrics.iter();
+        let covered = known.filter(|(id, metric_type)| is_in(id, **metric_type));
+        let metrics = covered.map(|(id, _)| id.clone()).collect();
         let sequenced = self.sequence.scope(is_in);
         let rate = RateTest::new(sequenced.lists.clone(), sequenced.largest, held.max_missing);
         let mut test = Test {

@@ -57,8 +57,8 @@ pub fn pack(context: &Context, manifest: &Manifest, out: &Path) -> Result<Casset
         let groups = groups(&path, &cases)?;
         let session = cached_session(&context.layout)?.with_run_id(run_id(&recording)?);
         let session = Arc::new(session);
-        let models = cached_models(context, manifest, &recording, &session)?;
-        let models = models.each(|model| recorder.model(model));
+        let cached = cached_models(context, manifest, &recording, &session)?;
+        let models = cached.each(|model| recorder.model(model));
         make(&recording, groups, &session, models, folder.path()).await
     })?;
     let read = |path: &Path| files::read(path).ok();
@@ -155,8 +155,8 @@ fn recording(manifest: &Manifest) -> Result<(SafetyRecording, Vec<TreeFile>), Fa
     let (mut first, mut files, mut tree) = (None, Vec::new(), Vec::new());
     for target in &manifest.targets {
         let of = |key: &str| manifest.result(target.id.as_str(), key).as_str();
-        let path = of("file").map(|file| PathBuf::from(of("folder").unwrap_or(".")).join(file));
-        let path = path.ok_or_else(|| {
+        let written = of("file").map(|file| PathBuf::from(of("folder").unwrap_or(".")).join(file));
+        let path = written.ok_or_else(|| {
             Failure::usage(format!(
                 "{id}: the run wrote no result file of {}",
                 target.id
@@ -164,11 +164,11 @@ fn recording(manifest: &Manifest) -> Result<(SafetyRecording, Vec<TreeFile>), Fa
         })?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let read = read_safety_file(&path)?;
-        let run = read
+        let of_file = read
             .results
             .details()
             .and_then(|details| details.run.clone());
-        let run = run.filter(|run| run.run_id == *id).ok_or_else(|| {
+        let run = of_file.filter(|run| run.run_id == *id).ok_or_else(|| {
             Failure::usage(format!(
                 "{}: it has the results of another run than {id}, which cannot be packed without them",
                 path.display()
@@ -277,8 +277,8 @@ async fn make(
     folder: &Path,
 ) -> Result<(), Failure> {
     let run = &recording.run;
-    let started = run.started.as_deref().unwrap_or_default();
-    let started: Timestamp = started
+    let text = run.started.as_deref().unwrap_or_default();
+    let started: Timestamp = text
         .parse()
         .map_err(|error: jiff::Error| unusable(recording, &error))?;
     let made = evaluation(recording, groups, models)?.run(session)?;
