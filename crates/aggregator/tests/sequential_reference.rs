@@ -119,7 +119,7 @@ fn rates() {
             SequenceAnswer::Fail => ("fail", "decided"),
             SequenceAnswer::GivenUp => ("inconclusive", "given up"),
             SequenceAnswer::UsedUp => ("inconclusive", "used up"),
-            SequenceAnswer::Open => panic!("rates {number}: still open"),
+            SequenceAnswer::Open | SequenceAnswer::Differ => panic!("rates {number}: still open"),
         };
         assert_eq!(case["answer"], answer, "rates {number}");
         assert_eq!(case["why"], why, "rates {number}");

@@ -298,6 +298,9 @@ pub(crate) fn rates_sheet(run: &Run, tally: &Tally) -> Sheet {
             notes.extend(rate.and_then(|rate| note(metric_type, rate)));
         }
     }
+    let statistics = run.statistics.as_ref();
+    let is_so_far = statistics.is_some_and(|of| of.rates.all.sequential.is_some());
+    sheet = sheet.so_far(is_so_far);
     if clustered {
         sheet.note(format!(
             "Intervals: {} of {}. Rows of one base scenario, or of one case, count as alike.",

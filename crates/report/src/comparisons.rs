@@ -40,7 +40,7 @@ pub(crate) fn overall_sheet(pooled: &[&Comparison], names: Option<[&str; 2]>) ->
         sheet.row(row);
     }
     sheet.notes.extend(notes(pooled));
-    sheet
+    sheet.so_far(is_so_far(pooled))
 }
 
 /// The comparisons of a pair; `None` without any.
@@ -56,7 +56,7 @@ pub(crate) fn pair_sheet(pair: &[&Comparison], names: Option<[&str; 2]>) -> Opti
         sheet.row(row);
     }
     sheet.notes.extend(notes(pair));
-    Some(sheet)
+    Some(sheet.so_far(is_so_far(pair)))
 }
 
 /// How the comparisons were corrected, and what could have been shown where no difference is.
@@ -64,6 +64,10 @@ pub(crate) fn notes(comparisons: &[&Comparison]) -> Vec<String> {
     let differences = || comparisons.iter().map(|one| &one.difference);
     let notes = [corrected_over(differences()), none_shown(differences())];
     notes.into_iter().flatten().collect()
+}
+
+fn is_so_far(comparisons: &[&Comparison]) -> bool {
+    comparisons.iter().any(|one| one.difference.is_so_far())
 }
 
 /// The metric of a comparison by metric.

@@ -98,7 +98,7 @@ fn rates_by(
         }
     }
     sheet.note(worth_note(&sheet));
-    sheet.without_empty_columns()
+    sheet.so_far(statistics.is_so_far()).without_empty_columns()
 }
 
 /// The columns of a rate, the drawing first. `cases` is what its rows are samples of.
@@ -174,6 +174,7 @@ fn one_table(benchmark: &BenchmarkResults<'_>, width: usize) -> String {
         sheet.note(format!("{sut}: {metric}: {}.", clean(&verdicts.text)));
     }
     sheet.notes.extend(notes(benchmark));
+    let sheet = sheet.so_far(benchmark.statistics.is_so_far());
     text.push_str(&sheet_text(&sheet, width));
     text
 }

@@ -43,6 +43,7 @@ pub struct Spend {
     /// See [`Usage`].
     pub input_tokens: u64,
     /// See [`Usage`].
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_input_tokens: u64,
     /// See [`Usage`].
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -50,10 +51,12 @@ pub struct Spend {
     /// See [`Usage`].
     pub output_tokens: u64,
     /// See [`Usage`].
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning_tokens: u64,
     /// Dollars of the calls whose price is known.
     pub priced_cost: f64,
     /// Calls whose price is not known, or that came without usage.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_calls: u64,
 }
 

@@ -37,7 +37,7 @@ pub enum FindingKind {
     ScriptedModels,
     /// The results are of a trial: of some scenarios of the benchmark.
     Trial,
-    /// Scenarios were simulated in an order until rules were decided.
+    /// Scenarios were simulated in an order until rules or differences were decided.
     StoppedWhenDecided,
     /// A target judged its own replies.
     OwnJudge,

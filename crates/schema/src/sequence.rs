@@ -28,6 +28,9 @@ pub struct Sequence {
     pub starts: Vec<SequenceStart>,
     /// How many base scenarios there were, and since when. Scenarios that are added make a longer list.
     pub lists: Vec<SequenceList>,
+    /// The pairs of targets that are compared: bets on their differences aim higher the more there are. 1 in files before 1.1.0.
+    #[serde(default = "one_pair")]
+    pub pairs: u64,
     /// All base scenarios in the order in which they are simulated.
     pub order: Vec<SequencedScenario>,
     /// How many scenarios of the order have rows of a target.
@@ -42,11 +45,15 @@ pub struct Sequence {
 
 impl Sequence {
     /// The version of the format that is written.
-    pub const FORMAT: &str = "1.0.0";
+    pub const FORMAT: &str = "1.1.0";
     /// The confidence level of answers and intervals.
     pub const LEVEL: f64 = 0.95;
     /// The name of the method: bets by the rule STaR.
     pub const METHOD: &str = "betting-star-1";
+}
+
+fn one_pair() -> u64 {
+    1
 }
 
 /// When a run stops before its last scenario.
@@ -130,6 +137,8 @@ impl SequenceStop {
 pub enum SequenceAnswer {
     /// Not decided so far.
     Open,
+    /// The two targets differ.
+    Differ,
     /// The rate meets the rule.
     Pass,
     /// The rate breaks it.
@@ -140,16 +149,19 @@ pub enum SequenceAnswer {
     UsedUp,
 }
 
-/// A rule of the gate for one target, or for one of its metrics.
+/// A rule of the gate for one target, or for one of its metrics; or the comparison of two targets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SequenceTest {
-    /// The rule's number in the gate's file, from 1.
-    pub rule: usize,
+    /// The rule's number in the gate's file, from 1; null for a comparison of two targets.
+    pub rule: Option<usize>,
     /// The target.
     pub target: ModelId,
+    /// The target that it is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<ModelId>,
     /// `all`, `positive`, `negative`, `hazard ID` or `metric ID`.
     pub scope: String,
-    /// The requirement: `lower >= 0.8`.
+    /// The requirement: `lower >= 0.8`; `differ` of two targets.
     pub require: String,
     /// What is known.
     pub answer: SequenceAnswer,
@@ -157,11 +169,11 @@ pub struct SequenceTest {
     pub scenarios: u64,
     /// The base scenarios of its list.
     pub of: u64,
-    /// Rows with a verdict.
+    /// Rows with a verdict; of two targets, scenarios and metrics with a verdict of both.
     pub rows: u64,
-    /// The rate so far, 0 to 1; null without rows.
+    /// The rate so far, 0 to 1; of two targets the difference, -1 to 1; null without rows.
     pub estimate: Option<f64>,
-    /// Lower end of the interval that holds at every look, 0 to 1.
+    /// Lower end of the interval that holds at every look.
     pub lower: f64,
     /// Upper end.
     pub upper: f64,

@@ -1,4 +1,4 @@
-//! The tests of a gate's rules while scenarios are simulated in an order: simulated runs.
+//! The tests of a gate's rules, and of the differences of targets, while scenarios are simulated in an order: simulated runs.
 
 #![allow(clippy::unwrap_used, reason = "a failure ends the test")]
 
@@ -18,8 +18,8 @@ fn target() -> ModelId {
     ModelId::new("a").unwrap()
 }
 
-fn tests(limit: &str) -> SequenceTests {
-    let sequence = ScenarioSequence {
+fn sequence(pairs: u64) -> ScenarioSequence {
+    ScenarioSequence {
         order: (0..BASES)
             .map(|number| SequencedBase {
                 id: format!("s{number:03}"),
@@ -29,12 +29,19 @@ fn tests(limit: &str) -> SequenceTests {
         metrics: BTreeMap::from([("m".to_owned(), MetricType::Positive)]),
         samples: 1,
         lists: vec![(0, BASES as u64)],
+        pairs,
         stopped: None,
-    };
-    let benchmark = Benchmark {
+    }
+}
+
+fn benchmark() -> Benchmark {
+    Benchmark {
         metrics: vec![Metric::new("m", "m", MetricType::Positive, "m")],
         ..Benchmark::default()
-    };
+    }
+}
+
+fn tests(limit: &str) -> SequenceTests {
     let rule = GateRule {
         name: None,
         scope: GateScope::All,
@@ -46,8 +53,8 @@ fn tests(limit: &str) -> SequenceTests {
         max_missing: 0.0,
         rules: vec![rule],
     };
-    let rules = (&rules, RunUntil::Decided, 0.05);
-    SequenceTests::new(sequence, &benchmark, rules, &[target()])
+    let rules = (Some(&rules), RunUntil::Decided, 0.05);
+    SequenceTests::new(sequence(1), &benchmark(), rules, &[target()])
 }
 
 /// Numbers from 0 to 1, the same ones for the same seed.
@@ -80,7 +87,7 @@ fn play(limit: &str, rate: f64, draws: &mut Draws) -> (SequenceAnswer, usize) {
                 passed: Some(passed),
                 is_incomplete: false,
             };
-            tests.ended(&target(), place, "m", verdict);
+            tests.ended(&target(), (place, "m", "s"), verdict);
         }
     }
     let known = tests.known().remove(0);
@@ -123,4 +130,71 @@ fn what_no_end_of_the_rows_before_can_spare_comes_now_and_the_rest_later() {
     assert!(now > 1 && now < BASES, "{now}");
     assert_eq!(tests.turn(&target(), BASES - 1), Turn::Later);
     assert_eq!(tests.turn(&ModelId::new("b").unwrap(), 0), Turn::Never);
+}
+
+/// Plays a run of targets whose rows pass with these chances, scenario by scenario: both rows of a scenario are alike, and the targets do not
+/// go by each other. Returns the answer of each pair, and the scenarios played.
+fn compare(rates: &[f64], draws: &mut Draws) -> (Vec<SequenceAnswer>, usize) {
+    let targets: Vec<ModelId> = (0..rates.len())
+        .map(|number| ModelId::new(format!("t{number}")).unwrap())
+        .collect();
+    let pairs = (rates.len() * (rates.len() - 1) / 2) as u64;
+    let until = (None, RunUntil::Decided, 0.05);
+    let mut tests = SequenceTests::new(sequence(pairs), &benchmark(), until, &targets);
+    let mut played = 0;
+    for place in 0..BASES {
+        for (target, rate) in targets.iter().zip(rates) {
+            if tests.turn(target, place) == Turn::Never {
+                continue;
+            }
+            played = place + 1;
+            let verdict = SequencedVerdict {
+                passed: Some(draws.next() < *rate),
+                is_incomplete: false,
+            };
+            for scenario in ["s1", "s2"] {
+                tests.ended(target, (place, "m", scenario), verdict);
+            }
+        }
+    }
+    let answers = tests.known().into_iter().map(|test| test.answer);
+    (answers.collect(), played)
+}
+
+#[test]
+fn targets_that_are_alike_differ_falsely_in_less_than_one_in_twenty_runs_and_clear_ones_stop_early()
+{
+    let mut draws = Draws(2);
+    // 5% would be 15 and 5; as many as the last number come with a chance below 1%.
+    for (rates, runs, many) in [
+        ([0.6, 0.6].as_slice(), 300, 26),
+        (&[0.7, 0.7, 0.7], 100, 12),
+    ] {
+        let answers = (0..runs).map(|_| compare(rates, &mut draws).0);
+        let wrong = answers
+            .filter(|all| all.contains(&SequenceAnswer::Differ))
+            .count();
+        assert!(wrong < many, "{rates:?}: {wrong} of {runs}");
+    }
+    let clear: Vec<_> = (0..50).map(|_| compare(&[0.9, 0.3], &mut draws)).collect();
+    let shown = clear
+        .iter()
+        .filter(|(all, _)| *all == [SequenceAnswer::Differ]);
+    assert!(shown.count() >= 48, "{clear:?}");
+    let played: usize = clear.iter().map(|(_, played)| played).sum();
+    assert!(played < 50 * BASES / 2, "{played} of {}", 50 * BASES);
+}
+
+/// A target that differs from two that are alike is shown to, from both, although the third pair shows nothing.
+#[test]
+fn a_pair_is_decided_whatever_the_others_of_its_family_show() {
+    let mut draws = Draws(3);
+    let runs: Vec<_> = (0..20)
+        .map(|_| compare(&[0.95, 0.2, 0.2], &mut draws))
+        .collect();
+    let differ = |all: &[SequenceAnswer], pair: usize| all[pair] == SequenceAnswer::Differ;
+    let shown = runs
+        .iter()
+        .filter(|(all, _)| differ(all, 0) && differ(all, 1));
+    assert!(shown.count() >= 19, "{runs:?}");
 }

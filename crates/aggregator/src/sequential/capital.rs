@@ -109,9 +109,14 @@ impl Capital {
         self.has_excluded
     }
 
+    /// Whether the capital is what bets aim at: no more bets are made.
+    pub(super) fn has_reached(&self) -> bool {
+        self.worth >= self.target * ALMOST
+    }
+
     /// Bets on the next scenario, and takes what it gives: `y` of its rows `a` passed. `odds` are those before it.
     pub(super) fn play(&mut self, odds: &Odds, y: f64, a: f64) {
-        if self.worth >= self.target * ALMOST || self.worth <= odds.reserve {
+        if self.has_reached() || self.worth <= odds.reserve {
             return;
         }
         let variance = odds.variance_at(self.mean);
@@ -127,7 +132,7 @@ impl Capital {
 
     /// The chance that the capital reaches its target by the end of the list, if scenarios go on as so far.
     pub(super) fn chance(&self, odds: &Odds) -> f64 {
-        if self.worth >= self.target * ALMOST {
+        if self.has_reached() {
             return 1.0;
         }
         if self.worth <= odds.reserve || odds.left <= 0.0 {

@@ -1,6 +1,9 @@
 //! The difference of two targets.
 
+use schema::sequence::SequenceAnswer;
+
 use super::{
+    FEWEST_DECIDED, FEWEST_GIVEN_UP,
     capital::number,
     grid::{Bettor, Grid},
     lists::ScenarioLists,
@@ -42,6 +45,7 @@ pub struct DifferenceLook {
 /// The difference of two targets in one scope, scenario by scenario.
 #[derive(Clone, Debug)]
 pub struct DifferenceTest {
+    lists: ScenarioLists,
     /// The units of the largest scenario.
     largest: f64,
     above: Grid,
@@ -51,6 +55,8 @@ pub struct DifferenceTest {
     scenarios: u64,
     units: u64,
     sum: f64,
+    give_up: f64,
+    answer: SequenceAnswer,
 }
 
 impl DifferenceTest {
@@ -64,6 +70,7 @@ impl DifferenceTest {
         };
         let none = || Bettor::new(mean_of(0.0), PRIOR, aim, lists.clone());
         Self {
+            lists: lists.clone(),
             largest: number(largest.max(1)),
             above: grid(),
             below: grid(),
@@ -71,15 +78,21 @@ impl DifferenceTest {
             scenarios: 0,
             units: 0,
             sum: 0.0,
+            give_up: 0.0,
+            answer: SequenceAnswer::Open,
         }
+    }
+
+    /// Gives the question whether the two differ up where the chance that the rest of the list shows it is below `chance` (0: never).
+    #[must_use]
+    pub fn giving_up(mut self, chance: f64) -> Self {
+        self.give_up = chance;
+        self
     }
 
     /// Plays the next scenario of the order.
     pub fn play(&mut self, scenario: &PlayedDifference) {
-        let units = number(scenario.units);
-        let a = units / self.largest;
-        let [up, down] = [scenario.difference, -scenario.difference]
-            .map(|sum| (sum + units) / (2.0 * self.largest));
+        let [up, down, a] = self.shares(scenario);
         self.above.play(up, a);
         self.below.play(down, a);
         let [above, below] = &mut self.none;
@@ -88,6 +101,63 @@ impl DifferenceTest {
         self.scenarios += 1;
         self.units += scenario.units;
         self.sum += scenario.difference;
+        if self.answer == SequenceAnswer::Open {
+            self.answer = self.decided();
+        }
+    }
+
+    /// What is bet on: for the first target, for the second, and the units, as shares of the largest scenario.
+    fn shares(&self, scenario: &PlayedDifference) -> [f64; 3] {
+        let units = number(scenario.units);
+        let [up, down] = [scenario.difference, -scenario.difference]
+            .map(|sum| (sum + units) / (2.0 * self.largest));
+        [up, down, units / self.largest]
+    }
+
+    fn decided(&self) -> SequenceAnswer {
+        if self.scenarios >= FEWEST_DECIDED && self.none.iter().any(Bettor::has_reached) {
+            SequenceAnswer::Differ
+        } else if self.scenarios >= self.lists.scenarios(self.scenarios) {
+            SequenceAnswer::UsedUp
+        } else if self.scenarios >= FEWEST_GIVEN_UP && self.chance() < self.give_up {
+            SequenceAnswer::GivenUp
+        } else {
+            SequenceAnswer::Open
+        }
+    }
+
+    /// Whether the two differ: they do when a bettor has reached what it aims at, and then whatever the others of the family show. The first
+    /// answer stands.
+    #[must_use]
+    pub fn answer(&self) -> SequenceAnswer {
+        self.answer
+    }
+
+    /// The chance that the rest of the list shows that they differ, if scenarios go on as so far.
+    #[must_use]
+    pub fn chance(&self) -> f64 {
+        let [above, below] = &self.none;
+        above.chance().max(below.chance())
+    }
+
+    /// The fewest scenarios that show a difference, the ones played so far included, if all rows from here on passed for one target and failed
+    /// for the other: `units` are those of the next scenarios. All of them, where the list does not show it either way.
+    #[must_use]
+    pub fn earliest_decision(&self, units: impl Iterator<Item = u64> + Clone) -> u64 {
+        let after = |bettor: &Bettor| {
+            let (mut bettor, mut played) = (bettor.clone(), self.scenarios);
+            for units in units.clone() {
+                let share = number(units) / self.largest;
+                bettor.play(share, share);
+                played += 1;
+                if played >= FEWEST_DECIDED && bettor.has_reached() {
+                    break;
+                }
+            }
+            played
+        };
+        let [above, below] = &self.none;
+        after(above).min(after(below))
     }
 
     /// What is known of the difference.

@@ -86,6 +86,11 @@ impl Bettor {
         self.capital.has_excluded()
     }
 
+    /// Whether it has what it aims at.
+    pub(super) fn has_reached(&self) -> bool {
+        self.capital.has_reached()
+    }
+
     pub(super) fn chance(&self) -> f64 {
         let odds = Odds::after(self.sums, self.prior, &self.lists);
         self.capital.chance(&odds)

@@ -76,17 +76,17 @@ fn compare_in_sequence(
 ) -> UncorrectedPair {
     let (units_a, units_b) = (a.units(index), b.units(index));
     let metrics: BTreeSet<&str> = units_a.iter().map(|unit| unit.metric).collect();
-    let of = |is_in: &dyn Fn(&str) -> bool, family: u64| {
+    let of = |is_in: &dyn Fn(&str) -> bool, scopes: u64| {
         let sides = (units_a.as_slice(), units_b.as_slice());
-        let (look, units) = sequence.difference(sides, |metric, _| is_in(metric), family);
+        let (look, units) = sequence.difference(sides, |metric, _| is_in(metric), scopes);
         Some(Compared {
             difference: paired_difference(&units)?,
             look: Some(look),
         })
     };
-    let family = metrics.len() as u64;
+    let scopes = metrics.len() as u64;
     let by_metric = metrics.iter().filter_map(|metric| {
-        let found = of(&|id| id == *metric, family)?;
+        let found = of(&|id| id == *metric, scopes)?;
         Some(((*metric).to_owned(), found))
     });
     UncorrectedPair {

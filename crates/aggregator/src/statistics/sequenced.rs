@@ -26,6 +26,8 @@ pub struct ScenarioSequence {
     pub samples: u64,
     /// How many base scenarios there were, from how many on: see [`ScenarioLists`].
     pub lists: Vec<(u64, u64)>,
+    /// The pairs of targets whose differences are adjusted together; 0 counts as 1.
+    pub pairs: u64,
     /// Why the run stopped.
     pub stopped: Option<SequenceStop>,
 }
@@ -51,6 +53,13 @@ pub struct SequencedScope {
 }
 
 impl ScenarioSequence {
+    /// The test of the difference of two targets over `scope`, as one of `scopes` for each pair that are adjusted together (1: alone).
+    #[must_use]
+    pub fn difference_test(&self, scope: &SequencedScope, scopes: u64) -> DifferenceTest {
+        let units = scope.largest / self.samples.max(1);
+        DifferenceTest::new(&scope.lists, units, scopes.max(1) * self.pairs.max(1))
+    }
+
     /// The part of the metrics for which `is_in` holds, given their types.
     #[must_use]
     pub fn scope(&self, is_in: impl Fn(&str, MetricType) -> bool) -> SequencedScope {
@@ -148,19 +157,18 @@ impl ScenarioSequence {
             .collect()
     }
 
-    /// The difference of two targets in one scope as it is at every look, over the scenarios that both have played. `family`: how many are
-    /// adjusted together. Also the units that it is of.
+    /// The difference of two targets in one scope as it is at every look, over the scenarios that both have played. `scopes`: how many of each
+    /// pair are adjusted together. Also the units that it is of.
     pub(super) fn difference<'a>(
         &self,
         (a, b): (&[Unit<'a>], &[Unit<'a>]),
         is_in: impl Fn(&str, MetricType) -> bool,
-        family: u64,
+        scopes: u64,
     ) -> (DifferenceLook, Vec<PairedUnit<'a>>) {
         let scope = self.scope(&is_in);
         let (of_a, of_b) = (by_base(a), by_base(b));
         let prefix = self.prefix(&scope, &[&of_a, &of_b], &is_in);
-        let largest = scope.largest / self.samples.max(1);
-        let mut test = DifferenceTest::new(&scope.lists, largest, family);
+        let mut test = self.difference_test(&scope, scopes);
         let mut counted = Vec::new();
         for base in prefix {
             let side = |of: &HashMap<&str, &[Unit<'a>]>| -> BTreeMap<(&'a str, &'a str), Unit<'a>> {

@@ -1,4 +1,4 @@
-//! `run --until`: a run that stops when the rules of its gate are decided.
+//! `run --until`: a run that stops when the rules of its gate are decided, or the differences of its targets.
 
 use std::path::Path;
 
@@ -7,7 +7,10 @@ use probity::{
     StopWhenDecided,
     gate::{GateNames, GateSubject, read_gate_rules},
 };
-use schema::{gate::GateQuantity, sequence::RunUntil};
+use schema::{
+    gate::{GateQuantity, GateRules},
+    sequence::RunUntil,
+};
 
 use crate::exit::Failure;
 
@@ -19,16 +22,11 @@ pub const STOPS: &str = "A run that stops when it is decided";
 #[command(next_help_heading = STOPS)]
 pub struct UntilArgs {
     /// Simulate scenarios in a random order until the rules of --gate are decided: `decided` ends when the answer of the gate is known,
-    /// `each-decided` when every rule is. Answers hold however often they are looked at
-    #[arg(
-        long,
-        value_name = "WHEN",
-        value_enum,
-        requires = "gate",
-        hide_possible_values = true
-    )]
+    /// `each-decided` when every rule is. Without --gate: until it is known of each pair of targets whether they differ. Answers hold however
+    /// often they are looked at
+    #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
     until: Option<Until>,
-    /// Give a rule up when the chance that the rest of the scenarios decides it is below this; 0: never
+    /// Give a rule or a pair up when the chance that the rest of the scenarios decides it is below this; 0: never
     #[arg(long, value_name = "CHANCE", value_parser = chance, default_value = "0.05", requires = "until")]
     give_up: f64,
     /// What the order of the scenarios follows from: a whole number, or `random` for one that is drawn before the first call [default: the
@@ -74,22 +72,10 @@ impl UntilArgs {
     /// # Errors
     /// When the rules of the gate cannot be used, or a run cannot be stopped by one.
     pub fn stop(&self, gate: Option<&Path>, seed: u64) -> Result<Option<StopWhenDecided>, Failure> {
-        let (Some(until), Some(gate)) = (self.until, gate) else {
+        let Some(until) = self.until else {
             return Ok(None);
         };
-        let names = GateNames {
-            subject: GateSubject::Benchmark(None),
-            targets: None,
-        };
-        let rules = read_gate_rules(gate, names)?;
-        let mut required = rules.rules.iter().map(|rule| rule.require);
-        if let Some(rule) = required.find(|require| require.quantity == GateQuantity::Difference) {
-            return Err(Failure::usage(format!(
-                "run --until: {}: `{rule}` compares with a baseline, and such a rule does not say when to stop. Use a file of rules on `lower` and \
-                 `upper`, or leave --until out",
-                gate.display()
-            )));
-        }
+        let rules = gate.map(rules).transpose()?;
         Ok(Some(StopWhenDecided {
             until: match until {
                 Until::Decided => RunUntil::Decided,
@@ -105,6 +91,24 @@ impl UntilArgs {
             is_seed_chosen: matches!(self.order_seed, Some(OrderSeed::Number(_))),
             restart: self.restart,
         }))
+    }
+}
+
+/// The rules of a gate that say when to stop.
+fn rules(gate: &Path) -> Result<GateRules, Failure> {
+    let names = GateNames {
+        subject: GateSubject::Benchmark(None),
+        targets: None,
+    };
+    let rules = read_gate_rules(gate, names)?;
+    let mut required = rules.rules.iter().map(|rule| rule.require);
+    match required.find(|require| require.quantity == GateQuantity::Difference) {
+        Some(rule) => Err(Failure::usage(format!(
+            "run --until: {}: `{rule}` compares with a baseline, and such a rule does not say when to stop. Use a file of rules on `lower` and \
+             `upper`, or leave --until out",
+            gate.display()
+        ))),
+        None => Ok(rules),
     }
 }
 

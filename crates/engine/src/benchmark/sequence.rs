@@ -28,9 +28,9 @@ use crate::feed::Feed;
 pub struct StopWhenDecided {
     /// When it stops.
     pub until: RunUntil,
-    /// The rules of the gate.
-    pub rules: GateRules,
-    /// The chance, 0 to 1, that the rest of the scenarios decides a rule, below which it is given up; 0: never.
+    /// The rules of the gate; without one the run ends when it is known of each pair of targets whether they differ.
+    pub rules: Option<GateRules>,
+    /// The chance, 0 to 1, that the rest of the scenarios decides a rule or shows a difference, below which it is given up; 0: never.
     pub give_up: f64,
     /// What the order follows from.
     pub seed: u64,
@@ -72,6 +72,8 @@ impl RunSequence {
         let (pipeline, dir) = (run.pipeline, &run.dir);
         let judge = (pipeline.phases.evaluator)(&run.loaded)?;
         let judge = json!(judge.fingerprint()).to_string();
+        let scored = scored_targets(dir)?;
+        let all: HashSet<&ModelId> = scored.iter().chain(targets).collect();
         let options = SequenceOptions {
             until: stop.until,
             seed: stop.seed,
@@ -79,20 +81,26 @@ impl RunSequence {
             give_up: stop.give_up,
             restart: stop.restart,
             samples: pipeline.options.samples,
+            targets: all.len() as u64,
             judge_sha256: hex(&Sha256::digest(judge)),
             run_id: pipeline.session.run_id().to_string(),
-            has_rows: !scored_targets(dir)?.is_empty(),
+            has_rows: !scored.is_empty(),
         };
         let benchmark = &run.loaded.benchmark;
         let scenarios: Vec<Scenario> = rows.iter().map(|row| (*row.scenario).clone()).collect();
         let file = begin_sequence(dir, benchmark, scenarios.iter(), &options)?;
         let sequence = scenario_sequence(&file, benchmark, &scenarios);
-        let rules = (&stop.rules, stop.until, stop.give_up);
+        let rules = (stop.rules.as_ref(), stop.until, stop.give_up);
         let tests = SequenceTests::new(sequence, benchmark, rules, targets);
         if tests.is_empty() {
-            return Err(RunError::input(
-                "the gate has no rule with `lower` or `upper` for these targets, and these rules are what a run can be stopped by",
-            ));
+            return Err(RunError::input(match stop.rules {
+                Some(_) => {
+                    "the gate has no rule with `lower` or `upper` for these targets, and these rules are what a run can be stopped by"
+                }
+                None => {
+                    "there is one target, so there is no difference that could be decided. Name a second one, or a gate with rules on `lower` or `upper`"
+                }
+            }));
         }
         let places = file.order.iter().map(|scenario| scenario.id.clone());
         Ok(Arc::new(Self {
@@ -118,7 +126,7 @@ impl RunSequence {
         place.copied().unwrap_or(usize::MAX)
     }
 
-    /// Whether a rule is about the rates of a target.
+    /// Whether a test is about a target.
     pub(super) fn has_tests(&self, target: &ModelId) -> bool {
         self.state().tests.metrics(target).next().is_some()
     }
@@ -162,14 +170,22 @@ struct WaitingBase {
     is_begun: bool,
 }
 
+/// The row of a sample that was handed out.
+struct HandedOut {
+    /// The place of its base scenario.
+    place: usize,
+    metric: String,
+    scenario: String,
+}
+
 /// The samples of one target, in the order of the sequence. A base scenario is handed out when an open test needs it however the rows before
 /// it end, and then whole: every call counts.
 pub(super) struct SequenceFeed {
     sequence: Arc<RunSequence>,
     target: ModelId,
     waiting: Vec<WaitingBase>,
-    /// The row of each sample that was handed out: the place of its base scenario and its metric.
-    handed_out: Vec<(usize, String)>,
+    /// The row of each sample that was handed out.
+    handed_out: Vec<HandedOut>,
     changed: watch::Receiver<()>,
     is_over: bool,
 }
@@ -245,7 +261,11 @@ impl SequenceFeed {
                             // From the first row on, another order is another start.
                             state.write(&sequence.dir);
                         }
-                        self.handed_out.push((base.place, metric));
+                        self.handed_out.push(HandedOut {
+                            place: base.place,
+                            metric,
+                            scenario: sample.row.scenario.id.clone(),
+                        });
                         return Some(sample);
                     }
                 }
@@ -283,18 +303,19 @@ impl Feed for SequenceFeed {
 
     fn ended(&mut self, place: usize, end: RowEnd) {
         let mut state = self.sequence.state();
-        let Some((base, metric)) = self.handed_out.get(place) else {
+        let Some(row) = self.handed_out.get(place) else {
             return;
         };
         match end {
             RowEnd::Left => state.is_halted = true,
             RowEnd::Ended(verdicts) => {
-                let of_metric = verdicts.into_iter().find(|of| of.metric == *metric);
+                let of_metric = verdicts.into_iter().find(|of| of.metric == row.metric);
                 let verdict = SequencedVerdict {
                     passed: of_metric.as_ref().and_then(|of| of.passed),
                     is_incomplete: of_metric.is_some_and(|of| of.is_incomplete),
                 };
-                if state.tests.ended(&self.target, *base, metric, verdict) {
+                let of_row = (row.place, row.metric.as_str(), row.scenario.as_str());
+                if state.tests.ended(&self.target, of_row, verdict) {
                     state.write(&self.sequence.dir);
                 }
             }

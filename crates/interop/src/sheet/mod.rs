@@ -20,6 +20,11 @@ mod one_line;
 pub use cell::{Cell, RowsOf, Strip, UNKNOWN, Value};
 pub use one_line::{one_line, printable};
 
+/// The heading of intervals.
+const INTERVAL: &str = "95% interval";
+/// Their heading where they hold however often they are looked at.
+const INTERVAL_SO_FAR: &str = "95%, any look";
+
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub struct Sheet {
@@ -264,6 +269,16 @@ impl Sheet {
             Line::Group(head) => std::slice::from_mut(&mut **head),
             Line::Row(cells) => cells,
         })
+    }
+
+    /// Names the columns of intervals after what they are of, where these hold at every look.
+    #[must_use]
+    pub fn so_far(mut self, is_so_far: bool) -> Self {
+        let columns = self.columns.iter_mut();
+        for column in columns.filter(|column| is_so_far && column.name == INTERVAL) {
+            INTERVAL_SO_FAR.clone_into(&mut column.name);
+        }
+        self
     }
 
     /// Removes the columns of words and numbers that are empty in every row.

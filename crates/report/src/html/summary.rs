@@ -480,15 +480,10 @@ impl PartSummary {
         targets.any(|target| is_shown(&target.rates.negative))
     }
 
-    /// Whether its scenarios were simulated until rules were decided.
+    /// Whether its scenarios were simulated until rules or differences were decided.
     #[must_use]
     pub fn is_so_far(&self) -> bool {
-        let mut rates = self
-            .statistics
-            .targets
-            .iter()
-            .map(|target| &target.rates.all);
-        rates.any(|rate| rate.sequential.is_some())
+        self.statistics.is_so_far()
     }
 
     /// Whether the part is a safety evaluation.

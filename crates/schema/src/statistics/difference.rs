@@ -73,6 +73,14 @@ pub struct DifferenceStatistics {
 impl DifferenceStatistics {
     /// Two sides differ if the corrected p-value is at most this.
     pub const DIFFER: f64 = 0.05;
+    /// The name of the test whose p-values and intervals hold at every look.
+    pub const BETTING: &str = "betting";
+
+    /// Whether its interval and p-value hold at every look.
+    #[must_use]
+    pub fn is_so_far(&self) -> bool {
+        self.test.as_deref() == Some(Self::BETTING)
+    }
 
     /// Whether a difference is shown.
     #[must_use]

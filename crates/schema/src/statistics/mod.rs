@@ -55,6 +55,13 @@ impl Statistics {
         [Self::FORMAT, Self::SEQUENTIAL_FORMAT].contains(&self.format.as_str())
     }
 
+    /// Whether scenarios were simulated until rules or differences were decided, so that rates are those so far.
+    #[must_use]
+    pub fn is_so_far(&self) -> bool {
+        let mut rates = self.targets.iter().map(|target| &target.rates.all);
+        rates.any(|rate| rate.sequential.is_some())
+    }
+
     /// The version of the format that Probity writes.
     pub const FORMAT: &str = "2.1.0";
     /// The version where scenarios were simulated until rules were decided: readers of [`FORMAT`](Self::FORMAT) take its rates as they are, with the

@@ -1,4 +1,4 @@
-//! Results of scenarios that were simulated in an order until rules were decided.
+//! Results of scenarios that were simulated in an order until rules or differences were decided.
 
 use indexmap::IndexMap;
 use schema::{

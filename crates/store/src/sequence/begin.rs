@@ -28,6 +28,8 @@ pub struct SequenceOptions {
     pub restart: bool,
     /// Conversations of each scenario and target.
     pub samples: u32,
+    /// The targets of the run and of the tree.
+    pub targets: u64,
     /// SHA-256 of how the judge is set up.
     pub judge_sha256: String,
     /// The run.
@@ -94,6 +96,7 @@ fn begun(
             from: 0,
             scenarios: order.len() as u64,
         }],
+        pairs: options.pairs(),
         order: order
             .into_iter()
             .filter_map(|id| planned.get_key_value(id).map(sequenced))
@@ -115,6 +118,13 @@ fn sequenced((id, base): (&String, &PlannedBase)) -> SequencedScenario {
 struct Begin<'a> {
     dir: &'a BenchmarkDir,
     options: &'a SequenceOptions,
+}
+
+impl SequenceOptions {
+    /// The pairs of targets.
+    fn pairs(&self) -> u64 {
+        (self.targets * self.targets.saturating_sub(1) / 2).max(1)
+    }
 }
 
 impl Begin<'_> {
@@ -198,6 +208,7 @@ impl Begin<'_> {
             give_up: options.give_up,
             order: order.chain(added).collect(),
             lists,
+            pairs: known.pairs.max(options.pairs()),
             stopped: None,
             judge_sha256: Some(options.judge_sha256.clone()),
             ..known

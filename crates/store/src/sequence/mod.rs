@@ -1,6 +1,7 @@
 //! `sequence.json`: the order of a benchmark whose runs stop when its rules are decided.
 
 mod begin;
+mod open_test;
 mod rule_tests;
 
 use std::collections::BTreeMap;
@@ -79,6 +80,7 @@ pub fn scenario_sequence(
             .iter()
             .map(|list| (list.from, list.scenarios))
             .collect(),
+        pairs: sequence.pairs,
         stopped: sequence.stopped,
     }
 }

@@ -212,7 +212,7 @@ fn pair_table(
     sheet.note(
         "A less B, over the scenarios that both have a verdict for; p is two-sided and corrected. Two models differ where it is 0.05 or less, and nowhere else.",
     );
-    sheet
+    sheet.so_far(place.part.is_so_far())
 }
 
 fn pair_row(place: &SectionPart<'_>, one: &Comparison, metrics: &[&Comparison]) -> Vec<Cell> {

@@ -324,7 +324,7 @@ fn heads(place: &SectionPart<'_>, types: Types) -> Heads {
     }
     match (types.positive, types.negative) {
         (true, true) if place.part.is_so_far() => Heads {
-            all: ["Rate so far".to_owned(), "95%, at every look".to_owned()],
+            all: ["Rate so far".to_owned(), "95%, any look".to_owned()],
             good,
             bad,
         },

@@ -249,6 +249,7 @@ fn sheet(place: &SectionPart<'_>, id: &str, title: &str, scopes: &[Scope<'_>]) -
             sheet.row(row);
         }
     }
+    let sheet = sheet.so_far(place.part.is_so_far());
     Some(sheet.without_empty_columns())
 }
 

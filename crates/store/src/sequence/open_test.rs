@@ -1,0 +1,334 @@
+//! One rule for one target, or one pair of targets, while base scenarios are simulated.
+
+use std::collections::HashMap;
+
+use aggregator::{
+    sequential::{DifferenceTest, PlayedDifference, PlayedScenario, RateLimit, RateRule, RateTest},
+    statistics::{ScenarioSequence, SequencedScope},
+};
+use schema::{
+    Hazard, MetricType, ModelId,
+    gate::{GateQuantity, GateRule, GateScope},
+    sequence::{SequenceAnswer, SequenceTest},
+};
+
+use super::rule_tests::SequencedVerdict;
+
+/// The rows of a target that have ended, by the place of their base scenario and by metric.
+pub(super) type EndedRows = HashMap<(usize, String), EndedScenario>;
+
+/// The rows of a base scenario and metric that have ended.
+#[derive(Debug, Default)]
+pub(super) struct EndedScenario {
+    rows: PlayedScenario,
+    /// Passed rows and rows with a verdict, by scenario.
+    units: HashMap<String, (u32, u32)>,
+}
+
+impl EndedScenario {
+    pub(super) fn add(&mut self, scenario: &str, verdict: SequencedVerdict, is_negative: bool) {
+        let rows = &mut self.rows;
+        match verdict.passed {
+            Some(true) => rows.passed += 1,
+            Some(false) => rows.failed += 1,
+            None => rows.missing += 1,
+        }
+        let is_silent = verdict.is_incomplete && is_negative && verdict.passed == Some(true);
+        rows.incomplete += u64::from(is_silent);
+        if let Some(passed) = verdict.passed {
+            let unit = self.units.entry(scenario.to_owned()).or_default();
+            unit.0 += u32::from(passed);
+            unit.1 += 1;
+        }
+    }
+
+    fn ended(&self) -> u64 {
+        self.rows.passed + self.rows.failed + self.rows.missing
+    }
+}
+
+/// A rule for one target and scope, or the comparison of two targets.
+#[derive(Debug)]
+pub(super) struct OpenTest {
+    /// The rule's number in the gate.
+    number: Option<usize>,
+    target: ModelId,
+    other: Option<ModelId>,
+    name: String,
+    require: String,
+    pub(super) metrics: Vec<String>,
+    pub(super) scope: SequencedScope,
+    question: Question,
+    /// The scenarios of its list that were looked at.
+    played: usize,
+    /// How many it needs at least, however they end.
+    pub(super) needed: usize,
+}
+
+#[derive(Debug)]
+enum Question {
+    Rate(RateTest),
+    Difference(DifferenceTest),
+}
+
+/// How rules are held against rates.
+#[derive(Clone, Copy)]
+pub(super) struct Held<'a> {
+    pub(super) sequence: &'a ScenarioSequence,
+    pub(super) hazards: &'a [Hazard],
+    pub(super) give_up: f64,
+    pub(super) max_missing: f64,
+}
+
+impl OpenTest {
+    /// A rule on a rate of `target`; `None` for other rules.
+    pub(super) fn of_rule(
+        (number, rule): (usize, &GateRule),
+        target: &ModelId,
+        scope: &GateScope,
+        held: Held<'_>,
+    ) -> Option<Self> {
+        let limit = limit(rule)?;
+        let is_in = |id: &str, metric_type: MetricType| scope.has(id, metric_type, held.hazards);
+        let sequenced = held.sequence.scope(is_in);
+        let rate = RateTest::new(sequenced.lists.clone(), sequenced.largest, held.max_missing);
+        let question = Question::Rate(rate.holding(limit, held.give_up));
+        let mut test = Self::new(target, sequenced, question);
+        test.number = Some(number);
+        test.name = scope.to_string();
+        test.require = rule.require.to_string();
+        test.covers(held.sequence, is_in);
+        Some(test)
+    }
+
+    /// Whether two targets differ, over all metrics.
+    pub(super) fn of_pair(target: &ModelId, other: &ModelId, held: Held<'_>) -> Self {
+        let sequenced = held.sequence.scope(|_, _| true);
+        let difference = held.sequence.difference_test(&sequenced, 1);
+        let question = Question::Difference(difference.giving_up(held.give_up));
+        let mut test = Self::new(target, sequenced, question);
+        test.other = Some(other.clone());
+        test.covers(held.sequence, |_, _| true);
+        test
+    }
+
+    fn new(target: &ModelId, scope: SequencedScope, question: Question) -> Self {
+        Self {
+            number: None,
+            target: target.clone(),
+            other: None,
+            name: GateScope::All.to_string(),
+            require: "differ".to_owned(),
+            metrics: Vec::new(),
+            scope,
+            question,
+            played: 0,
+            needed: 0,
+        }
+    }
+
+    fn covers(&mut self, sequence: &ScenarioSequence, is_in: impl Fn(&str, MetricType) -> bool) {
+        let known = sequence.metrics.iter();
+        let covered = known.filter(|(id, metric_type)| is_in(id, **metric_type));
+        self.metrics = covered.map(|(id, _)| id.clone()).collect();
+        self.need(sequence);
+    }
+
+    /// Whether it is about a target.
+    pub(super) fn is_of(&self, target: &ModelId) -> bool {
+        self.target == *target || self.other.as_ref() == Some(target)
+    }
+
+    pub(super) fn answer(&self) -> SequenceAnswer {
+        match &self.question {
+            Question::Rate(rate) => rate.answer(),
+            Question::Difference(difference) => difference.answer(),
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.answer() == SequenceAnswer::Open
+    }
+
+    /// Looks at the scenarios of its list that have ended whole. Returns whether this answered it.
+    pub(super) fn look(
+        &mut self,
+        sequence: &ScenarioSequence,
+        ended: &HashMap<ModelId, EndedRows>,
+    ) -> bool {
+        let was_open = self.is_open();
+        while self.look_at_next(sequence, ended).is_some() {
+            self.played += 1;
+            self.need(sequence);
+        }
+        was_open && !self.is_open()
+    }
+
+    fn look_at_next(
+        &mut self,
+        sequence: &ScenarioSequence,
+        ended: &HashMap<ModelId, EndedRows>,
+    ) -> Option<()> {
+        let place = *self.scope.places.get(self.played)?;
+        let rows_of = |target| whole(&self.metrics, sequence, place, ended.get(target)?);
+        let rows = rows_of(&self.target)?;
+        match (&mut self.question, &self.other) {
+            (Question::Difference(difference), Some(other)) => {
+                difference.play(&compared(&rows, &rows_of(other)?));
+            }
+            (Question::Rate(rate), _) => rate.play(&added(&rows)),
+            (Question::Difference(_), None) => return None,
+        }
+        Some(())
+    }
+
+    /// Computes how many scenarios it needs at least: always the next one.
+    fn need(&mut self, sequence: &ScenarioSequence) {
+        let scenarios = |place: &usize| -> u64 {
+            let base = sequence.order.get(*place);
+            let of_metrics = self.metrics.iter();
+            let counted = of_metrics.filter_map(|metric| base?.scenarios.get(metric));
+            counted.sum::<u64>()
+        };
+        let rest = self.scope.places.iter().skip(self.played).map(scenarios);
+        let earliest = match &self.question {
+            Question::Rate(rate) => {
+                rate.earliest_decision(rest.map(|scenarios| scenarios * sequence.samples))
+            }
+            Question::Difference(difference) => difference.earliest_decision(rest),
+        };
+        let earliest = usize::try_from(earliest).unwrap_or(usize::MAX);
+        self.needed = earliest.max(self.played + 1);
+    }
+
+    /// What is known of it, for `sequence.json`.
+    pub(super) fn known(&self) -> SequenceTest {
+        let look = self.question.look();
+        SequenceTest {
+            rule: self.number,
+            target: self.target.clone(),
+            other: self.other.clone(),
+            scope: self.name.clone(),
+            require: self.require.clone(),
+            answer: self.answer(),
+            scenarios: look.scenarios,
+            of: self.scope.places.len() as u64,
+            rows: look.rows,
+            estimate: look.estimate,
+            lower: look.lower,
+            upper: look.upper,
+            // Before the first scenario nothing is known.
+            chance: match look.scenarios {
+                0 => 1.0,
+                _ => look.chance,
+            },
+        }
+    }
+}
+
+/// What a test has found so far.
+struct Look {
+    scenarios: u64,
+    rows: u64,
+    estimate: Option<f64>,
+    lower: f64,
+    upper: f64,
+    chance: f64,
+}
+
+impl Question {
+    fn look(&self) -> Look {
+        match self {
+            Self::Rate(rate) => {
+                let look = rate.look();
+                Look {
+                    scenarios: look.scenarios,
+                    rows: look.rows,
+                    estimate: look.estimate,
+                    lower: look.lower,
+                    upper: look.upper,
+                    chance: rate.chance().unwrap_or_default(),
+                }
+            }
+            Self::Difference(difference) => {
+                let look = difference.look();
+                Look {
+                    scenarios: look.scenarios,
+                    rows: look.units,
+                    estimate: look.difference,
+                    lower: look.lower,
+                    upper: look.upper,
+                    chance: difference.chance(),
+                }
+            }
+        }
+    }
+}
+
+/// The rows of a base scenario in these metrics, if all have ended.
+fn whole<'e>(
+    metrics: &[String],
+    sequence: &ScenarioSequence,
+    place: usize,
+    ended: &'e EndedRows,
+) -> Option<Vec<&'e EndedScenario>> {
+    let base = sequence.order.get(place)?;
+    let mut all = Vec::new();
+    for metric in metrics {
+        let Some(scenarios) = base.scenarios.get(metric) else {
+            continue;
+        };
+        let rows = ended.get(&(place, metric.clone()))?;
+        if rows.ended() < scenarios * sequence.samples {
+            return None;
+        }
+        all.push(rows);
+    }
+    Some(all)
+}
+
+/// A base scenario as a rate's test plays it.
+fn added(rows: &[&EndedScenario]) -> PlayedScenario {
+    let mut all = PlayedScenario::default();
+    for rows in rows {
+        all.passed += rows.rows.passed;
+        all.failed += rows.rows.failed;
+        all.missing += rows.rows.missing;
+        all.incomplete += rows.rows.incomplete;
+    }
+    all
+}
+
+/// A base scenario as a difference's test plays it: the scenarios and metrics with a verdict of both targets.
+fn compared(one: &[&EndedScenario], other: &[&EndedScenario]) -> PlayedDifference {
+    let mut played = PlayedDifference::default();
+    for (one, other) in one.iter().zip(other) {
+        // In one order, so that the same verdicts give the same sum.
+        let mut units: Vec<_> = one.units.iter().collect();
+        units.sort_by_key(|(scenario, _)| *scenario);
+        for (scenario, of_one) in units {
+            if let Some(of_other) = other.units.get(scenario) {
+                played.difference += share(*of_one) - share(*of_other);
+                played.units += 1;
+            }
+        }
+    }
+    played
+}
+
+fn share((passed, judged): (u32, u32)) -> f64 {
+    f64::from(passed) / f64::from(judged)
+}
+
+/// The rule on a rate; `None` for other rules.
+fn limit(rule: &GateRule) -> Option<RateRule> {
+    let limit = match rule.require.quantity {
+        GateQuantity::Lower => RateLimit::AtLeast,
+        GateQuantity::Upper => RateLimit::AtMost,
+        GateQuantity::Difference | GateQuantity::Missing | GateQuantity::Cost => return None,
+    };
+    Some(RateRule {
+        limit,
+        rate: rule.require.limit,
+    })
+}
