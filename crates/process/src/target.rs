@@ -1,12 +1,14 @@
 //! A program as a system under test.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
-use llm_client::{CallFailure, HostModels, Live, Lives, ReplyBody, Wire, earlier, row_seed};
+use llm_client::{
+    CallFailure, HostModels, Live, Lives, ReplyBody, Wire, earlier, masked, row_seed,
+};
 use schema::{
-    CallContext, ChatReply, ChatRequest, Exchange, FinishReason, JsonText, Message, ModelError,
-    ModelErrorKind, Role, ToolCall, Usage,
+    CallContext, ChatReply, ChatRequest, Event, EventBody, Exchange, FinishReason, JsonText,
+    Message, ModelError, ModelErrorKind, NoJournal, Role, ToolCall, Usage, event::SessionStep,
 };
 use serde_json::{Map, Value, json};
 
@@ -98,6 +100,36 @@ impl ProcessTarget {
             .collect()
     }
 
+    /// Opens or closes a conversation, and records it in the item of `context`.
+    async fn step(
+        &self,
+        method: &'static str,
+        conversation: &str,
+        params: Value,
+        context: &CallContext,
+    ) -> Result<Value, ProcessError> {
+        let request = JsonText::of(&masked(&json!({"method": method, "params": params})));
+        let started = Instant::now();
+        let result = self.pool.request(Request {
+            conversation: Some(conversation.to_owned()),
+            ..Request::new(method, params)
+        });
+        let result = result.await;
+        let received = result.as_ref().ok();
+        let step = SessionStep {
+            model: self.pool.name().into(),
+            purpose: method.into(),
+            row: Arc::clone(&context.row),
+            run_time: started.elapsed().as_secs_f64(),
+            request,
+            response: received.map(|result| JsonText::of(&masked(&json!({"result": result})))),
+            error: result.as_ref().err().map(ToString::to_string),
+        };
+        let event = Event::new(EventBody::SessionStep(step)).by("ProcessTarget", "step");
+        context.record(event, &NoJournal);
+        result
+    }
+
     async fn open(&self, request: &ChatRequest) -> Result<Live, ProcessError> {
         let mut live = Live::new();
         let shown = self.shown(request);
@@ -108,23 +140,17 @@ impl ProcessTarget {
             "tools": request.tools.as_ref(),
             "metadata": self.pool.metadata(),
         });
-        let request = Request {
-            conversation: Some(live.conversation.clone()),
-            ..Request::new("open", params)
-        };
-        let result = self.pool.request(request).await?;
+        let opened = self.step("open", &live.conversation, params, &request.context);
+        let result = opened.await?;
         live.session = result.get("session").cloned().unwrap_or_default();
         Ok(live)
     }
 
     /// Closes a conversation, as far as that succeeds.
-    async fn close(&self, live: &Live, reason: &str) {
+    async fn close(&self, live: &Live, reason: &str, context: &CallContext) {
         let params =
             json!({"conversation": live.conversation, "session": live.session, "reason": reason});
-        let closed = self.pool.request(Request {
-            conversation: Some(live.conversation.clone()),
-            ..Request::new("close", params)
-        });
+        let closed = self.step("close", &live.conversation, params, context);
         if let Err(error) = closed.await {
             tracing::debug!(
                 "{}: the conversation was not closed: {error}",
@@ -142,7 +168,7 @@ impl ProcessTarget {
             Ok(live) => live,
             Err(other) => {
                 if let Some(other) = other {
-                    self.close(&other, "begun again").await;
+                    self.close(&other, "begun again", context).await;
                 }
                 if !is_first {
                     let text = format!(
@@ -176,7 +202,7 @@ impl ProcessTarget {
                 Err(model_error(&error))
             }
             Err(error) => {
-                self.close(&live, "failed").await;
+                self.close(&live, "failed", context).await;
                 Err(match is_first {
                     true => model_error(&error),
                     false => lost(&error),
@@ -376,7 +402,7 @@ impl Wire for ProcessTarget {
 
     async fn end_conversation(&self, context: &CallContext) {
         if let Some(live) = self.lives.take(context) {
-            self.close(&live, "done").await;
+            self.close(&live, "done", context).await;
         }
     }
 }

@@ -17,6 +17,7 @@ use std::{
 };
 
 use common::Project;
+use schema::EventKind;
 use serde_json::{Value, json};
 
 /// A request as the application got it.
@@ -314,6 +315,130 @@ fn an_application_with_sessions_gets_what_is_new_and_its_session_is_closed() {
     );
     let messages = app.got()[2].json()["input"]["messages"].clone();
     assert_eq!(messages.as_array().unwrap().len(), 1, "{messages}");
+}
+
+/// The purposes of the session steps of all journals.
+fn purposes(project: &Project) -> Vec<String> {
+    let steps = project.events(EventKind::SessionStep);
+    let purposes = steps.iter().map(|step| step["purpose"].as_str().unwrap());
+    purposes.map(str::to_owned).collect()
+}
+
+#[test]
+fn what_opens_and_closes_a_session_is_in_the_journal_and_counts_as_nothing() {
+    let app = threads(&[3]);
+    let project = project(&app, SESSIONS);
+    let ran = project.succeeds(&["run", "flattery"]);
+    assert!(ran.err.contains("passes all"), "{}", ran.err);
+    let steps = project.events(EventKind::SessionStep);
+    assert_eq!(purposes(&project), ["open", "close", "open", "close"]);
+    let open = &steps[0];
+    let item = [
+        &open["test"],
+        &open["prompt_id"],
+        &open["sut"],
+        &open["model"],
+    ];
+    assert_eq!(item, ["m01", "m01_s001_v01", "my-app", "my-app"]);
+    assert!(open["run_time"].as_f64().unwrap() > 0.0, "{open}");
+    assert_eq!(open["request"]["method"], "POST");
+    assert_eq!(
+        open["response"],
+        json!({"status": 200, "body": {"thread_id": "t/0"}})
+    );
+    // An attempt has a row of its own.
+    assert_ne!(steps[1]["row"], steps[3]["row"]);
+    let closed = steps[3]["request"]["url"].as_str().unwrap();
+    assert!(closed.ends_with("/threads/t%2F1"), "{closed}");
+    // Turns are calls, steps are none: three turns were answered in two conversations.
+    let cost: Value =
+        serde_json::from_str(&project.read("benchmarks/flattery/runs/my-app/cost.json")).unwrap();
+    assert!(!cost.to_string().contains("open"), "{cost}");
+    let turns = project.events(EventKind::FetchedSutTurn);
+    assert_eq!(turns.len(), 3);
+    let shown = project.succeeds(&["journal", "show", "flattery"]);
+    assert!(
+        shown.out.contains("session step, my-app, open"),
+        "{}",
+        shown.out
+    );
+    project.succeeds(&["journal", "rebuild", "flattery", "--out", "again"]);
+
+    project.succeeds(&["run", "flattery"]);
+    assert_eq!(
+        purposes(&project).len(),
+        4,
+        "a row from the cache opens nothing"
+    );
+}
+
+#[test]
+fn what_a_login_gives_is_nowhere_in_the_journal() {
+    const SECRETS: [&str; 3] = ["pale-fox", "830274", "refresh-0123456789"];
+    let app = App::start(|got, _| {
+        let path = got.line.split(' ').nth(1).unwrap();
+        Some(match path {
+            "/login?pass=correct-horse-battery-9" => (
+                200,
+                "",
+                json!({"token": "tok-0123456789abcdef", "word": SECRETS[0], "pin": 830274, "refresh_token": SECRETS[2], "user": "ann"})
+                    .to_string(),
+            ),
+            // It echoes what it got.
+            "/open" => (200, "", json!({"id": "c1", "got": got.body}).to_string()),
+            "/close" => (503, "", format!("closed for {}", got.body)),
+            _ => (200, "", json!({"text": "Wait."}).to_string()),
+        })
+    });
+    let http = r#"    login: {url: "http://127.0.0.1:${APP_PORT}/login?pass=${APP_PASSWORD}", body: {password: hunter2}, take: {token: /token, word: /word, pin: /pin}}
+    open: {url: "http://127.0.0.1:${APP_PORT}/open", body: {word: "{{ login.word }}", pin: "{{ login.pin }}", as: "{{ login.token }}"}, take: {id: /id}}
+    url: "http://127.0.0.1:${APP_PORT}/chat/{{ session.id }}"
+    headers: {Authorization: "Bearer {{ login.token }}"}
+    body: {text: "{{ message }}", system: "{{ system }}"}
+    reply: /text
+    close: {url: "http://127.0.0.1:${APP_PORT}/close", body: {word: "{{ login.word }}"}}
+"#;
+    let project = project(&app, http);
+    project.succeeds(&["run", "flattery"]);
+    assert_eq!(purposes(&project), ["login", "open", "close"]);
+    let steps = project.events(EventKind::SessionStep);
+    let (login, open) = (&steps[0], &steps[1]);
+    assert_eq!(login["prompt_id"], "m01_s001_v01");
+    assert_eq!(login["request"]["body"], json!({"password": "***"}));
+    let given =
+        json!({"token": "***", "word": "***", "pin": "***", "refresh_token": "***", "user": "ann"});
+    assert_eq!(login["response"]["body"], given);
+    assert_eq!(
+        open["request"]["body"],
+        json!({"word": "***", "pin": "***", "as": "***"})
+    );
+    assert_eq!(open["response"]["body"]["id"], "c1");
+    assert_eq!(steps[2]["response"]["status"], 503);
+    let lines: Vec<String> = steps.iter().map(Value::to_string).collect();
+    for secret in SECRETS.iter().chain(&["hunter2"]) {
+        assert!(!lines.concat().contains(secret), "{secret}: {lines:?}");
+    }
+    assert_no_secret(&project);
+    project.succeeds(&["journal", "check", "flattery"]);
+}
+
+#[test]
+fn a_step_without_a_response_says_why() {
+    let app = App::start(|got, _| match got.line.contains("/threads") {
+        true => None,
+        false => Some((200, "", "{}".to_owned())),
+    });
+    let project = project(&app, SESSIONS);
+    let ran = project.run(&["run", "flattery"]);
+    assert_ne!(ran.code, 0, "{}", ran.err);
+    let steps = project.events(EventKind::SessionStep);
+    assert!(!steps.is_empty());
+    for step in &steps {
+        assert_eq!(step["purpose"], "open");
+        assert!(step.get("response").is_none(), "{step}");
+        assert!(step["error"].as_str().unwrap().contains("my-app"), "{step}");
+    }
+    project.succeeds(&["journal", "check", "flattery"]);
 }
 
 #[test]

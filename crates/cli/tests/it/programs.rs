@@ -14,6 +14,7 @@ use std::{
 };
 
 use common::Project;
+use schema::EventKind;
 use serde_json::Value;
 
 /// A judge as a new user writes it.
@@ -135,6 +136,25 @@ fn a_program_is_tested_and_a_program_judges() {
     assert!(ran.err.contains("the journal passes"), "{}", ran.err);
     let talks = rows(&project, "my-agent", "conversations");
     assert_eq!(talks[0]["transcript"][5]["content"], "Turn 3: thank you.");
+    // Four conversations were opened and closed.
+    let steps = project.events(EventKind::SessionStep);
+    let of = |purpose: &str| {
+        steps
+            .iter()
+            .filter(|step| step["purpose"] == purpose)
+            .count()
+    };
+    assert_eq!((of("open"), of("close")), (4, 4));
+    let close = steps
+        .iter()
+        .find(|step| step["purpose"] == "close")
+        .unwrap();
+    assert_eq!(close["request"]["params"]["reason"], "done");
+    assert_eq!(close["response"], serde_json::json!({"result": {}}));
+    assert_eq!(
+        (&close["sut"], &close["model"]),
+        (&"my-agent".into(), &"my-agent".into())
+    );
     let scores = rows(&project, "my-agent", "scores");
     assert_eq!(
         (&scores[0]["present"], &scores[0]["passed"]),

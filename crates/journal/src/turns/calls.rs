@@ -319,11 +319,12 @@ fn release_after(body: &EventBody) -> Release {
         | EventBody::AnnotationException(_)
         | EventBody::ScoreFinished(_)
         | EventBody::CaseFailed(_) => Release::AsResponses,
-        // Another judge of a panel may be called meanwhile.
+        // Another judge of a panel may be called meanwhile, and a conversation be closed.
         EventBody::RetryingCall(_)
         | EventBody::ModelCallFailed(_)
         | EventBody::CallNotMade(_)
         | EventBody::RequestFormChanged(_)
+        | EventBody::SessionStep(_)
         | EventBody::AnnotatorException(_) => Release::Hold,
         EventBody::StartingJournal(_)
         | EventBody::ResumingRun(_)

@@ -6,7 +6,6 @@
 //! # Limits
 //! - A redirect to another scheme, host or port is an error.
 //! - A response is read whole, also a stream, and is at most as long as [`HttpOptions::max_reply`](crate::HttpOptions::max_reply).
-//! - What opens, closes and logs in is not in the journal.
 
 mod cookies;
 mod redirect;
@@ -23,7 +22,7 @@ use schema::{
     CallContext, ChatReply, ChatRequest, Exchange, JsonText, Message, ModelError, ModelErrorKind,
     Origin, Role,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(crate) use self::cookies::Cookies;
 use self::{
@@ -113,16 +112,12 @@ impl HttpApp {
         variable: &Variable<'_>,
     ) -> Result<Self, String> {
         let mut templates = Templates::new();
-        let mut metadata = Map::new();
-        for (key, value) in &app.metadata {
-            let place = format!("metadata.{key}");
-            let form = templates.form(&place, value, variable)?;
-            // It is the same for every request, so no name of a request is there.
-            let value = templates
-                .json(&form, &Names::new())
-                .map_err(|error| format!("{place}: {error}"))?;
-            metadata.extend(value.map(|value| (key.clone(), value)));
+        let form = templates.form("metadata", &app.metadata.clone().into(), variable)?;
+        // It is made before the first turn.
+        if let Some((name, place)) = templates.unknown(&[]) {
+            return Err(format!("{place}: unknown name `{name}`; it can have none"));
         }
+        let metadata = templates.json(&form, &Names::new())?;
         let turn = Call::new(
             "",
             (
@@ -135,7 +130,7 @@ impl HttpApp {
             &mut templates,
             variable,
         )?;
-        let mut step = |name: &str, step: &Option<AppStep>| {
+        let mut step = |name: &'static str, step: &Option<AppStep>| {
             let Some(step) = step else { return Ok(None) };
             Call::of_step(name, step, &mut templates, variable).map(Some)
         };
@@ -183,7 +178,7 @@ impl HttpApp {
             open,
             close,
             is_stateful,
-            metadata: metadata.into(),
+            metadata: metadata.unwrap_or_default(),
             default_system,
             price: model.price,
             sender,

@@ -1,5 +1,7 @@
 //! Requests to an application: built from templates, sent once.
 
+mod steps;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -40,8 +42,8 @@ const EXCERPT: usize = 300;
 #[derive(Debug)]
 pub(super) struct Call {
     place: String,
-    /// Whether it is a turn of a conversation, and not a step beside it.
-    is_turn: bool,
+    /// What it is if it is no turn of a conversation: `open`, `close` or `login`.
+    step: Option<&'static str>,
     method: Method,
     url: Text,
     headers: Vec<(HeaderName, Text)>,
@@ -66,6 +68,9 @@ pub(super) struct Failed {
     pub(super) error: ModelError,
     pub(super) is_seen: bool,
 }
+
+/// A response with its headers.
+type Fetched = Result<(Response, HeaderMap), Failed>;
 
 impl Failed {
     pub(super) fn seen(error: ModelError) -> Self {
@@ -116,7 +121,7 @@ impl Call {
         let form = fields.collect::<Result<_, String>>()?;
         Ok(Self {
             place: at("url"),
-            is_turn: place.is_empty(),
+            step: None,
             method,
             url: address,
             headers: compiled,
@@ -127,7 +132,7 @@ impl Call {
     }
 
     pub(super) fn of_step(
-        place: &str,
+        place: &'static str,
         step: &AppStep,
         templates: &mut Templates,
         variable: &Variable<'_>,
@@ -141,9 +146,14 @@ impl Call {
         );
         let call = Self::new(place, written, templates, variable)?;
         Ok(Self {
+            step: Some(place),
             take: step.take.clone(),
             ..call
         })
+    }
+
+    fn is_turn(&self) -> bool {
+        self.step.is_none()
     }
 
     /// What is taken from the response.
@@ -230,7 +240,10 @@ impl Sender {
             }
             let values = login.map_or(Value::Null, |login| login.values);
             names.insert("login".to_owned(), values);
-            let (response, headers) = self.fetch(call, &names, cookies, request, settings).await?;
+            let started = Instant::now();
+            let fetched = self.fetch(call, &names, cookies, request, settings).await;
+            self.record(call, &names, request, started.elapsed(), &fetched);
+            let (response, headers) = fetched?;
             if response.status == 401 && again {
                 // What the login gave no longer holds.
                 *self
@@ -256,7 +269,7 @@ impl Sender {
         cookies: &Cookies,
         request: &ChatRequest,
         settings: &HttpAppSettings,
-    ) -> Result<(Response, HeaderMap), Failed> {
+    ) -> Fetched {
         let refused = |reason: String| {
             Failed::unseen(self.error(request, ModelErrorKind::Permanent, &reason))
         };
@@ -292,12 +305,12 @@ impl Sender {
         };
         let text = String::from_utf8(reply.body)
             .map_err(|_| failed(AppError::malformed("the response is not valid UTF-8")))?;
-        // Secrets that it echoes are removed before a reply is read. What a step gives is used as it is, and shown nowhere.
-        let text = match call.is_turn {
+        // Secrets that it echoes are removed before a reply is read. What a step gives is used as it is.
+        let text = match call.is_turn() {
             true => self.clean(text),
             false => text,
         };
-        let is_streamed = call.is_turn && is_good(status, settings);
+        let is_streamed = call.is_turn() && is_good(status, settings);
         let stream = settings.stream.as_ref().filter(|_| is_streamed);
         let response = Response::new(status, &reply.headers, &text, stream).map_err(failed)?;
         Ok((response, reply.headers))
@@ -391,9 +404,13 @@ impl Sender {
             return Ok(Some(known));
         }
         let (names, cookies) = (Names::new(), Cookies::default());
-        let (response, headers) = self
-            .fetch(login, &names, &cookies, request, settings)
-            .await?;
+        let started = Instant::now();
+        let fetched = self.fetch(login, &names, &cookies, request, settings).await;
+        if let Ok((response, _)) = &fetched {
+            self.hide(login, response);
+        }
+        self.record(login, &names, request, started.elapsed(), &fetched);
+        let (response, headers) = fetched?;
         if let Some(error) = response.error(settings) {
             let error = AppError {
                 reason: format!("the login failed: {}", error.reason),
@@ -409,7 +426,6 @@ impl Sender {
         let values = login
             .taken(&response)
             .map_err(|error| Failed::unseen(self.app_error(request, &error, response.status)))?;
-        self.hide(&values);
         let logged_in = LoggedIn {
             values,
             cookies,
@@ -432,13 +448,17 @@ impl Sender {
         holds.then(|| known.clone())
     }
 
-    /// Hides the texts that a login gave, like keys.
-    fn hide(&self, values: &Value) {
-        let texts = values.as_object().into_iter().flat_map(Map::values);
+    /// Hides what is taken from the response of a login, like keys, also if not all of it is there.
+    fn hide(&self, login: &Call, response: &Response) {
         let mut settings = self.settings.clone();
-        settings.hidden = texts
-            .filter_map(|text| Some(SecretString::from(text.as_str()?.to_owned())))
-            .collect();
+        settings.hidden.clear();
+        for value in login
+            .take
+            .values()
+            .filter_map(|at| response.body.pointer(at))
+        {
+            steps::texts(value, &mut settings.hidden);
+        }
         let mut scrubbers = self
             .scrubbers
             .lock()
@@ -467,8 +487,28 @@ impl Sender {
             .fold(text, |text, scrubber| scrubber.reply(text))
     }
 
-    /// A request as the journal has it: without headers and secrets.
+    /// `text` without secrets, also without those of logins that may be words. `all`: without any that may be words.
+    fn without_words(&self, text: &str, all: bool) -> String {
+        let scrubbers = self
+            .scrubbers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // The first one has the secrets of the configuration, the others have what logins gave.
+        let scrubbers = scrubbers.iter().enumerate();
+        scrubbers.fold(text.to_owned(), |text, (at, scrubber)| {
+            match all || at > 0 {
+                true => scrubber.text(&text).into_owned(),
+                false => scrubber.reply(text),
+            }
+        })
+    }
+
+    /// The request of a turn as the journal has it: without headers and secrets.
     pub(super) fn shown(&self, call: &Call, names: &Names) -> JsonText {
+        self.scrubbed(&self.without_headers(call, names))
+    }
+
+    fn without_headers(&self, call: &Call, names: &Names) -> Value {
         let url = self
             .templates
             .render_address(&call.url, names)
@@ -491,7 +531,7 @@ impl Sender {
                 .collect();
             shown["form"] = form.into();
         }
-        self.scrubbed(&shown)
+        shown
     }
 
     /// An error of a call.

@@ -223,6 +223,28 @@ impl ModelException {
     }
 }
 
+/// An exchange with an application or a program that is no turn: it opens or closes a conversation there, or logs in. It is no call of a
+/// model: nothing counts it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SessionStep {
+    /// The id of the model.
+    pub model: Arc<str>,
+    /// `open`, `close` or `login`.
+    pub purpose: Cow<'static, str>,
+    /// The row that it was made for. A login also serves rows that come after it.
+    pub row: Arc<str>,
+    /// Seconds until the response, or until it was clear that there is none.
+    pub run_time: f64,
+    /// The request, without headers and secrets.
+    pub request: JsonText,
+    /// The response, without secrets and what a login gives. Absent: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<JsonText>,
+    /// Why there is no response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 /// An error.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Exception {

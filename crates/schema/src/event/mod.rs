@@ -32,7 +32,8 @@ use serde::{Serialize, Serializer};
 pub use calls::{
     AnnotatorException, AnnotatorReply, CachedAnnotatorReply, CallNotMade, CircuitBreakerClosed,
     CircuitBreakerOpened, Exception, FailedAttempt, KeptIn, LimiterChanged, ModelException,
-    ModelReply, PaceChanged, RequestFormChanged, SharedMessages, SutException, SutReply,
+    ModelReply, PaceChanged, RequestFormChanged, SessionStep, SharedMessages, SutException,
+    SutReply,
 };
 pub use items::{
     AnnotationException, CaseFailed, ConversationFinished, ItemFailed, ItemFinished,

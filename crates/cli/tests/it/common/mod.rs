@@ -14,7 +14,9 @@ use std::{
     process::{Command, Stdio},
 };
 
+use schema::EventKind;
 use scripted_llm::ScriptedServer;
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The benchmark `flattery` with one metric and no scenarios.
@@ -184,6 +186,25 @@ impl Project {
         walk(self.folder.path(), &mut found);
         found.sort();
         found
+    }
+
+    /// The lines of all journals below `.probity/runs` with the message of `kind`.
+    pub fn events(&self, kind: EventKind) -> Vec<Value> {
+        let is_journal = |path: &PathBuf| {
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
+            name.is_some_and(|name| name.starts_with("journal-") && name.ends_with(".jsonl"))
+        };
+        let journals = self.files().into_iter().filter(is_journal);
+        let texts: Vec<String> = journals
+            .map(|path| std::fs::read_to_string(path).unwrap())
+            .collect();
+        let lines = texts.iter().flat_map(|text| text.lines());
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|event: &Value| event["message"] == kind)
+            .collect()
     }
 }
 
