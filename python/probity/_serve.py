@@ -22,10 +22,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 Models = Union[Sequence[str], Mapping[str, tuple[int, int]]]
 
 PARAMETERS = {
-    "judge": ("conversation", "metric", "settings", "host"),
+    "judge": ("conversation", "metric", "fault", "settings", "host"),
     "target": ("message", "messages", "conversation", "session", "turn", "tools", "seed", "settings", "host"),
     "simulator": ("scenario", "messages", "turn", "turns", "seed", "fault", "settings", "host"),
-    "tools": ("tool", "arguments", "calls", "conversation", "turn", "world_state", "settings", "host"),
+    "tools": ("tool", "arguments", "calls", "conversation", "turn", "world_state", "fault", "settings", "host"),
     "metrics": ("name", "description", "user_context", "count", "fault", "settings", "host"),
     "scenarios": ("name", "description", "user_context", "metric", "count", "turns", "landmarks", "demographics", "tools", "fault", "settings", "host"),
 }
@@ -121,9 +121,9 @@ class Part:
         asked = params["metrics"][0]
         metric = Metric(asked["id"], asked["definition"], tuple(asked.get("examples") or ()), asked["verdict"], asked.get("name"), asked.get("type"))
         messages = tuple(Message.read(message, at) for at, message in enumerate(params["messages"], 1))
-        known = {"row", "sample", "attempt", "metrics", "messages", "timeout_s"}
+        known = {"row", "sample", "attempt", "fault", "metrics", "messages", "timeout_s"}
         wanted = {key: value for key, value in params.items() if key not in known}
-        return {"conversation": Conversation(params["row"], messages, wanted), "metric": metric, "settings": self.settings}
+        return {"conversation": Conversation(params["row"], messages, wanted), "metric": metric, "fault": params.get("fault"), "settings": self.settings}
 
     def simulator_values(self, params: dict[str, Any]) -> dict[str, Any]:
         messages = [Message.read(message, at) for at, message in enumerate(params["messages"], 1)]
@@ -131,7 +131,7 @@ class Part:
         return {**values, "scenario": Scenario.read(params["scenario"]), "messages": messages, "settings": self.settings}
 
     def tools_values(self, params: dict[str, Any]) -> dict[str, Any]:
-        keys = ("tool", "arguments", "calls", "conversation", "turn", "world_state")
+        keys = ("tool", "arguments", "calls", "conversation", "turn", "world_state", "fault")
         return {**{key: params.get(key) for key in keys}, "settings": self.settings}
 
     def generator_values(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def judge(function: F) -> F: ...
 def judge(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
           wants: tuple[str, ...] | list[str] = (), models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
 def judge(function: F | None = None, **options: Any) -> Any:
-    """Makes a function a judge. It may take `conversation`, `metric`, `settings` and `host`, and returns a value, `(value, reason)` or a `Verdict`.
+    """Makes a function a judge. It may take `conversation`, `metric`, `fault` (what was wrong with its last result), `settings` and `host`, and returns a value, `(value, reason)` or a `Verdict`.
 
     `models` names the models of the run that it calls through `host`: `["judge"]`, or with the fewest and the most calls of a verdict `{"judge": (1, 3)}`."""
     return _decorate("judge", function, options)
@@ -252,7 +252,7 @@ def tools(*, name: str | None = None, version: str | None = None, settings: dict
           models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
 def tools(function: F | None = None, **options: Any) -> Any:
     """Makes a function answer the calls of simulated tools. It may take `tool`, `arguments`, `calls` (the earlier ones of the conversation), `conversation`,
-    `turn`, `world_state`, `settings` and `host`, and returns anything that is JSON. `raise probity.ToolError(text)` refuses a call: the target sees the text."""
+    `turn`, `world_state`, `fault` (what was wrong with its last result), `settings` and `host`, and returns anything that is JSON. `raise probity.ToolError(text)` refuses a call: the target sees the text."""
     return _decorate("tools", function, options)
 
 

@@ -11,11 +11,11 @@ use reply_check::Check;
 use schema::{
     ChatModel, ChatReply, ChatRequest, Conversation, Evaluator, Event, EventBody, Fingerprint,
     FinishReason, Item, JudgeQuote, JudgeReading, JudgeVerdict, Metric, ModelError,
-    ModelErrorKind::{Cancelled, OverBudget},
+    ModelErrorKind::{Cancelled, Malformed, OverBudget},
     ModelId, NoVerdict, PhaseError, PhaseErrorKind, PromptVersions, Purpose, ReadingKind, Score,
     Spend, Turn, Verdict,
     event::{AnnotationException, JudgeAbstained, TranslatedAnnotation},
-    reply::{self, AskFailed, Asked, Unusable, advice, ask},
+    reply::{self, AskFailed, Asked, Unusable, advice, ask, ask_program},
     setting_keys,
     text::hex,
 };
@@ -256,20 +256,21 @@ impl JudgeEvaluator {
             ..Question::new(metric, self.prompts.form(metric), turns.len())
         };
         let program = judge.phase_program();
-        let (request, tries) = match &program {
-            None => (self.request(&question, &turns, item, reading)?, self.tries),
-            // A program gives the same answer again.
-            Some(program) => (
-                program::request(program, conversation, metric, &turns, item, reading),
-                1,
-            ),
-        };
         let started = Instant::now();
-        let read = |reply: &ChatReply| match &program {
-            None => read(reply, &question, &turns),
-            Some(_) => program::read(reply, metric, &turns),
+        let asked = match &program {
+            None => {
+                let request = self.request(&question, &turns, item, reading)?;
+                let read = |reply: &ChatReply| read(reply, &question, &turns);
+                ask(judge, request, self.tries, read).await
+            }
+            Some(program) => {
+                let context = program::context(item, reading);
+                let params = program::params(program, conversation, metric, &turns, &context);
+                let read = |reply: &ChatReply| program::read(reply, metric, &turns);
+                ask_program(judge, params, &context, self.tries, read).await
+            }
         };
-        match ask(judge, request, tries, read).await {
+        match asked {
             Ok(Asked { answer, spend }) => {
                 let answer = answer.unwrap_or_else(|unusable| Err(no_verdict(&unusable)));
                 let read = answer.and_then(|given| {
@@ -305,7 +306,10 @@ impl JudgeEvaluator {
             }
             Err(AskFailed { error, spend }) => {
                 let message = format!("judge {}: {error}", judge.id());
-                let reason = error.no_verdict();
+                let reason = match error.kind() {
+                    Malformed if program.is_some() => NoVerdict::JudgeUnusable,
+                    _ => error.no_verdict(),
+                };
                 Ok(Opinion {
                     score: Score::failed(conversation, metric, reason, message),
                     quotes: Vec::new(),

@@ -1,8 +1,8 @@
 //! Judges that are programs: what they are sent, and how their results are read. The form is that of `docs/any-language.md`.
 
 use schema::{
-    ChatReply, ChatRequest, Conversation, Extra, Item, Message, Metric, NoVerdict, PhaseProgram,
-    Purpose, ReadingKind, Role, Turn, Verdict, VerdictType, reply, text::hex,
+    CallContext, ChatReply, Conversation, Extra, Item, Metric, NoVerdict, PhaseProgram, Purpose,
+    ReadingKind, Turn, Verdict, VerdictType, reply, text::hex,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -16,19 +16,23 @@ use crate::{
 /// The most bytes of `details`, as JSON.
 const MOST_DETAILS: usize = 64 << 10;
 
-/// The request of a reading. Its only message is the JSON of the parameters.
-pub(crate) fn request(
-    program: &PhaseProgram,
-    conversation: &Conversation,
-    metric: &Metric,
-    turns: &[Turn],
-    item: &Item,
-    reading: Option<ReadingKind>,
-) -> ChatRequest {
+/// The context of a reading's requests.
+pub(crate) fn context(item: &Item, reading: Option<ReadingKind>) -> CallContext {
     let mut context = item.call(Purpose::Judge, 0);
     if let Some(reading) = reading {
         context.row = format!("{}__{}", context.row, reading.as_str()).into();
     }
+    context
+}
+
+/// The parameters of a reading's first request.
+pub(crate) fn params(
+    program: &PhaseProgram,
+    conversation: &Conversation,
+    metric: &Metric,
+    turns: &[Turn],
+    context: &CallContext,
+) -> Value {
     // Ids name the model.
     let row = hex(&Sha256::digest(context.row.as_bytes()));
     let mut params = Map::new();
@@ -38,8 +42,7 @@ pub(crate) fn request(
     params.insert("metrics".to_owned(), json!([asked(program, metric)]));
     params.insert("messages".to_owned(), messages(program, turns).into());
     add_wanted(program, conversation, &mut params);
-    let params = Value::from(params).to_string();
-    ChatRequest::new(vec![Message::new(Role::User, params)], context)
+    params.into()
 }
 
 fn wants(program: &PhaseProgram, key: &str) -> bool {

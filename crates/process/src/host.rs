@@ -42,7 +42,7 @@ type Hash = [u8; 32];
 /// reported an error, gets the same answer, and the call is counted once.
 #[derive(Debug, Default)]
 struct Unanswered {
-    /// How often its result was useless.
+    /// How often a result was useless: of this request, and of those before it that asked for the same.
     unusable: u32,
     spent: Spend,
     /// The answers, by what was asked. A call that is being made is waited for; one that failed is made again.
@@ -172,7 +172,15 @@ impl Host {
             return Ok((pool.request(request).await?, Spend::default()));
         }
         let digest = digest_of(&request.params, context);
-        let calls_made = Arc::clone(self.unanswered().entry(digest).or_default());
+        let useless_before = useless_before(&request.params);
+        let unanswered = || {
+            let calls_made = Unanswered {
+                unusable: useless_before,
+                ..Unanswered::default()
+            };
+            Arc::new(Mutex::new(calls_made))
+        };
+        let calls_made = Arc::clone(self.unanswered().entry(digest).or_insert_with(unanswered));
         let (sender, mut calls) = mpsc::channel(QUEUE);
         request.calls = Some(sender);
         let result = {
@@ -300,6 +308,12 @@ fn may_be_retried(error: &ProcessError) -> bool {
         ErrorKind::Retryable | ErrorKind::RateLimited | ErrorKind::Malformed
     );
     is_retried && !error.is_final
+}
+
+/// How many results were useless before this request, by its number.
+fn useless_before(params: &Value) -> u32 {
+    let attempt = params.get("attempt").and_then(Value::as_u64).unwrap_or(1);
+    u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX)
 }
 
 /// The hash of a request, the same in all its attempts: each of them has another conversation.

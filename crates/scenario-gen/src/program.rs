@@ -5,9 +5,9 @@ use std::{collections::HashMap, ops::RangeInclusive, sync::Arc};
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
 use schema::{
-    Benchmark, Brief, CallContext, ChatModel, ChatRequest, Extra, Fingerprint, Message, Metric,
-    MetricGenerator, PhaseError, PhaseErrorKind, Purpose, Role, Scenario, ScenarioGenerator,
-    reply::{json_object, kind_of, list},
+    Benchmark, Brief, CallContext, ChatModel, ChatReply, Extra, Fingerprint, Metric,
+    MetricGenerator, PhaseError, PhaseErrorKind, Purpose, Scenario, ScenarioGenerator,
+    reply::{Asked, PROGRAM_TRIES, ask_program, json_object, kind_of, list},
     text::is_blank,
 };
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl ProgramGenerator {
             program,
             settings,
             metrics: (*metrics.start(), *metrics.end()),
-            tries: 3,
+            tries: PROGRAM_TRIES,
         })
     }
 
@@ -61,21 +61,15 @@ impl ProgramGenerator {
     }
 
     /// Sends `params` until `read` finds no fault. `what` names the rows.
-    async fn ask<T>(
+    async fn ask<T: Send>(
         &self,
-        mut params: Value,
+        params: Value,
         context: CallContext,
         what: &str,
-        read: impl Fn(&Extra) -> Read<T>,
+        read: impl Fn(&Extra) -> Read<T> + Send + Sync,
     ) -> (Vec<T>, Option<PhaseError>) {
-        let mut last = (Vec::new(), None);
-        for _ in 0..self.tries {
-            let message = Message::new(Role::User, params.to_string());
-            let request = ChatRequest::new(vec![message], context.clone());
-            let reply = match self.program.chat(&request).await {
-                Ok(reply) => reply,
-                Err(error) => return (last.0, Some(PhaseError::from_model(what, error))),
-            };
+        let mut last = Vec::new();
+        let read = |reply: &ChatReply| {
             let Read { good, fault } = match json_object(&reply.content) {
                 Ok(object) => read(&object),
                 Err(reason) => Read {
@@ -83,14 +77,22 @@ impl ProgramGenerator {
                     fault: Some(reason),
                 },
             };
-            let Some(fault) = fault else {
-                return (good, None);
-            };
-            let text = format!("{what}: program {}: {fault}", self.program.id());
-            params["fault"] = fault.into();
-            last = (good, Some(PhaseError::new(PhaseErrorKind::Failed, text)));
-        }
-        last
+            last = good;
+            fault.map_or(Ok(()), Err)
+        };
+        let asked = ask_program(&*self.program, params, &context, self.tries, read).await;
+        let error = match asked {
+            Ok(Asked { answer: Ok(()), .. }) => None,
+            Ok(Asked {
+                answer: Err(unusable),
+                ..
+            }) => {
+                let text = format!("{what}: program {}: {}", self.program.id(), unusable.reason);
+                Some(PhaseError::new(PhaseErrorKind::Failed, text))
+            }
+            Err(failed) => Some(PhaseError::from_model(what, failed.error)),
+        };
+        (last, error)
     }
 
     async fn scenarios_of(

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::{
-    ChatModel, ChatReply, ChatRequest, Extra, FinishReason, Message, ModelError, Origin, Role,
-    Spend, text::is_blank,
+    CallContext, ChatModel, ChatReply, ChatRequest, Extra, FinishReason, Message, ModelError,
+    Origin, Role, Spend, text::is_blank,
 };
 
 /// The one JSON object in a reply.
@@ -348,6 +348,62 @@ impl From<String> for Refused {
     }
 }
 
+/// How often a program is requested to give one result, unless a setting of its phase says otherwise.
+pub const PROGRAM_TRIES: u32 = 3;
+
+/// Sends `params` to a program, a model with a [`phase_program`](ChatModel::phase_program), until `read` accepts its result, `tries` times
+/// in all; 0 counts as 1. Each request after the first has the number of its `attempt`, from 2, and what was wrong with the result before
+/// as `fault`: so it is another request, also for the response cache.
+///
+/// # Errors
+/// When a call fails for good. A program without any usable result is not an error: see [`Asked::answer`].
+pub async fn ask_program<T>(
+    program: &dyn ChatModel,
+    mut params: Value,
+    context: &CallContext,
+    tries: u32,
+    mut read: impl FnMut(&ChatReply) -> Result<T, String> + Send,
+) -> Result<Asked<T>, AskFailed> {
+    let mut spend = Spend::default();
+    let mut asked: u32 = 0;
+    loop {
+        asked += 1;
+        let message = Message::new(Role::User, params.to_string());
+        let request = ChatRequest::new(vec![message], context.clone());
+        let reply = match program.chat(&request).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                spend.add(error.spend());
+                return Err(AskFailed { error, spend });
+            }
+        };
+        spend.add(&reply.spend());
+        let reason = match read(&reply) {
+            Ok(value) => {
+                return Ok(Asked {
+                    answer: Ok(value),
+                    spend,
+                });
+            }
+            Err(reason) => reason,
+        };
+        if asked >= tries {
+            let unusable = Unusable {
+                asked,
+                reason,
+                cut_off: false,
+                reply: reply.content,
+            };
+            return Ok(Asked {
+                answer: Err(unusable),
+                spend,
+            });
+        }
+        params["attempt"] = (asked + 1).into();
+        params["fault"] = reason.into();
+    }
+}
+
 /// Calls `model` until `parse` accepts the reply, as often as `tries` allows.
 ///
 /// After a refused reply, the model is shown that reply and what was wrong with it, or the request in [`Refused::next`].
@@ -513,7 +569,7 @@ mod tests {
 
     async fn asked(replies: &[(&'static str, Origin)], tries: impl Into<Tries>) -> (bool, usize) {
         let model = Listed(crate::ModelId::new("m").unwrap(), replies.to_vec().into());
-        let context = crate::CallContext::new(crate::Purpose::GenMetrics, "metrics");
+        let context = CallContext::new(crate::Purpose::GenMetrics, "metrics");
         let request = ChatRequest::new(vec![Message::new(Role::User, "?")], context);
         let asked = ask(&model, request, tries, |reply| json_object(&reply.content)).await;
         let left = model.1.lock().unwrap().len();

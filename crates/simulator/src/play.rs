@@ -208,12 +208,18 @@ impl<'a> Play<'a> {
             let called = match is_program {
                 false => simulator.user.chat(self.user.request()).await,
                 true => {
-                    let request = self.program_request(turn, fault.as_deref());
+                    let request = self.program_request(turn, asked, fault.as_deref());
                     simulator.user.chat(&request).await
                 }
             };
             let reply = match called {
                 Ok(reply) => reply,
+                // A program whose results were useless: the call has had all its attempts.
+                Err(error) if is_program && error.kind() == ModelErrorKind::Malformed => {
+                    self.said.spend(error.spend());
+                    let text = format!("{}: {error}", self.user_at(turn));
+                    return Err(Stop::Row(NoVerdict::SimulatorFault, text));
+                }
                 Err(error) => return Err(self.call_failed(self.user_at(turn), error)),
             };
             self.said.spend(&reply.spend());
@@ -267,13 +273,14 @@ impl<'a> Play<'a> {
     }
 
     /// The request for the message of this turn, if the user is a program.
-    fn program_request(&self, turn: u32, fault: Option<&str>) -> ChatRequest {
+    fn program_request(&self, turn: u32, attempt: u32, fault: Option<&str>) -> ChatRequest {
         let about = program::UserRequest {
             settings: &self.simulator.settings,
             scenario: self.scenario,
             transcript: self.said.transcript(),
             turn,
             turns: self.simulator.turns(self.scenario),
+            attempt,
             fault,
         };
         program::request(&about, self.item)

@@ -234,10 +234,16 @@ async fn a_call_that_is_asked_again_is_counted_once() {
     for what in ["os._exit(3)", &error("retryable")] {
         assert_eq!(used_with(what, 8).await, (input, output, cost), "{what}");
     }
-    // After a useless answer the calls are other draws: two are made a second time, and counted.
-    let (_, more, dearer) = used_with(&error("malformed"), 10).await;
-    assert_eq!(more * 8, output * 10);
-    assert!((dearer / cost - 1.25).abs() < 0.05, "{dearer} {cost}");
+    // After a useless answer, or a result that does not fit, the calls are other draws: two are made a second time, and counted.
+    let unfit = "send({'id': m['id'], 'result': {'present': 'yes'}}); continue".to_owned();
+    for what in [error("malformed"), unfit] {
+        let (_, more, dearer) = used_with(&what, 10).await;
+        assert_eq!(more * 8, output * 10, "{what}");
+        assert!(
+            (dearer / cost - 1.25).abs() < 0.05,
+            "{what}: {dearer} {cost}"
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -196,6 +196,39 @@ async fn a_program_answers_tools_and_sees_earlier_calls() {
     assert_eq!(answer, serde_json::from_str::<Value>(expected).unwrap());
     project.succeeds(&["journal", "check", "flattery"]);
     follows_the_protocol(&project);
+    // Answers that do not fit are requested again, and then no fault of the target.
+    for (answer, fault) in [
+        (
+            r#"{"answer": p["fault"]} if p.get("attempt") == 3 else {}"#,
+            None,
+        ),
+        (
+            "{}",
+            Some("no usable answer in 3 tries; the last one: expected one of answer and error"),
+        ),
+    ] {
+        let version = format!(r#""version": "1.{}""#, answer.len());
+        let bank = program("tools", "", answer).replace(r#""version": "1""#, &version);
+        project.write("bank.py", &bank);
+        let before = asked(&project);
+        // Rows of an earlier run would stay where all rows fail.
+        std::fs::remove_dir_all(project.path("benchmarks/flattery/runs")).unwrap();
+        project.run(&["run", "flattery"]);
+        let row = &rows(&project, "conversations")[0];
+        assert_eq!(asked(&project) - before, 6, "{row}");
+        match fault {
+            None => assert!(
+                row.to_string().contains("expected one of answer and error"),
+                "{row}"
+            ),
+            Some(words) => {
+                assert!(row["error"].as_str().unwrap().contains(words), "{row}");
+                assert_eq!(row["_no_verdict"], "simulator_fault");
+            }
+        }
+        project.succeeds(&["journal", "check", "flattery"]);
+        follows_the_protocol(&project);
+    }
     // A call that the program refuses is the target's to handle.
     project.write(
         "bank.py",

@@ -258,6 +258,80 @@ fn what_a_judge_does_wrong_costs_its_rows() {
     }
 }
 
+/// What the judge was sent for the bad row: the number of each attempt, and what was wrong before.
+fn attempts(project: &Project) -> Vec<Value> {
+    let text = project.read("attempts.jsonl");
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// One of four rows gets `results`, one after the other; the last one is repeated.
+fn with_results(results: &str) -> Project {
+    let project = project("evaluator: {python: judge.py}\ntargets: [scripted/scripted-careful]\n");
+    let bad = format!(
+        "    if m['method'] == 'judge' and is_bad(m['params']['row']):\n        \
+         with open('attempts.jsonl', 'a') as f: f.write(json.dumps([m['params']['attempt'], m['params'].get('fault')]) + '\\n')\n        \
+         done = len(open('attempts.jsonl').readlines())\n        \
+         all = {results}\n        \
+         r = all[min(done, len(all)) - 1]\n        \
+         if r == 'both':\n            \
+         print(json.dumps({{'id': m['id'], 'result': {{}}, 'error': {{'kind': 'permanent', 'message': 'x'}}}}), flush=True)\n            \
+         continue\n"
+    );
+    let judge = JUDGE.replace(
+        "    print(json.dumps",
+        &format!("{bad}    print(json.dumps"),
+    );
+    project.write("judge.py", &format!("{IS_BAD}{judge}"));
+    project
+}
+
+fn without_verdict(project: &Project) -> Vec<Value> {
+    let scores = rows(project, "scripted-careful", "scores");
+    scores
+        .into_iter()
+        .filter(|row| row["passed"].is_null())
+        .collect()
+}
+
+#[test]
+fn a_result_that_does_not_fit_is_requested_again_with_what_was_wrong() {
+    let project = with_results(
+        "[{'present': 'yes', 'reason': 'x'}, {'reason': 'x'}, {'present': False, 'reason': 'Good.'}]",
+    );
+    let ran = project.succeeds(&["run", "flattery"]);
+    assert!(ran.err.contains("the journal passes"), "{}", ran.err);
+    assert_eq!(without_verdict(&project), Vec::<Value>::new());
+    let attempts = attempts(&project);
+    assert_eq!(attempts[0], serde_json::json!([1, null]));
+    assert_eq!(
+        attempts[1],
+        serde_json::json!([2, "present: expected true or false"])
+    );
+    assert_eq!(attempts[2][0], 3);
+    assert_eq!(attempts.len(), 3);
+    // All of them are in the journal and in the cache.
+    assert_eq!(project.events(EventKind::FetchedAnnotatorTurn).len(), 3);
+    project.succeeds(&["evaluate", "flattery"]);
+    assert_eq!(attempts.len(), 3);
+}
+
+#[test]
+fn three_useless_results_are_an_unusable_judge() {
+    for (result, calls_of_next_run) in [("{'verdicts': []}", 0), ("'both'", 3)] {
+        let project = with_results(&format!("[{result}]"));
+        project.run(&["run", "flattery"]);
+        let rows = without_verdict(&project);
+        assert_eq!(rows.len(), 1, "{result}");
+        assert_eq!(rows[0]["_no_verdict"], "judge_unusable", "{}", rows[0]);
+        assert_eq!(attempts(&project).len(), 3, "{result}");
+        project.succeeds(&["journal", "check", "flattery"]);
+        project.run(&["run", "flattery"]);
+        assert_eq!(attempts(&project).len(), 3 + calls_of_next_run, "{result}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn after_a_kill_the_programs_end_and_the_run_goes_on() {

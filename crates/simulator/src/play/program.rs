@@ -19,6 +19,8 @@ pub(super) struct UserRequest<'a> {
     pub(super) transcript: &'a [Turn],
     pub(super) turn: u32,
     pub(super) turns: u32,
+    /// The request for this message, from 1.
+    pub(super) attempt: u32,
     /// What was wrong with its last message for this turn.
     pub(super) fault: Option<&'a str>,
 }
@@ -44,7 +46,7 @@ pub(super) fn request(about: &UserRequest<'_>, item: &Item) -> ChatRequest {
         "turn": about.turn,
         "turns": about.turns,
         "seed": seed(about.settings.seed, &scenario.id, item.sample()),
-        "attempt": 1,
+        "attempt": about.attempt,
     });
     if let Some(fault) = about.fault {
         params["fault"] = fault.into();

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, ChatRequest, Message, NoVerdict, PhaseError, PhaseErrorKind, Role, reply, text::hex,
+    ChatModel, ChatReply, ModelErrorKind, NoVerdict, PhaseError, PhaseErrorKind,
+    reply::{self, Asked, PROGRAM_TRIES, ask_program},
+    text::hex,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -66,17 +68,28 @@ fn read(content: &str) -> Result<ToolReply, String> {
 impl ToolAnswerer for ProgramTools {
     async fn answer(&self, request: &ToolRequest<'_>) -> Result<ToolReply, ToolFailed> {
         let at = || format!("tool program {}, tool {}", self.0.id(), request.tool.name);
-        let message = Message::new(Role::User, params(request).to_string());
-        let chat = ChatRequest::new(vec![message], request.context.clone());
-        let reply = self.0.chat(&chat).await.map_err(|error| ToolFailed {
-            spend: *error.spend(),
-            error: PhaseError::from_model(at(), error),
+        let context = &request.context;
+        let read = |reply: &ChatReply| read(&reply.content);
+        let asked = ask_program(&*self.0, params(request), context, PROGRAM_TRIES, read);
+        let Asked { answer, spend } = asked.await.map_err(|failed| {
+            let is_useless = failed.error.kind() == ModelErrorKind::Malformed;
+            let error = PhaseError::from_model(at(), failed.error);
+            ToolFailed {
+                error: match is_useless {
+                    true => error.with_no_verdict(NoVerdict::SimulatorFault),
+                    false => error,
+                },
+                spend: failed.spend,
+            }
         })?;
-        let spend = reply.spend();
-        match read(&reply.content) {
+        match answer {
             Ok(answer) => Ok(ToolReply { spend, ..answer }),
-            Err(reason) => {
-                let text = format!("{}: {reason}", at());
+            Err(unusable) => {
+                let (asked, reason) = (unusable.asked, unusable.reason);
+                let text = format!(
+                    "{}: no usable answer in {asked} tries; the last one: {reason}",
+                    at()
+                );
                 let error = PhaseError::new(PhaseErrorKind::Failed, text);
                 Err(ToolFailed {
                     error: error.with_no_verdict(NoVerdict::SimulatorFault),

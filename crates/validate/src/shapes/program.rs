@@ -248,7 +248,10 @@ struct JudgeParams {
     /// A hash of the row's ids, which name the model.
     row: String,
     sample: Option<u32>,
+    /// From 1: more after results that could not be used.
     attempt: Option<u32>,
+    /// What was wrong with the last result.
+    fault: Option<String>,
     timeout_s: Option<f64>,
     /// The metric.
     #[schemars(length(min = 1, max = 1))]
@@ -490,6 +493,10 @@ struct AnswerParams {
     /// The earlier calls of the conversation.
     calls: Option<Vec<AnsweredCall>>,
     world_state: Option<String>,
+    /// From 2, after results that could not be used.
+    attempt: Option<u32>,
+    /// What was wrong with the last result.
+    fault: Option<String>,
     timeout_s: Option<f64>,
 }
 
