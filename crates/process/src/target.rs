@@ -109,12 +109,12 @@ impl ProcessTarget {
         context: &CallContext,
     ) -> Result<Value, ProcessError> {
         let request = JsonText::of(&masked(&json!({"method": method, "params": params})));
-        let started = Instant::now();
-        let result = self.pool.request(Request {
+        let sent = Request {
             conversation: Some(conversation.to_owned()),
             ..Request::new(method, params)
-        });
-        let result = result.await;
+        };
+        let started = Instant::now();
+        let result = self.pool.request(sent).await;
         let received = result.as_ref().ok();
         let step = SessionStep {
             model: self.pool.name().into(),

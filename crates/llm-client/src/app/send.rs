@@ -494,8 +494,8 @@ impl Sender {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         // The first one has the secrets of the configuration, the others have what logins gave.
-        let scrubbers = scrubbers.iter().enumerate();
-        scrubbers.fold(text.to_owned(), |text, (at, scrubber)| {
+        let numbered = scrubbers.iter().enumerate();
+        numbered.fold(text.to_owned(), |text, (at, scrubber)| {
             match all || at > 0 {
                 true => scrubber.text(&text).into_owned(),
                 false => scrubber.reply(text),
