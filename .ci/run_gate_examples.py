@@ -73,6 +73,11 @@ for system, (first, gate) in safety.items():
     expect(gate, 0)
     rules.write_text(files["safety-gate.yaml"], encoding="utf-8")
     expect(gate, 1)
+[until] = [text for text in commands if "--until" in text]
+(folder / "gate.yaml").write_text("rules: [{require: lower >= 0.1}]", encoding="utf-8")
+expect(until, 0)
+if not (folder / "benchmarks/sycophancy/sequence.json").exists():
+    sys.exit(f"{document}: no order was written by\n{until}")
 for name in ["summary.md", "gate.md", "safety.md"]:
     # The lines of a target follow its name.
     of_target = r"^\| \*\*scripted-agreeable\*\* \|[ |]*\n\| \*\*fail\*\* \|"
