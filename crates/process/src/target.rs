@@ -82,7 +82,7 @@ impl ProcessTarget {
             ProcessError::new(ErrorKind::Malformed, text)
         })?;
         let exchange = Exchange {
-            request: JsonText::of(&json!({"method": "chat", "params": params})),
+            request: recorded(params),
             response: response(&result, &called),
         };
         body.called = Some(called);
@@ -210,6 +210,14 @@ impl ProcessTarget {
             }
         }
     }
+}
+
+/// A turn as it is recorded: a program may put a secret into what it wants back as its session.
+fn recorded(mut params: Value) -> JsonText {
+    if let Some(session) = params.get_mut("session") {
+        *session = masked(session);
+    }
+    JsonText::of(&json!({"method": "chat", "params": params}))
 }
 
 /// A message as the protocol has it.

@@ -198,3 +198,109 @@ fn a_pair_is_decided_whatever_the_others_of_its_family_show() {
         .filter(|(all, _)| differ(all, 0) && differ(all, 1));
     assert!(shown.count() >= 19, "{runs:?}");
 }
+
+/// Plays a run with `at_once` rows in flight, which end in any order; a row's verdict depends on its scenario and target alone. Returns the
+/// scenarios of each target, and the answers.
+fn begun(
+    mut tests: SequenceTests,
+    targets: &[ModelId],
+    at_once: usize,
+    verdict: &dyn Fn(usize, usize) -> bool,
+    draws: &mut Draws,
+) -> (Vec<Vec<usize>>, Vec<SequenceAnswer>) {
+    let mut begun = vec![Vec::new(); targets.len()];
+    let mut in_flight: Vec<(usize, usize)> = Vec::new();
+    loop {
+        let mut now = Vec::new();
+        for (number, target) in targets.iter().enumerate() {
+            let is_now = |place: &usize| tests.turn(target, *place) == Turn::Now;
+            let next = (0..BASES)
+                .filter(|place| !begun[number].contains(place))
+                .find(is_now);
+            now.extend(next.map(|place| (number, place)));
+        }
+        let draw = |of: usize, draws: &mut Draws| {
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a place in a short list"
+            )]
+            let place = (draws.next() * of as f64) as usize;
+            place
+        };
+        if !now.is_empty() && in_flight.len() < at_once {
+            let (number, place) = now[draw(now.len(), draws)];
+            begun[number].push(place);
+            in_flight.push((number, place));
+        } else if in_flight.is_empty() {
+            break;
+        } else {
+            let (number, place) = in_flight.swap_remove(draw(in_flight.len(), draws));
+            let ended = SequencedVerdict {
+                passed: Some(verdict(number, place)),
+                is_incomplete: false,
+            };
+            for scenario in ["s1", "s2"] {
+                tests.ended(&targets[number], (place, "m", scenario), ended);
+            }
+        }
+    }
+    begun.iter_mut().for_each(|places| places.sort_unstable());
+    let answers = tests.known().into_iter().map(|test| test.answer);
+    (begun, answers.collect())
+}
+
+/// Whichever rows end first, and however many are in flight: also where rules are given up, and where one fails while others are open.
+#[test]
+fn which_scenarios_are_simulated_follows_from_the_verdicts_alone() {
+    let targets: Vec<ModelId> = ["a", "b", "c"].map(|id| ModelId::new(id).unwrap()).into();
+    let rules = |limits: &[(&str, &str)]| GateRules {
+        baseline: None,
+        max_missing: 0.0,
+        rules: limits
+            .iter()
+            .map(|(target, limit)| GateRule {
+                name: None,
+                scope: GateScope::All,
+                targets: vec![ModelId::new(*target).unwrap()],
+                require: limit.parse().unwrap(),
+            })
+            .collect(),
+    };
+    let close = rules(&[
+        ("a", "lower >= 0.75"),
+        ("b", "upper <= 0.6"),
+        ("c", "lower >= 0.99"),
+    ]);
+    let fails = rules(&[("a", "lower >= 0.95"), ("b", "lower >= 0.5")]);
+    let mut given_up = 0;
+    for (seed, until) in (0..6)
+        .flat_map(|seed| [RunUntil::Decided, RunUntil::EachDecided].map(|until| (seed, until)))
+    {
+        let mut draws = Draws(seed);
+        let rows: Vec<[f64; 3]> = (0..BASES).map(|_| [(); 3].map(|()| draws.next())).collect();
+        let verdict = |number: usize, place: usize| rows[place][number] < [0.8, 0.55, 0.8][number];
+        for rules in [Some(&close), Some(&fails), None] {
+            let mut play = |at_once: usize| {
+                let options = (rules, until, 0.05);
+                let tests = SequenceTests::new(sequence(3), &benchmark(), options, &targets);
+                begun(tests, &targets, at_once, &verdict, &mut draws)
+            };
+            let one = play(1);
+            for at_once in [3, 20, 200] {
+                assert_eq!(
+                    play(at_once),
+                    one,
+                    "seed {seed}, {at_once} at once, {rules:?}"
+                );
+            }
+            given_up += one
+                .1
+                .iter()
+                .filter(|of| **of == SequenceAnswer::GivenUp)
+                .count();
+        }
+    }
+    assert!(given_up > 0);
+}

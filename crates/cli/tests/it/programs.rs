@@ -101,6 +101,29 @@ fn lines(project: &Project, file: &str) -> usize {
 const BOTH: &str =
     "evaluator: {python: judge.py}\ntargets:\n- {id: my-agent, command: [python3, agent.py]}\n";
 
+/// It gets back what it said its session is, and the journal has that without what is secret.
+#[test]
+fn secrets_in_the_session_of_a_program_are_in_no_output() {
+    let (open, check) = ("= 0\n    elif", "assert len(p[\"messages\"]) == 1, p");
+    let session = r#"{"session": {"thread": 7, "token": "wolf-9213"}}"#;
+    let agent = AGENT
+        .replace(open, &format!("= 0\n        r = {session}\n    elif"))
+        .replace(
+            check,
+            &format!("assert p[\"session\"] == {session}[\"session\"], p"),
+        );
+    let project = project(BOTH);
+    project.write("agent.py", &agent);
+    project.succeeds(&["run", "flattery"]);
+    let turns = project.events(EventKind::FetchedSutTurn);
+    assert_eq!(turns[0]["request"]["params"]["session"]["thread"], 7);
+    for file in project.files() {
+        let text = fs::read(&file).unwrap_or_default();
+        let is_secret = String::from_utf8_lossy(&text).contains("wolf-9213");
+        assert_eq!(is_secret, file.ends_with("agent.py"), "{}", file.display());
+    }
+}
+
 /// With each conversation and with each turn; another one makes other keys.
 #[test]
 fn a_program_gets_the_metadata_of_its_configuration() {

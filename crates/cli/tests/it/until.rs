@@ -176,6 +176,12 @@ async fn an_open_gate_is_simulated_to_its_end_and_is_not_decided() {
         &given_up.out,
         &["start 2 of the order", "an earlier start saw 60 scenarios"],
     );
+    // The same command, with all replies there and one row at once, has the same rows.
+    let played = rows(&project, "careful");
+    assert!(played.len() < ROWS, "{}", played.len());
+    let again = project.run(&args(&run(&["decided", "--concurrency", "1"])));
+    assert_eq!(again.code, 4, "{}{}", again.out, again.err);
+    assert_eq!(rows(&project, "careful"), played);
 }
 
 #[tokio::test(flavor = "multi_thread")]

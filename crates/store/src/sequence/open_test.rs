@@ -61,8 +61,8 @@ pub(super) struct OpenTest {
     question: Question,
     /// The scenarios of its list that were looked at.
     played: usize,
-    /// How many it needs at least, however they end.
-    pub(super) needed: usize,
+    /// How many it needed at least, however they ended, at any look while it was open.
+    pub(super) reach: usize,
 }
 
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl OpenTest {
             scope,
             question,
             played: 0,
-            needed: 0,
+            reach: 0,
         }
     }
 
@@ -150,6 +150,16 @@ impl OpenTest {
         self.answer() == SequenceAnswer::Open
     }
 
+    /// Whether all its scenarios before `place` of the order were looked at; where it is answered, those that it had needed.
+    pub(super) fn has_reached(&self, place: usize) -> bool {
+        let before = self.scope.places.partition_point(|of| *of < place);
+        self.played
+            >= match self.is_open() {
+                true => before,
+                false => before.min(self.reach),
+            }
+    }
+
     /// Looks at the scenarios of its list that have ended whole. Returns whether this answered it.
     pub(super) fn look(
         &mut self,
@@ -159,7 +169,9 @@ impl OpenTest {
         let was_open = self.is_open();
         while self.look_at_next(sequence, ended).is_some() {
             self.played += 1;
-            self.need(sequence);
+            if self.is_open() {
+                self.need(sequence);
+            }
         }
         was_open && !self.is_open()
     }
@@ -198,7 +210,7 @@ impl OpenTest {
             Question::Difference(difference) => difference.earliest_decision(rest),
         };
         let earliest = usize::try_from(earliest).unwrap_or(usize::MAX);
-        self.needed = earliest.max(self.played + 1);
+        self.reach = self.reach.max(earliest).max(self.played + 1);
     }
 
     /// What is known of it, for `sequence.json`.

@@ -11,6 +11,9 @@ use schema::{
 
 use super::open_test::{EndedRows, Held, OpenTest};
 
+/// The fewest base scenarios of a round.
+const ROUND: usize = 16;
+
 /// The verdict of a row on one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequencedVerdict {
@@ -33,11 +36,21 @@ pub enum Turn {
 
 /// The rules of a gate on rates, for each target and metric, or the comparisons of all pairs of targets, while base scenarios are simulated in
 /// their order.
+///
+/// Base scenarios begin in rounds: a place of the order begins when all tests that were open have looked at the rounds before it. A test that is
+/// given up, and a rule that fails while others are open, take effect at the end of a round. So which rows are simulated follows from their
+/// verdicts alone, whichever ends first.
 #[derive(Debug)]
 pub struct SequenceTests {
     sequence: ScenarioSequence,
     until: RunUntil,
     tests: Vec<OpenTest>,
+    /// Where the round ends: the place of the order after its last.
+    end: usize,
+    /// The tests that were open when the round began.
+    round: Vec<bool>,
+    /// No further round begins.
+    is_over: bool,
     /// The rows of each target that have ended.
     ended: HashMap<ModelId, EndedRows>,
 }
@@ -63,12 +76,37 @@ impl SequenceTests {
             Some(rules) => of_rules(rules, benchmark, targets, held),
             None => of_pairs(targets, held),
         };
-        Self {
+        let mut all = Self {
+            round: Vec::new(),
+            end: 0,
+            is_over: false,
             tests,
             until,
             ended: HashMap::new(),
             sequence,
+        };
+        all.begin_rounds();
+        all
+    }
+
+    /// Begins the next round when the tests of this one have looked at it.
+    fn begin_rounds(&mut self) {
+        let has_ended = |all: &Self| {
+            let mut of_round = all.tests.iter().zip(&all.round);
+            of_round.all(|(test, is_in)| !is_in || test.has_reached(all.end))
+        };
+        while !self.is_over && has_ended(self) {
+            self.round = self.tests.iter().map(OpenTest::is_open).collect();
+            let is_last = self.end >= self.sequence.order.len();
+            self.is_over = is_last || self.is_known() || !self.round.contains(&true);
+            self.end += ROUND.max(self.end / 4);
         }
+    }
+
+    /// Whether the answer of the gate is known: a rule has failed.
+    fn is_known(&self) -> bool {
+        let failed = |test: &OpenTest| test.answer() == SequenceAnswer::Fail;
+        self.until == RunUntil::Decided && self.tests.iter().any(failed)
     }
 
     /// Whether there is any test.
@@ -86,16 +124,16 @@ impl SequenceTests {
     /// Whether the base scenario at `place` of the order is simulated with `target`.
     #[must_use]
     pub fn turn(&self, target: &ModelId, place: usize) -> Turn {
-        if self.is_over() {
+        if self.is_over {
             return Turn::Never;
         }
         let mut turn = Turn::Never;
-        let open = self.tests.iter().filter(|test| test.is_open());
-        for test in open.filter(|test| test.is_of(target)) {
+        let tests = self.tests.iter().zip(&self.round);
+        for (test, is_in) in tests.filter(|(test, _)| test.is_of(target)) {
             match test.scope.places.binary_search(&place) {
-                Ok(at) if at < test.needed => return Turn::Now,
-                Ok(_) => turn = Turn::Later,
-                Err(_) => {}
+                Ok(at) if *is_in && place < self.end && at < test.reach => return Turn::Now,
+                Ok(_) if test.is_open() => turn = Turn::Later,
+                Ok(_) | Err(_) => {}
             }
         }
         turn
@@ -117,15 +155,8 @@ impl SequenceTests {
         for test in self.tests.iter_mut().filter(|test| test.is_of(target)) {
             answered |= test.look(&self.sequence, &self.ended);
         }
+        self.begin_rounds();
         answered
-    }
-
-    /// Whether no test is open, or the answer of the gate is known.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        let failed = |test: &OpenTest| test.answer() == SequenceAnswer::Fail;
-        let is_known = self.until == RunUntil::Decided && self.tests.iter().any(failed);
-        is_known || !self.tests.iter().any(OpenTest::is_open)
     }
 
     /// Why the run stopped.
@@ -135,10 +166,12 @@ impl SequenceTests {
             let mut tests = self.tests.iter();
             tests.any(|test| test.answer() == answer)
         };
-        if !self.is_over() {
+        if !self.is_over {
             SequenceStop::Interrupted
-        } else if self.until == RunUntil::Decided && any(SequenceAnswer::Fail) {
+        } else if self.is_known() {
             SequenceStop::Decided
+        } else if any(SequenceAnswer::Open) {
+            SequenceStop::Interrupted
         } else if any(SequenceAnswer::GivenUp) {
             SequenceStop::GivenUp
         } else if any(SequenceAnswer::UsedUp) {
