@@ -77,7 +77,7 @@ def test_a_target_keeps_its_conversation_and_its_errors_have_kinds(folder: Path)
 
 
 def test_mistakes_are_said_at_the_definition_and_in_a_terminal(folder: Path) -> None:
-    with pytest.raises(TypeError, match="unknown parameter 'transcript'; there are conversation, metric, settings, host"):
+    with pytest.raises(TypeError, match="unknown parameter 'transcript'; there are conversation, metric, fault, settings, host"):
 
         @probity.judge
         def wrong(transcript: object) -> bool:
