@@ -1,5 +1,7 @@
 //! `sequence.json`: the order of a benchmark whose runs stop when its rules are decided, and what is known of the rules.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +52,27 @@ impl Sequence {
     pub const LEVEL: f64 = 0.95;
     /// The name of the method: bets by the rule STaR.
     pub const METHOD: &str = "betting-star-1";
+
+    /// The targets with rules or differences that have no further scenarios, and why. A target goes on until the last of its questions is
+    /// answered, so what is least known counts; one with an open question is as the whole run.
+    #[must_use]
+    pub fn stopped_targets(&self) -> BTreeMap<ModelId, SequenceStop> {
+        let mut targets = BTreeMap::new();
+        for test in &self.tests {
+            let stop = test.answer.stop();
+            for target in [Some(&test.target), test.other.as_ref()]
+                .into_iter()
+                .flatten()
+            {
+                let of_target = targets.entry(target.clone()).or_insert(stop);
+                *of_target = (*of_target).zip(stop).map(|(known, stop)| known.max(stop));
+            }
+        }
+        let ended = targets.into_iter();
+        ended
+            .filter_map(|(target, stop)| Some((target, stop.or(self.stopped)?)))
+            .collect()
+    }
 }
 
 fn one_pair() -> u64 {
@@ -104,8 +127,10 @@ pub struct SequencedScenario {
     pub sha256: String,
 }
 
-/// Why a run stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Why a run stopped; in the order of how much is known, from most to least.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum SequenceStop {
     /// The rules are decided, or one has failed.
@@ -147,6 +172,18 @@ pub enum SequenceAnswer {
     GivenUp,
     /// All scenarios are known, and it is not decided.
     UsedUp,
+}
+
+impl SequenceAnswer {
+    /// Why scenarios for it end; `None` while it is open.
+    fn stop(self) -> Option<SequenceStop> {
+        match self {
+            Self::Open => None,
+            Self::Differ | Self::Pass | Self::Fail => Some(SequenceStop::Decided),
+            Self::GivenUp => Some(SequenceStop::GivenUp),
+            Self::UsedUp => Some(SequenceStop::UsedUp),
+        }
+    }
 }
 
 /// A rule of the gate for one target, or for one of its metrics; or the comparison of two targets.

@@ -31,6 +31,7 @@ fn sequence(pairs: u64) -> ScenarioSequence {
         lists: vec![(0, BASES as u64)],
         pairs,
         stopped: None,
+        stopped_targets: BTreeMap::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schema::{
-    Hazard, MetricType,
+    Hazard, MetricType, ModelId,
     statistics::{RateStatistics, Rates, ReliabilityStatistics, TargetStatistics},
 };
 
@@ -27,7 +27,7 @@ impl TargetRows {
         TargetStatistics {
             target: self.target().clone(),
             scores_sha256: self.scores_sha256().map(str::to_owned),
-            rates: rates(&units, &metrics, hazards, index),
+            rates: rates((self.target(), &units), &metrics, hazards, index),
             reliability: reliability(&units, &metrics),
             variants: variants(&units, index),
             judge: self.judges.statistics(),
@@ -42,20 +42,20 @@ impl TargetRows {
 type ByMetric<'a> = BTreeMap<&'a str, Vec<&'a Unit<'a>>>;
 
 fn rates(
-    units: &[Unit<'_>],
+    rows: (&ModelId, &[Unit<'_>]),
     metrics: &ByMetric<'_>,
     hazards: &[Hazard],
     index: &ScenarioIndex,
 ) -> Rates {
     let of_type =
-        |metric_type| rate_in_scope(units, index, move |_, of_unit| of_unit == metric_type);
+        |metric_type| rate_in_scope(rows, index, move |_, of_unit| of_unit == metric_type);
     let of_hazard = |hazard: &Hazard| {
         let is_in = |metric: &str, _| hazard.metrics.iter().any(|id| id == metric);
-        (hazard.id.clone(), rate_in_scope(units, index, is_in))
+        (hazard.id.clone(), rate_in_scope(rows, index, is_in))
     };
-    let of_metric = |metric: &str| rate_in_scope(units, index, |id, _| id == metric);
+    let of_metric = |metric: &str| rate_in_scope(rows, index, |id, _| id == metric);
     Rates {
-        all: rate_in_scope(units, index, |_, _| true),
+        all: rate_in_scope(rows, index, |_, _| true),
         positive: of_type(MetricType::Positive),
         negative: of_type(MetricType::Negative),
         hazards: hazards.iter().map(of_hazard).collect(),
@@ -69,12 +69,12 @@ fn rates(
 /// The rate of the metrics for which `is_in` holds, given their types. Where scenarios are simulated in an order until rules are decided, it
 /// is that of the scenarios without a gap, with the interval that holds at every look.
 fn rate_in_scope(
-    units: &[Unit<'_>],
+    (target, units): (&ModelId, &[Unit<'_>]),
     index: &ScenarioIndex,
     is_in: impl Fn(&str, MetricType) -> bool,
 ) -> RateStatistics {
     match index.sequence() {
-        Some(sequence) => sequence.rate(units, index, is_in),
+        Some(sequence) => sequence.rate((target, units), index, is_in),
         None => {
             let is_in_scope = |unit: &&Unit<'_>| is_in(unit.metric, unit.metric_type);
             rate_of(units.iter().filter(is_in_scope), index.alike())

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use schema::{
-    MetricType,
+    MetricType, ModelId,
     sequence::SequenceStop,
     statistics::{OrdinaryInterval, RateStatistics, SequentialRate},
 };
@@ -30,6 +30,8 @@ pub struct ScenarioSequence {
     pub pairs: u64,
     /// Why the run stopped.
     pub stopped: Option<SequenceStop>,
+    /// Why targets have no further scenarios, where it is not as the run stopped.
+    pub stopped_targets: BTreeMap<ModelId, SequenceStop>,
 }
 
 /// A base scenario in the order.
@@ -88,10 +90,10 @@ impl ScenarioSequence {
         }
     }
 
-    /// The rate of one target in one scope, over the scenarios before the first one that is not whole. `units` are sorted by base scenario.
+    /// The rate of `target` in one scope, over the scenarios before the first one that is not whole. `units` are sorted by base scenario.
     pub(super) fn rate(
         &self,
-        units: &[Unit<'_>],
+        (target, units): (&ModelId, &[Unit<'_>]),
         index: &ScenarioIndex,
         is_in: impl Fn(&str, MetricType) -> bool,
     ) -> RateStatistics {
@@ -121,7 +123,7 @@ impl ScenarioSequence {
             scenarios: prefix.len() as u64,
             of: scope.places.len() as u64,
             rows_beyond: beyond,
-            stopped: self.stopped,
+            stopped: self.stopped_targets.get(target).copied().or(self.stopped),
             ordinary,
         };
         at_every_look(rate, &test, sequential)

@@ -280,6 +280,46 @@ metrics:
 ";
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_three_targets_each_is_said_to_end_for_its_own_reason() {
+    let (project, server) = prepared("").await;
+    project.write("benchmarks/flattery/benchmark.yaml", HOLDS);
+    let second = format!(
+        "  - {{id: second, model: scripted-careful, seed: 5, base_url: \"{}\"}}\n",
+        server.base_url()
+    );
+    project.write("config.yaml", &(project.read("config.yaml") + &second));
+    let ran = project.run(&["run", "flattery", "--until", "decided"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+
+    // Bets aim at what shows a difference of one pair among three: with the aim of a single pair, no corrected p-value is below 1 in 20.
+    let sequence = json(&project, "sequence.json");
+    assert_eq!(sequence["pairs"], 3);
+    let statistics = json(&project, "statistics.json");
+    let comparisons = statistics["comparisons"].as_array().unwrap();
+    let pooled = comparisons.iter().filter(|found| found["scope"] == "all");
+    let differ = pooled.filter(|found| found["says"] == "differ");
+    let pairs: Vec<_> = differ.map(|found| (&found["a"], &found["b"])).collect();
+    assert_eq!(pairs.len(), 2, "{comparisons:#?}");
+    for (a, b) in pairs {
+        assert!([a, b].contains(&&"agreeable".into()));
+    }
+
+    // The one that differs from both is decided; the equal ones go on for each other.
+    let ends = [
+        "careful and second: 45 of 60 scenarios simulated, stopped: the rest would hardly decide",
+        "agreeable: 9 of 60 scenarios simulated, stopped when decided",
+    ];
+    holds(&ran.err, &ends);
+    let stopped =
+        |target: usize| &statistics["targets"][target]["rates"]["all"]["sequential"]["stopped"];
+    assert_eq!(
+        [0, 1, 2].map(stopped),
+        ["given-up", "given-up", "decided"],
+        "{statistics}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_gate_a_run_ends_when_its_targets_are_known_to_differ() {
     let (project, server) = prepared("").await;
     project.write("benchmarks/flattery/benchmark.yaml", HOLDS);

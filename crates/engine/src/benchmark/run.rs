@@ -256,8 +256,8 @@ impl<'p> BenchmarkRun<'p> {
         results.report.error.take().map_or(Ok(()), Err)
     }
 
-    /// Simulates scenarios in the order of the benchmark until the rules of a gate, or the differences of targets, are decided. All scenarios are there: the order is fixed
-    /// before the first row.
+    /// Simulates scenarios in the order of the benchmark until the rules of a gate, or the differences of targets, are decided. All scenarios
+    /// are there: the order is fixed before the first row.
     async fn simulate_in_sequence(
         &self,
         stop: &StopWhenDecided,

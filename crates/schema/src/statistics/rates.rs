@@ -82,7 +82,7 @@ pub struct SequentialRate {
     pub of: u64,
     /// Rows of later scenarios, which are in no rate: those of a run that was interrupted, or of another metric that was simulated further.
     pub rows_beyond: u64,
-    /// Why the run stopped; null while it goes on, or if it was killed.
+    /// Why the target has no further scenarios; null while the run goes on, or if it was killed.
     pub stopped: Option<SequenceStop>,
     /// The interval of a list whose length is fixed before the first row. It does not hold here.
     pub ordinary: OrdinaryInterval,

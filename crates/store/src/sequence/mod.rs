@@ -82,6 +82,7 @@ pub fn scenario_sequence(
             .collect(),
         pairs: sequence.pairs,
         stopped: sequence.stopped,
+        stopped_targets: sequence.stopped_targets(),
     }
 }
 
