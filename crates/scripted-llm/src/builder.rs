@@ -9,7 +9,7 @@ use std::{
 
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::{Answer, Asked, Fault, ScriptedServer, answer::Script};
+use crate::{Answer, Asked, BatchScript, Fault, ScriptedServer, answer::Script};
 
 /// Settings of a server that has not been started. Created by [`ScriptedServer::builder`].
 #[derive(Clone)]
@@ -26,6 +26,7 @@ pub struct Builder {
     pub(crate) keep_requests: usize,
     pub(crate) script: Option<Script>,
     pub(crate) prompt_cache: bool,
+    pub(crate) batches: BatchScript,
 }
 
 impl Default for Builder {
@@ -42,6 +43,7 @@ impl Default for Builder {
             keep_requests: 0,
             script: None,
             prompt_cache: false,
+            batches: BatchScript::default(),
         }
     }
 }
@@ -62,6 +64,7 @@ impl fmt::Debug for Builder {
             .field("keep_requests", &self.keep_requests)
             .field("own_answers", &self.script.is_some())
             .field("prompt_cache", &self.prompt_cache)
+            .field("batches", &self.batches)
             .finish()
     }
 }
@@ -121,7 +124,7 @@ impl Builder {
         self
     }
 
-    /// Keeps the bodies of the first `most` requests for [`ScriptedServer::requests`]. Default: none. They stay in memory until
+    /// Keeps the bodies of the first `most` requests, and items of batches, for [`ScriptedServer::requests`]. Default: none. They stay in memory until
     /// the server ends, so the number limits a test's memory.
     pub fn keep_requests(self, most: usize) -> Self {
         Self {
@@ -143,6 +146,14 @@ impl Builder {
     pub fn prompt_cache(self) -> Self {
         Self {
             prompt_cache: true,
+            ..self
+        }
+    }
+
+    /// How batches go. By default each takes 50 ms and all its items are answered.
+    pub fn batches(self, script: BatchScript) -> Self {
+        Self {
+            batches: script,
             ..self
         }
     }

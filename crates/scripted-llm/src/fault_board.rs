@@ -50,6 +50,13 @@ impl FaultBoard {
         let slot = slots.iter().find(|slot| slot.meets(role, task, request))?;
         Some(Arc::clone(&slot.fault))
     }
+
+    /// The fault of a request that is no call of a model: models, tasks and parameters do not matter.
+    pub(crate) fn pick_any(&self) -> Option<Arc<Fault>> {
+        let slots = Arc::clone(&self.slots.read().unwrap_or_else(PoisonError::into_inner));
+        let slot = slots.iter().find(|slot| slot.has_turn())?;
+        Some(Arc::clone(&slot.fault))
+    }
 }
 
 impl Slot {
@@ -61,9 +68,12 @@ impl Slot {
                 FaultKind::Unsupported(parameter) => sends(request, parameter),
                 _ => true,
             };
-        if !for_it {
-            return false;
-        }
+        for_it && self.has_turn()
+    }
+
+    /// Counts a request that the fault is for, and says whether it is affected.
+    fn has_turn(&self) -> bool {
+        let fault = &self.fault;
         let before = self.seen.fetch_add(1, Relaxed);
         fault.first.is_none_or(|first| before < first)
             && fault.share.is_none_or(|share| unit(mix(before)) < share)
@@ -72,7 +82,7 @@ impl Slot {
 
 /// A hash as a number of at least 0 and below 1.
 #[expect(clippy::cast_precision_loss, reason = "53 bits fit exactly")]
-fn unit(hash: u64) -> f64 {
+pub(crate) fn unit(hash: u64) -> f64 {
     (hash >> 11) as f64 / (1_u64 << 53) as f64
 }
 

@@ -72,6 +72,28 @@ pub(crate) fn play<'a>(
     Ok(Played::Faulty(reply))
 }
 
+/// The reply that comes instead of what a request about batches does; none where the fault breaks the regular reply.
+pub(crate) fn instead(fault: &Fault) -> Option<Reply> {
+    match &fault.kind {
+        kind @ (FaultKind::Status { .. } | FaultKind::Html | FaultKind::ErrorBody) => {
+            Some(failing(kind))
+        }
+        _ => None,
+    }
+}
+
+/// The reply to a request about batches, broken by a fault that lets it be done.
+pub(crate) async fn broken(fault: &Fault, mut reply: Reply) -> Reply {
+    tokio::time::sleep(fault.delay()).await;
+    match fault.kind {
+        FaultKind::Hang => std::future::pending().await,
+        FaultKind::Reset => reply.cut = true,
+        FaultKind::TruncatedJson => reply.body.truncate(reply.body.len() / 2),
+        _ => {}
+    }
+    reply
+}
+
 fn ok(completion: &Completion<'_>) -> Result<Reply, serde_json::Error> {
     Ok(Reply::json(StatusCode::OK, serde_json::to_vec(completion)?))
 }
@@ -131,8 +153,8 @@ fn date_header(after: Duration) -> Option<HeaderValue> {
     HeaderValue::try_from(httpdate::fmt_http_date(at)).ok()
 }
 
-/// The message of OpenAI and compatible servers for a status.
-fn status_error(status: StatusCode) -> ApiError {
+/// The error of OpenAI and compatible servers for a status.
+pub(crate) fn status_error(status: StatusCode) -> ApiError {
     let (kind, code, message) = match status.as_u16() {
         401 => (
             "invalid_request_error",

@@ -13,14 +13,14 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use crate::{
-    Role,
+    Role, batch,
     fault_reply::{self, Played},
     interface::Interface,
     reply::{Reply, ReplyBody},
     script::{self, Call},
     server::Shared,
     socket::Connection,
-    stats::Ticket,
+    stats::{CallCounts, Ticket},
     wire::{ApiError, ChatBody, Completion},
 };
 
@@ -39,6 +39,11 @@ pub(crate) async fn handle(
             .await
             .unwrap_or_else(|error| error.reply());
         return Ok(interface.to_own(reply).send(Some((ticket, connection))));
+    }
+    if let Some(route) = batch::Route::at(path)
+        && shared.batches.script().script.served
+    {
+        return Ok(batch::handle(&shared, route, request).await.send(None));
     }
     let reply = match (path, request.method()) {
         ("/v1/models" | "/models", &Method::GET) => match authorize(&shared, &request) {
@@ -59,7 +64,8 @@ pub(crate) async fn handle(
     Ok(reply.send(None))
 }
 
-fn wrong_method(method: &Method, allowed: &'static str) -> Reply {
+/// Status 405.
+pub(crate) fn wrong_method(method: &Method, allowed: &'static str) -> Reply {
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "invalid_request_error",
@@ -96,7 +102,8 @@ fn internal(error: &serde_json::Error) -> ApiError {
     )
 }
 
-fn authorize(shared: &Shared, request: &Request<Incoming>) -> Result<(), ApiError> {
+/// Refuses a request without the key that the server requires.
+pub(crate) fn authorize(shared: &Shared, request: &Request<Incoming>) -> Result<(), ApiError> {
     let Some(key) = &shared.key else {
         return Ok(());
     };
@@ -122,7 +129,7 @@ fn authorize(shared: &Shared, request: &Request<Incoming>) -> Result<(), ApiErro
 }
 
 /// Reads the body, and refuses a body that is larger than the cap.
-async fn collect(shared: &Shared, body: Incoming) -> Result<Bytes, Reply> {
+pub(crate) async fn collect(shared: &Shared, body: Incoming) -> Result<Bytes, Reply> {
     let too_large = || {
         let error = ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -162,23 +169,15 @@ async fn chat(
     if shared.counts.records_bodies() {
         ticket.received(Sha256::digest(&body).into());
     }
-    shared.kept.keep(&body);
-    let caches = shared.prompt_cache.as_ref();
-    let cache_use = caches.map(|caches| caches.pass(&body, interface));
-    let body = interface.to_chat(body)?;
-    let answer = match &shared.scripted {
-        Some(scripted) => own_answer(shared, scripted.play(&body)?),
-        None => answer(shared, &body)?,
-    };
+    let answer = answer(shared, &shared.counts.direct, &body, interface)?;
+    // Held and sleeping calls are small.
+    drop(body);
     shared.gate.pass().await;
     tokio::time::sleep_until(arrived + answer.latency).await;
     match answer.played {
         Played::Regular(reply) => {
             ticket.regular();
-            Ok(match cache_use {
-                Some(used) => used.in_usage(reply),
-                None => reply,
-            })
+            Ok(reply)
         }
         Played::Faulty(reply) => Ok(reply),
         Played::Silence => std::future::pending().await,
@@ -186,27 +185,52 @@ async fn chat(
 }
 
 /// A reply, or no reply, and the time when it is due.
-struct Due {
-    played: Played,
+pub(crate) struct Due {
+    pub(crate) played: Played,
     latency: std::time::Duration,
 }
 
+/// Computes the answer to a body that has arrived: that of a direct call, or that of an item of a batch. The reply is in the form of chat
+/// completions. Keeps nothing of the request.
+pub(crate) fn answer(
+    shared: &Shared,
+    counts: &CallCounts,
+    body: &Bytes,
+    interface: Interface,
+) -> Result<Due, ApiError> {
+    shared.kept.keep(body);
+    let caches = shared.prompt_cache.as_ref();
+    let cache_use = caches.map(|caches| caches.pass(body, interface));
+    let body = interface.to_chat(Bytes::clone(body))?;
+    let due = match &shared.scripted {
+        Some(scripted) => own_answer(shared, counts, scripted.play(&body)?),
+        None => scripted_answer(shared, counts, &body)?,
+    };
+    Ok(match (due.played, cache_use) {
+        (Played::Regular(reply), Some(used)) => Due {
+            played: Played::Regular(used.in_usage(reply)),
+            ..due
+        },
+        (played, _) => Due { played, ..due },
+    })
+}
+
 /// An answer from the function of [`Builder::answer`](crate::Builder::answer).
-fn own_answer(shared: &Shared, played: Played) -> Due {
-    shared.counts.model(None);
+fn own_answer(shared: &Shared, counts: &CallCounts, played: Played) -> Due {
+    counts.model(None);
     if matches!(played, Played::Faulty(_)) {
-        shared.counts.fault();
+        counts.fault();
     }
     let latency = shared.latency(0);
     Due { played, latency }
 }
 
-/// Computes the reply. Keeps nothing of the request, so that held and sleeping calls are small.
-fn answer(shared: &Shared, body: &[u8]) -> Result<Due, ApiError> {
+/// An answer from the scripted models.
+fn scripted_answer(shared: &Shared, counts: &CallCounts, body: &[u8]) -> Result<Due, ApiError> {
     let request = ChatBody::read(body)?;
     let name = request.model.as_deref().unwrap_or_default();
     let role = Role::of_model(name);
-    shared.counts.model(role);
+    counts.model(role);
     let role = role.ok_or_else(|| {
         ApiError::new(
             StatusCode::NOT_FOUND,
@@ -218,7 +242,7 @@ fn answer(shared: &Shared, body: &[u8]) -> Result<Due, ApiError> {
     })?;
     let hash = request.hash();
     let call = Call::new(role, &request, &hash);
-    shared.counts.task(call.task);
+    counts.task(call.task);
     let latency = shared.latency(call.seed);
     let fault = shared.faults.pick(role, call.task, &request);
     let output = script::output(&call);
@@ -228,7 +252,7 @@ fn answer(shared: &Shared, body: &[u8]) -> Result<Due, ApiError> {
         let played = Played::Regular(Reply::json(StatusCode::OK, body));
         return Ok(Due { played, latency });
     };
-    shared.counts.fault();
+    counts.fault();
     let completion = |output| Completion::new(&request, &hash, role.model(), output);
     let played = fault_reply::play(&fault, &request, &output, completion)
         .map_err(|error| internal(&error))?;

@@ -1,7 +1,7 @@
 //! An OpenAI-compatible server in the process, with scripted models and faults on demand.
 //!
 //! Probity uses it when no key is configured, and for its tests and benchmarks. It serves `POST /v1/chat/completions` and
-//! `GET /v1/models` on 127.0.0.1, and its own counts at `GET /stats`.
+//! `GET /v1/models` on 127.0.0.1, the interfaces for batches of OpenAI and Anthropic, and its own counts at `GET /stats`.
 //!
 //! ```
 //! use scripted_llm::{Fault, ScriptedServer};
@@ -54,6 +54,9 @@
 //! with [`ScriptedServer::set_faults`]. [`ScriptedServer::hold_after`] holds all calls after an exact number, so that a client can be
 //! killed at a known moment. [`ScriptedServer::stats`] returns the server's own counts.
 //!
+//! [`Builder::batches`] says how batches go: how long they take, how they end, which items fail and what their outputs lack. Their items are
+//! answered by the same scripts and with the same faults as direct calls, and counted apart, in [`Stats::batches`].
+//!
 //! Tests that need the requests, or write every reply themselves, use [`Builder::keep_requests`] and [`Builder::answer`].
 //!
 //! The binary `scripted-llm` runs the same server as a separate process.
@@ -67,12 +70,15 @@
 //! - Only the first word of a tool's name determines its effect, and arguments are filled in from words that look like numbers or names:
 //!   a real model would read the description.
 //! - Tokens are estimated: one for every four bytes, and four for each message.
+//! - Files and batches are in memory, up to 512 MiB of them. Items of a batch are answered when a client looks at the batch, as far as its
+//!   time has passed. [`ScriptedServer::hold_after`] and the latency do not apply to them.
 //! - A reply counts as completed when the operating system has accepted its last byte. The server does not know whether the client has
 //!   read it.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod answer;
+mod batch;
 mod builder;
 mod fault;
 mod fault_board;
@@ -95,8 +101,9 @@ mod wire;
 mod wire_tools;
 
 pub use answer::{Answer, Asked};
+pub use batch::{BatchEnd, BatchScript, BatchStep, FailingItems};
 pub use builder::{Builder, StartError};
 pub use fault::{Fault, FaultError, FaultKind, Parameter};
 pub use role::{Role, Task};
 pub use server::ScriptedServer;
-pub use stats::{BodyCount, Stats};
+pub use stats::{BatchStats, BodyCount, Stats};

@@ -18,8 +18,9 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Builder, Fault, StartError, Stats,
+    BatchScript, Builder, Fault, StartError, Stats,
     answer::Scripted,
+    batch::BatchStore,
     fault_board::FaultBoard,
     gate::Gate,
     handler,
@@ -32,6 +33,7 @@ use crate::{
 /// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    pub(crate) address: SocketAddr,
     pub(crate) key: Option<SecretKey>,
     pub(crate) body_cap: usize,
     latency_micros: AtomicU64,
@@ -42,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) kept: Kept,
     pub(crate) scripted: Option<Scripted>,
     pub(crate) prompt_cache: Option<PromptCache>,
+    pub(crate) batches: BatchStore,
 }
 
 /// The required value of `Authorization`. It is never printed.
@@ -54,8 +57,9 @@ impl std::fmt::Debug for SecretKey {
 }
 
 impl Shared {
-    fn new(settings: Builder) -> Self {
+    fn new(address: SocketAddr, settings: Builder) -> Self {
         Self {
+            address,
             key: settings.key.map(|key| SecretKey(format!("Bearer {key}"))),
             body_cap: settings.body_cap,
             latency_micros: AtomicU64::new(micros(settings.latency)),
@@ -66,6 +70,7 @@ impl Shared {
             kept: Kept::new(settings.keep_requests),
             scripted: settings.script.map(Scripted::new),
             prompt_cache: settings.prompt_cache.then(PromptCache::default),
+            batches: BatchStore::new(settings.batches),
         }
     }
 
@@ -108,7 +113,7 @@ impl ScriptedServer {
     }
 
     pub(crate) fn serve(listener: TcpListener, address: SocketAddr, settings: Builder) -> Self {
-        let shared = Arc::new(Shared::new(settings));
+        let shared = Arc::new(Shared::new(address, settings));
         let stop = CancellationToken::new();
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared), stop.clone()));
         Self {
@@ -137,7 +142,7 @@ impl ScriptedServer {
         self.shared.counts.snapshot()
     }
 
-    /// The requests that [`Builder::keep_requests`] kept, in order of arrival. A request that is not JSON is null.
+    /// The requests that [`Builder::keep_requests`] kept, in order of arrival; items of batches when they are answered. A request that is not JSON is null.
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.shared.kept.values()
@@ -156,6 +161,16 @@ impl ScriptedServer {
     /// Replaces all faults and resets their counters.
     pub fn set_faults(&self, faults: impl IntoIterator<Item = Fault>) {
         self.shared.faults.set(faults.into_iter().collect());
+    }
+
+    /// Replaces the script of later batches, and all faults of requests about them, whose counters are reset. Batches that exist keep theirs.
+    pub fn set_batches(&self, script: BatchScript) {
+        self.shared.batches.set_script(script);
+    }
+
+    /// Lets all batches so far end when they are next looked at, as if their time had passed. Stalled ones are completed.
+    pub fn finish_batches(&self) {
+        self.shared.batches.finish();
     }
 
     /// Lets `after` more chat calls through and holds all further ones, until [`ScriptedServer::release`] or another

@@ -5,7 +5,7 @@
 use std::{error::Error, io::Read, time::Duration};
 
 use clap::Parser;
-use scripted_llm::{Fault, ScriptedServer};
+use scripted_llm::{BatchScript, Fault, ScriptedServer};
 use tokio::sync::mpsc;
 
 /// Serves scripted models over an OpenAI-compatible API on 127.0.0.1.
@@ -34,6 +34,12 @@ struct Arguments {
     /// is acted out. The documentation of the crate lists all kinds.
     #[arg(long = "fault", alias = "faults", value_name = "FAULT")]
     faults: Vec<Fault>,
+    /// How long a batch takes, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 50)]
+    batch_ms: u64,
+    /// Serves no batches: the paths of files and batches get status 404.
+    #[arg(long)]
+    no_batches: bool,
     /// Counts request bodies by their hash in GET /stats.
     #[arg(long)]
     record_bodies: bool,
@@ -51,7 +57,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .latency(Duration::from_millis(arguments.latency_ms))
         .jitter(Duration::from_millis(arguments.jitter_ms))
         .body_cap(arguments.body_cap)
-        .record_bodies(arguments.record_bodies);
+        .record_bodies(arguments.record_bodies)
+        .batches(BatchScript {
+            served: !arguments.no_batches,
+            duration: Duration::from_millis(arguments.batch_ms),
+            ..BatchScript::default()
+        });
     if let Some(after) = arguments.hold_after {
         builder = builder.hold_after(after);
     }

@@ -43,6 +43,19 @@ pub async fn send(
     key: Option<&str>,
     body: impl Into<Bytes>,
 ) -> Result<Answer, hyper::Error> {
+    let key = key.map(|key| format!("Bearer {key}"));
+    let headers = key.as_deref().map(|key| ("authorization", key));
+    send_with(server, method, path, headers.as_slice(), body).await
+}
+
+/// Sends a request with these headers on a connection of its own.
+pub async fn send_with(
+    server: &ScriptedServer,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Bytes>,
+) -> Result<Answer, hyper::Error> {
     let stream = TcpStream::connect(server.address()).await.unwrap();
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let driver = tokio::spawn(connection);
@@ -50,8 +63,8 @@ pub async fn send(
         .method(method)
         .uri(path)
         .header(HOST, "localhost");
-    if let Some(key) = key {
-        request = request.header("authorization", format!("Bearer {key}"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
     }
     let response = sender
         .send_request(request.body(Full::new(body.into())).unwrap())

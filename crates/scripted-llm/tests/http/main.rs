@@ -6,6 +6,7 @@
     reason = "helpers of tests may fail like tests"
 )]
 
+mod batches;
 mod client;
 mod faults;
 mod process;

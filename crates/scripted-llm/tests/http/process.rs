@@ -28,6 +28,7 @@ fn it_says_where_it_listens_and_stops_when_its_input_ends() {
             "1",
             "--fault",
             "hang; model=scripted-judge",
+            "--no-batches",
         ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -45,6 +46,8 @@ fn it_says_where_it_listens_and_stops_when_its_input_ends() {
         "{stats}"
     );
     assert!(get(address, "/v1/models").contains("scripted-judge"));
+    let batches = get(address, "/v1/batches");
+    assert!(batches.starts_with("HTTP/1.1 404"), "{batches}");
     drop(server.stdin.take());
     assert!(server.wait().unwrap().success());
 }
