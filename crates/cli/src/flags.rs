@@ -145,6 +145,36 @@ impl OverrideGroup for KeepGoing {
     }
 }
 
+/// The calls that are sent in batches.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = OVER)]
+pub struct Batch {
+    /// Send these calls in batches, at half the price and within a day, where the provider takes batches: `judge`
+    #[arg(long, value_name = "CALLS", value_enum, hide_possible_values = true)]
+    batch: Option<BatchCalls>,
+}
+
+/// Calls that can be sent in batches.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum BatchCalls {
+    Judge,
+}
+
+impl BatchCalls {
+    /// The name in a configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Judge => "judge",
+        }
+    }
+}
+
+impl OverrideGroup for Batch {
+    fn add_to(&self, overrides: Overrides) -> Overrides {
+        overrides.set(keys::BATCH, "batch", self.batch.map(BatchCalls::name))
+    }
+}
+
 /// The number of concurrent rows.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = OVER)]

@@ -61,6 +61,20 @@ struct State {
     in_flight: BTreeMap<u64, Instant>,
     /// The next attempt of each call that waits for it, and the reason for the wait.
     waiting: BTreeMap<u64, (Instant, Arc<str>)>,
+    /// The batches that are waited for, by id.
+    batches: BTreeMap<String, BatchesStatus>,
+}
+
+impl State {
+    fn batches_status(&self) -> Option<BatchesStatus> {
+        let all = self.batches.values().copied();
+        all.reduce(|all, one| BatchesStatus {
+            batches: all.batches + one.batches,
+            requests: all.requests + one.requests,
+            done: all.done + one.done,
+            longest: all.longest.max(one.longest),
+        })
+    }
 }
 
 /// The attempts that failed since the last answer.
@@ -144,7 +158,18 @@ impl CircuitBreaker {
                 .open
                 .as_ref()
                 .map(|open| open.next_probe.duration_since(now)),
+            batches: state.batches_status(),
         }
+    }
+
+    /// Remembers a batch that is waited for.
+    pub(crate) fn waits_for_batch(&self, id: &str, batch: BatchesStatus) {
+        self.state().batches.insert(id.to_owned(), batch);
+    }
+
+    /// Forgets a batch that has ended.
+    pub(crate) fn batch_ended(&self, id: &str) {
+        self.state().batches.remove(id);
     }
 
     /// The error of a call that should not be attempted now; `None` when it should.
@@ -442,6 +467,21 @@ pub struct ModelStatus {
     pub failing: Option<FailingStatus>,
     /// The time until the endpoint is tried again. `None`: the circuit is closed.
     pub next_probe: Option<Duration>,
+    /// The batches that are waited for; `None` when there are none.
+    pub batches: Option<BatchesStatus>,
+}
+
+/// Batches of requests at a provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BatchesStatus {
+    /// How many there are.
+    pub batches: u64,
+    /// The requests in them.
+    pub requests: u64,
+    /// Those of them that are done.
+    pub done: u64,
+    /// The time since the oldest was sent.
+    pub longest: Duration,
 }
 
 /// Attempts that failed since the last answer.

@@ -9,6 +9,7 @@
 //! | [`Prefilled`] | the beginning of each reply, where the settings give one |
 //! | [`Cached`] | replies of earlier calls, from a [`Cache`] over a [`ReplyStore`] |
 //! | [`Budgeted`] | a ceiling for the whole run, enforced by a [`Budget`] |
+//! | [`Batched`] | requests in batches, where [`BatchSettings`] say so |
 //! | [`Retried`] | further attempts after temporary failures, according to a [`RetryPolicy`] |
 //! | [`Limited`] | attempts in flight and per minute, limited by a [`Limiter`] for each endpoint; a [`CircuitBreaker`] for each model there |
 //! | [`OpenAi`] | one attempt, over the connections of one [`HttpClient`] |
@@ -74,6 +75,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod app;
+mod batch;
 mod budget;
 mod budgeted;
 mod cache;
@@ -118,6 +120,7 @@ pub use app::{
     AppErrorKind, AppStep, ErrorRule, EventMatch, HttpApp, HttpAppSettings, StreamFormat,
     StreamSettings, SystemPrompt, UsagePointers,
 };
+pub use batch::{BatchSettings, Batched};
 pub use budget::{Amount, Budget, BudgetLimits};
 pub use budgeted::{Budgeted, UnpricedModel};
 pub use cache::{
@@ -125,7 +128,7 @@ pub use cache::{
     Cached, CachedRow, KeyMaker, PruneFilter, Pruned, ReplyStore, SqliteStore, StoreError,
     StoredReply, Unshrunk,
 };
-pub use circuit::{CircuitBreaker, FailingStatus, Health, ModelStatus};
+pub use circuit::{BatchesStatus, CircuitBreaker, FailingStatus, Health, ModelStatus};
 pub use failure::{CallFailure, NoReply};
 pub use host_models::{HostModel, HostModels};
 pub use http::{HttpClient, HttpOptions};

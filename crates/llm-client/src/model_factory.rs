@@ -11,14 +11,14 @@ use schema::{ChatModel, Journal, NoJournal};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
-    Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HostModels, HttpClient, Journaled,
-    LimitSettings, Limited, Limiter, Meter, ModelSettings, OpenAi, Prefilled, Price, Retried,
-    RetryPolicy, SettingsError, Stop, UnpricedModel, circuit::OPENS_AFTER, denied::DeniedTargets,
-    http::Route, wire::Wired,
+    BatchSettings, Batched, Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HostModels,
+    HttpClient, Journaled, LimitSettings, Limited, Limiter, Meter, ModelSettings, OpenAi,
+    Prefilled, Price, Retried, RetryPolicy, SettingsError, Stop, UnpricedModel, batch::Encoder,
+    circuit::OPENS_AFTER, denied::DeniedTargets, http::Route, wire::Wired,
 };
 
 /// Creates the models of one run. It holds what they share, and adds the layers to each:
-/// `Journaled < Prefilled < Cached < Budgeted < Retried < Limited < OpenAi`, outermost first.
+/// `Journaled < Prefilled < Cached < Budgeted < Batched < Retried < Limited < OpenAi`, outermost first.
 ///
 /// By default there is no cache, no budget and no journal, and every endpoint has the default limits and
 /// retries.
@@ -47,6 +47,7 @@ pub struct ModelFactory {
     budget: Option<Budget>,
     stop: Stop,
     journal: Arc<dyn Journal>,
+    batches: Option<BatchSettings>,
     meter: Meter,
     retries: RetryPolicy,
     limits: LimitSettings,
@@ -106,6 +107,7 @@ impl ModelFactory {
             budget: None,
             stop: Stop::new(),
             journal: Arc::new(NoJournal),
+            batches: None,
             meter: Meter::new(),
             retries: RetryPolicy::default(),
             limits: LimitSettings::default(),
@@ -145,6 +147,13 @@ impl ModelFactory {
     #[must_use]
     pub fn with_journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = journal;
+        self
+    }
+
+    /// Sends requests in batches as `batches` say, where a model's endpoint takes them.
+    #[must_use]
+    pub fn with_batches(mut self, batches: BatchSettings) -> Self {
+        self.batches = Some(batches);
         self
     }
 
@@ -214,15 +223,20 @@ impl ModelFactory {
             settings.price.get_or_insert(Price::FREE);
         }
         let settings = Arc::new(settings);
-        let endpoint: Arc<dyn ChatModel> = match &settings.wire {
-            Some(wire) => Arc::new(Wired {
-                id: settings.id.clone(),
-                wire: Arc::clone(wire),
-            }),
-            None => Arc::new(
-                OpenAi::new(Arc::clone(&settings), &self.http)?
-                    .with_journal(Arc::clone(&self.journal)),
-            ),
+        let (endpoint, encoder): (Arc<dyn ChatModel>, Encoder) = match &settings.wire {
+            Some(wire) => {
+                let id = settings.id.clone();
+                let wired = Wired {
+                    id,
+                    wire: Arc::clone(wire),
+                };
+                (Arc::new(wired), Encoder::Wire(Arc::clone(wire)))
+            }
+            None => {
+                let model = OpenAi::new(Arc::clone(&settings), &self.http)?;
+                let model = Arc::new(model.with_journal(Arc::clone(&self.journal)));
+                (Arc::clone(&model) as _, Encoder::OpenAi(model))
+            }
         };
         let breaker = self.breaker(&settings);
         let limited = Limited::new(
@@ -238,14 +252,23 @@ impl ModelFactory {
             Arc::clone(&self.journal),
             self.stop.clone(),
         )
-        .with_breaker(breaker)
+        .with_breaker(Arc::clone(&breaker))
         .with_denied(self.denied.clone());
+        let called: Arc<dyn ChatModel> = match (&self.batches, encoder.api()) {
+            (Some(batches), Some(api)) => Arc::new(Batched::new(
+                retried,
+                (api, encoder),
+                (Arc::clone(&settings), batches),
+                &self.http,
+                (Arc::clone(&self.journal), self.stop.clone(), breaker),
+            )?),
+            _ => Arc::new(retried),
+        };
         Ok(match &self.budget {
-            Some(budget) => self.cached(
-                Budgeted::new(retried, budget.clone(), &settings)?,
-                &settings,
-            ),
-            None => self.cached(retried, &settings),
+            Some(budget) => {
+                self.cached(Budgeted::new(called, budget.clone(), &settings)?, &settings)
+            }
+            None => self.cached(called, &settings),
         })
     }
 
@@ -358,7 +381,7 @@ impl ModelFactory {
 }
 
 /// Whether the endpoint is on this machine: nobody else uses it, so its limit has not to be found.
-fn is_local(settings: &ModelSettings) -> bool {
+pub(crate) fn is_local(settings: &ModelSettings) -> bool {
     let url = reqwest::Url::parse(&settings.base_url);
     url.is_ok_and(|url| Route::to(&url) != Route::Remote)
 }

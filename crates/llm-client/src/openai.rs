@@ -11,6 +11,7 @@ use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Event, EventBody, Exchange, Journal, JsonText,
     ModelError, ModelId, NoJournal, Origin, Spend, Usage, event::RequestFormChanged,
 };
+use serde_json::value::to_raw_value;
 
 use crate::{
     SettingsError,
@@ -89,6 +90,21 @@ impl OpenAi {
     #[must_use]
     pub fn settings(&self) -> &Arc<ModelSettings> {
         &self.settings
+    }
+
+    /// The body of `request` in the form that the endpoint takes, as far as it is known.
+    pub(crate) fn encoded(&self, request: &ChatRequest) -> Option<JsonText> {
+        let body = Body {
+            settings: &self.settings,
+            request,
+            form: *self.form(),
+        };
+        Some(to_raw_value(&body).ok()?.into())
+    }
+
+    /// A request as it is journaled.
+    pub(crate) fn scrubbed(&self, sent: JsonText) -> JsonText {
+        self.reporter.scrubber().request(sent)
     }
 
     fn form(&self) -> std::sync::MutexGuard<'_, Form> {

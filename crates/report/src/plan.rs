@@ -39,6 +39,8 @@ pub struct PlanRow {
     pub dollars: Option<Span<f64>>,
     /// The same where providers read the beginnings of requests from their prompt caches.
     pub dollars_with_prompt_cache: Option<Span<f64>>,
+    /// The same as `dollars` where judges' requests are sent in batches.
+    pub dollars_in_batches: Option<Span<f64>>,
 }
 
 /// With more targets than this, only the first ones have a line.
@@ -82,23 +84,33 @@ pub fn plan_table(rows: &[PlanRow], is_whole: bool, width: usize) -> String {
             },
         ));
     }
-    if let Some(note) = prompt_cache_note(rows) {
+    for note in notes_on_savings(rows) {
         sheet.note(note);
     }
     sheet_text(&sheet, width)
 }
 
-/// The total with prompt caches, if it is another one.
-fn prompt_cache_note(rows: &[PlanRow]) -> Option<String> {
+/// The total with prompt caches and that with batches, where they are other ones.
+fn notes_on_savings(rows: &[PlanRow]) -> Vec<String> {
     let priced = |dollars: fn(&PlanRow) -> Option<Span<f64>>| {
         let dollars: Vec<Span<f64>> = rows.iter().filter_map(dollars).collect();
         total_money(&dollars, dollars.len() < rows.len())
     };
     let without = priced(|row| row.dollars);
-    let with = priced(|row| row.dollars_with_prompt_cache);
-    (with != without).then(|| {
-        format!("{with} instead of {without} where prompt caches of providers have what a conversation repeats.")
-    })
+    let ways = [
+        (
+            priced(|row| row.dollars_with_prompt_cache),
+            "where prompt caches of providers have what a conversation repeats",
+        ),
+        (
+            priced(|row| row.dollars_in_batches),
+            "with `--batch judge`, which can take a day",
+        ),
+    ];
+    let others = ways.into_iter().filter(|(with, _)| *with != without);
+    others
+        .map(|(with, when)| format!("{with} instead of {without} {when}."))
+        .collect()
 }
 
 /// The names, or the first ones and the number of the others.

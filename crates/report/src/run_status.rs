@@ -385,6 +385,10 @@ pub(crate) fn limit_words(limit: &LimitStatus) -> [String; 2] {
         let decimals = usize::from(rate < 10.0);
         words.push(format!("it takes {rate:.decimals$} a second"));
     }
+    if limit.batched > 0 {
+        let requests = counted(limit.batched, "request waits", "requests wait");
+        words.push(format!("{requests} in batches"));
+    }
     if let Some(reason) = &limit.reason {
         words.push(clean(reason));
     }

@@ -278,6 +278,7 @@ fn plan(model: &str, rows: u64, input: Span<u64>, dollars: Option<Span<f64>>) ->
         },
         dollars,
         dollars_with_prompt_cache: dollars,
+        dollars_in_batches: dollars,
     }
 }
 

@@ -183,6 +183,8 @@ pub struct LimitStatus {
     pub at_once_before: Option<u64>,
     /// Attempts a second that an endpoint takes, where that is what limits them.
     pub per_second: Option<f64>,
+    /// Requests in batches that are waited for.
+    pub batched: u64,
     /// Seconds since the last event about it.
     pub since: f64,
 }

@@ -100,6 +100,12 @@ impl Layout {
         self.cache.clone()
     }
 
+    /// The folder for files of batches, beside the cache: what is in them is as old as the replies there.
+    #[must_use]
+    pub fn batches(&self) -> PathBuf {
+        self.cache.with_file_name("batches")
+    }
+
     /// The folder of one run's records: manifest and journal.
     #[must_use]
     pub fn run(&self, run_id: &str) -> PathBuf {

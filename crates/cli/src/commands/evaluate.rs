@@ -12,7 +12,8 @@ use crate::{
     completion,
     exit::{Exit, Failure},
     flags::{
-        BenchmarkSelection, Calls, Concurrency, KeepGoing, Overrides, PromptArgs, Targets, Verbose,
+        Batch, BenchmarkSelection, Calls, Concurrency, KeepGoing, Overrides, PromptArgs, Targets,
+        Verbose,
     },
 };
 
@@ -33,6 +34,8 @@ pub struct EvaluateArgs {
     #[command(flatten)]
     keep_going: KeepGoing,
     #[command(flatten)]
+    batch: Batch,
+    #[command(flatten)]
     verbose: Verbose,
     #[command(flatten)]
     trial: TrialArgs,
@@ -45,6 +48,7 @@ impl From<EvaluateArgs> for PhaseArgs {
                 .with(&args.calls)
                 .with(&args.concurrency)
                 .with(&args.keep_going)
+                .with(&args.batch)
                 .with(&args.verbose),
             selection: args.selection,
             targets: args.targets.targets,

@@ -1,5 +1,7 @@
 //! The models of a run, with their keys and all layers of policy.
 
+use std::path::PathBuf;
+
 use llm_client::{
     Cache, CacheMode, CachedRow, HttpClient, HttpOptions, ModelFactory, ModelSettings,
 };
@@ -200,7 +202,7 @@ pub fn find_model<'a>(
     }))
 }
 
-/// Creates models under the policy of `settings`. `resolved` contains all models of the run.
+/// Creates models under the policy of `settings`. `resolved` contains all models of the run; `batches` is the folder for files of batches.
 ///
 /// # Errors
 /// When this process cannot open enough files for a run.
@@ -208,6 +210,7 @@ pub fn model_factory(
     settings: &Settings,
     resolved: &[(&ModelEntry, ModelSettings)],
     cache: Cache,
+    batches: PathBuf,
     terminal: &Terminal,
 ) -> Result<ModelFactory, Failure> {
     let targets = settings.models.targets.len().max(1);
@@ -228,7 +231,11 @@ pub fn model_factory(
         max_connections: connections,
         ..settings.http_options()
     });
-    Ok(settings.model_factory(http, resolved).with_cache(cache))
+    let factory = settings.model_factory(http, resolved).with_cache(cache);
+    Ok(match settings.batch_settings(batches) {
+        Some(batches) => factory.with_batches(batches),
+        None => factory,
+    })
 }
 
 /// The cache file, opened according to `settings`; it ignores the stored replies of the rows `refreshed`.

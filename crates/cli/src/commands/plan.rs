@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
-use llm_client::{ModelSettings, PromptCache};
+use llm_client::{BatchSettings, ModelSettings, PromptCache};
 use probity::{
     CalledModel, Forecast, Phase, PlanModel, PlanQuestions, PlanSettings, Range, RunError,
     RunOptions, config::keys, needed_scenarios, plan_metrics,
@@ -138,6 +138,10 @@ impl<'a> PlannedCalls<'a> {
                     .iter()
                     .filter_map(|row| row.cost_with_prompt_cache)
                     .fold(Range::default(), |sum, cost| sum + cost),
+                dollars_in_batches: rows
+                    .iter()
+                    .filter_map(|row| row.cost_in_batches)
+                    .fold(Range::default(), |sum, cost| sum + cost),
                 unpriced: budget.unpriced,
                 assumed_free: free.iter().collect(),
             },
@@ -162,6 +166,8 @@ struct PlanTotal<'a> {
     dollars: Range<f64>,
     /// The same where the providers' prompt caches have what each request of a conversation repeats.
     dollars_with_prompt_cache: Range<f64>,
+    /// The same as `dollars` where judges' requests are sent in batches.
+    dollars_in_batches: Range<f64>,
     /// Whether `dollars` leaves calls out, because their price is unknown.
     unpriced: bool,
     /// The models whose calls are assumed to be free. Absent in output from before they were listed.
@@ -507,6 +513,7 @@ pub fn plan_model(
         price: settings.price,
         max_tokens: settings.max_tokens,
         prompt_cache: PromptCache::of(&settings, entry.table.api.unwrap_or_default()),
+        batches: BatchSettings::are_offered(&settings),
     })
 }
 
@@ -576,6 +583,7 @@ fn unneeded(key: &str) -> Result<PlanModel, Failure> {
         price: None,
         max_tokens: None,
         prompt_cache: None,
+        batches: false,
         calls: Vec::new(),
     })
 }
@@ -597,6 +605,7 @@ pub fn table_row(row: &probity::PlanRow) -> PlanRow {
         output: span(row.output_tokens),
         dollars: row.cost.map(span),
         dollars_with_prompt_cache: row.cost_with_prompt_cache.map(span),
+        dollars_in_batches: row.cost_in_batches.map(span),
     }
 }
 

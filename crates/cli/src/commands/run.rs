@@ -31,7 +31,7 @@ use crate::{
     benchmarks::{Chosen, choose},
     config::{Config, ConfigError},
     exit::{Exit, Failure, Problems},
-    flags::{BenchmarkSelection, KeepGoing, Overrides},
+    flags::{Batch, BenchmarkSelection, KeepGoing, Overrides},
 };
 
 /// Run all phases: from a description to results
@@ -49,6 +49,8 @@ pub struct RunArgs {
     simulate: SimulateArgs,
     #[command(flatten)]
     keep_going: KeepGoing,
+    #[command(flatten)]
+    batch: Batch,
     /// Hold these rules against the results: the run ends as `gate` does
     #[arg(long, value_name = "FILE")]
     gate: Option<PathBuf>,
@@ -83,7 +85,7 @@ impl From<RunArgs> for PhaseArgs {
     fn from(args: RunArgs) -> Self {
         let simulate = Self::from(args.simulate);
         Self {
-            overrides: simulate.overrides.with(&args.keep_going),
+            overrides: simulate.overrides.with(&args.keep_going).with(&args.batch),
             gate: args.gate,
             until: args.until,
             ..simulate
@@ -243,6 +245,12 @@ fn check<'a>(
     }
     let stop = args.until.stop(args.gate.as_deref(), *config.settings.seed);
     let stop = problems.take(stop).flatten();
+    if stop.is_some() && config.settings.run.batch.is_some() {
+        problems.take(Err::<(), _>(Failure::usage(
+            "run --until looks at the verdicts after each scenario, and a batch gives them hours later: leave out --until or --batch \
+             (`run.batch` in a configuration)",
+        )));
+    }
     let mut refreshed = Vec::new();
     if let (Some(parts), Some(chosen)) = (&parts, &chosen) {
         let found = force_rows::find(context, config, &parts.targets, chosen, &args.force_rows);

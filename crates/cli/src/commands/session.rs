@@ -44,7 +44,13 @@ pub fn open(
     let journals = JournalSet::new(folder).form(form);
     let journals = Arc::new(journals.read_by(Arc::new(read.clone())));
     let cache = open_cache(&config.settings, &context.layout.cache(), refreshed)?;
-    let factory = model_factory(&config.settings, resolved, cache, &context.terminal)?;
+    let factory = model_factory(
+        &config.settings,
+        resolved,
+        cache,
+        context.layout.batches(),
+        &context.terminal,
+    )?;
     let watch = Arc::new(ProgressObserver::new(
         &context.terminal,
         &context.program,

@@ -8,7 +8,10 @@ use std::{
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use llm_client::{Health, ModelStatus};
-use schema::{numbers::wait, text::counted};
+use schema::{
+    numbers::{grouped, wait},
+    text::counted,
+};
 
 /// Shorter waits are not shown.
 const SHORT: Duration = Duration::from_secs(3);
@@ -116,6 +119,15 @@ fn wait_text(status: &ModelStatus) -> Option<String> {
             seconds(failing.opens_in),
         ));
     }
+    if let Some(batches) = status.batches {
+        return Some(format!(
+            "waiting for {model}: {} of {} in {} done, sent {} ago ({endpoint})",
+            grouped(batches.done),
+            counted(batches.requests, "request", "requests"),
+            counted(batches.batches, "batch", "batches"),
+            seconds(batches.longest)
+        ));
+    }
     let longest = status.longest.filter(|longest| *longest >= LONG)?;
     let calls = counted(status.in_flight as u64, "call", "calls");
     Some(format!(
@@ -148,6 +160,7 @@ mod tests {
             next_attempt: None,
             failing: None,
             next_probe: None,
+            batches: None,
         }
     }
 

@@ -13,6 +13,7 @@ mod agentic;
 mod bad_endpoints;
 mod bad_files;
 mod baseline;
+mod batches;
 mod cache;
 mod cached_rows;
 mod calibrate;

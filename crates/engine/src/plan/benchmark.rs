@@ -293,6 +293,7 @@ mod tests {
             price: None,
             max_tokens: None,
             prompt_cache: None,
+            batches: false,
             calls: Vec::new(),
         }
     }

@@ -7,7 +7,7 @@ mod prefixes;
 
 use std::ops::Add;
 
-use llm_client::{Price, PromptCache};
+use llm_client::{BatchSettings, Price, PromptCache};
 use schema::{ModelId, Phase};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -66,6 +66,8 @@ pub struct PlanModel {
     pub max_tokens: Option<u32>,
     /// How its provider caches the beginning of requests, if it is known to.
     pub prompt_cache: Option<PromptCache>,
+    /// Whether its requests can be sent in batches: those of a judge then cost [`BatchSettings::PRICE`] of its price.
+    pub batches: bool,
     /// For a program: the models that it calls through the run.
     pub calls: Vec<CalledModel>,
 }
@@ -145,6 +147,8 @@ pub struct PlanRow {
     pub cost: Option<Range<f64>>,
     /// The same where the provider reads the beginning of each request of a conversation from its prompt cache. It keeps one for some minutes.
     pub cost_with_prompt_cache: Option<Range<f64>>,
+    /// The same as `cost` where judges' requests are sent in batches.
+    pub cost_in_batches: Option<Range<f64>>,
 }
 
 /// The requests to one model, in calls and tokens.
@@ -184,7 +188,12 @@ impl PlanRow {
                 ..PlannedCalls::default()
             };
             let who = (format!("{} by {who}", called.model.id), target);
-            Self::new(benchmark, phase, who, rows, &planned, &called.model)
+            // Programs get their answers directly.
+            let model = PlanModel {
+                batches: false,
+                ..called.model.clone()
+            };
+            Self::new(benchmark, phase, who, rows, &planned, &model)
         });
         let others: Vec<Self> = of_called.collect();
         let own = Self::new(benchmark, phase, (who, target), rows, planned, model);
@@ -202,6 +211,11 @@ impl PlanRow {
     ) -> Self {
         let (input, output) = (planned.input, planned.output);
         let price = model.price.as_ref();
+        let cost = price.map(|price| planned.dollars(price, None));
+        let of_price = match phase == Phase::Evaluate && model.batches {
+            true => BatchSettings::PRICE,
+            false => 1.0,
+        };
         Self {
             benchmark: benchmark.to_owned(),
             phase,
@@ -214,14 +228,22 @@ impl PlanRow {
             calls: planned.calls,
             input_tokens: input,
             output_tokens: output,
-            cost: price.map(|price| planned.dollars(price, None)),
+            cost,
             cost_with_prompt_cache: price.map(|price| planned.dollars(price, model.prompt_cache)),
+            cost_in_batches: cost.map(|cost| Range {
+                low: cost.low * of_price,
+                high: cost.high * of_price,
+            }),
         }
     }
 
-    /// Both costs, as far as they are known.
+    /// All costs, as far as they are known.
     fn costs(&mut self) -> impl Iterator<Item = &mut Range<f64>> {
-        let costs = [&mut self.cost, &mut self.cost_with_prompt_cache];
+        let costs = [
+            &mut self.cost,
+            &mut self.cost_with_prompt_cache,
+            &mut self.cost_in_batches,
+        ];
         costs.into_iter().flatten()
     }
 

@@ -300,6 +300,7 @@ mod tests {
             price: None,
             max_tokens: None,
             prompt_cache: None,
+            batches: false,
             calls: Vec::new(),
         }
     }

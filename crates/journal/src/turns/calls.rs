@@ -371,6 +371,7 @@ fn release_after(body: &EventBody) -> Release {
         | EventBody::ProbeException(_)
         | EventBody::LimiterChanged(_)
         | EventBody::PaceChanged(_)
+        | EventBody::BatchChanged(_)
         | EventBody::CircuitBreakerOpened(_)
         | EventBody::CircuitBreakerClosed(_)
         | EventBody::BudgetReached(_)

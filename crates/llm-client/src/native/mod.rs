@@ -74,11 +74,19 @@ impl Api {
     }
 
     /// What is appended to the address of an endpoint.
-    fn path(self) -> &'static str {
+    pub(crate) fn path(self) -> &'static str {
         match self {
             Self::ChatCompletions => "/chat/completions",
             Self::Messages => "/messages",
             Self::Responses => "/responses",
+        }
+    }
+
+    /// Adds the header that names the interface's version, where it has one and the settings do not set it.
+    pub(crate) fn add_version(self, headers: &mut HeaderMap) {
+        if self == Self::Messages {
+            let version = HeaderValue::from_static(messages::VERSION);
+            headers.entry("anthropic-version").or_insert(version);
         }
     }
 
@@ -145,10 +153,7 @@ impl NativeModel {
         };
         let mut headers = headers(settings, key)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if api == Api::Messages {
-            let version = HeaderValue::from_static(messages::VERSION);
-            headers.entry("anthropic-version").or_insert(version);
-        }
+        api.add_version(&mut headers);
         Ok(Self {
             api,
             canonical: canonical(api, settings),
@@ -392,6 +397,14 @@ impl Wire for NativeModel {
             .await
             .map_err(|what| self.reporter.unreached(request.context.purpose, &what))?;
         self.read_reply(reply, sent, started.elapsed(), request)
+    }
+
+    fn batch_api(&self) -> Option<Api> {
+        Some(self.api)
+    }
+
+    fn batch_body(&self, request: &ChatRequest) -> Option<JsonText> {
+        Some(JsonText::of(&self.body(request)))
     }
 
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {

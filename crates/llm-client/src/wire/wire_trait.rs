@@ -8,7 +8,7 @@ use schema::{
     PhaseProgram,
 };
 
-use crate::{HostModels, ReplyBody};
+use crate::{Api, HostModels, ReplyBody};
 
 /// What answers a model's calls in the place of an OpenAI-compatible endpoint: an application, a program. An extension point: set it as
 /// [`ModelSettings::wire`](crate::ModelSettings::wire), and all layers of policy are around it.
@@ -29,6 +29,16 @@ pub trait Wire: Send + Sync + fmt::Debug {
 
     /// Reads the response of an earlier [`Exchange`] as a fetched one is read; `None` if it cannot be read any more.
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)>;
+
+    /// The interface whose batches take the requests; `None`: no batch does.
+    fn batch_api(&self) -> Option<Api> {
+        None
+    }
+
+    /// The body of the request, to be sent in a batch.
+    fn batch_body(&self, _request: &ChatRequest) -> Option<JsonText> {
+        None
+    }
 
     /// Whether the other side keeps a conversation and gets only what is new.
     fn keeps_conversations(&self) -> bool {

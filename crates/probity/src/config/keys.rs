@@ -6,6 +6,8 @@ pub const FORCE: &str = "run.force";
 pub const FRESH_TARGETS: &str = "run.fresh_targets";
 /// Go on although the judge gives no usable verdicts.
 pub const KEEP_GOING: &str = "run.keep_going";
+/// The calls that are sent in batches.
+pub const BATCH: &str = "run.batch";
 /// Show the plan; call nothing and write nothing.
 pub const DRY_RUN: &str = "run.dry_run";
 /// Show the rates of each metric and every file.

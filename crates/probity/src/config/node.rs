@@ -431,7 +431,8 @@ impl<'a> VariantAccess<'a> for Node<'a> {
 
 /// Where a key belongs that people write at the top of the file.
 fn nested(key: &str) -> Option<&'static str> {
-    const NESTED: [&str; 9] = [
+    const NESTED: [&str; 10] = [
+        keys::BATCH,
         keys::CONCURRENCY,
         keys::DRY_RUN,
         keys::KEEP_GOING,

@@ -1,14 +1,16 @@
 //! Converts the settings to the policy around all models: connections, cache, retries, limits and budget.
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, path::PathBuf};
 
 use llm_client::{
-    Budget, BudgetLimits, CacheMode, CacheSettings, HttpClient, HttpOptions, LimitSettings,
-    ModelFactory, ModelSettings, RetryPolicy,
+    BatchSettings, Budget, BudgetLimits, CacheMode, CacheSettings, HttpClient, HttpOptions,
+    LimitSettings, ModelFactory, ModelSettings, RetryPolicy,
 };
 
+use schema::Purpose;
+
 use super::{
-    sections::{Limits, ModelEntry, Settings},
+    sections::{BatchedCalls, Limits, ModelEntry, Settings},
     values::Whole,
 };
 
@@ -53,6 +55,19 @@ impl Settings {
             max_age: self.cache.expiry.map(|length| length.0),
             ..CacheSettings::default()
         }
+    }
+
+    /// Which calls are sent in batches, with a file of each batch in `folder`; `None`: none.
+    pub fn batch_settings(&self, folder: impl Into<PathBuf>) -> Option<BatchSettings> {
+        let batch = self.run.batch?;
+        Some(BatchSettings {
+            purposes: match batch {
+                BatchedCalls::Judge => vec![Purpose::Judge],
+            },
+            // Those of an earlier run are as old as its replies.
+            takes_up: !self.run.force && self.cache.expiry.is_none(),
+            ..BatchSettings::new(folder)
+        })
     }
 
     /// Builds models over `http`, with the configured retries, limits and budget, and without a cache. `resolved` are all models that

@@ -60,7 +60,7 @@ impl Config {
             samples: *settings.generation.num_samples,
             concurrency: Concurrency {
                 simulate: *settings.run.concurrency.simulate,
-                evaluate: *settings.run.concurrency.evaluate,
+                evaluate: settings.run.judged_at_once(),
             },
             expected: Expected {
                 scenarios_per_metric: Some(*settings.generation.scenarios_per_metric),

@@ -350,6 +350,29 @@ pub struct PaceChanged {
     pub reason: Cow<'static, str>,
 }
 
+/// A batch of requests at a provider was sent, was taken up again by a later run, goes on, has ended or was refused.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct BatchChanged {
+    /// The id of the model.
+    pub model: Arc<str>,
+    /// The endpoint.
+    pub endpoint: Arc<str>,
+    /// The provider's id of the batch; empty if it was not taken.
+    pub batch: String,
+    /// `sent`, `taken up`, `in progress`, `ended` or `refused`.
+    pub state: Cow<'static, str>,
+    /// Its requests.
+    pub requests: u64,
+    /// Those that are done; at the end, those with a usable reply. The others are made directly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done: Option<u64>,
+    /// Seconds since it was sent.
+    pub seconds: u64,
+    /// Why it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
 /// A model has failed for too long: its calls now fail at once.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CircuitBreakerOpened {

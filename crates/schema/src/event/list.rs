@@ -7,16 +7,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
-    AnnotationException, AnnotatorException, AnnotatorReply, BenchmarkCalibrated, BenchmarkScored,
-    BudgetReached, CacheInfo, CachedAnnotatorReply, CallNotMade, CaseFailed, CircuitBreakerClosed,
-    CircuitBreakerOpened, ClosingJournal, ConversationFinished, CostSummed, ExceptionStoppingRun,
-    FailedAttempt, FinishedPipeline, FinishedRun, HazardCalibrated, HazardInfo, HazardScored,
-    ItemFailed, ItemFinished, JudgeAbstained, JudgeScored, KeptResults, LimiterChanged,
-    MeasuredItemQuality, MergedAnnotation, ModelException, ModelReply, PaceChanged, QueuingItem,
-    RequestFormChanged, ResumingRun, RetryingItem, RunningPipeline, ScoreFinished, SessionStep,
-    StartingCalibrationRun, StartingJournal, StartingRun, SutException, SutReply, TestInfo,
-    TestScored, ToolAnswered, TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse,
-    UsingTestItems,
+    AnnotationException, AnnotatorException, AnnotatorReply, BatchChanged, BenchmarkCalibrated,
+    BenchmarkScored, BudgetReached, CacheInfo, CachedAnnotatorReply, CallNotMade, CaseFailed,
+    CircuitBreakerClosed, CircuitBreakerOpened, ClosingJournal, ConversationFinished, CostSummed,
+    ExceptionStoppingRun, FailedAttempt, FinishedPipeline, FinishedRun, HazardCalibrated,
+    HazardInfo, HazardScored, ItemFailed, ItemFinished, JudgeAbstained, JudgeScored, KeptResults,
+    LimiterChanged, MeasuredItemQuality, MergedAnnotation, ModelException, ModelReply, PaceChanged,
+    QueuingItem, RequestFormChanged, ResumingRun, RetryingItem, RunningPipeline, ScoreFinished,
+    SessionStep, StartingCalibrationRun, StartingJournal, StartingRun, SutException, SutReply,
+    TestInfo, TestScored, ToolAnswered, TranslatedAnnotation, TranslatedSutReply,
+    TranslatedUserResponse, UsingTestItems,
 };
 use crate::{RealismVerdict, SimulatorCheck, SimulatorFault};
 
@@ -222,6 +222,7 @@ events! {
     SessionStep(SessionStep) = "session step" by "Sender"::"record",
     LimiterChanged(LimiterChanged) = "limiter changed" by "Limiter"::"release",
     PaceChanged(PaceChanged) = "pace changed" by "Limiter"::"release",
+    BatchChanged(BatchChanged) = "batch changed" by "Queue"::"note",
     CircuitBreakerOpened(CircuitBreakerOpened) = "circuit breaker opened" by "CircuitBreaker"::"learn",
     CircuitBreakerClosed(CircuitBreakerClosed) = "circuit breaker closed" by "CircuitBreaker"::"learn",
     BudgetReached(BudgetReached) = "budget reached" by "TargetRun"::"skipped",

@@ -30,10 +30,10 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 pub use calls::{
-    AnnotatorException, AnnotatorReply, CachedAnnotatorReply, CallNotMade, CircuitBreakerClosed,
-    CircuitBreakerOpened, Exception, FailedAttempt, KeptIn, LimiterChanged, ModelException,
-    ModelReply, PaceChanged, RequestFormChanged, SessionStep, SharedMessages, SutException,
-    SutReply,
+    AnnotatorException, AnnotatorReply, BatchChanged, CachedAnnotatorReply, CallNotMade,
+    CircuitBreakerClosed, CircuitBreakerOpened, Exception, FailedAttempt, KeptIn, LimiterChanged,
+    ModelException, ModelReply, PaceChanged, RequestFormChanged, SessionStep, SharedMessages,
+    SutException, SutReply,
 };
 pub use items::{
     AnnotationException, CaseFailed, ConversationFinished, ItemFailed, ItemFinished,

@@ -177,6 +177,7 @@ impl JournalFold {
             }
             EventBody::LimiterChanged(changed) => self.limits.changed(&changed, at),
             EventBody::PaceChanged(changed) => self.limits.paced(&changed, at),
+            EventBody::BatchChanged(changed) => self.limits.batch(&changed, at),
             EventBody::CircuitBreakerOpened(opened) => self.limits.opened(&opened, at),
             EventBody::CircuitBreakerClosed(closed) => self.limits.closed(&closed, at),
             EventBody::BudgetReached(_) => self.budget_reached = true,
@@ -410,6 +411,7 @@ fn is_read(kind: EventKind) -> bool {
             | K::RetryingCall
             | K::LimiterChanged
             | K::PaceChanged
+            | K::BatchChanged
             | K::CircuitBreakerOpened
             | K::CircuitBreakerClosed
             | K::BudgetReached

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use schema::{
     LimitStatus,
     event::{
-        CircuitBreakerClosed, CircuitBreakerOpened, FailedAttempt, LimiterChanged, PaceChanged,
+        BatchChanged, CircuitBreakerClosed, CircuitBreakerOpened, FailedAttempt, LimiterChanged,
+        PaceChanged,
     },
 };
 
@@ -27,6 +28,8 @@ struct Limit {
     given_up: bool,
     at_once: Option<(u64, u64)>,
     per_second: Option<f64>,
+    /// The requests of each batch that is waited for.
+    batches: BTreeMap<String, u64>,
     last: f64,
 }
 
@@ -65,6 +68,22 @@ impl Limits {
         limit.reason = changed.rate.map(|_| changed.reason.to_string());
     }
 
+    pub(super) fn batch(&mut self, changed: &BatchChanged, at: f64) {
+        let limit = self.of(&changed.model, at);
+        match &*changed.state {
+            "ended" => drop(limit.batches.remove(&changed.batch)),
+            "refused" => {
+                limit.batches.remove(&changed.batch);
+                limit.reason.clone_from(&changed.reason);
+            }
+            _ => drop(
+                limit
+                    .batches
+                    .insert(changed.batch.clone(), changed.requests),
+            ),
+        }
+    }
+
     pub(super) fn opened(&mut self, opened: &CircuitBreakerOpened, at: f64) {
         let limit = self.of(&opened.model, at);
         limit.given_up = true;
@@ -93,6 +112,7 @@ impl Limits {
                 at_once: limit.at_once.map(|(at_once, _)| at_once),
                 at_once_before: limit.at_once.map(|(_, before)| before),
                 per_second: limit.per_second,
+                batched: limit.batches.values().sum(),
                 since: (now - limit.last).max(0.0),
             })
             .collect();

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     completion,
-    flags::{OVER, OverrideGroup, Overrides, at_least_one, dollars},
+    flags::{BatchCalls, OVER, OverrideGroup, Overrides, at_least_one, dollars},
 };
 
 /// The kind of a safety evaluation.
@@ -119,6 +119,9 @@ pub struct CommonArgs {
     /// Go on although the judges have given no usable score in 20 cases
     #[arg(long, help_heading = OVER)]
     keep_going: bool,
+    /// Send these calls in batches, at half the price and within a day, where the provider takes batches: `judge`
+    #[arg(long, value_name = "CALLS", value_enum, hide_possible_values = true, help_heading = OVER)]
+    batch: Option<BatchCalls>,
     /// Show the plan; call nothing and write nothing
     #[arg(long, help_heading = OVER)]
     dry_run: bool,
@@ -175,6 +178,7 @@ impl OverrideGroup for CommonArgs {
             .switch(keys::FORCE, "force", self.force)
             .switch(keys::FRESH_TARGETS, "fresh-targets", self.fresh_targets)
             .switch(keys::KEEP_GOING, "keep-going", self.keep_going)
+            .set(keys::BATCH, "batch", self.batch.map(BatchCalls::name))
             .switch(keys::DRY_RUN, "dry-run", self.dry_run)
             .set(keys::MAX_COST, "max-cost", self.max_cost)
             .set(keys::CONCURRENCY, "concurrency", self.concurrency)

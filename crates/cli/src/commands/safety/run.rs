@@ -245,7 +245,7 @@ impl Job<'_> {
             })?
             .concurrency(Concurrency {
                 simulate: *settings.run.concurrency.simulate,
-                evaluate: *settings.run.concurrency.evaluate,
+                evaluate: settings.run.judged_at_once(),
             })
             .keep_going(settings.run.keep_going)
             .files(files)

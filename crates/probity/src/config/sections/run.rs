@@ -1,5 +1,6 @@
 //! The section `run`.
 
+use llm_client::BatchSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -19,6 +20,9 @@ pub struct Run {
     /// Go on although the judge has given no usable verdict in 20 rows.
     #[serde(skip_serializing)]
     pub keep_going: bool,
+    /// The calls that are sent in batches, at half the price and within a day; none where it is not set.
+    #[serde(skip_serializing)]
+    pub batch: Option<BatchedCalls>,
     /// Show the plan; call nothing, write nothing.
     #[serde(skip_serializing)]
     pub dry_run: bool,
@@ -28,6 +32,23 @@ pub struct Run {
     /// Rows in progress: one number for every phase, or one for each.
     #[schemars(with = "ConcurrencyForm")]
     pub concurrency: Concurrency,
+}
+
+impl Run {
+    /// Rows, or messages, that are judged at the same time for each target: with batches as many as one of them takes.
+    #[must_use]
+    pub fn judged_at_once(&self) -> usize {
+        let most = self.batch.map_or(0, |_| BatchSettings::MOST);
+        most.max(*self.concurrency.evaluate)
+    }
+}
+
+/// Calls that are sent in batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BatchedCalls {
+    /// Those of judges.
+    Judge,
 }
 
 /// Rows in progress at the same time, by phase.
