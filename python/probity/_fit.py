@@ -6,6 +6,7 @@ from typing import Any
 
 PROTOCOL = 1
 MAX_LINE = 16 << 20
+MOST_MESSAGES = 256
 KINDS = ("judge", "target", "model", "simulator", "tools", "generator", "metrics", "scenarios")
 WANTS = ("name", "type", "target", "ids", "system_prompt", "reasoning", "demographic", "persona", "user_goal", "hidden_goal", "landmarks")
 SECRET = ("key", "token", "secret", "password", "authorization")
@@ -136,10 +137,56 @@ def _reply_problem(result: dict[str, Any]) -> str | None:
         if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not isinstance(call.get("arguments"), (str, dict)):
             return f"tool_calls[{at}]: expected id, name, arguments"
     if result.get("messages") is not None:
-        return "messages: steps of an application's own are not supported; give `content`"
+        if result.get("content") is not None:
+            return "messages: expected one of content and messages"
+        return "tool_calls: those of `messages` are in them" if calls else _steps_problem(result["messages"])
     if result.get("content") is None:
         return None if calls else "content: missing"
     return None if isinstance(result["content"], str) else "content: expected a text"
+
+
+def _steps_problem(messages: Any) -> str | None:
+    """Messages of the assistant and of its own tools, the last of which is the reply."""
+    if not isinstance(messages, list) or not 1 <= len(messages) <= MOST_MESSAGES:
+        return f"messages: expected a list of 1 to {MOST_MESSAGES}"
+    open_: dict[str, str] = {}
+    for at, message in enumerate(messages):
+        place, is_last = f"messages[{at}]", at + 1 == len(messages)
+        if not isinstance(message, dict) or message.get("role") not in ("assistant", "tool"):
+            return f"{place}.role: expected assistant or tool"
+        if is_last and message["role"] == "tool":
+            return f"{place}.role: the last message is the reply, of the assistant"
+        calls = message.get("tool_calls") or []
+        if message["role"] == "tool":
+            calls = []
+            if open_.pop(str(message.get("tool_call_id")), None) is None:
+                return f"{place}.tool_call_id: no call before it"
+        if not isinstance(message.get("content"), str) and not (calls and message.get("content") is None):
+            return f"{place}.content: expected a text"
+        if is_last and open_:
+            return f"{next(iter(open_.values()))}: no answer to the call follows"
+        if is_last and calls:
+            return f"{place}.tool_calls: the last message is the reply, and calls nothing"
+        problem = _own_calls_problem(calls, place, open_)
+        if problem:
+            return problem
+    return None
+
+
+def _own_calls_problem(calls: Any, place: str, open_: dict[str, str]) -> str | None:
+    """Adds the calls of a message to those without an answer."""
+    if not isinstance(calls, list):
+        return f"{place}.tool_calls: expected a list"
+    for at, call in enumerate(calls):
+        called = call.get("function", call) if isinstance(call, dict) else {}
+        if not isinstance(called, dict) or not is_text(call.get("id")) or not is_text(called.get("name")):
+            return f"{place}.tool_calls[{at}]: expected id, name, arguments"
+        if not isinstance(called.get("arguments"), (str, dict, type(None))):
+            return f"{place}.tool_calls[{at}].arguments: expected an object or its text"
+        if call["id"] in open_:
+            return f"{place}.tool_calls[{at}].id: it is the id of an open call"
+        open_[call["id"]] = f"{place}.tool_calls[{at}]"
+    return None
 
 
 def _message_problem(result: dict[str, Any]) -> str | None:

@@ -17,7 +17,7 @@ Messages = Union[str, Sequence[Union[Message, dict[str, Any]]]]
 def call_params(model: str, messages: Messages, n: int, tools: Sequence[dict[str, Any]], response_format: dict[str, Any] | None) -> dict[str, Any]:
     """A call in the form of the protocol."""
     listed: list[Any] = [{"role": "user", "content": messages}] if isinstance(messages, str) else list(messages)
-    params: dict[str, Any] = {"model": model, "messages": [_message(message) for message in listed], "n": n}
+    params: dict[str, Any] = {"model": model, "messages": [said_as(message) for message in listed], "n": n}
     if tools:
         params["tools"] = list(tools)
     if response_format is not None:
@@ -25,7 +25,8 @@ def call_params(model: str, messages: Messages, n: int, tools: Sequence[dict[str
     return params
 
 
-def _message(message: Message | dict[str, Any]) -> dict[str, Any]:
+def said_as(message: Message | dict[str, Any]) -> dict[str, Any]:
+    """A message in the form of chat completions."""
     if isinstance(message, dict):
         return message
     shown: dict[str, Any] = {"role": message.role, "content": message.content}
@@ -37,11 +38,8 @@ def _message(message: Message | dict[str, Any]) -> dict[str, Any]:
 
 
 def _reply(result: dict[str, Any]) -> Reply:
-    calls = []
-    for call in result.get("tool_calls") or ():
-        function = call.get("function") or {}
-        calls.append(ToolCall(str(call.get("id", "")), str(function.get("name", "")), str(function.get("arguments", ""))))
-    return Reply(str(result.get("content") or ""), result.get("reasoning"), tuple(calls), result.get("usage"), result.get("cost"), result.get("finish"))
+    calls = tuple(ToolCall.read(call) for call in result.get("tool_calls") or ())
+    return Reply(str(result.get("content") or ""), result.get("reasoning"), calls, result.get("usage"), result.get("cost"), result.get("finish"))
 
 
 class Host:

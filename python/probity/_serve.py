@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar, Union, overload
 
-from ._host import AsyncHost, Host
+from ._host import AsyncHost, Host, said_as
 from ._types import Abstain, Conversation, Message, Metric, Reply, Scenario, Verdict
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -179,8 +179,11 @@ def replied(result: Any) -> dict[str, Any]:
         return {"content": result}
     if not isinstance(result, Reply):
         raise TypeError(f"a target returns a text or a Reply, not {type(result).__name__}")
+    if result.messages and result.content:
+        raise TypeError("a Reply has content or messages, not both: the last message is the reply")
     calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in result.tool_calls]
-    all_ = {"content": result.content, "reasoning": result.reasoning, "usage": result.usage, "cost": result.cost, "finish": result.finish, "tool_calls": calls or None}
+    steps = [said_as(message) for message in result.messages] or None
+    all_ = {"content": None if steps else result.content, "messages": steps, "reasoning": result.reasoning, "usage": result.usage, "cost": result.cost, "finish": result.finish, "tool_calls": calls or None}
     return {key: value for key, value in all_.items() if value is not None}
 
 

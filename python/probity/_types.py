@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,12 @@ class ToolCall:
     id: str
     name: str
     arguments: str
+
+    @staticmethod
+    def read(data: dict[str, Any]) -> ToolCall:
+        """A call in the form of the protocol, or in that of chat completions."""
+        called = data.get("function") or data
+        return ToolCall(str(data.get("id", "")), str(called.get("name", "")), str(called.get("arguments", "")))
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Message:
     @staticmethod
     def read(data: dict[str, Any], n: int) -> Message:
         """A message in the form of the protocol."""
-        calls = tuple(ToolCall(str(c.get("id", "")), str(c.get("name", "")), str(c.get("arguments", ""))) for c in data.get("tool_calls") or ())
+        calls = tuple(ToolCall.read(call) for call in data.get("tool_calls") or ())
         return Message(int(data.get("n", n)), str(data["role"]), str(data.get("content") or ""), calls, data.get("tool_call_id"), data.get("reasoning"))
 
 
@@ -114,11 +121,15 @@ class Abstain(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """A target's reply. `cost` in dollars and `usage` (`input_tokens`, `output_tokens`) are what it spent, where that is known."""
+    """A target's reply. `cost` in dollars and `usage` (`input_tokens`, `output_tokens`) are what it spent, where that is known.
 
-    content: str
+    A target with tools of its own may give `messages` in the place of `content`: its messages with calls, the answers of its tools, and the reply as the last
+    one, as `Message`s or dictionaries of chat completions. Judges see them."""
+
+    content: str = ""
     reasoning: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     usage: dict[str, int] | None = None
     cost: float | None = None
     finish: str | None = None
+    messages: Sequence[Message | dict[str, Any]] = ()

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ._host import Messages, call_params
+from ._host import Messages, call_params, said_as
 from ._types import Conversation, Message, Metric, Reply, Scenario
 
 
@@ -90,7 +90,7 @@ class Played:
 
     def judge(self, what: Conversation, how: Metric) -> dict[str, Any]:
         """The verdict on a conversation."""
-        messages = [{"n": m.n, "role": m.role, "content": m.content} for m in what.messages]
+        messages = [{"n": m.n, **said_as(m)} for m in what.messages]
         asked = {"id": how.id, "definition": how.definition, "examples": list(how.examples), "verdict": how.verdict}
         return self.request("judge", {"row": what.row, "sample": 0, "attempt": 1, "metrics": [asked], "messages": messages, "timeout_s": 60})
 
@@ -103,8 +103,9 @@ class Played:
             history.append({"role": "user", "content": text})
             shown = history[-1:] if sessions else history
             reply = self.request("chat", {"conversation": "c1", "turn": turn, "step": 0, "attempt": 1, "seed": 0, "tools": [], "metadata": {}, "messages": shown, "timeout_s": 60})
-            replies.append(str(reply["content"]))
-            history.append({"role": "assistant", "content": replies[-1]})
+            said = reply.get("messages") or [{"role": "assistant", "content": reply.get("content")}]
+            replies.append(str(said[-1]["content"]))
+            history.extend(said)
         if sessions:
             self.request("close", {"conversation": "c1", "session": None, "reason": "done"})
         return replies

@@ -123,6 +123,8 @@ def test_a_program_in_another_language_passes() -> None:
 @pytest.mark.parametrize("source", [
     "import asyncio\n\n@probity.judge(models=['judge'])\nasync def part(conversation, host):\n    reply = await host.chat('judge', 'Is it?')\n    return 'true' in reply.content, reply.content",
     "@probity.target(sessions=True)\ndef part(message, session):\n    session['turns'] = session.get('turns', 0) + 1\n    return f\"{session['turns']}: {message[:20]}\"",
+    "@probity.target\ndef part(message):\n    call = {'id': 'a', 'name': 'look', 'arguments': {}}\n    return probity.Reply(messages=[{'role': 'assistant', 'tool_calls': [call]}, "
+    "probity.Message(2, 'tool', 'found', tool_call_id='a'), {'role': 'assistant', 'content': 'Done.'}])",
     "@probity.model\ndef part(messages):\n    return messages[-1].content.upper()",
     "@probity.simulator\ndef part(turn, turns):\n    return f'Message {turn}.' if turn <= turns else None",
     "@probity.tools\ndef part(tool, arguments):\n    return {tool: arguments}",

@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import probity
-from probity import _serve
+from probity import _fit, _serve
 from probity.testing import FakeHost, conversation, metric, play
 
 JUDGE = """
@@ -104,6 +105,63 @@ def test_answers_take_the_form_that_the_metric_asks_for() -> None:
     with pytest.raises(TypeError, match="only form"):
         probity.simulator(form="whole")(lambda scenario: None)
     assert _serve.replied(probity.Reply("x", cost=0.1)) == {"content": "x", "cost": 0.1}
+
+
+STEPS: list[dict[str, Any]] = [{"role": "assistant", "content": None, "tool_calls": [{"id": "a", "name": "look", "arguments": {"at": 1}}]},
+         {"role": "tool", "tool_call_id": "a", "content": "found"}, {"role": "assistant", "content": "Done."}]
+
+
+def test_steps_of_a_target_end_with_its_reply() -> None:
+    reply = _serve.replied(probity.Reply(messages=STEPS))
+    assert reply == {"messages": STEPS} and _fit.result_problem("chat", {}, reply) is None
+    with pytest.raises(TypeError, match="content or messages"):
+        _serve.replied(probity.Reply("x", messages=STEPS))
+    for messages, words in [
+        ([], "messages: expected a list of 1 to 256"), (STEPS[-1:] * 257, "messages: expected a list of 1 to 256"),
+        ([{"role": "user", "content": "x"}], "messages[0].role"), (STEPS[1:], "messages[0].tool_call_id: no call before it"),
+        (STEPS[:2], "messages[1].role: the last message is the reply"), ([STEPS[0], STEPS[2]], "messages[0].tool_calls[0]: no answer"),
+        (STEPS[:1], "messages[0].tool_calls: the last message"), ([{"role": "assistant"}], "messages[0].content"),
+        ([STEPS[0], STEPS[0], STEPS[2]], "messages[1].tool_calls[0].id"),
+    ]:
+        problem = _fit.result_problem("chat", {}, {"messages": messages})
+        assert problem is not None and problem.startswith(words), problem
+    assert _fit.result_problem("chat", {}, {"messages": STEPS, "content": "x"}) == "messages: expected one of content and messages"
+
+
+LOOKS = """
+import probity
+
+@probity.target
+def agent(messages):
+    looked = sum(message.role == "tool" for message in messages)
+    call = probity.ToolCall("a", "look", '{"at": %d}' % looked)
+    return probity.Reply(messages=[probity.Message(1, "assistant", "", (call,)), {"role": "tool", "tool_call_id": "a", "content": "found"},
+                                   {"role": "assistant", "content": f"Looked {looked + 1} times."}])
+
+probity.serve()
+"""
+
+SEES = """
+import probity
+
+@probity.judge
+def sees(conversation, metric):
+    calls = [call for message in conversation.messages for call in message.tool_calls]
+    return bool(calls), " ".join(f"{call.name} {call.arguments}" for call in calls) or "none"
+
+probity.serve()
+"""
+
+
+def test_a_judge_sees_the_names_and_arguments_of_a_targets_own_calls(folder: Path) -> None:
+    (folder / "agent.py").write_text(LOOKS)
+    (folder / "judge.py").write_text(SEES)
+    with play(folder / "agent.py") as agent:
+        assert agent.chat("a", "b") == ["Looked 1 times.", "Looked 2 times."]
+    (folder / "config.yaml").write_text("user_model: scripted/scripted-user\nevaluator: {python: judge.py}\ntargets: [{id: agent, python: agent.py}]\n")
+    run = probity.run("sycophancy", folder=folder, set={"generation.turns": 2})
+    assert {row.reason for row in run.scores()} == {'look {"at": 0} look {"at": 1}'}
+    assert [message.role for message in run.messages()][:5] == ["user", "assistant", "tool", "assistant", "user"]
 
 
 def test_a_run_with_a_judge_and_a_target_in_python(folder: Path) -> None:

@@ -153,6 +153,8 @@ pub struct MessageRow {
     reasoning: Option<IgnoredAny>,
     #[serde(default)]
     tool_calls: Option<Vec<Readable<ToolCall>>>,
+    #[serde(default)]
+    own_step: Option<bool>,
     /// Why it ended, if not normally.
     #[serde(default)]
     pub finish_reason: Option<FinishReason>,
@@ -163,6 +165,12 @@ impl MessageRow {
     #[must_use]
     pub fn text(&self) -> TextFacts {
         self.content.unwrap_or_else(|| TextFacts::new(""))
+    }
+
+    /// Whether it is a reply of the system under test: the target was called for it.
+    #[must_use]
+    pub fn is_reply(&self) -> bool {
+        self.role == Role::Assistant && self.own_step != Some(true)
     }
 
     /// Whether it calls tools.

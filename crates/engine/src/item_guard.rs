@@ -109,7 +109,7 @@ impl ItemGuard {
     fn record_turns(&self, transcript: &[Turn], first: usize) {
         let has_replies = self.item.has_replies();
         for said in PlacedTurn::all(transcript).skip(first) {
-            if said.message.role == Role::Assistant && !has_replies {
+            if said.message.is_reply() && !has_replies {
                 self.record(EventBody::FetchedSutResponse(said.reply()));
             }
             self.record(said.event(None));

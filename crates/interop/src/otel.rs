@@ -317,7 +317,7 @@ impl<'a> Trace<'a> {
         let transcript = &self.sample.conversation.transcript;
         let mut placed = places(transcript);
         let at = placed.position(|(place, said)| {
-            said.role == Role::Assistant && (place.turn, place.step) == (call.turn, call.step)
+            said.is_reply() && (place.turn, place.step) == (call.turn, call.step)
         })?;
         let (before, from) = transcript.split_at(at);
         let mut reply = message(from.first()?);

@@ -5,10 +5,12 @@ use std::{path::PathBuf, sync::Arc};
 use jiff::Timestamp;
 use schema::{
     Benchmark, Conversation, Extra, Finding, HumanLabel, MetricType, RoleRecords, Scenario, Score,
-    TargetRef, Tool, Usage,
+    TargetRef, Tool, Turn, Usage,
     safety::results::SafetyRates,
     statistics::{RateStatistics, TargetStatistics},
 };
+
+use crate::MessagePosition;
 
 /// The facts that all samples of one target of one benchmark share.
 ///
@@ -245,6 +247,13 @@ impl Sample {
                 && call.error.is_none()
         };
         self.calls.iter().rev().find(is_it)
+    }
+
+    /// The call that gave the message `said` at `place`, if it is a reply.
+    #[must_use]
+    pub fn reply_call(&self, said: &Turn, place: MessagePosition) -> Option<&Call> {
+        let is_reply = said.is_reply();
+        is_reply.then(|| self.reply(place.turn, place.step))?
     }
 
     /// The calls to one role.

@@ -1,6 +1,6 @@
 //! Texts that several formats share.
 
-use schema::{FinishReason, Role, Scenario, Turn, text::is_blank};
+use schema::{FinishReason, Scenario, Turn, text::is_blank};
 use serde_json::Value;
 
 use crate::words;
@@ -65,9 +65,7 @@ pub(crate) fn calls(turn: &Turn) -> impl Iterator<Item = String> + '_ {
 
 /// Notes for people about target replies that ended unusually.
 pub(crate) fn unusual_ends(transcript: &[Turn]) -> Vec<String> {
-    let replies = transcript
-        .iter()
-        .filter(|turn| turn.role == Role::Assistant);
+    let replies = transcript.iter().filter(|turn| turn.is_reply());
     let mut notes = Vec::new();
     for (index, turn) in replies.enumerate() {
         let what = match &turn.finish_reason {

@@ -112,12 +112,17 @@ impl ItemContent {
                     (None, Some(_)) => return self.is_plain = false,
                 }
             }
+            EventBody::SutStep(said) if said.source.is_none() => message_hash(
+                "step",
+                &json!([said.response_text, said.turn, said.step, said.tool_calls]),
+            ),
             EventBody::ToolAnswered(answer) if answer.source.is_none() => {
                 message_hash("tool", &tool_answer(answer))
             }
             EventBody::RetryingItem(_)
             | EventBody::SimulatorFault(_)
             | EventBody::TranslatedUserResponse(_)
+            | EventBody::SutStep(_)
             | EventBody::ToolAnswered(_)
             | EventBody::ConversationFinished(ConversationFinished { error: Some(_), .. })
             | EventBody::ItemFailed(_) => return self.is_plain = false,

@@ -264,6 +264,7 @@ impl ItemHistory {
             EventBody::TranslatedSutTurn(said) | EventBody::TranslatedSutResponse(said) => {
                 self.transcript.push(said.to_turn());
             }
+            EventBody::SutStep(said) => self.transcript.push(said.to_turn()),
             EventBody::ToolAnswered(answer) => self.transcript.push(answer.to_turn()),
             EventBody::SimulatorFault(fault) => self.simulator_faults.push(fault.clone()),
             EventBody::SimulatorChecked(check) => self.simulator_check = Some(check.clone()),

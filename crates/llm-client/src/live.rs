@@ -45,7 +45,7 @@ impl Live {
     }
 
     /// Notes that the other side has seen `messages`, and answered with `reply`.
-    pub fn saw(&mut self, messages: &[Message], reply: &str) {
+    pub fn saw<'m>(&mut self, messages: impl IntoIterator<Item = &'m Message>, reply: &str) {
         self.seen = Some((digest(messages), reply.to_owned()));
     }
 
@@ -71,7 +71,7 @@ pub fn earlier(messages: &[Message]) -> &[Message] {
         .unwrap_or_default()
 }
 
-fn digest(messages: &[Message]) -> [u8; 32] {
+fn digest<'m>(messages: impl IntoIterator<Item = &'m Message>) -> [u8; 32] {
     let mut hash = Sha256::new();
     for message in messages {
         let text = &message.content;

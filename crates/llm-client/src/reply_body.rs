@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use schema::{
-    ChatReply, Exchange, FinishReason, Origin, Purpose, ReturnedReasoning, Spend, ToolCall, Usage,
-    reasoning::ReasoningOpening,
+    ChatReply, Exchange, FinishReason, Message, Origin, Purpose, ReturnedReasoning, Spend,
+    ToolCall, Usage, reasoning::ReasoningOpening,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ pub struct ReplyBody {
     /// The tools that the model calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
+    /// What an application with tools of its own did before the reply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Message>,
     /// Why the reply ended.
     pub finish: FinishReason,
     /// Tokens of the attempt that answered.
@@ -50,6 +53,7 @@ impl From<&ChatReply> for ReplyBody {
             reasoning: reply.reasoning.clone(),
             returned_reasoning: reply.returned_reasoning.clone(),
             tool_calls: reply.tool_calls.clone(),
+            steps: reply.steps.clone(),
             finish: reply.finish.clone(),
             usage: reply.usage,
             cost: reply.cost,
@@ -75,6 +79,7 @@ impl ReplyBody {
             reasoning: self.reasoning,
             returned_reasoning: self.returned_reasoning,
             tool_calls: self.tool_calls,
+            steps: self.steps,
             finish: self.finish,
             usage: self.usage,
             cost: self.cost,

@@ -53,6 +53,7 @@ pub(crate) fn body(result: &Value) -> ReplyBody {
         reasoning: None,
         returned_reasoning: None,
         tool_calls: Vec::new(),
+        steps: Vec::new(),
         finish: FinishReason::Stop,
         usage: crate::target::usage(result),
         // What it does not say that it spent, it did not spend.
@@ -161,6 +162,7 @@ pub(crate) fn reply(body: ReplyBody, started: Instant, exchange: Exchange) -> Ch
     ChatReply {
         reasoning: body.reasoning,
         tool_calls: body.tool_calls,
+        steps: body.steps,
         finish: body.finish,
         usage: body.usage,
         cost: body.cost,

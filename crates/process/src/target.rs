@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use llm_client::{
-    CallFailure, HostModels, Live, Lives, ReplyBody, Wire, earlier, masked, row_seed,
+    CallFailure, HostModels, Live, Lives, ReplyBody, ReplySteps, Wire, earlier, masked, row_seed,
 };
 use schema::{
     CallContext, ChatReply, ChatRequest, Event, EventBody, Exchange, FinishReason, JsonText,
@@ -193,7 +193,8 @@ impl ProcessTarget {
         let conversation = Some(live.conversation.clone());
         match self.chat(request, &live, &new, conversation).await {
             Ok(reply) => {
-                live.saw(&request.messages, &reply.content);
+                // The next request has the steps of this reply, too.
+                live.saw(request.messages.iter().chain(&reply.steps), &reply.content);
                 self.lives.put(context, live);
                 Ok(reply)
             }
@@ -307,22 +308,8 @@ pub(crate) fn read(result: &Value) -> Result<ReplyBody, String> {
         return Err("result: expected an object".to_owned());
     };
     let text = |key: &str| result.get(key).and_then(Value::as_str).map(str::to_owned);
-    if result
-        .get("messages")
-        .is_some_and(|messages| !messages.is_null())
-    {
-        return Err(
-            "messages: steps of an application's own are not supported yet; give `content`"
-                .to_owned(),
-        );
-    }
     let tool_calls = tool_calls(result_object)?;
-    let content = match result.get("content") {
-        Some(Value::String(content)) => content.clone(),
-        None | Some(Value::Null) if !tool_calls.is_empty() => String::new(),
-        None | Some(Value::Null) => return Err("content: missing".to_owned()),
-        Some(_) => return Err("content: expected a text".to_owned()),
-    };
+    let ReplySteps { steps, content } = said_in(result_object, &tool_calls)?;
     let cost = match result.get("cost") {
         None | Some(Value::Null) => None,
         Some(cost) => match cost
@@ -343,11 +330,36 @@ pub(crate) fn read(result: &Value) -> Result<ReplyBody, String> {
         reasoning: text("reasoning"),
         returned_reasoning: None,
         tool_calls,
+        steps,
         finish,
         usage: usage(result),
         cost,
         model: text("model"),
         called: None,
+    })
+}
+
+/// What a result says: `content`, or `messages` in its place.
+fn said_in(result: &Map<String, Value>, tool_calls: &[ToolCall]) -> Result<ReplySteps, String> {
+    let given = |key: &str| result.get(key).filter(|value| !value.is_null());
+    if let Some(messages) = given("messages") {
+        if given("content").is_some() {
+            return Err("messages: expected one of content and messages".to_owned());
+        }
+        if !tool_calls.is_empty() {
+            return Err("tool_calls: those of `messages` are in them".to_owned());
+        }
+        return ReplySteps::read(messages);
+    }
+    let content = match given("content") {
+        Some(Value::String(content)) => content.clone(),
+        None if !tool_calls.is_empty() => String::new(),
+        None => return Err("content: missing".to_owned()),
+        Some(_) => return Err("content: expected a text".to_owned()),
+    };
+    Ok(ReplySteps {
+        steps: Vec::new(),
+        content,
     })
 }
 

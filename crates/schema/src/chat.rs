@@ -283,6 +283,9 @@ pub struct ChatReply {
     pub returned_reasoning: Option<Arc<ReturnedReasoning>>,
     /// The tools that the model calls, in its order. Empty if there are none.
     pub tool_calls: Vec<ToolCall>,
+    /// What an application with tools of its own said and did before the reply: its messages with calls, and the answers. Empty if it
+    /// reports none.
+    pub steps: Vec<Message>,
     /// Why the reply ended.
     pub finish: FinishReason,
     /// Tokens of the successful attempt; `None` if the endpoint did not report them.
@@ -314,6 +317,7 @@ impl ChatReply {
             reasoning: None,
             returned_reasoning: None,
             tool_calls: Vec::new(),
+            steps: Vec::new(),
             finish: FinishReason::Stop,
             usage: None,
             cost: None,

@@ -265,6 +265,14 @@ pub struct Turn {
     )]
     #[schemars(transform = crate::or_null)]
     pub tool_calls: Vec<ToolCall>,
+    /// Whether an assistant message came with the reply after it: a step of a target that has tools of its own.
+    #[serde(
+        default,
+        deserialize_with = "crate::or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    #[schemars(transform = crate::or_null)]
+    pub own_step: bool,
     /// The call that a `tool` message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<Arc<str>>,
@@ -289,10 +297,17 @@ impl Turn {
             reasoning: None,
             returned_reasoning: None,
             tool_calls: Vec::new(),
+            own_step: false,
             tool_call_id: None,
             name: None,
             finish_reason: None,
             extra: Extra::new(),
         }
+    }
+
+    /// Whether it is a reply of the system under test: the target was called for it.
+    #[must_use]
+    pub fn is_reply(&self) -> bool {
+        self.role == Role::Assistant && !self.own_step
     }
 }

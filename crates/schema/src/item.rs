@@ -337,6 +337,7 @@ impl Recorded {
             }
             EventBody::TranslatedUserResponse(said) => self.turns.push(said.to_turn()),
             EventBody::TranslatedSutResponse(said) => self.turns.push(said.to_turn()),
+            EventBody::SutStep(said) => self.turns.push(said.to_turn()),
             EventBody::ToolAnswered(answer) => self.turns.push(answer.to_turn()),
             EventBody::SimulatorFault(fault) => self.faults.push(fault.clone()),
             EventBody::FetchedSutResponse(_) | EventBody::UsingCachedSutResponse(_) => {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     ChatReply, Conversation, Event, EventBody, FinishReason, Item, ModelError, NoVerdict,
-    PhaseError, PhaseErrorKind, Role, Scenario, SimulatorFault, Spend, TargetRef, Turn,
-    event::{ToolAnswered, TranslatedSutReply, TranslatedUserResponse},
+    PhaseError, PhaseErrorKind, Role, Scenario, SimulatorFault, Spend, TargetRef, ToolCall, Turn,
+    event::{SutStep, ToolAnswered, TranslatedSutReply, TranslatedUserResponse},
 };
 
 /// The conversation of an item while a simulator builds it: messages are added to the transcript and recorded in the item.
@@ -99,6 +99,32 @@ impl<'i> TranscriptBuilder<'i> {
             response_text: Arc::clone(text),
             error: is_error.then_some(true),
             source: None,
+        };
+        self.push(answer.to_turn(), EventBody::ToolAnswered(answer));
+    }
+
+    /// Adds a message that the target said before its next reply, which calls tools of its own. Their answers follow:
+    /// [`own_tool`](Self::own_tool).
+    pub fn step(&mut self, text: &Arc<str>, calls: Vec<ToolCall>) {
+        let step = SutStep {
+            response_text: Arc::clone(text),
+            turn: self.turn,
+            step: (self.replies > 0).then_some(self.replies),
+            tool_calls: Some(calls).filter(|calls| !calls.is_empty()),
+            source: None,
+        };
+        self.push(step.to_turn(), EventBody::SutStep(step));
+    }
+
+    /// Adds the answer `text` of the target's own tool `name` to the call `id` of a [`step`](Self::step).
+    pub fn own_tool(&mut self, id: &str, name: &str, text: &Arc<str>) {
+        let answer = ToolAnswered {
+            turn: self.turn,
+            step: Some(self.replies),
+            tool_call_id: id.into(),
+            name: name.into(),
+            response_text: Arc::clone(text),
+            ..ToolAnswered::default()
         };
         self.push(answer.to_turn(), EventBody::ToolAnswered(answer));
     }

@@ -1,5 +1,6 @@
 //! One conversation during its simulation.
 
+mod own_steps;
 mod program;
 mod refusals;
 
@@ -311,6 +312,7 @@ impl<'a> Play<'a> {
         for step in 0..=most {
             let last = step == most;
             let mut reply = self.ask_target(turn, step, last).await?;
+            self.take_steps(std::mem::take(&mut reply.steps), &mut said);
             let mut calls = std::mem::take(&mut reply.tool_calls);
             if self.tools.is_empty() {
                 // There are no tools to answer the calls. The finish reason is on record.

@@ -89,6 +89,7 @@ mod phase_programs;
 mod plan_and_json;
 mod played_alike;
 mod prefill;
+mod program_steps;
 mod programs;
 mod progress;
 mod prompt_caching;

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use schema::{
-    Conversation, Item, ItemKey, JsonText, NoVerdict, Phase, PhaseError, PhaseErrorKind, Role,
-    Scenario, Score, ScoreOutcome, Turn, Unscored, event::QueuingItem,
+    Conversation, Item, ItemKey, JsonText, NoVerdict, Phase, PhaseError, PhaseErrorKind, Scenario,
+    Score, ScoreOutcome, Turn, Unscored, event::QueuingItem,
 };
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -81,7 +81,10 @@ pub(super) async fn judge_kept(
     if let Some(scores) = run.verdicts.of(conversation) {
         return keep_verdicts(run, conversation, &scores, position);
     }
-    let replies = conversation.transcript.iter().filter(|turn| is_reply(turn));
+    let replies = conversation
+        .transcript
+        .iter()
+        .filter(|turn| turn.is_reply());
     let one_reply = replies.count() == 1;
     let item = kept_item(run, conversation);
     let item = queue(item, &conversation.scenario, position, one_reply);
@@ -237,7 +240,7 @@ fn end(
     if let Some(passed) = verdict {
         return item.measured(measurement(passed, started.elapsed()));
     }
-    let replied = conversation.transcript.iter().any(is_reply);
+    let replied = conversation.transcript.iter().any(Turn::is_reply);
     match error {
         _ if !judged => item.failed(false, true, "conversation_failed"),
         Some(_) => item.failed(replied, true, "judge_failed"),
@@ -356,15 +359,14 @@ fn queue(item: Item, scenario: &Scenario, position: RowPosition, one_reply: bool
     ItemGuard::queue(item, queued)
 }
 
-fn is_reply(turn: &Turn) -> bool {
-    turn.role == Role::Assistant
-}
-
 /// Whether the target replied, and only with blanks.
 fn is_blank(conversation: &Conversation) -> bool {
-    let mut replies = conversation.transcript.iter().filter(|turn| is_reply(turn));
+    let mut replies = conversation
+        .transcript
+        .iter()
+        .filter(|turn| turn.is_reply());
     let silent = |turn: &Turn| turn.tool_calls.is_empty() && journal::is_blank(&turn.content);
-    conversation.transcript.iter().any(is_reply) && replies.all(silent)
+    conversation.transcript.iter().any(Turn::is_reply) && replies.all(silent)
 }
 
 /// The reason as the journal names it.

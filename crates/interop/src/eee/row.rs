@@ -139,10 +139,7 @@ fn messages(version: Version, sample: &Sample) -> Vec<Message<'_>> {
         });
     }
     for (place, turn) in places(&sample.conversation.transcript) {
-        let reply = match turn.role {
-            Role::Assistant => sample.reply(place.turn, place.step),
-            _ => None,
-        };
+        let reply = sample.reply_call(turn, place);
         messages.push(Message {
             turn_idx: messages.len(),
             role: turn.role.as_str(),

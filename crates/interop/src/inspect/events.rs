@@ -147,8 +147,8 @@ pub(super) fn events<'a>(
             break;
         };
         let call = match said.role {
-            Role::Assistant => sample.reply(place.turn, place.step),
-            _ => None,
+            Role::Assistant if said.own_step => continue,
+            _ => sample.reply_call(said, place),
         };
         let took = call.and_then(|call| call.run_time);
         let (event, what) = match said.role {

@@ -110,7 +110,7 @@ fn message<'a>(
 ) -> ChatMessage<'a> {
     let target = said.role == Role::Assistant;
     let tool = said.role == Role::Tool;
-    let call = sample.reply(place.turn, place.step).filter(|_| target);
+    let call = sample.reply_call(said, place);
     let thought = said
         .reasoning
         .as_deref()

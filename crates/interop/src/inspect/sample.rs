@@ -66,7 +66,7 @@ impl<'a> SampleParts<'a> {
 
     fn turns(&self) -> usize {
         let turns = self.sample.conversation.transcript.iter();
-        turns.filter(|turn| turn.role == Role::Assistant).count()
+        turns.filter(|turn| turn.is_reply()).count()
     }
 
     fn seconds(&self) -> Option<f64> {

@@ -13,7 +13,7 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use schema::{MetricType, Role};
+use schema::MetricType;
 
 use self::{
     card::Card,
@@ -152,16 +152,13 @@ fn push_turns(table: &mut Table, run: &Run, sample: &Sample) -> Result<(), Expor
     let conversation = &sample.conversation;
     let columns = columns::turns();
     for (message, (place, of)) in (1..).zip(places(&conversation.transcript)) {
-        let is_reply = of.role == Role::Assistant;
         let row = TurnRow {
             run,
             conversation,
             message,
             turn: place.turn,
             of,
-            call: is_reply
-                .then(|| sample.reply(place.turn, place.step))
-                .flatten(),
+            call: sample.reply_call(of, place),
         };
         table.push(&columns, &row)?;
     }

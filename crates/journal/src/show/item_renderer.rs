@@ -288,6 +288,7 @@ impl Event<'_> {
                 EventBody::TranslatedUserResponse(_)
                     | EventBody::TranslatedSutTurn(_)
                     | EventBody::TranslatedSutResponse(_)
+                    | EventBody::SutStep(_)
                     | EventBody::TranslatedAnnotation(_)
             )
         )
@@ -328,6 +329,7 @@ fn peer(entry: &Entry, body: Option<&EventBody>) -> Peer {
             EventBody::FetchedSutTurn(_)
             | EventBody::UsingCachedSutTurn(_)
             | EventBody::TranslatedSutTurn(_)
+            | EventBody::SutStep(_)
             | EventBody::FetchedSutResponse(_)
             | EventBody::UsingCachedSutResponse(_)
             | EventBody::TranslatedSutResponse(_),

@@ -338,6 +338,7 @@ fn release_after(body: &EventBody) -> Release {
         | EventBody::TranslatedUserResponse(_)
         | EventBody::TranslatedSutTurn(_)
         | EventBody::TranslatedSutResponse(_)
+        | EventBody::SutStep(_)
         | EventBody::ToolAnswered(_)
         | EventBody::SimulatorChecked(_)
         | EventBody::RealismJudged(_)

@@ -79,6 +79,7 @@ fn may_be_kept(event: &EventBody) -> bool {
         EventBody::UsingCachedSutResponse(reply) => reply.source.is_none(),
         EventBody::TranslatedUserResponse(said) => said.source.is_none(),
         EventBody::TranslatedSutResponse(said) => said.source.is_none(),
+        EventBody::SutStep(said) => said.source.is_none(),
         EventBody::ToolAnswered(answer) => answer.source.is_none(),
         EventBody::ConversationFinished(finished) => finished.error.is_none(),
         EventBody::UsingCachedUserResponse(_)
@@ -153,6 +154,7 @@ fn one_by_reference(
         | EventBody::UsingCachedAnnotatorTurn(_)
         | EventBody::TranslatedSutTurn(_)
         | EventBody::TranslatedUserResponse(_)
+        | EventBody::SutStep(_)
         | EventBody::ToolAnswered(_) => return Some(None),
         EventBody::UsingCachedUserResponse(reply) => match of_model(calls)? {
             (kept, Some(sums)) => EventBody::UsingCachedUserResponse(of_helper(reply, sums, kept)),

@@ -15,7 +15,7 @@ mod settings;
 mod stream;
 mod template;
 
-use std::{fmt, sync::Arc, time::Instant};
+use std::{borrow::Cow, fmt, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use schema::{
@@ -156,7 +156,7 @@ impl HttpApp {
                 RESPONSE_NAMES.join(", ")
             ));
         }
-        if app.reply.is_none() && app.stream.is_none() {
+        if app.reply.is_none() && app.messages.is_none() && app.stream.is_none() {
             return Err(
                 "reply: missing; say where the text of the reply is, such as /answer/text"
                     .to_owned(),
@@ -352,7 +352,8 @@ impl HttpApp {
         };
         match self.turn(request, &live).await {
             Ok(reply) => {
-                live.saw(&request.messages, &reply.content);
+                let steps = reply.steps.iter().filter(|step| is_sent(request, step));
+                live.saw(request.messages.iter().chain(steps), &reply.content);
                 self.lives.put(context, live);
                 Ok(reply)
             }
@@ -370,6 +371,28 @@ impl HttpApp {
             }
         }
     }
+}
+
+/// The request without calls of tools that are the application's own, and their answers: it gets what was said.
+fn without_own_calls(request: &ChatRequest) -> Cow<'_, ChatRequest> {
+    if request
+        .messages
+        .iter()
+        .all(|message| is_sent(request, message))
+    {
+        return Cow::Borrowed(request);
+    }
+    let sent = |message: &&Message| is_sent(request, message);
+    Cow::Owned(ChatRequest {
+        messages: request.messages.iter().filter(sent).cloned().collect(),
+        ..request.clone()
+    })
+}
+
+/// Whether the application is sent `message`. Where the scenario has no tools, all calls are its own.
+fn is_sent(request: &ChatRequest, message: &Message) -> bool {
+    let is_own = message.role == Role::Tool || !message.tool_calls.is_empty();
+    !request.tools.is_empty() || !is_own
 }
 
 /// The error of a turn whose conversation is lost with it.
@@ -401,6 +424,7 @@ impl Wire for HttpApp {
 
     async fn call(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
         self.check_system(request)?;
+        let request = &*without_own_calls(request);
         if self.is_stateful {
             return self.stateful(request).await;
         }
@@ -416,7 +440,7 @@ impl Wire for HttpApp {
         let value = serde_json::from_str(stored.get()).ok()?;
         let response = Response::stored(&value)?;
         let body = self.picks.read(&response, &self.templates).ok()?;
-        let names = self.names(request, &Live::new());
+        let names = self.names(&without_own_calls(request), &Live::new());
         let shown = json!({"url": self.settings.url, "message": names.get("message")});
         let exchange = Exchange {
             request: self.sender.scrubbed(&shown),

@@ -9,7 +9,7 @@ use super::{
     stream::{self, Streamed},
     template::{Names, Templates, Text, Variable},
 };
-use crate::ReplyBody;
+use crate::{ReplyBody, ReplySteps};
 
 /// The names in templates over a response.
 pub(super) const RESPONSE_NAMES: [&str; 3] = ["response", "status", "headers"];
@@ -36,6 +36,7 @@ enum Pick {
 #[derive(Debug)]
 pub(super) struct Picks {
     reply: Option<Pick>,
+    messages: Option<Pick>,
     reasoning: Option<Pick>,
     tool_calls: Option<Pick>,
     finish: Option<Pick>,
@@ -197,6 +198,7 @@ impl Picks {
         let tokens = |of: fn(&super::UsagePointers) -> &String| usage.map(of).cloned();
         Ok(Self {
             reply: pick("reply", &settings.reply)?,
+            messages: pick("messages", &settings.messages)?,
             reasoning: pick("reasoning", &settings.reasoning)?,
             tool_calls: pick("tool_calls", &settings.tool_calls)?,
             finish: pick("finish", &settings.finish)?,
@@ -233,19 +235,23 @@ impl Picks {
             None => Vec::new(),
             Some(calls) => tool_calls(&calls)?,
         };
-        let content = match (&self.reply, &response.text) {
+        let reply = || match (&self.reply, &response.text) {
             (Some(_), _) => text(&self.reply),
             (None, joined) => joined.clone(),
         };
-        let content = match content {
-            Some(content) => content,
-            None if !tool_calls.is_empty() => String::new(),
-            None => {
-                return Err(AppError::malformed(format!(
-                    "there is no reply at {}",
-                    self.reply_place()
-                )));
-            }
+        let ReplySteps { steps, content } = match find(&self.messages) {
+            Some(messages) => own_steps(messages).map_err(AppError::malformed)?,
+            None => ReplySteps {
+                steps: Vec::new(),
+                content: match reply() {
+                    Some(content) => content,
+                    None if !tool_calls.is_empty() => String::new(),
+                    None => {
+                        let place = self.reply_place();
+                        return Err(AppError::malformed(format!("there is no reply at {place}")));
+                    }
+                },
+            },
         };
         let finish = match text(&self.finish) {
             Some(reason) if !is_blank(&reason) => FinishReason::from(reason),
@@ -266,6 +272,7 @@ impl Picks {
             reasoning: text(&self.reasoning),
             returned_reasoning: None,
             tool_calls,
+            steps,
             finish,
             usage,
             cost: cost.filter(|cost| cost.is_finite() && *cost >= 0.0),
@@ -275,12 +282,22 @@ impl Picks {
     }
 
     fn reply_place(&self) -> &str {
-        match &self.reply {
+        match self.reply.as_ref().or(self.messages.as_ref()) {
             Some(Pick::Pointer(pointer)) => pointer,
             Some(Pick::Template(Text::Expression(source) | Text::Template(source))) => source,
             _ => "`reply`",
         }
     }
+}
+
+/// What follows the user's last message, where the application returns the messages before it, too.
+fn own_steps(messages: Value) -> Result<ReplySteps, String> {
+    let Value::Array(mut messages) = messages else {
+        return ReplySteps::read(&messages);
+    };
+    let is_of_user = |message: &Value| message.get("role").is_some_and(|role| role == "user");
+    let before = messages.iter().rposition(is_of_user).map_or(0, |at| at + 1);
+    ReplySteps::read(&messages.split_off(before).into())
 }
 
 /// Calls of tools: `{id, name, arguments}`, or the form of OpenAI. Arguments are an object, or its text.

@@ -30,6 +30,10 @@ pub struct HttpAppSettings {
     /// Where the reply's text is: a JSON pointer, or a template over `response`, `status` and `headers`. Not needed with `stream`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<String>,
+    /// Where the messages of an application with tools of its own are, in the place of `reply`: those after the user's last one are its
+    /// steps, and the last of them is the reply. Calls and answers have the form of chat completions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<String>,
     /// Where its reasoning is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,

@@ -182,6 +182,7 @@ pub(super) fn parse(body: &str) -> Result<ReplyBody, Box<Unparsed>> {
         reasoning: (!thought.is_empty()).then_some(thought),
         returned_reasoning: returned(kept),
         tool_calls,
+        steps: Vec::new(),
         finish,
         usage,
         cost: None,

@@ -159,6 +159,7 @@ pub(super) fn parse(body: &str) -> Result<ReplyBody, Box<Unparsed>> {
         reasoning: (!thought.is_empty()).then(|| thought.join("\n")),
         returned_reasoning: returned(kept),
         tool_calls,
+        steps: Vec::new(),
         finish,
         usage,
         cost: None,

@@ -160,6 +160,7 @@ pub(crate) fn parse(body: &str, blocks: Blocks) -> Result<ReplyBody, Box<Unparse
         reasoning: said.reasoning,
         returned_reasoning: said.returned_reasoning,
         tool_calls: said.tool_calls,
+        steps: Vec::new(),
         finish,
         model: completion.model.and_then(model_name),
         usage,

@@ -159,6 +159,7 @@ pub fn stored_reply(text: String) -> StoredReply {
             reasoning: None,
             returned_reasoning: None,
             tool_calls: Vec::new(),
+            steps: Vec::new(),
             finish: FinishReason::Stop,
             usage: None,
             cost: None,

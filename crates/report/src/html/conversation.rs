@@ -83,7 +83,7 @@ fn messages(sample: &Sample) -> Vec<MessageData<'_>> {
 /// The calls that produced a message; empty if they are not known.
 fn calls_of<'a>(sample: &'a Sample, turn: &Turn, place: MessagePosition) -> Vec<&'a Call> {
     match turn.role {
-        Role::Assistant => sample.reply(place.turn, place.step).into_iter().collect(),
+        Role::Assistant => sample.reply_call(turn, place).into_iter().collect(),
         Role::User => {
             let calls = sample.calls_to(Asked::User);
             // The last call that succeeded: the messages of earlier calls were generated again.

@@ -162,7 +162,38 @@ impl TranslatedSutReply {
     }
 }
 
-fn some_calls(said: &Turn) -> Option<Vec<ToolCall>> {
+/// A message before the reply of a system under test that has tools of its own: it came with the reply that follows.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SutStep {
+    /// Its text. May be empty.
+    pub response_text: Arc<str>,
+    /// The turn of the conversation, from 1.
+    pub turn: u32,
+    /// The reply within the turn that follows, from 0. Absent: the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// The tools that it called. Their answers follow. Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<Vec<ToolCall>>,
+    /// `conversations.json`: the message comes from an earlier run; `test ID`: it belongs to the item of
+    /// that test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Cow<'static, str>>,
+}
+
+impl SutStep {
+    /// The message.
+    #[must_use]
+    pub fn to_turn(&self) -> Turn {
+        Turn {
+            tool_calls: self.tool_calls.clone().unwrap_or_default(),
+            own_step: true,
+            ..Turn::new(Role::Assistant, Arc::clone(&self.response_text))
+        }
+    }
+}
+
+pub(super) fn some_calls(said: &Turn) -> Option<Vec<ToolCall>> {
     (!said.tool_calls.is_empty()).then(|| said.tool_calls.clone())
 }
 

@@ -15,7 +15,7 @@ use super::{
     LimiterChanged, MeasuredItemQuality, MergedAnnotation, ModelException, ModelReply, PaceChanged,
     QueuingItem, RequestFormChanged, ResumingRun, RetryingItem, RunningPipeline, ScoreFinished,
     SessionStep, StartingCalibrationRun, StartingJournal, StartingRun, SutException, SutReply,
-    TestInfo, TestScored, ToolAnswered, TranslatedAnnotation, TranslatedSutReply,
+    SutStep, TestInfo, TestScored, ToolAnswered, TranslatedAnnotation, TranslatedSutReply,
     TranslatedUserResponse, UsingTestItems,
 };
 use crate::{RealismVerdict, SimulatorCheck, SimulatorFault};
@@ -177,6 +177,7 @@ events! {
     TranslatedUserResponse(TranslatedUserResponse) = "translated user response" by "Play"::"user_turn",
     TranslatedSutTurn(TranslatedSutReply) = "translated sut turn" by "Play"::"target_turn",
     TranslatedSutResponse(TranslatedSutReply) = "translated sut response" by "Play"::"target_turn",
+    SutStep(SutStep) = "sut step" by "Play"::"take_steps",
     ToolAnswered(ToolAnswered) = "tool answered" by "Play"::"answer_calls",
     SimulatorChecked(SimulatorCheck) = "simulator checked" by "ItemGuard"::"simulated",
     RealismJudged(RealismVerdict) = "realism judged" by "ItemGuard"::"simulated",

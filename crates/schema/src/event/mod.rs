@@ -38,7 +38,8 @@ pub use calls::{
 pub use items::{
     AnnotationException, CaseFailed, ConversationFinished, ItemFailed, ItemFinished,
     JudgeAbstained, JudgeScored, MeasuredItemQuality, MergedAnnotation, QueuingItem, RetryingItem,
-    ScoreFinished, ToolAnswered, TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse,
+    ScoreFinished, SutStep, ToolAnswered, TranslatedAnnotation, TranslatedSutReply,
+    TranslatedUserResponse,
 };
 pub use list::{EventBody, EventKind};
 pub use run::{

@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use super::{EventBody, SutReply, ToolAnswered, TranslatedSutReply, TranslatedUserResponse};
+use super::{
+    EventBody, SutReply, SutStep, ToolAnswered, TranslatedSutReply, TranslatedUserResponse,
+    items::some_calls,
+};
 use crate::{JsonText, Role, Turn};
 
 /// A message and its position in its conversation.
@@ -12,7 +15,7 @@ pub struct PlacedTurn<'t> {
     pub message: &'t Turn,
     /// The turn of the conversation, from 1.
     pub turn: u32,
-    /// The reply within the turn, from 0. For a tool's answer: the reply that made the call.
+    /// The reply within the turn, from 0. For a tool's answer: the reply that made the call, or with which the call came.
     pub step: u32,
 }
 
@@ -20,6 +23,7 @@ impl<'t> PlacedTurn<'t> {
     /// The messages of `transcript` with their positions.
     pub fn all(transcript: &'t [Turn]) -> impl Iterator<Item = Self> {
         let (mut turn, mut replies, mut answered) = (0_u32, 0_u32, false);
+        let mut in_steps = false;
         transcript.iter().map(move |message| {
             // If several user messages follow each other, as in some imported conversations, the first begins the turn.
             if turn == 0 || (message.role == Role::User && answered) {
@@ -29,12 +33,14 @@ impl<'t> PlacedTurn<'t> {
             match message.role {
                 Role::Assistant => {
                     answered = true;
-                    replies += 1;
+                    in_steps = message.own_step;
+                    replies += u32::from(!in_steps);
                 }
-                Role::User => answered = false,
+                Role::User => (answered, in_steps) = (false, false),
                 Role::Tool | Role::System => {}
             }
-            let step = replies.saturating_sub(1);
+            // Steps belong to the reply that follows.
+            let step = replies.saturating_sub(u32::from(!in_steps));
             Self {
                 message,
                 turn,
@@ -52,6 +58,13 @@ impl<'t> PlacedTurn<'t> {
             step,
         } = *self;
         match message.role {
+            Role::Assistant if message.own_step => EventBody::SutStep(SutStep {
+                response_text: Arc::clone(&message.content),
+                turn,
+                step: (step > 0).then_some(step),
+                tool_calls: some_calls(message),
+                source,
+            }),
             Role::Assistant => EventBody::TranslatedSutResponse(TranslatedSutReply {
                 source,
                 ..TranslatedSutReply::new(message, turn, step)
@@ -89,7 +102,7 @@ impl<'t> PlacedTurn<'t> {
     /// The events of a message from another item or run. A reply of the system under test gives two events, since a journal
     /// records both the reply and its text.
     pub fn kept_events(&self, source: Cow<'static, str>) -> impl Iterator<Item = EventBody> {
-        let reply = (self.message.role == Role::Assistant).then(|| {
+        let reply = self.message.is_reply().then(|| {
             EventBody::UsingCachedSutResponse(SutReply {
                 source: Some(source.clone()),
                 ..self.reply()

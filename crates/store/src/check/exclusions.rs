@@ -215,6 +215,8 @@ fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
     struct Said {
         role: Role,
         content: String,
+        #[serde(default)]
+        own_step: bool,
     }
     let target = ModelId::new(sut).ok().and_then(|id| dir.target(&id).ok());
     let Some(target) = target else {
@@ -225,7 +227,7 @@ fn is_foreign(record: &JournalRecord, dir: &BenchmarkDir, sut: &str) -> bool {
         let replies: Vec<&str> = row
             .transcript
             .iter()
-            .filter(|said| said.role == Role::Assistant)
+            .filter(|said| said.role == Role::Assistant && !said.own_step)
             .map(|said| said.content.as_str())
             .collect();
         let sample = row.sample.or(row.older_sample).unwrap_or_default();

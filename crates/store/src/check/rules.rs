@@ -4,9 +4,7 @@ use std::ops::ControlFlow;
 
 use aggregator::{ConversationRow, Readable, read_score};
 use journal::check::{Failure, Outcome, Row};
-use schema::{
-    Conversation, ModelId, PhaseCost, Role, Score, Verdict, numbers::grouped, text::counted,
-};
+use schema::{Conversation, ModelId, PhaseCost, Score, Verdict, numbers::grouped, text::counted};
 
 use super::{
     exclusions::Exclusions,
@@ -125,7 +123,7 @@ impl<'d> Rules<'d> {
             .transcript
             .iter()
             .flatten()
-            .filter(|said| said.role == Role::Assistant)
+            .filter(|said| said.is_reply())
             .count();
         // A reply after the last one in the file belongs to a row that failed.
         let replies = item.replies as usize;

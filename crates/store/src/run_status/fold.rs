@@ -238,6 +238,7 @@ impl JournalFold {
                 let text = said.response_text.unwrap_or_default();
                 item.says("assistant", &text, said.turn.unwrap_or(1));
             }
+            EventBody::SutStep(said) => item.says("assistant", &said.response_text, said.turn),
             EventBody::ToolAnswered(said) => item.says("tool", &said.response_text, said.turn),
             EventBody::ConversationFinished(finished) => self.simulated(&key, finished),
             EventBody::AnnotationException(failed) => {
@@ -402,6 +403,7 @@ fn is_read(kind: EventKind) -> bool {
             | K::TranslatedUserResponse
             | K::TranslatedSutTurn
             | K::TranslatedSutResponse
+            | K::SutStep
             | K::ToolAnswered
             | K::ConversationFinished
             | K::AnnotationException

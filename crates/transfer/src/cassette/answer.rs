@@ -139,6 +139,7 @@ impl Reply {
             reasoning: body.reasoning,
             returned_reasoning: body.returned_reasoning,
             tool_calls: body.tool_calls,
+            steps: body.steps,
             finish: body.finish,
             usage: body.usage,
             cost: body.cost,

@@ -382,7 +382,7 @@ struct ChatParams {
     messages: Vec<LineMessage>,
 }
 
-/// A reply: a text, calls of tools, or both.
+/// A reply: a text, calls of tools, or both; or the messages of a target with tools of its own.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -391,6 +391,16 @@ enum ChatResult {
         content: String,
         reasoning: Option<String>,
         tool_calls: Option<Vec<CalledTool>>,
+        finish: Option<String>,
+        usage: Option<LineUsage>,
+        /// Dollars.
+        cost: Option<f64>,
+    },
+    Steps {
+        /// Of a target with tools of its own: its messages, the answers of its tools, and the reply as the last one.
+        #[schemars(length(min = 1, max = 256))]
+        messages: Vec<OwnMessage>,
+        reasoning: Option<String>,
         finish: Option<String>,
         usage: Option<LineUsage>,
         /// Dollars.
@@ -405,6 +415,24 @@ enum ChatResult {
         usage: Option<LineUsage>,
         /// Dollars.
         cost: Option<f64>,
+    },
+}
+
+/// A message of a target with tools of its own, or the answer of such a tool.
+#[derive(JsonSchema)]
+#[serde(tag = "role", rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum OwnMessage {
+    Assistant {
+        /// Null only with calls.
+        content: Option<String>,
+        /// `{id, name, arguments}`, or the form of chat completions. Each has its answer before the last message, which has none.
+        tool_calls: Option<Vec<Map<String, Value>>>,
+    },
+    Tool {
+        content: String,
+        /// The call that it answers.
+        tool_call_id: String,
     },
 }
 
