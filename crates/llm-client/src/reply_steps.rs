@@ -95,8 +95,8 @@ impl OpenCalls {
 
     /// The answer of a tool.
     fn answer(&mut self, message: &Value, place: &str) -> Result<Message, String> {
-        let id = message.get("tool_call_id").and_then(Value::as_str);
-        let id = id.ok_or_else(|| format!("{place}.tool_call_id: expected the id of a call"))?;
+        let given = message.get("tool_call_id").and_then(Value::as_str);
+        let id = given.ok_or_else(|| format!("{place}.tool_call_id: expected the id of a call"))?;
         let Some(at) = self.0.iter().position(|(open, _)| open == id) else {
             return Err(format!("{place}.tool_call_id: no call before it"));
         };
