@@ -1,7 +1,8 @@
-//! Results in the formats of other programs: Every Eval Ever, Inspect logs, JUnit, CSV, JSONL, Parquet, and a job summary in Markdown.
+//! Results in the formats of other programs: Every Eval Ever, Inspect logs, transcripts of Petri, behaviours of Bloom, JUnit, CSV, JSONL, Parquet, and a
+//! job summary in Markdown.
 //!
 //! Every exporter takes the same input: a [`Run`], with the facts about one target of one benchmark, and its [`Sample`]s one after
-//! the other. [`import`] works in the other direction, and reads conversations from Inspect logs and Every Eval Ever; [`labels`]
+//! the other. [`import`] works in the other direction, and reads conversations of other programs; [`labels`]
 //! reads labels of people.
 //!
 //! ```
@@ -37,6 +38,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod attribution;
+pub mod bloom;
 pub mod csv;
 pub mod eee;
 mod export;
@@ -51,6 +53,7 @@ pub mod labels;
 pub mod otel;
 pub mod parquet;
 mod people_of_rows;
+pub mod petri;
 mod places;
 mod run;
 pub mod sheet;

@@ -15,7 +15,7 @@ const NAME: &str = "imported.json";
 pub struct ImportRecord {
     /// Version of the file's format.
     pub format_version: String,
-    /// `tree`, `inspect`, `eee`, `promptfoo`, `jsonl`, or `labels` for an import by `judge-check`.
+    /// `tree`, `inspect`, `eee`, `promptfoo`, `petri`, `jsonl`, or `labels` for an import by `judge-check`.
     pub from: String,
     /// The names of the files, without folders.
     pub files: Vec<String>,

@@ -8,6 +8,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use interop::{
     Exporter,
+    bloom::Bloom,
     csv::Csv,
     eee::{Eee, EeeOptions, Version},
     inspect::{InspectLogs, LogFormat},
@@ -15,6 +16,7 @@ use interop::{
     junit::JUnit,
     otel::Otel,
     parquet::Parquet,
+    petri::Petri,
     summary::JobSummary,
 };
 use probity::{ExportOptions, ExportReport, FilteredExporter, RowFilter};
@@ -34,7 +36,7 @@ use crate::{
     flags::BenchmarkSelection,
 };
 
-/// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, Parquet, OpenTelemetry, a job summary
+/// Export finished runs to other formats: Every Eval Ever, Inspect, JUnit, CSV, JSONL, Parquet, OpenTelemetry, Petri, Bloom, a job summary
 ///
 /// Everything comes from the files of the benchmark and its journals. No model is called. Of JSONL, some of the rows can be exported, by the
 /// conditions of `list`.
@@ -108,6 +110,10 @@ enum Format {
     Summary,
     /// OpenTelemetry: calls as spans and verdicts as events, in files of OTLP
     Otel,
+    /// Transcripts of Petri and Bloom, one JSON file for each conversation, with the scores by metric
+    Petri,
+    /// Behaviours of Bloom: BEHAVIOR.md, seeds and a dimension for each metric
+    Bloom,
 }
 
 /// The forms of an Inspect log.
@@ -292,6 +298,8 @@ fn exporter(args: &ExportArgs, out: &Path) -> Box<dyn Exporter> {
         Format::Parquet => Box::new(Parquet::new(out)),
         Format::Summary => Box::new(JobSummary::new(out)),
         Format::Otel => Box::new(Otel::new(out)),
+        Format::Petri => Box::new(Petri::new(out)),
+        Format::Bloom => Box::new(Bloom::new(out)),
     }
 }
 

@@ -25,7 +25,7 @@ use crate::exit::{Exit, Failure};
     cargo xtask import data promptfooconfig.yaml --as theirs"
 )]
 pub struct ImportArgs {
-    /// Files and folders to import; before them the format (tree, inspect, eee, promptfoo, jsonl), where it cannot be recognised, or data
+    /// Files and folders to import; before them the format (tree, inspect, eee, promptfoo, petri, jsonl), where it cannot be recognised, or data
     /// for rows with prompts
     #[arg(value_names = ["[FORMAT] PATH"], required = true)]
     pub(super) what: Vec<PathBuf>,
@@ -82,7 +82,7 @@ impl From<Polarity> for MetricType {
 /// The output of `import`.
 #[derive(Serialize, JsonSchema)]
 pub struct ImportOutput<'a> {
-    /// The imported format: `tree`, `eee`, `inspect`, `promptfoo`, `jsonl`, or `data` for rows with prompts.
+    /// The imported format: `tree`, `eee`, `inspect`, `promptfoo`, `petri`, `jsonl`, or `data` for rows with prompts.
     pub(super) from: &'static str,
     /// The created benchmark.
     pub(super) benchmark: &'a str,

@@ -231,7 +231,7 @@ fn a_word_that_is_no_format_is_refused_with_the_formats() {
     assert_eq!(ran.code, 2, "{}", ran.err);
     for words in [
         "import deepeval: unknown format",
-        "the formats are tree, inspect, eee, promptfoo, jsonl",
+        "the formats are tree, inspect, eee, promptfoo, petri, jsonl",
     ] {
         assert!(ran.err.contains(words), "{}", ran.err);
     }

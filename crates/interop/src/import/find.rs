@@ -8,7 +8,7 @@ use std::{
 
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 
-use super::{ImportError, clean::Clean, eee, promptfoo, rows};
+use super::{ImportError, clean::Clean, eee, petri, promptfoo, rows};
 
 /// The supported formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Format {
     EveryEvalEver,
     /// Results of promptfoo: `.json` or `.jsonl`.
     Promptfoo,
+    /// Transcripts of Petri and Bloom: `.json`.
+    Petri,
     /// Rows of any program with a conversation each: `.jsonl`.
     Rows,
 }
@@ -61,6 +63,7 @@ impl Format {
             Self::Inspect => "Inspect",
             Self::EveryEvalEver => "Every Eval Ever",
             Self::Promptfoo => "promptfoo",
+            Self::Petri => "Petri",
             Self::Rows => "JSONL",
         }
     }
@@ -71,6 +74,7 @@ impl Format {
             Self::Inspect => "log of Inspect (.eval or .json)",
             Self::EveryEvalEver => "instance file of Every Eval Ever (.jsonl)",
             Self::Promptfoo => "results file of promptfoo (.json or .jsonl)",
+            Self::Petri => "transcript of Petri or Bloom (.json)",
             Self::Rows => "file of rows (.jsonl)",
         }
     }
@@ -85,7 +89,9 @@ impl Format {
         if !path.is_dir() {
             check_file(path)?;
             match self {
-                Self::Inspect | Self::Promptfoo | Self::Rows => found.files.push(path.to_owned()),
+                Self::Inspect | Self::Promptfoo | Self::Petri | Self::Rows => {
+                    found.files.push(path.to_owned());
+                }
                 Self::EveryEvalEver => match eee::instances(path)? {
                     Some(instances) => found.files.push(instances),
                     None => {
@@ -187,7 +193,9 @@ impl Format {
                 Some(instances) => found.files.push(instances),
                 None => found.left_out.push((path, NO_INSTANCES.to_owned())),
             },
-            Some(Self::Inspect | Self::Promptfoo | Self::Rows) => found.files.push(path),
+            Some(Self::Inspect | Self::Promptfoo | Self::Petri | Self::Rows) => {
+                found.files.push(path);
+            }
             None => match is_json.then(|| json_fault(&path)).transpose()?.flatten() {
                 Some(fault) => found.left_out.push((path, fault)),
                 None => found.others.push(path),
@@ -217,6 +225,10 @@ impl Format {
         if begin.starts_with(b"PK") {
             return Ok(Some(Self::Inspect));
         }
+        let first = outer_keys(&begin);
+        if petri::has_keys(|key| first.iter().any(|known| known == key)) {
+            return Ok(Some(Self::Petri));
+        }
         if eee::looks_like_rows(&begin) {
             return Ok(Some(Self::EveryEvalEver));
         }
@@ -235,6 +247,8 @@ impl Format {
             Some(Self::Inspect)
         } else if has("evalId") && has("results") {
             Some(Self::Promptfoo)
+        } else if petri::has_keys(has) {
+            Some(Self::Petri)
         } else {
             None
         })
@@ -252,6 +266,7 @@ impl Format {
             Self::Inspect,
             Self::EveryEvalEver,
             Self::Promptfoo,
+            Self::Petri,
             Self::Rows,
         ] {
             let mut found = FoundFiles::default();

@@ -1,5 +1,5 @@
-//! Imports conversations from files of other programs: logs of Inspect, instance files of Every Eval Ever, results of promptfoo, and rows
-//! of any program.
+//! Imports conversations from files of other programs: logs of Inspect, instance files of Every Eval Ever, results of promptfoo,
+//! transcripts of Petri and Bloom, and rows of any program.
 //!
 //! A file is read twice: [`source`] returns the facts about the whole file, [`read`] returns one conversation after the other. The caller
 //! decides how the conversations are used; `probity::import` makes a benchmark of them that evaluators judge.
@@ -32,7 +32,7 @@
 //!
 //! # Limits
 //! - Memory holds one conversation, at most 512 MiB of an Inspect zip, and for Every Eval Ever a hash of each row.
-//! - A results file of promptfoo is held in memory as a whole.
+//! - A results file of promptfoo, and a transcript of Petri or Bloom, is held in memory as a whole.
 //! - Text only. An image or another part that is not text becomes a note such as `[image]`, and reasoning is kept beside the message.
 //! - Inspect: the messages of a sample are read; its events only in logs with model roles, where the calls of the role `target` are the
 //!   conversation. Tools are read if Probity wrote the log. Samples stored in chunks are refused.
@@ -48,6 +48,7 @@ mod find;
 mod inspect;
 mod json_lines;
 mod messages;
+mod petri;
 mod promptfoo;
 mod recorded;
 mod rows;
@@ -69,6 +70,7 @@ pub fn source(format: Format, path: &Path) -> Result<SourceFile, ImportError> {
         Format::Inspect => inspect::source(path),
         Format::EveryEvalEver => eee::source(path),
         Format::Promptfoo => promptfoo::source(path),
+        Format::Petri => petri::source(path),
         Format::Rows => rows::source(path),
     }
 }
@@ -83,6 +85,7 @@ pub fn read(format: Format, path: &Path, take: &mut Take<'_>) -> Result<u64, Imp
         Format::Inspect => inspect::read(path, take),
         Format::EveryEvalEver => eee::read(path, take),
         Format::Promptfoo => promptfoo::read(path, take),
+        Format::Petri => petri::read(path, take),
         Format::Rows => rows::read(path, take),
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn task_id(run: &Run) -> String {
 
 /// The id of a sample in the log: its scenario's. Inspect uses it in file names and its viewer in URLs, so everything but
 /// letters, digits, spaces and a few punctuation marks is replaced.
-pub(super) fn sample_id(conversation: &Conversation) -> String {
+pub(crate) fn sample_id(conversation: &Conversation) -> String {
     let id = conversation.scenario.id.as_str();
     let bad = |c: char| !c.is_alphanumeric() && !"-_.:+@() ".contains(c);
     if !id.is_empty() && id.len() <= 200 && !id.contains(bad) {
@@ -65,6 +65,17 @@ pub(super) fn sample_id(conversation: &Conversation) -> String {
     // Two ids that become equal by the replacement remain distinct.
     let rest: String = id_of(&["sample", id]).chars().take(8).collect();
     format!("{shown}-{rest}")
+}
+
+/// The id of a conversation in a file of its own.
+pub(crate) fn conversation_id(run: &Run, conv_id: &str) -> String {
+    id_of(&[
+        "conversation",
+        &run_key(run),
+        &run.folder,
+        run.target.id.as_str(),
+        conv_id,
+    ])
 }
 
 /// The epoch of a sample, from 1.

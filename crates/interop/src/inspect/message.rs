@@ -69,10 +69,10 @@ impl MessageMetadata<'_> {
 }
 
 /// A message as JSON: a sample contains it several times, so it is serialized once.
-pub(super) type Message = Box<RawValue>;
+pub(crate) type Message = Box<RawValue>;
 
 /// The whole conversation, beginning with the target's system prompt. `uuid` is the sample's: message ids begin with it.
-pub(super) fn messages(run: &Run, sample: &Sample, uuid: &str) -> io::Result<Vec<Message>> {
+pub(crate) fn messages(run: &Run, sample: &Sample, uuid: &str) -> io::Result<Vec<Message>> {
     let turns = &sample.conversation.transcript;
     let mut messages = Vec::with_capacity(turns.len() + 1);
     if let Some(prompt) = &sample.system_prompt {

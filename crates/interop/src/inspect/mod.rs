@@ -57,3 +57,5 @@ mod writer;
 
 pub use exporter::{InspectLogs, LogFormat};
 pub use ids::file_name;
+pub(crate) use ids::{conversation_id, sample_id};
+pub(crate) use message::messages;

@@ -74,6 +74,7 @@ pub fn import(layout: &Layout, options: &ImportOptions) -> Result<ImportReport, 
         ImportFormat::Inspect => Format::Inspect,
         ImportFormat::EveryEvalEver => Format::EveryEvalEver,
         ImportFormat::Promptfoo => Format::Promptfoo,
+        ImportFormat::Petri => Format::Petri,
         ImportFormat::Rows => Format::Rows,
     };
     recorded(layout, options, format)
@@ -92,7 +93,7 @@ fn format_of(paths: &[PathBuf]) -> Result<ImportFormat, RunError> {
         let Some(format) = format else {
             return Err(RunError::input(format!(
                 "{}: neither a benchmark tree (a folder with benchmark.yaml), a log of Inspect (.eval or .json), an instance file \
-                 of Every Eval Ever (.jsonl), results of promptfoo (.json or .jsonl) nor rows with a conversation each (.jsonl), nor a folder \
+                 of Every Eval Ever (.jsonl), results of promptfoo (.json or .jsonl), transcripts of Petri or Bloom (.json) nor rows with a conversation each (.jsonl), nor a folder \
                  of these",
                 path.display()
             )));

@@ -20,21 +20,24 @@ pub enum ImportFormat {
     EveryEvalEver,
     /// Results of promptfoo.
     Promptfoo,
+    /// Transcripts of Petri and Bloom.
+    Petri,
     /// Rows of any program with a conversation each.
     Rows,
 }
 
 impl ImportFormat {
     /// All formats.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Tree,
         Self::Inspect,
         Self::EveryEvalEver,
         Self::Promptfoo,
+        Self::Petri,
         Self::Rows,
     ];
 
-    /// `tree`, `inspect`, `eee`, `promptfoo` or `jsonl`, as in commands and files.
+    /// `tree`, `inspect`, `eee`, `promptfoo`, `petri` or `jsonl`, as in commands and files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,6 +45,7 @@ impl ImportFormat {
             Self::Inspect => "inspect",
             Self::EveryEvalEver => "eee",
             Self::Promptfoo => "promptfoo",
+            Self::Petri => "petri",
             Self::Rows => "jsonl",
         }
     }
@@ -59,6 +63,7 @@ impl From<Format> for ImportFormat {
             Format::Inspect => Self::Inspect,
             Format::EveryEvalEver => Self::EveryEvalEver,
             Format::Promptfoo => Self::Promptfoo,
+            Format::Petri => Self::Petri,
             Format::Rows => Self::Rows,
         }
     }

@@ -1,5 +1,6 @@
 //! Imports data sets as benchmarks: rows with prompts become scenarios whose messages of the user are fixed.
 
+mod behavior;
 mod parquet;
 mod promptfoo;
 mod read;
@@ -24,7 +25,8 @@ use crate::import::{LeftOut, Unfinished, safe_name};
 /// What is made of a data set.
 #[derive(Clone, Debug, Default)]
 pub struct DataOptions {
-    /// The files: JSONL, JSON, CSV, TSV, Parquet, or tests of promptfoo (YAML).
+    /// The files: JSONL, JSON, CSV, TSV, Parquet, or tests of promptfoo (YAML); or one folder of a behaviour or of seeds, as Bloom and Petri have
+    /// them (Markdown).
     pub paths: Vec<PathBuf>,
     /// The name of the benchmark; `None`: that of the first file.
     pub name: Option<String>,
@@ -80,6 +82,8 @@ const EXAMPLES: usize = 3;
 /// What the files give.
 #[derive(Default)]
 struct Data {
+    /// What the data say of themselves.
+    description: Option<String>,
     metrics: Vec<Metric>,
     scenarios: Vec<Scenario>,
     rows: u64,
@@ -134,7 +138,9 @@ pub fn import_data(layout: &Layout, options: &DataOptions) -> Result<DataReport,
         .iter()
         .filter(|path| promptfoo::is_tests(path))
         .collect();
-    if tests.is_empty() {
+    if options.paths.iter().any(|path| behavior::is_behavior(path)) {
+        behavior::import(options, &mut data, &mut hashes)?;
+    } else if tests.is_empty() {
         rows(options, &mut data, &mut hashes)?;
     } else if tests.len() == options.paths.len() {
         promptfoo::import(options, &mut data, &mut hashes)?;
@@ -154,7 +160,7 @@ pub fn import_data(layout: &Layout, options: &DataOptions) -> Result<DataReport,
     }
     let name = match &options.name {
         Some(name) => name.clone(),
-        None => safe_name(&stem(first), "data"),
+        None => safe_name(&benchmark_name(first), "data"),
     };
     let dir = layout.benchmark(&name)?;
     check_metrics(&dir.yaml(), &data.metrics)?;
@@ -355,7 +361,10 @@ fn write(
         .collect();
     let benchmark = Benchmark {
         name,
-        description: format!("Rows of {}.", files.join(", ")),
+        description: match &data.description {
+            Some(description) => description.clone(),
+            None => format!("Rows of {}.", files.join(", ")),
+        },
         metrics: data.metrics.clone(),
         ..Benchmark::default()
     };
@@ -389,6 +398,14 @@ fn text_of(path: &Path, hashes: &mut Vec<(String, String)>) -> Result<String, Ru
 fn note_hash(path: &Path, bytes: &[u8], hashes: &mut Vec<(String, String)>) {
     let hash = schema::text::hex(&Sha256::digest(bytes));
     hashes.push((file_name(path), hash.chars().take(12).collect()));
+}
+
+/// The name of what is at the path: a file's without its ending, or the folder's.
+fn benchmark_name(path: &Path) -> String {
+    match behavior::is_behavior(path) {
+        true => behavior::name(path),
+        false => stem(path),
+    }
 }
 
 fn file_name(path: &Path) -> String {

@@ -13,9 +13,9 @@ const ATTACHMENT: &str = "attachment://";
 
 /// One chat message.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct ChatMessage {
+pub(in crate::import) struct ChatMessage {
     #[serde(default)]
-    pub(super) id: Option<String>,
+    pub(in crate::import) id: Option<String>,
     role: String,
     #[serde(default)]
     content: Value,
@@ -33,7 +33,7 @@ pub(super) struct ChatMessage {
 
 impl ChatMessage {
     /// Whether a model said it.
-    pub(super) fn is_reply(&self) -> bool {
+    pub(in crate::import) fn is_reply(&self) -> bool {
         self.role == "assistant"
     }
 
@@ -54,15 +54,15 @@ impl ChatMessage {
 }
 
 /// Converts messages to turns, and resolves their references.
-pub(super) struct Messages<'a> {
-    pub(super) attachments: &'a HashMap<String, String>,
+pub(in crate::import) struct Messages<'a> {
+    pub(in crate::import) attachments: &'a HashMap<String, String>,
     /// The kinds of parts that are not text.
-    pub(super) not_text: Vec<&'static str>,
+    pub(in crate::import) not_text: Vec<&'static str>,
 }
 
 impl Messages<'_> {
     /// Converts a message to a turn.
-    pub(super) fn turn(&mut self, message: ChatMessage) -> Result<Turn, String> {
+    pub(in crate::import) fn turn(&mut self, message: ChatMessage) -> Result<Turn, String> {
         let role = match message.role.as_str() {
             "system" | "developer" => Role::System,
             "user" => Role::User,

@@ -12,6 +12,7 @@ use std::{io::Read, path::Path};
 
 pub use check::{LogFault, check_inspect_log};
 use header::Header;
+pub(super) use message::{ChatMessage, Messages};
 use roles::Speaker;
 pub(super) use sample::split_system;
 use sample::{PlainSample, SampleWithCalls};

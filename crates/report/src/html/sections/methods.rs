@@ -311,6 +311,7 @@ fn imported(place: &SectionPart<'_>) -> String {
         "inspect" => "logs of Inspect",
         "eee" => "files of Every Eval Ever",
         "promptfoo" => "results of promptfoo",
+        "petri" => "transcripts of Petri or Bloom",
         "labels" => "a file of labels",
         _ => "rows of another program",
     };
