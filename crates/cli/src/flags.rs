@@ -149,7 +149,8 @@ impl OverrideGroup for KeepGoing {
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = OVER)]
 pub struct Batch {
-    /// Send these calls in batches, at half the price and within a day, where the provider takes batches: `judge`
+    /// Send these calls in batches, at half the price and within a day, where the provider takes batches: `judge`, `generate`,
+    /// `single-turn` (targets in conversations of one turn), or `all`
     #[arg(long, value_name = "CALLS", value_enum, hide_possible_values = true)]
     batch: Option<BatchCalls>,
 }
@@ -158,6 +159,9 @@ pub struct Batch {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum BatchCalls {
     Judge,
+    Generate,
+    SingleTurn,
+    All,
 }
 
 impl BatchCalls {
@@ -165,6 +169,9 @@ impl BatchCalls {
     pub fn name(self) -> &'static str {
         match self {
             Self::Judge => "judge",
+            Self::Generate => "generate",
+            Self::SingleTurn => "single-turn",
+            Self::All => "all",
         }
     }
 }

@@ -167,7 +167,7 @@ impl CircuitBreaker {
         self.state().batches.insert(id.to_owned(), batch);
     }
 
-    /// Forgets a batch that has ended.
+    /// Drops a batch that has ended.
     pub(crate) fn batch_ended(&self, id: &str) {
         self.state().batches.remove(id);
     }

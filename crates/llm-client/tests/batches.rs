@@ -56,7 +56,10 @@ fn run(api: Api, server: &ScriptedServer, folder: &Path, most: usize) -> Run {
         most,
         linger: Duration::from_millis(60),
         poll: Duration::from_millis(10),
-        ..BatchSettings::new(folder.join("batches"))
+        ..BatchSettings::new(
+            folder.join("batches"),
+            [Purpose::Judge, Purpose::TargetTurn],
+        )
     };
     let factory = ModelFactory::new(http())
         .with_cache(cache)

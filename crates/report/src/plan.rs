@@ -1,7 +1,7 @@
 //! The calls, tokens and cost that a run would need.
 
 use interop::sheet::{Cell, Column, Sheet};
-use schema::text::counted;
+use schema::{ProgramFlag, text::counted};
 
 use crate::{
     brief::COLUMNS,
@@ -39,7 +39,7 @@ pub struct PlanRow {
     pub dollars: Option<Span<f64>>,
     /// The same where providers read the beginnings of requests from their prompt caches.
     pub dollars_with_prompt_cache: Option<Span<f64>>,
-    /// The same as `dollars` where judges' requests are sent in batches.
+    /// The same as `dollars` where all requests that can be are sent in batches.
     pub dollars_in_batches: Option<Span<f64>>,
 }
 
@@ -97,15 +97,16 @@ fn notes_on_savings(rows: &[PlanRow]) -> Vec<String> {
         total_money(&dollars, dollars.len() < rows.len())
     };
     let without = priced(|row| row.dollars);
+    let batched = format!(
+        "with `{}`, which can take a day",
+        ProgramFlag::new("batch").value("all")
+    );
     let ways = [
         (
             priced(|row| row.dollars_with_prompt_cache),
             "where prompt caches of providers have what a conversation repeats",
         ),
-        (
-            priced(|row| row.dollars_in_batches),
-            "with `--batch judge`, which can take a day",
-        ),
+        (priced(|row| row.dollars_in_batches), batched.as_str()),
     ];
     let others = ways.into_iter().filter(|(with, _)| *with != without);
     others

@@ -166,7 +166,7 @@ struct PlanTotal<'a> {
     dollars: Range<f64>,
     /// The same where the providers' prompt caches have what each request of a conversation repeats.
     dollars_with_prompt_cache: Range<f64>,
-    /// The same as `dollars` where judges' requests are sent in batches.
+    /// The same as `dollars` where all requests that can be are sent in batches.
     dollars_in_batches: Range<f64>,
     /// Whether `dollars` leaves calls out, because their price is unknown.
     unpriced: bool,

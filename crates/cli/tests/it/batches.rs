@@ -160,3 +160,33 @@ async fn safety_evaluations_send_batches_too() {
     assert!(server.stats().batches.answered > 0);
     assert_eq!(judged(&server), 0);
 }
+
+/// A row whose only message is fixed has one call of the target, and nothing goes on with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn targets_of_one_turn_and_generators_are_sent_in_batches_too() {
+    let server = ScriptedServer::builder().batches(BatchScript::default());
+    let server = server.start().await.unwrap();
+    let project = Project::new();
+    project.served_by(&server, "");
+    let rows: Vec<String> = (0..ROWS).map(|row| format!("Capital {row}?")).collect();
+    project.write("rows.json", &serde_json::to_string(&rows).unwrap());
+    let check = ["--check", "contains=the", "--as", "capitals"];
+    project.succeeds(&[&["import", "data", "rows.json"][..], &check].concat());
+    project.succeeds(&["run", "capitals", "--batch", "single-turn"]);
+    let stats = server.stats();
+    assert_eq!(
+        (stats.requests, stats.batches.answered),
+        (0, 2 * ROWS as u64)
+    );
+
+    // Conversations of three turns are simulated directly, and only what wrote their scenarios waited.
+    project.run(&["run", "flattery", "--batch", "generate"]);
+    let after = server.stats();
+    let generated = after.batches.answered - stats.batches.answered;
+    assert!(generated >= 2, "metrics and scenarios: {generated}");
+    let played = after.by_model.get("scripted-careful").copied();
+    let rows: Vec<Value> =
+        serde_json::from_str(&project.read("benchmarks/flattery/runs/careful/conversations.json"))
+            .unwrap();
+    assert!(played.unwrap_or(0) >= 3 * rows.len() as u64, "{played:?}");
+}

@@ -128,6 +128,7 @@ impl Planner<'_> {
             calls: one,
             input: Range::exact(self.brief.saturating_add(PROMPT)),
             output: METRICS_REPLY,
+            are_alone: true,
             ..PlannedCalls::default()
         };
         let who = format!("generator {}", generator.id);
@@ -174,6 +175,7 @@ impl Planner<'_> {
                 calls,
                 input: each(calls, input),
                 output: each(made, SCENARIO_REPLY),
+                are_alone: true,
                 ..PlannedCalls::default()
             };
             let generator = &settings.generator;
@@ -212,6 +214,7 @@ impl Planner<'_> {
                 input: each(rows, conversation.user_input),
                 output: each(rows, conversation.user_output),
                 prefixes: conversation.user_prefixes.each(rows),
+                are_alone: false,
             };
             let who = format!("user {} for target {}", user.id, target.id);
             self.push(Phase::Simulate, (who, Some(target)), rows, &asked, user);
@@ -222,6 +225,7 @@ impl Planner<'_> {
             input: each(rows, conversation.target_input),
             output: each(rows, conversation.target_output),
             prefixes: conversation.target_prefixes.each(rows),
+            are_alone: conversation.target_calls.high <= 1,
         };
         let who = format!("target {}", target.id);
         let own = self.plan.len();
@@ -273,6 +277,7 @@ impl Planner<'_> {
                 calls: further(rows),
                 input: further(each(rows, conversation.judge_input)),
                 output: further(each(rows, cut(JUDGE_REPLY, judge.max_tokens))),
+                are_alone: true,
                 ..PlannedCalls::default()
             };
             let who = format!("judge {} for target {}", judge.id, target.id);

@@ -66,6 +66,7 @@ pub fn plan_judging(
                 calls: further(rows),
                 input: further(input),
                 output: each(further(rows), cut(JUDGE_REPLY, judge.max_tokens)),
+                are_alone: true,
                 ..PlannedCalls::default()
             };
             let who = format!("judge {} for target {}", judge.id, target.id);

@@ -66,7 +66,7 @@ pub struct PlanModel {
     pub max_tokens: Option<u32>,
     /// How its provider caches the beginning of requests, if it is known to.
     pub prompt_cache: Option<PromptCache>,
-    /// Whether its requests can be sent in batches: those of a judge then cost [`BatchSettings::PRICE`] of its price.
+    /// Whether its provider takes batches: requests in them cost [`BatchSettings::PRICE`] of its price.
     pub batches: bool,
     /// For a program: the models that it calls through the run.
     pub calls: Vec<CalledModel>,
@@ -147,7 +147,7 @@ pub struct PlanRow {
     pub cost: Option<Range<f64>>,
     /// The same where the provider reads the beginning of each request of a conversation from its prompt cache. It keeps one for some minutes.
     pub cost_with_prompt_cache: Option<Range<f64>>,
-    /// The same as `cost` where judges' requests are sent in batches.
+    /// The same as `cost` where all requests that can be are sent in batches.
     pub cost_in_batches: Option<Range<f64>>,
 }
 
@@ -159,6 +159,8 @@ pub(crate) struct PlannedCalls {
     pub(crate) output: Range<u64>,
     /// What a prompt cache can have of the input.
     pub(crate) prefixes: Range<Prefixes>,
+    /// Whether they can be sent in batches: no later request goes on with them.
+    pub(crate) are_alone: bool,
 }
 
 impl PlanRow {
@@ -212,7 +214,7 @@ impl PlanRow {
         let (input, output) = (planned.input, planned.output);
         let price = model.price.as_ref();
         let cost = price.map(|price| planned.dollars(price, None));
-        let of_price = match phase == Phase::Evaluate && model.batches {
+        let of_price = match planned.are_alone && model.batches {
             true => BatchSettings::PRICE,
             false => 1.0,
         };

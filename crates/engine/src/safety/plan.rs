@@ -86,6 +86,7 @@ pub fn plan_single_turn(
                 calls: asked,
                 input: each(asked, input),
                 output: each(made, VARIATION),
+                are_alone: true,
                 ..PlannedCalls::default()
             };
             let who = (who, target);
@@ -103,6 +104,7 @@ pub fn plan_single_turn(
             calls: rows,
             input: each(rows, prompt + Range::exact(system(models))),
             output: each(rows, reply),
+            are_alone: true,
             ..PlannedCalls::default()
         };
         plan.extend(rows_of(
@@ -169,6 +171,7 @@ pub fn plan_multi_turn(
             input: each(rows, input),
             output: each(attacks, attack),
             prefixes: attacker_prefixes.each(rows),
+            are_alone: false,
         };
         plan.extend(rows_of(
             MULTI_TURN,
@@ -185,6 +188,7 @@ pub fn plan_multi_turn(
             input: each(rows, input),
             output: each(calls, reply),
             prefixes: target_prefixes.each(rows),
+            are_alone: false,
         };
         plan.extend(rows_of(
             MULTI_TURN,
@@ -234,6 +238,7 @@ fn judges<'a>(
             calls,
             input,
             output: each(calls, cut(JUDGE_REPLY, judge.max_tokens)),
+            are_alone: true,
             ..PlannedCalls::default()
         };
         rows_of(kind, "judge", (who, target), rows, &planned, judge)

@@ -26,8 +26,8 @@ use crate::{
 };
 
 /// Puts requests of some purposes into batches, and waits for the results; a request for which a batch has none is made directly, like all
-/// others. What a conversation goes on with (a judge that has to correct its answer) is made directly too, so that nothing waits twice, and so
-/// are the calls of programs.
+/// others. Calls of a conversation that goes on (turns, a judge that has to correct its answer) are made directly too, so that nothing waits
+/// twice, and so are the calls of programs.
 ///
 /// Each reply costs [`BatchSettings::PRICE`] of the model's price. While a request waits it takes no permit, and nothing but the budget is
 /// held for it.
@@ -113,6 +113,7 @@ impl<M: ChatModel> Batched<M> {
         let messages = request.messages.iter();
         let said = messages.filter(|message| message.role == Role::Assistant);
         self.batches.purposes.contains(&request.context.purpose)
+            && !request.repeated.in_conversation
             && request.context.caller.is_none()
             && said.count() <= is_prefilled
     }

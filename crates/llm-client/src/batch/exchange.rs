@@ -88,9 +88,9 @@ impl Exchange {
         let mut headers = headers(settings, key)?;
         api.add_version(&mut headers);
         let mut base = address_of(settings, api.path())?;
-        let path = base.path().strip_suffix(api.path());
-        let path = path.unwrap_or_default().to_owned();
-        base.set_path(&path);
+        let before = base.path().strip_suffix(api.path());
+        let folder = before.unwrap_or_default().to_owned();
+        base.set_path(&folder);
         let client = http.own_client(base.as_str());
         Ok(Self {
             client: client.map_err(|error| SettingsError::http(&error))?,
@@ -185,9 +185,8 @@ impl Exchange {
         let mut request = reqwest::Request::new(method, url);
         *request.headers_mut() = self.headers.clone();
         if let Some(upload) = upload {
-            let kind = HeaderValue::try_from(upload.content_type.as_str());
-            let kind =
-                kind.map_err(|error| Failed::Refused(Refused::because(error.to_string())))?;
+            let kind = HeaderValue::try_from(upload.content_type.as_str())
+                .map_err(|error| Failed::Refused(Refused::because(error.to_string())))?;
             request.headers_mut().insert(CONTENT_TYPE, kind);
             *request.body_mut() = Some(upload.bytes.clone().into());
         }

@@ -52,8 +52,8 @@ pub(super) async fn send(
 
 fn id_of(answer: &Value) -> Result<String, Refused> {
     let id = answer["id"].as_str().filter(|id| is_id(id));
-    let id = id.ok_or_else(|| Refused::because("the answer has no usable `id`"));
     id.map(str::to_owned)
+        .ok_or_else(|| Refused::because("the answer has no usable `id`"))
 }
 
 /// Whether a text can stand in a path: it comes from outside.
@@ -126,8 +126,8 @@ pub(super) async fn look(api: Api, exchange: &Exchange, batch: &str) -> Result<P
                 .await?;
             Ok(match now["status"].as_str() {
                 Some("completed" | "expired" | "cancelled") => {
-                    let files = ["output_file_id", "error_file_id"].map(|name| now[name].as_str());
-                    let files = files.into_iter().flatten().filter(|id| is_id(id));
+                    let named = ["output_file_id", "error_file_id"].map(|name| now[name].as_str());
+                    let files = named.into_iter().flatten().filter(|id| is_id(id));
                     Progress::Ended(files.map(|id| format!("/files/{id}/content")).collect())
                 }
                 Some("failed") => Progress::Refused(exchange.excerpt(&errors(&now["errors"]))),

@@ -25,7 +25,7 @@ pub struct BatchSettings {
     /// Where a file of each batch is kept, so that a later run takes up what an earlier one sent. It belongs beside the cache: a batch is as
     /// old as the replies in it.
     pub folder: PathBuf,
-    /// What the calls are for that go into batches.
+    /// What the calls are for that go into batches. Of conversations only those that no later call goes on with.
     pub purposes: Vec<Purpose>,
     /// The most requests of a batch. As many calls should be in flight.
     pub most: usize,
@@ -53,12 +53,12 @@ impl BatchSettings {
         has_interface && settings.is_at(&["api.openai.com", "api.anthropic.com"])
     }
 
-    /// Batches of judges' requests, with files in `folder`.
+    /// Batches of requests for these purposes, with files in `folder`.
     #[must_use]
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
+    pub fn new(folder: impl Into<PathBuf>, purposes: impl Into<Vec<Purpose>>) -> Self {
         Self {
             folder: folder.into(),
-            purposes: vec![Purpose::Judge],
+            purposes: purposes.into(),
             most: Self::MOST,
             linger: Duration::from_secs(5),
             poll: Duration::from_secs(2),

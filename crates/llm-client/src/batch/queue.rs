@@ -55,7 +55,7 @@ pub(super) struct Batch {
     /// Told when it takes no further request.
     full: Notify,
     /// The results, once there are some.
-    ended: watch::Sender<Option<Arc<Ended>>>,
+    ended: watch::Sender<Option<Arc<BatchResult>>>,
 }
 
 /// The requests that wait for a batch to be sent.
@@ -67,15 +67,15 @@ struct Requests {
     earlier: Option<BatchRecord>,
 }
 
-/// How a batch ended.
-enum Ended {
+/// The result of a batch.
+enum BatchResult {
     Done(Mutex<HashMap<String, JsonText>>),
     Refused(String),
     /// The provider does not know it any more.
     Gone,
 }
 
-/// What became of a request.
+/// The result of a request.
 pub(super) enum Outcome {
     /// The reply, as text on the wire.
     Answered(JsonText),
@@ -92,7 +92,7 @@ impl Batch {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn end(&self, ended: Ended) {
+    fn end(&self, ended: BatchResult) {
         self.ended.send_replace(Some(Arc::new(ended)));
     }
 
@@ -107,14 +107,14 @@ impl Batch {
             return Outcome::Missing;
         };
         match ended.as_deref() {
-            Some(Ended::Done(results)) => {
+            Some(BatchResult::Done(results)) => {
                 let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
                 results
                     .remove(id)
                     .map_or(Outcome::Missing, Outcome::Answered)
             }
-            Some(Ended::Refused(reason)) => Outcome::Refused(reason.clone()),
-            Some(Ended::Gone) => Outcome::Gone,
+            Some(BatchResult::Refused(reason)) => Outcome::Refused(reason.clone()),
+            Some(BatchResult::Gone) => Outcome::Gone,
             None => Outcome::Missing,
         }
     }
@@ -189,7 +189,7 @@ impl Shared {
             let before = batch.requests().waiting.len();
             tokio::select! {
                 () = batch.full.notified() => break,
-                // Whoever waits for the batch is told by the switch itself.
+                // Calls that wait for the batch see the switch themselves.
                 () = self.stop.stopped() => return,
                 () = tokio::time::sleep(self.settings.linger) => {}
             }
@@ -208,13 +208,13 @@ impl Shared {
             Ok(record) => {
                 self.note(&record, "sent", None, None);
                 if let Err(Refused { reason, .. }) = self.follow(&batch, &record).await {
-                    batch.end(Ended::Refused(reason));
+                    batch.end(BatchResult::Refused(reason));
                 }
             }
             Err(Refused { reason, .. }) => {
                 let record = BatchRecord::new("", &self.model_sha256, ids);
                 self.refused(&record, reason.clone());
-                batch.end(Ended::Refused(reason));
+                batch.end(BatchResult::Refused(reason));
             }
         }
     }
@@ -225,7 +225,7 @@ impl Shared {
         let ids = requests.iter().map(|(id, _)| id.clone()).collect();
         let record = BatchRecord::new(&id, &self.model_sha256, ids);
         if let Err(error) = self.records().write(&record) {
-            // The batch is paid for, so its results are still waited for.
+            // The batch costs what it costs, so its results are still waited for.
             let folder = self.settings.folder.display();
             tracing::warn!(batch = id, %folder, %error, "the file of a batch cannot be written: if this run ends early, its results are lost");
         }
@@ -241,9 +241,9 @@ impl Shared {
         batch.end(match is_gone {
             true => {
                 self.records().remove(&record);
-                Ended::Gone
+                BatchResult::Gone
             }
-            false => Ended::Refused(reason),
+            false => BatchResult::Refused(reason),
         });
     }
 
@@ -255,7 +255,7 @@ impl Shared {
         };
         let results = waited.inspect_err(|refused| self.refused(record, refused.reason.clone()))?;
         self.note(record, "ended", Some(results.len() as u64), None);
-        batch.end(Ended::Done(Mutex::new(results)));
+        batch.end(BatchResult::Done(Mutex::new(results)));
         Ok(())
     }
 

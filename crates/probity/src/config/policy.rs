@@ -7,10 +7,8 @@ use llm_client::{
     LimitSettings, ModelFactory, ModelSettings, RetryPolicy,
 };
 
-use schema::Purpose;
-
 use super::{
-    sections::{BatchedCalls, Limits, ModelEntry, Settings},
+    sections::{Limits, ModelEntry, Settings},
     values::Whole,
 };
 
@@ -20,12 +18,10 @@ const IN_FLIGHT: usize = 64;
 impl Settings {
     /// The most rows in progress at the same time, in any phase.
     fn most_rows(&self) -> usize {
-        let concurrency = &self.run.concurrency;
+        let at_once = self.run.at_once();
         let targets = self.models.targets.len().max(1);
-        concurrency
-            .gen_scenarios
-            .max(concurrency.simulate.saturating_mul(targets))
-            .max(concurrency.evaluate.saturating_mul(targets))
+        let of_target = at_once.simulate.max(at_once.cases).max(at_once.evaluate);
+        at_once.gen_scenarios.max(of_target.saturating_mul(targets))
     }
 
     /// The most calls that a run has in flight at one endpoint, if its model has no limits of its own.
@@ -61,12 +57,9 @@ impl Settings {
     pub fn batch_settings(&self, folder: impl Into<PathBuf>) -> Option<BatchSettings> {
         let batch = self.run.batch?;
         Some(BatchSettings {
-            purposes: match batch {
-                BatchedCalls::Judge => vec![Purpose::Judge],
-            },
             // Those of an earlier run are as old as its replies.
             takes_up: !self.run.force && self.cache.expiry.is_none(),
-            ..BatchSettings::new(folder)
+            ..BatchSettings::new(folder, batch.purposes())
         })
     }
 

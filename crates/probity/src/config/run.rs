@@ -24,7 +24,7 @@ impl Config {
                 turns: *settings.generation.turns,
                 demographics: self.demographics()?,
                 landmarks: settings.landmarks,
-                concurrency: *settings.run.concurrency.gen_scenarios,
+                concurrency: settings.run.at_once().gen_scenarios,
                 tries: defaults.tries,
             },
             simulator: SimulatorSettings {
@@ -52,6 +52,7 @@ impl Config {
     /// When a variable is missing.
     pub fn run_options(&self, phases: &[Phase]) -> Result<RunOptions, ConfigError> {
         let settings = &self.settings;
+        let at_once = settings.run.at_once();
         Ok(RunOptions {
             phases: phases.iter().copied().collect(),
             force: settings.run.force,
@@ -59,8 +60,8 @@ impl Config {
             keep_going: settings.run.keep_going,
             samples: *settings.generation.num_samples,
             concurrency: Concurrency {
-                simulate: *settings.run.concurrency.simulate,
-                evaluate: settings.run.judged_at_once(),
+                simulate: at_once.simulate,
+                evaluate: at_once.evaluate,
             },
             expected: Expected {
                 scenarios_per_metric: Some(*settings.generation.scenarios_per_metric),

@@ -119,7 +119,8 @@ pub struct CommonArgs {
     /// Go on although the judges have given no usable score in 20 cases
     #[arg(long, help_heading = OVER)]
     keep_going: bool,
-    /// Send these calls in batches, at half the price and within a day, where the provider takes batches: `judge`
+    /// Send these calls in batches, at half the price and within a day, where the provider takes batches: `judge`, `generate`,
+    /// `single-turn` (targets in conversations of one turn), or `all`
     #[arg(long, value_name = "CALLS", value_enum, hide_possible_values = true, help_heading = OVER)]
     batch: Option<BatchCalls>,
     /// Show the plan; call nothing and write nothing

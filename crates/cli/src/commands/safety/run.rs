@@ -239,13 +239,14 @@ impl Job<'_> {
         let folder = context.layout.run(session.run_id().as_str());
         let offered = endpoints.offered(&settings.models, &self.cast.called());
         let made = BuiltModels::new(resolved, offered, &session)?;
+        let at_once = settings.run.at_once();
         let run = self
             .evaluation(&session, &|entry| {
                 Ok((made.model(entry), made.options(entry)))
             })?
             .concurrency(Concurrency {
-                simulate: *settings.run.concurrency.simulate,
-                evaluate: settings.run.judged_at_once(),
+                simulate: at_once.cases,
+                evaluate: at_once.evaluate,
             })
             .keep_going(settings.run.keep_going)
             .files(files)

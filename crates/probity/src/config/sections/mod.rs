@@ -40,7 +40,7 @@ pub use models::ModelEntries;
 pub use prices::PriceEntry;
 pub use prompts::Prompts;
 pub use retries::Retries;
-pub use run::{BatchedCalls, Concurrency, Run};
+pub use run::{Concurrency, Run};
 pub use safety::{IterationLayers, Safety, Variations};
 pub use simulator::SimulatorSection;
 

@@ -1,6 +1,7 @@
 //! The section `run`.
 
 use llm_client::BatchSettings;
+use schema::Purpose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
@@ -35,20 +36,74 @@ pub struct Run {
 }
 
 impl Run {
-    /// Rows, or messages, that are judged at the same time for each target: with batches as many as one of them takes.
+    /// Rows in progress at the same time, by phase: with batches of a phase as many as one of them takes.
     #[must_use]
-    pub fn judged_at_once(&self) -> usize {
-        let most = self.batch.map_or(0, |_| BatchSettings::MOST);
-        most.max(*self.concurrency.evaluate)
+    pub fn at_once(&self) -> PhaseConcurrency {
+        let most = |given: usize, purpose: Purpose| {
+            let batched = self.batch.is_some_and(|batch| batch.has(purpose));
+            given.max(if batched { BatchSettings::MOST } else { 0 })
+        };
+        let of_phase = &self.concurrency;
+        PhaseConcurrency {
+            gen_scenarios: most(*of_phase.gen_scenarios, Purpose::GenScenarios),
+            simulate: most(*of_phase.simulate, Purpose::TargetTurn),
+            cases: most(*of_phase.simulate, Purpose::TargetTurn)
+                .max(most(0, Purpose::GenVariation)),
+            evaluate: most(*of_phase.evaluate, Purpose::Judge),
+        }
     }
+}
+
+/// Rows in progress at the same time, by phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseConcurrency {
+    /// Of gen-scenarios.
+    pub gen_scenarios: usize,
+    /// Of simulate, for each target.
+    pub simulate: usize,
+    /// Cases of a safety evaluation, whose prompts are varied before, for each target.
+    pub cases: usize,
+    /// Of evaluate, for each target.
+    pub evaluate: usize,
 }
 
 /// Calls that are sent in batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum BatchedCalls {
     /// Those of judges.
     Judge,
+    /// Those that write metrics, scenarios, and variations of prompts.
+    Generate,
+    /// Those of targets in conversations of one turn.
+    SingleTurn,
+    /// All of these.
+    All,
+}
+
+impl BatchedCalls {
+    /// What the calls are for.
+    #[must_use]
+    pub fn purposes(self) -> Vec<Purpose> {
+        let judge = [Purpose::Judge];
+        let generate = [
+            Purpose::GenMetrics,
+            Purpose::GenScenarios,
+            Purpose::GenVariant,
+            Purpose::GenVariation,
+        ];
+        let single_turn = [Purpose::TargetTurn];
+        match self {
+            Self::Judge => judge.to_vec(),
+            Self::Generate => generate.to_vec(),
+            Self::SingleTurn => single_turn.to_vec(),
+            Self::All => [&judge[..], &generate, &single_turn].concat(),
+        }
+    }
+
+    fn has(self, purpose: Purpose) -> bool {
+        self.purposes().contains(&purpose)
+    }
 }
 
 /// Rows in progress at the same time, by phase.
