@@ -222,12 +222,6 @@ fn difference_answer(
 ) -> GateDecision {
     let undecided = |reason: String| (GateAnswer::Inconclusive, reason).into();
     let alike = evidence.alike;
-    if let Some(so_far) = evidence.rate.sequential {
-        return undecided(format!(
-            "{} were simulated in an order until rules were decided, and the difference from a baseline is not known at every look",
-            so_far.words()
-        ));
-    }
     let found = match evidence.baseline {
         BaselineEvidence::NoTarget => {
             return undecided("the baseline has no rows of this target".to_owned());
@@ -251,6 +245,12 @@ fn difference_answer(
         false => (found.lower, found.upper),
     };
     let (answer, reason) = ends_answer(require, lower, upper, &found.measured.says);
+    let reason = match (evidence.rate.sequential, answer) {
+        (Some(so_far), GateAnswer::Pass | GateAnswer::Fail) => {
+            format!("{reason} at every look, after {}", so_far.words())
+        }
+        _ => reason,
+    };
     let reason = match missing {
         0 => reason,
         _ => format!("{reason}, {}", how_missing_compare(found, max_missing)),

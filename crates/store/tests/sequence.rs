@@ -2,15 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure ends the test")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use aggregator::statistics::{ScenarioSequence, SequencedBase};
+use aggregator::statistics::{ScenarioSequence, SequencedBase, TargetRows};
 use schema::{
-    Benchmark, Metric, MetricType, ModelId,
+    Benchmark, Metric, MetricType, ModelId, Scenario,
     gate::{GateRule, GateRules, GateScope},
     sequence::{RunUntil, SequenceAnswer},
 };
-use store::{SequenceTests, SequencedVerdict, Turn};
+use store::{BaselineUnits, SequenceRules, SequenceTests, SequencedVerdict, Turn};
 
 const BASES: usize = 60;
 
@@ -43,6 +43,10 @@ fn benchmark() -> Benchmark {
 }
 
 fn tests(limit: &str) -> SequenceTests {
+    tests_beside(limit, &HashMap::new())
+}
+
+fn tests_beside(limit: &str, before: &HashMap<ModelId, BaselineUnits>) -> SequenceTests {
     let rule = GateRule {
         name: None,
         scope: GateScope::All,
@@ -54,7 +58,11 @@ fn tests(limit: &str) -> SequenceTests {
         max_missing: 0.0,
         rules: vec![rule],
     };
-    let rules = (Some(&rules), RunUntil::Decided, 0.05);
+    let of = SequenceRules {
+        rules: &rules,
+        before,
+    };
+    let rules = (Some(of), RunUntil::Decided, 0.05);
     SequenceTests::new(sequence(1), &benchmark(), rules, &[target()])
 }
 
@@ -284,6 +292,11 @@ fn which_scenarios_are_simulated_follows_from_the_verdicts_alone() {
         let verdict = |number: usize, place: usize| rows[place][number] < [0.8, 0.55, 0.8][number];
         for rules in [Some(&close), Some(&fails), None] {
             let mut play = |at_once: usize| {
+                let before = HashMap::new();
+                let rules = rules.map(|rules| SequenceRules {
+                    rules,
+                    before: &before,
+                });
                 let options = (rules, until, 0.05);
                 let tests = SequenceTests::new(sequence(3), &benchmark(), options, &targets);
                 begun(tests, &targets, at_once, &verdict, &mut draws)
@@ -304,4 +317,83 @@ fn which_scenarios_are_simulated_follows_from_the_verdicts_alone() {
         }
     }
     assert!(given_up > 0);
+}
+
+/// Plays a run of which a rule compares with a baseline: two rows a scenario on both sides, alike on each. Rows of the baseline pass with the
+/// first chance and those of the run with the second; `missing` of the latter have no verdict. Returns the answer and the scenarios played.
+fn play_beside(
+    limit: &str,
+    (before, here): (f64, f64),
+    missing: f64,
+    draws: &mut Draws,
+) -> (SequenceAnswer, usize) {
+    let mut rows = TargetRows::new(target());
+    let mut scenarios = Vec::new();
+    for place in 0..BASES {
+        let passed = 2 * u64::from(draws.next() < before);
+        let id = format!("s{place:03}_v01");
+        rows.push_counts((&id, "m", MetricType::Positive), passed, 2);
+        scenarios.push(Scenario {
+            id,
+            ..Scenario::default()
+        });
+    }
+    let units = BaselineUnits::of(&rows, &scenarios);
+    let mut tests = tests_beside(limit, &HashMap::from([(target(), units)]));
+    for place in 0..BASES {
+        if tests.turn(&target(), place) == Turn::Never {
+            break;
+        }
+        let passed = draws.next() < here;
+        let is_missing = draws.next() < missing;
+        for _ in 0..2 {
+            let verdict = SequencedVerdict {
+                passed: (!is_missing).then_some(passed),
+                is_incomplete: false,
+            };
+            let id = format!("s{place:03}_v01");
+            tests.ended(&target(), (place, "m", &id), verdict);
+        }
+    }
+    let known = tests.known().remove(0);
+    (known.answer, usize::try_from(known.scenarios).unwrap())
+}
+
+#[test]
+fn a_difference_from_a_baseline_is_shown_falsely_in_less_than_one_in_forty_runs() {
+    let mut draws = Draws(7);
+    let runs = 100;
+    for (limit, rates) in [
+        ("difference >= 0", (0.8, 0.8)),
+        ("difference >= -0.1", (0.8, 0.7)),
+        ("difference <= 0.2", (0.4, 0.6)),
+    ] {
+        let answers: Vec<SequenceAnswer> = (0..runs)
+            .map(|_| play_beside(limit, rates, 0.0, &mut draws).0)
+            .collect();
+        for wrong in [SequenceAnswer::Pass, SequenceAnswer::Fail] {
+            let count = answers.iter().filter(|answer| **answer == wrong).count();
+            // 2.5% of 100 is 2.5; 8 or more come with a chance below 1%.
+            assert!(count < 8, "{limit}: {wrong:?} in {count} of {runs}");
+        }
+    }
+    for (limit, rates, right) in [
+        ("difference >= -0.1", (0.5, 0.9), SequenceAnswer::Pass),
+        ("difference >= -0.1", (0.9, 0.3), SequenceAnswer::Fail),
+    ] {
+        let clear: Vec<_> = (0..25)
+            .map(|_| play_beside(limit, rates, 0.0, &mut draws))
+            .collect();
+        let answered = clear.iter().filter(|(answer, _)| *answer == right).count();
+        assert!(answered >= 23, "{limit}: {clear:?}");
+        let played: usize = clear.iter().map(|(_, played)| played).sum();
+        assert!(played < 25 * BASES * 2 / 3, "{limit}: {played}");
+    }
+    // Half of the verdicts are missing: with them the difference could be -25 or 25 points, though that of the others is 20.
+    let missing: Vec<_> = (0..10)
+        .map(|_| play_beside("difference >= -0.1", (0.7, 0.9), 0.5, &mut draws).0)
+        .collect();
+    let decided =
+        missing.contains(&SequenceAnswer::Pass) || missing.contains(&SequenceAnswer::Fail);
+    assert!(!decided, "{missing:?}");
 }

@@ -13,7 +13,7 @@ use super::{
 const STEPS: i32 = 1000;
 
 /// The spread of scenarios before the first one.
-const PRIOR: f64 = 0.4;
+pub(super) const PRIOR: f64 = 0.4;
 
 /// A base scenario that both targets have played.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -92,7 +92,7 @@ impl DifferenceTest {
 
     /// Plays the next scenario of the order.
     pub fn play(&mut self, scenario: &PlayedDifference) {
-        let [up, down, a] = self.shares(scenario);
+        let [up, down, a] = shares(scenario, self.largest);
         self.above.play(up, a);
         self.below.play(down, a);
         let [above, below] = &mut self.none;
@@ -104,14 +104,6 @@ impl DifferenceTest {
         if self.answer == SequenceAnswer::Open {
             self.answer = self.decided();
         }
-    }
-
-    /// What is bet on: for the first target, for the second, and the units, as shares of the largest scenario.
-    fn shares(&self, scenario: &PlayedDifference) -> [f64; 3] {
-        let units = number(scenario.units);
-        let [up, down] = [scenario.difference, -scenario.difference]
-            .map(|sum| (sum + units) / (2.0 * self.largest));
-        [up, down, units / self.largest]
     }
 
     fn decided(&self) -> SequenceAnswer {
@@ -175,6 +167,14 @@ impl DifferenceTest {
     }
 }
 
+/// What is bet on: for the first target, for the second, and the units, as shares of the largest scenario.
+pub(super) fn shares(scenario: &PlayedDifference, largest: f64) -> [f64; 3] {
+    let units = number(scenario.units);
+    let [up, down] =
+        [scenario.difference, -scenario.difference].map(|sum| (sum + units) / (2.0 * largest));
+    [up, down, units / largest]
+}
+
 /// Where the grid ends from below, -1 to 1.
 fn on_grid(grid: &Grid) -> f64 {
     let steps = i32::try_from(grid.excluded()).unwrap_or(i32::MAX);
@@ -182,6 +182,6 @@ fn on_grid(grid: &Grid) -> f64 {
 }
 
 /// The mean of what is bet on, for a difference.
-fn mean_of(difference: f64) -> f64 {
+pub(super) fn mean_of(difference: f64) -> f64 {
     f64::midpoint(1.0, difference)
 }

@@ -3,8 +3,8 @@
 use schema::sequence::SequenceAnswer;
 
 use super::{
-    FEWEST_DECIDED, FEWEST_GIVEN_UP, grid::Bettor, lists::ScenarioLists, rate::RateLimit,
-    rate::RateRule,
+    FEWEST_DECIDED, FEWEST_GIVEN_UP, capital::number, grid::Bettor, lists::ScenarioLists,
+    rate::RateLimit, rate::RateRule,
 };
 
 /// A rule, its answer, and the bettors at its limit, which say how likely it still is to be decided.
@@ -47,6 +47,31 @@ impl HeldRule {
     /// The chance that the rest of the list shows the rate on either side of the limit: that of the likelier one.
     pub(super) fn chance(&self) -> f64 {
         self.above.chance().max(self.below.chance())
+    }
+
+    /// The fewest scenarios after which the limit is passed on either side, `played` and `fewest` included, if all rows from here on passed, or all
+    /// failed: `rows` are those of the next scenarios, of which the largest has `largest`. All of them, where none decides it.
+    pub(super) fn earliest(
+        &self,
+        played: u64,
+        fewest: u64,
+        rows: impl Iterator<Item = u64> + Clone,
+        largest: f64,
+    ) -> u64 {
+        let after = |passes: bool| {
+            let (mut held, mut played) = (self.clone(), played);
+            for rows in rows.clone() {
+                let share = number(rows) / largest;
+                let (passed, failed) = if passes { (share, 0.0) } else { (0.0, share) };
+                held.play(passed, failed, share);
+                played += 1;
+                if played >= fewest && held.by_itself().contains(&true) {
+                    break;
+                }
+            }
+            played
+        };
+        after(true).min(after(false))
     }
 
     /// Answers after `played` of `listed` scenarios, when the rate is shown to be above the limit, or below it. The first answer stands.

@@ -8,6 +8,7 @@
 //! - [`sequence_order`]: the order in which base scenarios are simulated.
 //! - [`RateTest`]: a rate with its interval at every look, and the answer to a rule on it.
 //! - [`DifferenceTest`]: the same for the difference of two targets, with its e-value; [`adjusted_e_values`] adjusts those of a family.
+//! - [`BaselineTest`]: the difference of one target from a baseline, and the answer to a rule on it.
 //! - [`plan_sequence`]: how often such a run is decided, and after how many scenarios.
 //!
 //! ```
@@ -29,6 +30,7 @@
 //! - All scenarios of a test have at most as many rows as its largest one, which has to be known before the first look.
 //! - Intervals are on a grid of 0.001.
 
+mod baseline;
 mod capital;
 mod closed;
 mod difference;
@@ -39,6 +41,7 @@ mod order;
 mod plan;
 mod rate;
 
+pub use baseline::{BaselineLook, BaselineTest, PlayedBeside, SideRows};
 pub use closed::adjusted_e_values;
 pub use difference::{DifferenceLook, DifferenceTest, PlayedDifference};
 pub use lists::ScenarioLists;

@@ -229,24 +229,10 @@ impl RateTest {
     /// decide it either way. Without a rule, the scenarios played.
     #[must_use]
     pub fn earliest_decision(&self, rows: impl Iterator<Item = u64> + Clone) -> u64 {
-        let Some(held) = &self.held else {
-            return self.scenarios;
-        };
-        let after = |passes: bool| {
-            let mut held = HeldRule::clone(held);
-            let mut played = self.scenarios;
-            for rows in rows.clone() {
-                let share = number(rows) / self.largest;
-                let (passed, failed) = if passes { (share, 0.0) } else { (0.0, share) };
-                held.play(passed, failed, share);
-                played += 1;
-                if played >= FEWEST_DECIDED && held.by_itself().contains(&true) {
-                    break;
-                }
-            }
-            played
-        };
-        after(true).min(after(false))
+        match &self.held {
+            None => self.scenarios,
+            Some(held) => held.earliest(self.scenarios, FEWEST_DECIDED, rows, self.largest),
+        }
     }
 
     fn decide(&mut self) {

@@ -1,8 +1,12 @@
 //! The difference between rows and a baseline, whatever the missing verdicts of both would have been.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use schema::statistics::{DifferenceFamily, DifferenceStatistics};
+use schema::{
+    numbers::grouped,
+    statistics::{DifferenceFamily, DifferenceStatistics},
+    text::counted,
+};
 
 use super::{
     AlikeBy, ScenarioIndex, TargetRows, Verdicts,
@@ -11,6 +15,7 @@ use super::{
     missing::MissingCluster,
     target_rows::UnitCounts,
 };
+use crate::sequential::BaselineLook;
 
 /// The difference between rows and a baseline before [`gate_comparisons`] corrects those of one rule.
 #[derive(Clone, Debug)]
@@ -24,6 +29,8 @@ pub struct GateDifference {
     here: Missing,
     before: Missing,
     samples_changed: bool,
+    /// In a tree whose scenarios are simulated in an order, what is known at every look, and how many base scenarios there are.
+    at_every_look: Option<(BaselineLook, u64)>,
 }
 
 /// The rows of one side, with those that the other side has and this one does not.
@@ -62,10 +69,22 @@ pub fn gate_difference(
     is_in: impl Fn(&str) -> bool,
 ) -> Option<GateDifference> {
     let (units_here, units_before) = (here.units(index), before.units(index));
+    let sequence = index.sequence().map(|sequence| {
+        let (look, prefix) = sequence.baseline_difference((&units_here, &units_before), &is_in);
+        let scope = sequence.scope(|metric, _| is_in(metric));
+        (prefix, (look, scope.places.len() as u64))
+    });
+    let played: Option<HashSet<&str>> = sequence
+        .as_ref()
+        .map(|(prefix, _)| prefix.iter().copied().collect());
+    let is_played = |base: &str| played.as_ref().is_none_or(|played| played.contains(base));
     let none = UnitCounts::default();
     let mut units: BTreeMap<_, (&UnitCounts, &UnitCounts)> = BTreeMap::new();
     for (side, all) in [(0, &units_here), (1, &units_before)] {
-        for unit in all.iter().filter(|unit| is_in(unit.metric)) {
+        for unit in all
+            .iter()
+            .filter(|unit| is_in(unit.metric) && is_played(unit.base))
+        {
             let key = (unit.base, unit.scenario, unit.metric);
             let sides = units.entry(key).or_insert((&none, &none));
             match side {
@@ -108,6 +127,7 @@ pub fn gate_difference(
         here: missing_here,
         before: missing_before,
         samples_changed: here.most_samples() != before.most_samples(),
+        at_every_look: sequence.map(|(_, look)| look),
     })
 }
 
@@ -167,14 +187,51 @@ pub fn gate_comparisons(differences: &[&GateDifference], alike: AlikeBy) -> Vec<
     let highest = corrected(|found| &found.highest).into_iter();
     let ends = measured.zip(lowest.zip(highest));
     let all = differences.iter().zip(ends);
-    all.map(|(found, (measured, (lowest, highest)))| GateComparison {
-        measured,
-        lower: lowest.lower,
-        upper: highest.upper,
-        missing_here: found.here.missing,
-        missing_before: found.before.missing,
-        missing_share: found.here.share().max(found.before.share()),
-        samples_changed: found.samples_changed,
+    all.map(|(found, (measured, (lowest, highest)))| {
+        let ordinary = GateComparison {
+            measured,
+            lower: lowest.lower,
+            upper: highest.upper,
+            missing_here: found.here.missing,
+            missing_before: found.before.missing,
+            missing_share: found.here.share().max(found.before.share()),
+            samples_changed: found.samples_changed,
+        };
+        match &found.at_every_look {
+            None => ordinary,
+            Some((look, of)) => ordinary.at_every_look(look, *of),
+        }
     })
     .collect()
+}
+
+impl GateComparison {
+    /// With the interval that holds at every look in the place of that of a fixed list, which has the p-value.
+    fn at_every_look(self, look: &BaselineLook, of: u64) -> Self {
+        let (lower, upper) = look.measured;
+        let [missing_here, missing_before] = look.missing;
+        let measured = DifferenceStatistics {
+            lower,
+            upper,
+            p_value: None,
+            p_corrected: None,
+            test: None,
+            could_have_shown: None,
+            says: format!(
+                "{} of {} do not decide",
+                grouped(look.scenarios),
+                counted(of, "scenario", "scenarios")
+            ),
+            ..self.measured
+        };
+        Self {
+            measured,
+            lower: look.bounds.0,
+            upper: look.bounds.1,
+            missing_here,
+            missing_before,
+            missing_share: look.missing_share,
+            ..self
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Rates and differences of scenarios that are simulated in an order until rules are decided.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use schema::{
     MetricType, ModelId,
@@ -12,7 +12,8 @@ use super::{
     ScenarioIndex, Verdicts, difference::PairedUnit, rate_of_units::rate_of, target_rows::Unit,
 };
 use crate::sequential::{
-    DifferenceLook, DifferenceTest, PlayedDifference, PlayedScenario, RateTest, ScenarioLists,
+    BaselineLook, BaselineTest, DifferenceLook, DifferenceTest, PlayedBeside, PlayedDifference,
+    PlayedScenario, RateTest, ScenarioLists, SideRows,
 };
 
 /// The order of a benchmark's base scenarios, with what is planned of each.
@@ -60,6 +61,14 @@ impl ScenarioSequence {
     pub fn difference_test(&self, scope: &SequencedScope, scopes: u64) -> DifferenceTest {
         let units = scope.largest / self.samples.max(1);
         DifferenceTest::new(&scope.lists, units, scopes.max(1) * self.pairs.max(1))
+    }
+
+    /// The test of the difference of a target from a baseline over `scope`. While more than `max_missing` (0 to 1) of a side's rows have no
+    /// verdict, its interval's ends have all of them against it.
+    #[must_use]
+    pub fn baseline_test(&self, scope: &SequencedScope, max_missing: f64) -> BaselineTest {
+        let units = scope.largest / self.samples.max(1);
+        BaselineTest::new(&scope.lists, units, max_missing)
     }
 
     /// The part of the metrics for which `is_in` holds, given their types.
@@ -129,13 +138,49 @@ impl ScenarioSequence {
         at_every_look(rate, &test, sequential)
     }
 
+    /// The difference of a target from a baseline in one scope as it is at every look, over the scenarios before the first one that the target
+    /// has not played whole. Also the ids of these scenarios.
+    pub(super) fn baseline_difference<'s>(
+        &'s self,
+        (here, before): (&[Unit<'_>], &[Unit<'_>]),
+        is_in: impl Fn(&str) -> bool,
+    ) -> (BaselineLook, Vec<&'s str>) {
+        let is_in = |metric: &str, _: MetricType| is_in(metric);
+        let scope = self.scope(is_in);
+        let (of_here, of_before) = (by_base(here), by_base(before));
+        let prefix = self.prefix(&scope, &[&of_here], is_in);
+        let in_order: HashSet<&str> = self.order.iter().map(|base| base.id.as_str()).collect();
+        let before_alone = before
+            .iter()
+            .filter(|unit| is_in(unit.metric, unit.metric_type) && !in_order.contains(unit.base));
+        let unmatched = before_alone.map(|unit| unit.counts.rows()).sum();
+        let mut test = self.baseline_test(&scope, 1.0).with_unmatched(unmatched);
+        for base in &prefix {
+            let mut sides: BTreeMap<(&str, &str), [SideRows; 2]> = BTreeMap::new();
+            for (side, of_bases) in [(0, &of_here), (1, &of_before)] {
+                for unit in units_of(of_bases, base) {
+                    if is_in(unit.metric, unit.metric_type) {
+                        let both = sides.entry((unit.scenario, unit.metric)).or_default();
+                        both[side] = side_rows(unit);
+                    }
+                }
+            }
+            let mut played = PlayedBeside::default();
+            for [here, before] in sides.into_values() {
+                played.add(here, before);
+            }
+            test.play(&played);
+        }
+        (test.look(), prefix)
+    }
+
     /// The base scenarios of a scope before the first one that a target has not played whole.
-    fn prefix(
-        &self,
+    fn prefix<'s>(
+        &'s self,
         scope: &SequencedScope,
         targets: &[&HashMap<&str, &[Unit<'_>]>],
         is_in: impl Fn(&str, MetricType) -> bool,
-    ) -> Vec<&str> {
+    ) -> Vec<&'s str> {
         let is_whole = |base: &&SequencedBase| {
             targets.iter().all(|of_bases| {
                 let units = units_of(of_bases, &base.id);
@@ -207,6 +252,17 @@ fn by_base<'u, 'a>(units: &'u [Unit<'a>]) -> HashMap<&'a str, &'u [Unit<'a>]> {
     let chunks = units.chunk_by(|one, next| one.base == next.base);
     let keyed = chunks.filter_map(|units| Some((units.first()?.base, units)));
     keyed.collect()
+}
+
+/// The rows of a unit on one side of a comparison.
+fn side_rows(unit: &Unit<'_>) -> SideRows {
+    let [_, incomplete] = unit.counts.incomplete;
+    SideRows {
+        passed: unit.counts.passed(),
+        judged: unit.counts.scored(),
+        incomplete,
+        rows: unit.counts.rows(),
+    }
 }
 
 /// A base scenario as a rate's test plays it.

@@ -1,16 +1,13 @@
 //! `run --until`: a run that stops when the rules of its gate are decided, or the differences of its targets.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use probity::{
     StopWhenDecided,
     gate::{GateNames, GateSubject, read_gate_rules},
 };
-use schema::{
-    gate::{GateQuantity, GateRules},
-    sequence::RunUntil,
-};
+use schema::{gate::GateRules, sequence::RunUntil};
 
 use crate::exit::Failure;
 
@@ -81,6 +78,9 @@ impl UntilArgs {
                 Until::Decided => RunUntil::Decided,
                 Until::EachDecided => RunUntil::EachDecided,
             },
+            baseline: gate
+                .zip(rules.as_ref())
+                .and_then(|(gate, rules)| named_baseline(gate, rules)),
             rules,
             give_up: self.give_up,
             seed: match self.order_seed {
@@ -100,16 +100,16 @@ fn rules(gate: &Path) -> Result<GateRules, Failure> {
         subject: GateSubject::Benchmark(None),
         targets: None,
     };
-    let rules = read_gate_rules(gate, names)?;
-    let mut required = rules.rules.iter().map(|rule| rule.require);
-    match required.find(|require| require.quantity == GateQuantity::Difference) {
-        Some(rule) => Err(Failure::usage(format!(
-            "run --until: {}: `{rule}` compares with a baseline, and such a rule does not say when to stop. Use a file of rules on `lower` and \
-             `upper`, or leave --until out",
-            gate.display()
-        ))),
-        None => Ok(rules),
-    }
+    Ok(read_gate_rules(gate, names)?)
+}
+
+/// The baseline that the rules name, beside their file.
+fn named_baseline(gate: &Path, rules: &GateRules) -> Option<PathBuf> {
+    let named = Path::new(rules.baseline.as_ref()?);
+    Some(match gate.parent() {
+        Some(folder) => folder.join(named),
+        None => named.to_owned(),
+    })
 }
 
 /// A seed that nobody chose: of the random keys of the standard library's hash maps.

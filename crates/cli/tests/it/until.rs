@@ -258,15 +258,50 @@ async fn what_would_choose_the_rows_afterwards_is_refused() {
     let sequence = json(&project, "sequence.json");
     assert_eq!(sequence["lists"].as_array().unwrap().len(), 2);
     assert_eq!(sequence["order"][ROWS]["id"], "m01_s999");
-    // A rule that nothing is known of at every look.
+    // A rule that compares with a file that is not there.
     project.write("gate.yaml", "rules:\n  - {require: difference >= -0.1}\n");
     let ran = project.run(&args(&run(&["decided"])));
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
-    holds(&ran.err, &["compares with a baseline"]);
+    holds(&ran.err, &["no such file, and a rule compares with it"]);
     // A file that cannot be read is no full run.
     project.write("benchmarks/flattery/sequence.json", "{");
     let ran = project.run(&["gate", "flattery", "--rules", "gate.yaml"]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+}
+
+/// A run ends when its difference from a baseline is shown to be on one side of the limit, and the gate says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_on_a_difference_stops_a_run_too() {
+    let (project, _server) =
+        prepared("  - {require: difference >= -0.4, targets: careful}\n").await;
+    project.succeeds(&["run", "flattery"]);
+    project.succeeds(&["baseline", "flattery"]);
+    for (require, code, answer) in [
+        ("difference >= -0.4", 0, "pass"),
+        ("difference >= 0.5", 1, "fail"),
+        ("difference >= 0.001", 4, "given-up"),
+    ] {
+        let rules = format!("rules:\n  - {{require: {require}, targets: careful}}\n");
+        project.write("gate.yaml", &rules);
+        std::fs::remove_dir_all(project.path("benchmarks/flattery/runs")).unwrap();
+        let _ = std::fs::remove_file(project.path("benchmarks/flattery/sequence.json"));
+        let ran = project.run(&args(&run(&["decided"])));
+        assert_eq!(ran.code, code, "{require}: {}{}", ran.out, ran.err);
+        let sequence = json(&project, "sequence.json");
+        let test = &sequence["tests"][0];
+        assert_eq!(test["answer"], answer, "{require}: {test}");
+        assert_eq!(test["require"], require);
+        let played = rows(&project, "careful").len();
+        assert!(played < ROWS, "{require}: {played}");
+        assert_eq!(test["scenarios"], played);
+        let gate = project.run(&["gate", "flattery", "--rules", "gate.yaml"]);
+        assert_eq!(gate.code, code, "{}{}", gate.out, gate.err);
+        let so_far = format!("{played} of {ROWS} scenarios");
+        holds(&gate.out, &[&so_far]);
+        if code != 4 {
+            holds(&gate.out, &["points", "at every look"]);
+        }
+    }
 }
 
 /// A metric on which the scripted targets differ: one of them gives in.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -12,8 +13,9 @@ use schema::{
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use store::{
-    BenchmarkDir, RunError, SequenceOptions, SequenceTests, SequencedVerdict, Turn, base_of,
-    begin_sequence, scenario_sequence, scored_targets, write_sequence,
+    BaselineUnits, BenchmarkDir, RunError, SequenceOptions, SequenceRules, SequenceTests,
+    SequencedVerdict, Turn, base_of, baseline_rows, begin_sequence, read_baseline,
+    scenario_sequence, scored_targets, write_sequence,
 };
 use tokio::sync::watch;
 
@@ -30,6 +32,8 @@ pub struct StopWhenDecided {
     pub until: RunUntil,
     /// The rules of the gate; without one the run ends when it is known of each pair of targets whether they differ.
     pub rules: Option<GateRules>,
+    /// The file that rules on a difference compare with; `None`: that of the benchmark. A rule of a target that it does not have stops nothing.
+    pub baseline: Option<PathBuf>,
     /// The chance, 0 to 1, that the rest of the scenarios decides a rule or shows a difference, below which it is given up; 0: never.
     pub give_up: f64,
     /// What the order follows from.
@@ -38,6 +42,27 @@ pub struct StopWhenDecided {
     pub is_seed_chosen: bool,
     /// Begins a new order where the tree has one.
     pub restart: bool,
+}
+
+impl StopWhenDecided {
+    /// The rows of the targets in the baseline; none where no rule compares with it.
+    fn before(
+        &self,
+        dir: &BenchmarkDir,
+        targets: &[ModelId],
+        scenarios: &[Scenario],
+    ) -> Result<HashMap<ModelId, BaselineUnits>, RunError> {
+        if !self.rules.as_ref().is_some_and(GateRules::need_baseline) {
+            return Ok(HashMap::new());
+        }
+        let path = self.baseline.clone().unwrap_or_else(|| dir.baseline());
+        let baseline = read_baseline(&path)?;
+        let of = |target: &ModelId| {
+            let rows = baseline_rows(&baseline, target)?;
+            Some((target.clone(), BaselineUnits::of(&rows, scenarios)))
+        };
+        Ok(targets.iter().filter_map(of).collect())
+    }
 }
 
 /// The sequence that the targets of a run share.
@@ -90,12 +115,21 @@ impl RunSequence {
         let scenarios: Vec<Scenario> = rows.iter().map(|row| (*row.scenario).clone()).collect();
         let file = begin_sequence(dir, benchmark, scenarios.iter(), &options)?;
         let sequence = scenario_sequence(&file, benchmark, &scenarios);
-        let rules = (stop.rules.as_ref(), stop.until, stop.give_up);
-        let tests = SequenceTests::new(sequence, benchmark, rules, targets);
+        let before = stop.before(dir, targets, &scenarios)?;
+        let rules = stop.rules.as_ref().map(|rules| SequenceRules {
+            rules,
+            before: &before,
+        });
+        let tests = SequenceTests::new(
+            sequence,
+            benchmark,
+            (rules, stop.until, stop.give_up),
+            targets,
+        );
         if tests.is_empty() {
             return Err(RunError::input(match stop.rules {
                 Some(_) => {
-                    "the gate has no rule with `lower` or `upper` for these targets, and these rules are what a run can be stopped by"
+                    "the gate has no rule with `lower`, `upper` or `difference` for these targets, and these rules are what a run can be stopped by"
                 }
                 None => {
                     "there is one target, so there is no difference that could be decided. Name a second one, or a gate with rules on `lower` or `upper`"

@@ -1,5 +1,6 @@
 //! `sequence.json`: the order of a benchmark whose runs stop when its rules are decided.
 
+mod baseline_units;
 mod begin;
 mod open_test;
 mod rule_tests;
@@ -14,8 +15,9 @@ use sha2::{Digest, Sha256};
 
 use crate::{BenchmarkDir, RunError, write_json};
 
+pub use baseline_units::BaselineUnits;
 pub use begin::{SequenceOptions, begin_sequence};
-pub use rule_tests::{SequenceTests, SequencedVerdict, Turn};
+pub use rule_tests::{SequenceRules, SequenceTests, SequencedVerdict, Turn};
 
 /// Reads the `sequence.json` of a benchmark; `None` without one.
 ///

@@ -1,18 +1,21 @@
 //! One rule for one target, or one pair of targets, while base scenarios are simulated.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use aggregator::{
-    sequential::{DifferenceTest, PlayedDifference, PlayedScenario, RateLimit, RateRule, RateTest},
+    sequential::{
+        BaselineTest, DifferenceTest, PlayedBeside, PlayedDifference, PlayedScenario, RateLimit,
+        RateRule, RateTest, SideRows,
+    },
     statistics::{ScenarioSequence, SequencedScope},
 };
 use schema::{
     Hazard, MetricType, ModelId,
-    gate::{GateQuantity, GateRule, GateScope},
+    gate::{GateQuantity, GateRequirement, GateRule, GateScope, GateSide},
     sequence::{SequenceAnswer, SequenceTest},
 };
 
-use super::rule_tests::SequencedVerdict;
+use super::{baseline_units::BaselineUnits, rule_tests::SequencedVerdict};
 
 /// The rows of a target that have ended, by the place of their base scenario and by metric.
 pub(super) type EndedRows = HashMap<(usize, String), EndedScenario>;
@@ -21,8 +24,8 @@ pub(super) type EndedRows = HashMap<(usize, String), EndedScenario>;
 #[derive(Debug, Default)]
 pub(super) struct EndedScenario {
     rows: PlayedScenario,
-    /// Passed rows and rows with a verdict, by scenario.
-    units: HashMap<String, (u32, u32)>,
+    /// The rows of each scenario.
+    units: HashMap<String, SideRows>,
 }
 
 impl EndedScenario {
@@ -35,11 +38,11 @@ impl EndedScenario {
         }
         let is_silent = verdict.is_incomplete && is_negative && verdict.passed == Some(true);
         rows.incomplete += u64::from(is_silent);
-        if let Some(passed) = verdict.passed {
-            let unit = self.units.entry(scenario.to_owned()).or_default();
-            unit.0 += u32::from(passed);
-            unit.1 += 1;
-        }
+        let unit = self.units.entry(scenario.to_owned()).or_default();
+        unit.rows += 1;
+        unit.judged += u64::from(verdict.passed.is_some());
+        unit.passed += u64::from(verdict.passed == Some(true));
+        unit.incomplete += u64::from(is_silent);
     }
 
     fn ended(&self) -> u64 {
@@ -69,6 +72,8 @@ pub(super) struct OpenTest {
 enum Question {
     Rate(RateTest),
     Difference(DifferenceTest),
+    /// With the rows of the target in the baseline.
+    Baseline(Box<BaselineTest>, BaselineUnits),
 }
 
 /// How rules are held against rates.
@@ -80,19 +85,57 @@ pub(super) struct Held<'a> {
     pub(super) max_missing: f64,
 }
 
+impl Held<'_> {
+    /// A rule on the difference from a baseline.
+    fn beside(
+        self,
+        require: GateRequirement,
+        scope: &SequencedScope,
+        before: &BaselineUnits,
+        is_in: impl Fn(&str, MetricType) -> bool,
+    ) -> Question {
+        let sequence = self.sequence;
+        let order = sequence.order.iter();
+        let known: HashSet<&str> = order.map(|base| base.id.as_str()).collect();
+        let in_scope = |metric: &str| {
+            let of_type = sequence.metrics.get(metric);
+            of_type.is_some_and(|of_type| is_in(metric, *of_type))
+        };
+        let unmatched = before.unmatched(|base| known.contains(base), in_scope);
+        let side = match require.side {
+            GateSide::AtLeast => RateLimit::AtLeast,
+            GateSide::AtMost => RateLimit::AtMost,
+        };
+        let test = sequence
+            .baseline_test(scope, self.max_missing)
+            .with_unmatched(unmatched)
+            .holding(side, require.limit, self.give_up);
+        Question::Baseline(Box::new(test), before.clone())
+    }
+}
+
 impl OpenTest {
-    /// A rule on a rate of `target`; `None` for other rules.
+    /// A rule on a rate of `target`, or on its difference from `before`; `None` for other rules, and for a difference where the baseline does
+    /// not have the target.
     pub(super) fn of_rule(
         (number, rule): (usize, &GateRule),
         target: &ModelId,
-        scope: &GateScope,
+        (scope, before): (&GateScope, Option<&BaselineUnits>),
         held: Held<'_>,
     ) -> Option<Self> {
-        let limit = limit(rule)?;
         let is_in = |id: &str, metric_type: MetricType| scope.has(id, metric_type, held.hazards);
         let sequenced = held.sequence.scope(is_in);
-        let rate = RateTest::new(sequenced.lists.clone(), sequenced.largest, held.max_missing);
-        let question = Question::Rate(rate.holding(limit, held.give_up));
+        let question = match (limit(rule), rule.require.quantity) {
+            (Some(limit), _) => {
+                let rate =
+                    RateTest::new(sequenced.lists.clone(), sequenced.largest, held.max_missing);
+                Question::Rate(rate.holding(limit, held.give_up))
+            }
+            (None, GateQuantity::Difference) => {
+                held.beside(rule.require, &sequenced, before?, is_in)
+            }
+            (None, _) => return None,
+        };
         let mut test = Self::new(target, sequenced, question);
         test.number = Some(number);
         test.name = scope.to_string();
@@ -143,6 +186,7 @@ impl OpenTest {
         match &self.question {
             Question::Rate(rate) => rate.answer(),
             Question::Difference(difference) => difference.answer(),
+            Question::Baseline(test, _) => test.answer(),
         }
     }
 
@@ -189,6 +233,9 @@ impl OpenTest {
                 difference.play(&compared(&rows, &rows_of(other)?));
             }
             (Question::Rate(rate), _) => rate.play(&added(&rows)),
+            (Question::Baseline(test, before), _) => {
+                test.play(&beside(&self.metrics, (sequence, place), &rows, before));
+            }
             (Question::Difference(_), None) => return None,
         }
         Some(())
@@ -208,6 +255,7 @@ impl OpenTest {
                 rate.earliest_decision(rest.map(|scenarios| scenarios * sequence.samples))
             }
             Question::Difference(difference) => difference.earliest_decision(rest),
+            Question::Baseline(test, _) => test.earliest_decision(rest),
         };
         let earliest = usize::try_from(earliest).unwrap_or(usize::MAX);
         self.reach = self.reach.max(earliest).max(self.played + 1);
@@ -273,6 +321,18 @@ impl Question {
                     chance: difference.chance(),
                 }
             }
+            Self::Baseline(test, _) => {
+                let look = test.look();
+                let (lower, upper) = test.decisive();
+                Look {
+                    scenarios: look.scenarios,
+                    rows: look.units,
+                    estimate: look.difference,
+                    lower,
+                    upper,
+                    chance: test.chance(),
+                }
+            }
         }
     }
 }
@@ -319,8 +379,9 @@ fn compared(one: &[&EndedScenario], other: &[&EndedScenario]) -> PlayedDifferenc
         let mut units: Vec<_> = one.units.iter().collect();
         units.sort_by_key(|(scenario, _)| *scenario);
         for (scenario, of_one) in units {
-            if let Some(of_other) = other.units.get(scenario) {
-                played.difference += share(*of_one) - share(*of_other);
+            let of_other = other.units.get(scenario);
+            if let Some(difference) = of_other.and_then(|other| of_one.difference(*other)) {
+                played.difference += difference;
                 played.units += 1;
             }
         }
@@ -328,8 +389,35 @@ fn compared(one: &[&EndedScenario], other: &[&EndedScenario]) -> PlayedDifferenc
     played
 }
 
-fn share((passed, judged): (u32, u32)) -> f64 {
-    f64::from(passed) / f64::from(judged)
+/// A base scenario as the test of a difference from a baseline plays it: all scenarios and metrics that one side has.
+fn beside(
+    metrics: &[String],
+    (sequence, place): (&ScenarioSequence, usize),
+    rows: &[&EndedScenario],
+    before: &BaselineUnits,
+) -> PlayedBeside {
+    let base = sequence.order.get(place);
+    let there = metrics
+        .iter()
+        .filter(|metric| base.is_some_and(|base| base.scenarios.contains_key(*metric)));
+    // In one order, so that the same verdicts give the same sum.
+    let mut sides: BTreeMap<(&str, &str), [SideRows; 2]> = BTreeMap::new();
+    for (metric, rows) in there.zip(rows) {
+        for (scenario, here) in &rows.units {
+            sides.entry((scenario, metric)).or_default()[0] = *here;
+        }
+    }
+    let id = base.map_or("", |base| base.id.as_str());
+    for (scenario, metric, before) in before.of_base(id) {
+        if metrics.iter().any(|known| known == metric) {
+            sides.entry((scenario, metric)).or_default()[1] = before;
+        }
+    }
+    let mut played = PlayedBeside::default();
+    for [here, before] in sides.into_values() {
+        played.add(here, before);
+    }
+    played
 }
 
 /// The rule on a rate; `None` for other rules.

@@ -9,7 +9,10 @@ use schema::{
     sequence::{RunUntil, SequenceAnswer, SequenceStop, SequenceTest},
 };
 
-use super::open_test::{EndedRows, Held, OpenTest};
+use super::{
+    baseline_units::BaselineUnits,
+    open_test::{EndedRows, Held, OpenTest},
+};
 
 /// The fewest base scenarios of a round.
 const ROUND: usize = 16;
@@ -57,12 +60,12 @@ pub struct SequenceTests {
 
 impl SequenceTests {
     /// The tests for `targets`, before the first row: of `rules`, or without any whether the targets of each pair differ. Rules on missing
-    /// rows and costs are no tests: the gate checks them at the end. `give_up`: the chance below which an open test is given up.
+    /// rows and costs are no tests, nor are differences of a target that the baseline does not have: the gate checks them at the end. `give_up`: the chance below which an open test is given up.
     #[must_use]
     pub fn new(
         sequence: ScenarioSequence,
         benchmark: &Benchmark,
-        (rules, until, give_up): (Option<&GateRules>, RunUntil, f64),
+        (rules, until, give_up): (Option<SequenceRules<'_>>, RunUntil, f64),
         targets: &[ModelId],
     ) -> Self {
         let hazards = benchmark.scored_hazards();
@@ -70,7 +73,7 @@ impl SequenceTests {
             sequence: &sequence,
             hazards: &hazards,
             give_up,
-            max_missing: rules.map_or(0.0, |rules| rules.max_missing),
+            max_missing: rules.map_or(0.0, |of| of.rules.max_missing),
         };
         let tests = match rules {
             Some(rules) => of_rules(rules, benchmark, targets, held),
@@ -188,22 +191,30 @@ impl SequenceTests {
     }
 }
 
+/// The rules of a gate, and what those on differences compare with.
+#[derive(Clone, Copy, Debug)]
+pub struct SequenceRules<'a> {
+    /// The rules.
+    pub rules: &'a GateRules,
+    /// The rows of each target in the baseline.
+    pub before: &'a HashMap<ModelId, BaselineUnits>,
+}
+
 fn of_rules(
-    rules: &GateRules,
+    of: SequenceRules<'_>,
     benchmark: &Benchmark,
     targets: &[ModelId],
     held: Held<'_>,
 ) -> Vec<OpenTest> {
     let mut tests = Vec::new();
     for target in targets {
-        for (number, rule) in (1..).zip(&rules.rules) {
+        let before = of.before.get(target);
+        for (number, rule) in (1..).zip(&of.rules.rules) {
             if rule.targets.is_empty() || rule.targets.contains(target) {
                 let scopes = scopes(&rule.scope, benchmark);
-                tests.extend(
-                    scopes
-                        .iter()
-                        .filter_map(|scope| OpenTest::of_rule((number, rule), target, scope, held)),
-                );
+                tests.extend(scopes.iter().filter_map(|scope| {
+                    OpenTest::of_rule((number, rule), target, (scope, before), held)
+                }));
             }
         }
     }
