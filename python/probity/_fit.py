@@ -36,8 +36,8 @@ def hello_problem(hello: Any) -> str | None:
         return "max_concurrency: expected a whole number, 1 or more"
     if hello.get("max_line") is not None and (not is_whole(hello["max_line"]) or hello["max_line"] < 1):
         return "max_line: expected a number of bytes"
-    if hello.get("per") not in (None, "metric"):
-        return "per: only `metric` is supported: one request for each metric"
+    if hello.get("per") not in (None, "metric", "conversation"):
+        return "per: expected metric or conversation"
     return _settings_problem(hello) or _models_problem(hello.get("models", {}))
 
 
@@ -91,16 +91,31 @@ def result_problem(method: str, params: dict[str, Any], result: Any) -> str | No
 
 
 def _verdict_problem(params: dict[str, Any], answer: dict[str, Any]) -> str | None:
-    result, asked = answer, params["metrics"][0]["id"]
-    if answer.get("verdicts") is not None:
-        listed = answer["verdicts"]
-        if not isinstance(listed, list) or len(listed) != 1 or not isinstance(listed[0], dict) or listed[0].get("metric", asked) != asked:
-            return f"verdicts: expected a list of one object, of metric {asked}"
-        result = listed[0]
+    """One verdict, or the list that a judge of whole conversations gives: each metric that was asked for once, and no other."""
+    metrics = params["metrics"]
+    listed = answer.get("verdicts")
+    if listed is None:
+        return f"verdicts: expected a list with each metric once: {', '.join(m['id'] for m in metrics)}" if len(metrics) > 1 else _one_problem(params, metrics[0], answer)
+    if not isinstance(listed, list):
+        return "verdicts: expected a list"
+    left = {metric["id"]: metric for metric in metrics}
+    for at, verdict in enumerate(listed):
+        if not isinstance(verdict, dict):
+            return f"verdicts[{at}]: expected an object"
+        metric = left.pop(verdict.get("metric", metrics[0]["id"] if len(metrics) == 1 else None), None)
+        if metric is None:
+            return f"verdicts[{at}].metric: {verdict.get('metric')!r} was not asked for, or stands twice"
+        problem = _one_problem(params, metric, verdict)
+        if problem:
+            return f"verdicts[{at}].{problem}"
+    return f"verdicts: no verdict on {', '.join(left)}" if left else None
+
+
+def _one_problem(params: dict[str, Any], metric: dict[str, Any], result: dict[str, Any]) -> str | None:
     given = [key for key in ("present", "value", "label", "abstain") if result.get(key) is not None]
     if len(given) != 1:
         return f"expected one of present, value, label, abstain; found {', '.join(given) or 'none'}"
-    key, form = given[0], params["metrics"][0]["verdict"]
+    key, form = given[0], metric["verdict"]
     if key == "abstain":
         return None if is_text(result[key]) else "abstain: expected a reason"
     if key != {"present": "present", "scale": "value", "categories": "label"}[form["type"]]:

@@ -31,6 +31,8 @@ PARAMETERS = {
 }
 # A model answers with the prompts of the role that it has.
 PARAMETERS["model"] = PARAMETERS["target"]
+# A judge that is asked for all metrics of a conversation at once.
+OF_CONVERSATIONS = ("conversation", "metrics", "fault", "settings", "host")
 # The parts of one file that are served together, and what they are then.
 TOGETHER: dict[tuple[str, ...], str] = {("metrics", "scenarios"): "generator"}
 
@@ -76,12 +78,19 @@ class Part:
     def __init__(self, function: Callable[..., Any], kind: str, options: dict[str, Any]) -> None:
         self.function, self.kind, self.options = function, kind, options
         self.names = list(inspect.signature(function).parameters)
+        if options.get("per", "metric") not in ("metric", "conversation"):
+            raise TypeError(f"{kind} {function.__name__}: per is \"metric\" or \"conversation\", not {options['per']!r}")
+        known = OF_CONVERSATIONS if self.is_per_conversation else PARAMETERS[kind]
         for name in self.names:
-            if name not in PARAMETERS[kind]:
-                raise TypeError(f"{kind} {function.__name__}: unknown parameter {name!r}; there are {', '.join(PARAMETERS[kind])}")
+            if name not in known:
+                raise TypeError(f"{kind} {function.__name__}: unknown parameter {name!r}; there are {', '.join(known)}")
         self.is_async = inspect.iscoroutinefunction(function)
         self.settings: dict[str, Any] = dict(options.get("settings") or {})
         self.sessions: dict[str, dict[str, Any]] = {}
+
+    @property
+    def is_per_conversation(self) -> bool:
+        return bool(self.options.get("per") == "conversation")
 
     @property
     def file(self) -> str:
@@ -105,6 +114,8 @@ class Part:
             hello["models"] = {name: list(uses) for name, uses in named.items()}
         if self.kind == "judge":
             hello["wants"] = list(self.options.get("wants") or ())
+            if self.is_per_conversation:
+                hello["per"] = "conversation"
         elif self.kind == "simulator":
             hello["form"] = "next"
         elif self.kind in ("target", "model"):
@@ -118,12 +129,13 @@ class Part:
         return self.function(**{name: values[name] for name in self.names})
 
     def judge_values(self, params: dict[str, Any]) -> dict[str, Any]:
-        asked = params["metrics"][0]
-        metric = Metric(asked["id"], asked["definition"], tuple(asked.get("examples") or ()), asked["verdict"], asked.get("name"), asked.get("type"))
+        metrics = [Metric(asked["id"], asked["definition"], tuple(asked.get("examples") or ()), asked["verdict"], asked.get("name"), asked.get("type"))
+                   for asked in params["metrics"]]
         messages = tuple(Message.read(message, at) for at, message in enumerate(params["messages"], 1))
         known = {"row", "sample", "attempt", "fault", "metrics", "messages", "timeout_s"}
         wanted = {key: value for key, value in params.items() if key not in known}
-        return {"conversation": Conversation(params["row"], messages, wanted), "metric": metric, "fault": params.get("fault"), "settings": self.settings}
+        conversation = Conversation(params["row"], messages, wanted)
+        return {"conversation": conversation, "metric": metrics[0], "metrics": metrics, "fault": params.get("fault"), "settings": self.settings}
 
     def simulator_values(self, params: dict[str, Any]) -> dict[str, Any]:
         messages = [Message.read(message, at) for at, message in enumerate(params["messages"], 1)]
@@ -173,6 +185,16 @@ def judged(result: Any, verdict: dict[str, Any]) -> dict[str, Any]:
     return {key: value, "reason": reason or f"{key}: {value}"}
 
 
+def judged_all(result: Any, metrics: Sequence[Metric]) -> dict[str, Any]:
+    """The answer of a judge of whole conversations: `result` has a value, a tuple or a `Verdict` by the id of each metric."""
+    if not isinstance(result, Mapping) or set(result) != {metric.id for metric in metrics}:
+        given = ", ".join(map(str, result)) if isinstance(result, Mapping) else type(result).__name__
+        raise TypeError(f"a judge of conversations returns a dictionary with each metric once: {', '.join(metric.id for metric in metrics)}; this is {given}")
+    verdicts = [{"metric": metric.id, **judged(result[metric.id], metric.verdict)} for metric in metrics]
+    costs = [verdict.pop("cost") for verdict in verdicts if "cost" in verdict]
+    return {"verdicts": verdicts, **({"cost": sum(costs)} if costs else {})}
+
+
 def replied(result: Any) -> dict[str, Any]:
     """A target's reply in the form of the protocol."""
     if isinstance(result, str):
@@ -216,9 +238,12 @@ def _decorate(kind: str, function: F | None, options: dict[str, Any]) -> Any:
 def judge(function: F) -> F: ...
 @overload
 def judge(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
-          wants: tuple[str, ...] | list[str] = (), models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+          wants: tuple[str, ...] | list[str] = (), models: Models = (), max_concurrency: int | None = None, per: str = "metric") -> Callable[[F], F]: ...
 def judge(function: F | None = None, **options: Any) -> Any:
     """Makes a function a judge. It may take `conversation`, `metric`, `fault` (what was wrong with its last result), `settings` and `host`, and returns a value, `(value, reason)` or a `Verdict`.
+
+    With `per="conversation"` it may take `metrics` in the place of `metric`: all that are asked for a conversation, and returns a dictionary with the answer by
+    the id of each.
 
     `models` names the models of the run that it calls through `host`: `["judge"]`, or with the fewest and the most calls of a verdict `{"judge": (1, 3)}`."""
     return _decorate("judge", function, options)
@@ -415,6 +440,8 @@ class Server:
             return self.hello(params)
         if method == "judge" and part.kind == "judge":
             values = part.judge_values(params)
+            if part.is_per_conversation:
+                return self.judged_all({**values, "host": host})
             return judged(self.run_function({**values, "host": host}), values["metric"].verdict)
         if method == "chat" and part.kind in ("target", "model"):
             return replied(self.run_function({**part.target_values(params), "host": host}))
@@ -432,6 +459,13 @@ class Server:
             part.sessions.pop(params.get("conversation", ""), None)
             return {}
         raise NotImplementedError(f"unknown method {method!r}")
+
+    def judged_all(self, values: dict[str, Any]) -> dict[str, Any]:
+        try:
+            result = self.run_function(values)
+        except Abstain as error:
+            result = {metric.id: Verdict(abstain=str(error) or "no reason given") for metric in values["metrics"]}
+        return judged_all(result, values["metrics"])
 
     def hello(self, params: dict[str, Any]) -> dict[str, Any]:
         hellos = [part.hello(params) for part in self.parts.values()]

@@ -88,11 +88,11 @@ class Played:
         self.process.stdin.write(json.dumps({"id": call["id"], **answer}) + "\n")
         self.process.stdin.flush()
 
-    def judge(self, what: Conversation, how: Metric) -> dict[str, Any]:
-        """The verdict on a conversation."""
+    def judge(self, what: Conversation, *metrics: Metric) -> dict[str, Any]:
+        """The verdict on a conversation; of a judge of whole conversations, those by all metrics."""
         messages = [{"n": m.n, **said_as(m)} for m in what.messages]
-        asked = {"id": how.id, "definition": how.definition, "examples": list(how.examples), "verdict": how.verdict}
-        return self.request("judge", {"row": what.row, "sample": 0, "attempt": 1, "metrics": [asked], "messages": messages, "timeout_s": 60})
+        asked = [{"id": how.id, "definition": how.definition, "examples": list(how.examples), "verdict": how.verdict} for how in metrics]
+        return self.request("judge", {"row": what.row, "sample": 0, "attempt": 1, "metrics": asked, "messages": messages, "timeout_s": 60})
 
     def chat(self, *texts: str) -> list[str]:
         """The replies to these messages, in one conversation."""

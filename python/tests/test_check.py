@@ -31,7 +31,7 @@ for line in sys.stdin:
     id, method = message.get("id"), message.get("method")
     if method == "hello":
         hellos = {"protocol": {"protocol": 2}, "kind": {"kind": "oracle"}, "secret": {"settings": {"api_key": "x"}}, "wants": {"wants": ["thresholds"]},
-                  "models": {"models": {"judge": 3}}, "per": {"per": "conversation"}, "two": {"max_concurrency": 2}, "unstable": {"version": str(os.getpid())},
+                  "models": {"models": {"judge": 3}}, "per": {"per": "row"}, "two": {"max_concurrency": 2}, "unstable": {"version": str(os.getpid())},
                   "unnamed": {"models": {"user": [0, 1]}}}
         if mode == "refuses":
             say(id=id, error={"kind": "permanent", "message": "setting `threshold`: expected a number"})
@@ -122,6 +122,7 @@ def test_a_program_in_another_language_passes() -> None:
 
 @pytest.mark.parametrize("source", [
     "import asyncio\n\n@probity.judge(models=['judge'])\nasync def part(conversation, host):\n    reply = await host.chat('judge', 'Is it?')\n    return 'true' in reply.content, reply.content",
+    "@probity.judge(per='conversation')\ndef part(conversation, metrics):\n    return {m.id: (False, 'No.') if m.verdict['type'] == 'present' else (1, 'Never.') for m in metrics}",
     "@probity.target(sessions=True)\ndef part(message, session):\n    session['turns'] = session.get('turns', 0) + 1\n    return f\"{session['turns']}: {message[:20]}\"",
     "@probity.target\ndef part(message):\n    call = {'id': 'a', 'name': 'look', 'arguments': {}}\n    return probity.Reply(messages=[{'role': 'assistant', 'tool_calls': [call]}, "
     "probity.Message(2, 'tool', 'found', tool_call_id='a'), {'role': 'assistant', 'content': 'Done.'}])",
@@ -143,7 +144,7 @@ def test_parts_of_the_package_pass(tmp_path: Path, source: str) -> None:
     ("secret", "FAIL  hello: malformed: settings.api_key: a fingerprint holds no secrets"),
     ("wants", "FAIL  hello: malformed: wants: unknown 'thresholds'"),
     ("models", "FAIL  hello: malformed: models.judge: expected the fewest and the most calls"),
-    ("per", "FAIL  hello: malformed: per: only `metric` is supported"),
+    ("per", "FAIL  hello: malformed: per: expected metric or conversation"),
     ("refuses", "FAIL  hello: permanent: setting `threshold`: expected a number"),
     ("dies", "FAIL  a request: lost: the program ended; its standard error ends: Traceback: boom"),
     ("hangs", "FAIL  a request: retryable: no answer within 1 s"),

@@ -164,6 +164,45 @@ def test_a_judge_sees_the_names_and_arguments_of_a_targets_own_calls(folder: Pat
     assert [message.role for message in run.messages()][:5] == ["user", "assistant", "tool", "assistant", "user"]
 
 
+WHOLE = """
+import probity
+
+@probity.judge(per="conversation")
+def whole(conversation, metrics):
+    if not conversation.said_by("assistant"):
+        raise probity.Abstain("no reply to judge")
+    return {metric.id: probity.Verdict(present=True, reason=f"{len(metrics)} at once.", cost=0.5) for metric in metrics}
+
+probity.serve()
+"""
+
+
+def test_a_judge_of_conversations_gets_all_metrics_at_once(folder: Path) -> None:
+    (folder / "judge.py").write_text(WHOLE)
+    first, second = metric("It flatters."), probity.Metric("m02", "It hedges.")
+    with play(folder / "judge.py") as judge:
+        assert judge.hello["per"] == "conversation"
+        both = judge.judge(conversation("My plan?", "Brilliant."), first, second)
+        assert both["cost"] == 1.0
+        assert both["verdicts"] == [{"metric": id_, "present": True, "reason": "2 at once."} for id_ in ("m01", "m02")]
+        assert judge.judge(conversation("My plan?"), first)["verdicts"] == [{"metric": "m01", "abstain": "no reply to judge"}]
+    run = probity.run("sycophancy", folder=folder, set={"generation.turns": 1})
+    assert {row.reason for row in run.scores()} == {"1 at once."}
+    with pytest.raises(TypeError, match="each metric once: m01, m02; this is m01"):
+        _serve.judged_all({"m01": True}, [first, second])
+    with pytest.raises(TypeError, match="there are conversation, metrics"):
+        probity.judge(per="conversation")(lambda metric: True)
+    asked = {"metrics": [{"id": "m01", "verdict": {"type": "present"}}, {"id": "m02", "verdict": {"type": "present"}}], "messages": []}
+    good = {"present": True, "reason": "x"}
+    cases: list[tuple[Any, str]] = [
+        (None, "verdicts: expected a list with each metric once: m01, m02"), ({}, "verdicts: expected a list"), ([1], "verdicts[0]: expected an object"),
+        ([{"metric": "m01", **good}], "verdicts: no verdict on m02"), ([{"metric": "m01", **good}] * 2, "verdicts[1].metric: 'm01' was not asked for, or"),
+        ([{"metric": "m01", "present": "yes", "reason": "x"}], "verdicts[0].present: expected true or false"),
+    ]
+    for verdicts, words in cases:
+        assert (_fit.result_problem("judge", asked, {"verdicts": verdicts}) or "").startswith(words)
+
+
 def test_a_run_with_a_judge_and_a_target_in_python(folder: Path) -> None:
     run = probity.run("sycophancy", folder=folder, set={"generation.turns": 2})
     rates = {(rate.target, rate.metric): rate for rate in run.rates()}

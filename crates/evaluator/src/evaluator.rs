@@ -266,7 +266,7 @@ impl JudgeEvaluator {
             Some(program) => {
                 let context = program::context(item, reading);
                 let params = program::params(program, conversation, metric, &turns, &context);
-                let read = |reply: &ChatReply| program::read(reply, metric, &turns);
+                let read = |reply: &ChatReply| program::read(program, reply, metric, &turns);
                 ask_program(judge, params, &context, self.tries, read).await
             }
         };

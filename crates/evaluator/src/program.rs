@@ -115,15 +115,25 @@ fn add_wanted(
     }
 }
 
-/// Reads a result: one of `present`, `value`, `label`, as the metric asks, with a `reason`; or `abstain` with the reason.
+/// Reads a result: one of `present`, `value`, `label`, as the metric asks, with a `reason`; or `abstain` with the reason. A judge that is
+/// asked for all metrics at once gives a list of these.
 ///
 /// # Errors
 /// What is wrong with it, with its key.
-pub(crate) fn read(reply: &ChatReply, metric: &Metric, turns: &[Turn]) -> Result<Answer, String> {
+pub(crate) fn read(
+    program: &PhaseProgram,
+    reply: &ChatReply,
+    metric: &Metric,
+    turns: &[Turn],
+) -> Result<Answer, String> {
     let result = reply::json_object(&reply.content)?;
     let verdict = match result.get("verdicts") {
+        None | Some(Value::Null) if program.is_per_conversation() => {
+            let id = &metric.id;
+            return Err(format!("verdicts: missing; expected a list with {id}"));
+        }
         None | Some(Value::Null) => result,
-        Some(Value::Array(verdicts)) => one_of(verdicts, metric)?,
+        Some(Value::Array(verdicts)) => one_of(program, verdicts, metric)?,
         Some(_) => return Err("verdicts: expected a list".to_owned()),
     };
     let (key, value) = given(&verdict)?;
@@ -221,13 +231,16 @@ fn verdict_of(key: &str, value: &Value, metric: &Metric) -> Result<Verdict, Stri
 }
 
 /// The verdict on `metric` in a list that has no other.
-fn one_of(verdicts: &[Value], metric: &Metric) -> Result<Extra, String> {
+fn one_of(program: &PhaseProgram, verdicts: &[Value], metric: &Metric) -> Result<Extra, String> {
     let [only] = verdicts else {
         return Err(format!("verdicts: expected one, of metric {}", metric.id));
     };
-    let id = only.get("metric").and_then(Value::as_str);
-    if id.is_some_and(|id| id != metric.id) {
-        return Err("verdicts[0].metric: not the one that was asked for".to_owned());
+    let is_asked = match only.get("metric").and_then(Value::as_str) {
+        Some(id) => id == metric.id,
+        None => !program.is_per_conversation(),
+    };
+    if !is_asked {
+        return Err(format!("verdicts[0].metric: expected {}", metric.id));
     }
     let object = only.as_object().cloned();
     object.ok_or_else(|| "verdicts[0]: expected an object".to_owned())

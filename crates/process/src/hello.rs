@@ -76,7 +76,7 @@ pub struct Hello {
     /// A target: `own`, where it has a system prompt of its own.
     #[serde(default)]
     pub system: Option<String>,
-    /// A judge: `conversation`, where one request asks for all metrics of a row. Not supported yet.
+    /// A judge: `conversation`, where one request asks for all metrics of a row, and `metric` or nothing, where it asks for one.
     #[serde(default)]
     pub per: Option<String>,
     /// `false`: its results are not to be kept.
@@ -146,11 +146,8 @@ impl Hello {
         if let Some(key) = hello.settings.keys().find(is_secret) {
             return wrong(&format!("settings.{key}"), "a fingerprint holds no secrets");
         }
-        if hello.per.as_deref().is_some_and(|per| per != "metric") {
-            return wrong(
-                "per",
-                "only `metric` is supported: one request for each metric",
-            );
+        if !matches!(hello.per.as_deref(), None | Some("metric" | "conversation")) {
+            return wrong("per", "expected metric or conversation");
         }
         let is_range =
             |uses: &ModelUse| matches!(*uses.0, [fewest, most] if fewest <= most && most > 0);
@@ -188,7 +185,7 @@ impl Hello {
 
     /// What decides its answers, beside requests.
     pub(crate) fn fingerprint(&self, version: Option<&str>) -> Value {
-        json!({
+        let mut fingerprint = json!({
             "kind": self.kind,
             "name": self.name,
             "version": version,
@@ -197,6 +194,16 @@ impl Hello {
             "sessions": self.sessions,
             "system": self.system,
             "models": self.models.keys().collect::<Vec<_>>(),
-        })
+        });
+        // Other programs keep the keys of their results.
+        if self.is_per_conversation() {
+            fingerprint["per"] = "conversation".into();
+        }
+        fingerprint
+    }
+
+    /// Whether one request asks for all metrics of a conversation.
+    pub(crate) fn is_per_conversation(&self) -> bool {
+        self.kind == "judge" && self.per.as_deref() == Some("conversation")
     }
 }

@@ -19,6 +19,16 @@ pub struct PhaseProgram {
     pub tools: Arc<[ToolSpec]>,
 }
 
+impl PhaseProgram {
+    /// Whether a judge is asked for all metrics of a conversation in one request, as its hello says.
+    #[must_use]
+    pub fn is_per_conversation(&self) -> bool {
+        self.fingerprint
+            .get("per")
+            .is_some_and(|per| per == "conversation")
+    }
+}
+
 /// What a program does in the place of a model with a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramKind {

@@ -340,6 +340,68 @@ fn a_result_that_does_not_fit_is_requested_again_with_what_was_wrong() {
     assert_eq!(attempts.len(), 3);
 }
 
+/// It gives a list with each metric once, and no other; as another judge it judges again.
+#[test]
+fn a_judge_of_conversations_answers_with_a_list() {
+    let project = project("evaluator: {python: judge.py}\ntargets: [scripted/scripted-careful]\n");
+    project.succeeds(&["run", "flattery"]);
+    assert_eq!(lines(&project, "asked.txt"), 4);
+    let versioned = |judge: &str| {
+        judge.replace(
+            "\"kind\": \"judge\"",
+            "\"kind\": \"judge\", \"version\": \"1\"",
+        )
+    };
+    project.write("judge.py", &versioned(JUDGE));
+    project.succeeds(&["evaluate", "flattery"]);
+    let judge = versioned(JUDGE)
+        .replace("\"version\"", "\"per\": \"conversation\", \"version\"")
+        .replace("    print(json.dumps", "    if m['method'] == 'judge': r = {'verdicts': [{'metric': x['id'], **r} for x in m['params']['metrics']]}\n    print(json.dumps");
+    project.write("judge.py", &judge);
+    let ran = project.succeeds(&["evaluate", "flattery"]);
+    assert!(ran.err.contains("the journal passes"), "{}", ran.err);
+    // It is in what decides the verdicts.
+    assert_eq!(lines(&project, "asked.txt"), 12);
+    let score = &rows(&project, "scripted-careful", "scores")[0];
+    assert_eq!(score["justification"], "It thanks.");
+    let manifests = project
+        .files()
+        .into_iter()
+        .filter(|file| file.ends_with("manifest.json"));
+    let of_it = |file: &std::path::PathBuf| {
+        fs::read_to_string(file)
+            .unwrap()
+            .replace(' ', "")
+            .contains(r#""per":"conversation""#)
+    };
+    assert_eq!(manifests.filter(of_it).count(), 1);
+    for (wrong, words) in [
+        ("r", "verdicts: missing; expected a list with m01"),
+        (
+            "{'verdicts': [{'metric': 'm01', **r}] * 2}",
+            "verdicts: expected one, of metric m01",
+        ),
+        (
+            "{'verdicts': [{'metric': 'm09', **r}]}",
+            "verdicts[0].metric: expected m01",
+        ),
+        ("{'verdicts': [r]}", "verdicts[0].metric: expected m01"),
+    ] {
+        let answer = format!("    if m['method'] == 'judge': r = {wrong}\n    print(json.dumps");
+        let wrong = versioned(JUDGE)
+            .replace("\"version\": \"1\"", "\"per\": \"conversation\"")
+            .replace("    print(json.dumps", &answer);
+        project.write("judge.py", &wrong);
+        project.run(&["evaluate", "flattery"]);
+        let scores = rows(&project, "scripted-careful", "scores");
+        assert!(
+            scores[0].to_string().contains(words),
+            "{words}: {}",
+            scores[0]
+        );
+    }
+}
+
 #[test]
 fn three_useless_results_are_an_unusable_judge() {
     for (result, calls_of_next_run) in [("{'verdicts': []}", 0), ("'both'", 3)] {

@@ -67,6 +67,47 @@ for line in sys.stdin:
         print(json.dumps({"id": m["id"], **answer(m)}), flush=True)
 "#;
 
+/// A judge of conversations, which needs no model.
+const WHOLE: &str = r#"
+import json, sys
+for line in sys.stdin:
+    try: m = json.loads(line)
+    except ValueError: continue
+    if not isinstance(m, dict) or "id" not in m or "method" not in m:
+        continue
+    answer = {"error": {"kind": "permanent", "message": "metrics: missing"}}
+    if m["method"] == "hello":
+        answer = {"result": {"protocol": 1, "kind": "judge", "name": "whole", "version": "1", "per": "conversation"}}
+    elif "metrics" in m["params"]:
+        given = [{"metric": x["id"], "reason": "So.", **({"present": True} if x["verdict"]["type"] == "present" else {"value": 3})} for x in m["params"]["metrics"]]
+        answer = {"result": {"verdicts": given}}
+    print(json.dumps({"id": m["id"], **answer}), flush=True)
+"#;
+
+#[test]
+fn a_judge_of_conversations_is_asked_for_two_metrics() {
+    let project = project();
+    project.write("judge.py", WHOLE);
+    let whole = thorough(&project, "judge");
+    assert_eq!((whole.code, failed(&whole)), (0, vec![]), "{}", whole.out);
+    assert!(
+        whole.out.contains("\"metric\":\"m02\",\"reason\""),
+        "{}",
+        whole.out
+    );
+    project.write(
+        "judge.py",
+        &WHOLE.replace("\"verdicts\": given", "\"verdicts\": given[:1]"),
+    );
+    let partly = thorough(&project, "judge");
+    assert_eq!(partly.code, 1);
+    assert!(
+        partly.out.contains("no verdict on \"m02\""),
+        "{}",
+        partly.out
+    );
+}
+
 fn project() -> Project {
     let project = Project::new();
     project.write(

@@ -12,7 +12,7 @@ pub(crate) fn check(method: &str, params: &Value, result: &Value) -> Result<(), 
     };
     let given = |key: &str| object.get(key).filter(|value| !value.is_null());
     match method {
-        "judge" => verdict(params, result),
+        "judge" => verdicts(params, result),
         "chat" => target::read(result).map(|_| ()),
         "next_message" => match (given("message"), given("end")) {
             (None, None) => Err("expected message, end, or both".to_owned()),
@@ -48,14 +48,43 @@ fn rows(key: &str, rows: Option<&Value>) -> Result<(), String> {
     }
 }
 
-/// The sample asks for `present` of one metric.
-fn verdict(params: &Value, result: &Value) -> Result<(), String> {
-    let result = match result.get("verdicts").filter(|list| !list.is_null()) {
-        None => result,
-        Some(list) => match list.as_array().map(Vec::as_slice) {
-            Some([only]) if only.is_object() => only,
-            _ => return Err("verdicts: expected a list of one object".to_owned()),
-        },
+/// One verdict, or a list with each metric of the request once.
+fn verdicts(params: &Value, result: &Value) -> Result<(), String> {
+    let asked = params["metrics"].as_array().map_or(&[][..], Vec::as_slice);
+    let listed = match result.get("verdicts").filter(|list| !list.is_null()) {
+        None => {
+            return match asked {
+                [metric] => verdict(params, metric, result),
+                _ => Err("verdicts: expected a list with each metric once".to_owned()),
+            };
+        }
+        Some(list) => list.as_array().ok_or("verdicts: expected a list")?,
+    };
+    let mut left: Vec<&Value> = asked.iter().collect();
+    for (at, one) in listed.iter().enumerate() {
+        let is_it = |metric: &&Value| match one.get("metric") {
+            Some(id) => *id == metric["id"],
+            None => asked.len() == 1,
+        };
+        let Some(found) = left.iter().position(is_it) else {
+            return Err(format!(
+                "verdicts[{at}].metric: not one that was asked for, or twice"
+            ));
+        };
+        let metric = left.remove(found);
+        verdict(params, metric, one).map_err(|wrong| format!("verdicts[{at}].{wrong}"))?;
+    }
+    match left.first() {
+        Some(metric) => Err(format!("verdicts: no verdict on {}", metric["id"])),
+        None => Ok(()),
+    }
+}
+
+/// A verdict on one metric of the sample: `present`, or `value` from 1 to 5.
+fn verdict(params: &Value, metric: &Value, result: &Value) -> Result<(), String> {
+    let needed = match metric["verdict"]["type"].as_str() {
+        Some("scale") => "value",
+        _ => "present",
     };
     let given = |key: &&str| result.get(*key).is_some_and(|value| !value.is_null());
     let known = ["present", "value", "label", "abstain"];
@@ -63,9 +92,20 @@ fn verdict(params: &Value, result: &Value) -> Result<(), String> {
     match keys.as_slice() {
         ["abstain"] if is_text(&result["abstain"]) => return Ok(()),
         ["abstain"] => return Err("abstain: expected a reason".to_owned()),
-        ["present"] if result["present"].is_boolean() => {}
-        ["present"] => return Err("present: expected true or false".to_owned()),
-        [other] => return Err(format!("{other}: the metric asks for `present`")),
+        [other] if *other != needed => {
+            return Err(format!("{other}: the metric asks for `{needed}`"));
+        }
+        ["present"] if !result["present"].is_boolean() => {
+            return Err("present: expected true or false".to_owned());
+        }
+        ["value"]
+            if !result["value"]
+                .as_i64()
+                .is_some_and(|n| (1..=5).contains(&n)) =>
+        {
+            return Err("value: expected a whole number from 1 to 5".to_owned());
+        }
+        [_] => {}
         _ => return Err("expected one of present, value, label, abstain".to_owned()),
     }
     if !result.get("reason").is_some_and(is_text) {
@@ -107,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_key() {
-        let asked = json!({"messages": [{"n": 2, "content": "What a  brilliant idea!"}]});
+        let asked = json!({"metrics": [{"id": "m01", "verdict": {"type": "present"}}], "messages": [{"n": 2, "content": "What a  brilliant idea!"}]});
         for (method, result, words) in [
             ("judge", json!([]), "result: expected an object"),
             ("judge", json!({}), "expected one of present"),
@@ -115,7 +155,7 @@ mod tests {
             ("judge", json!({"value": 3}), "value: the metric asks for"),
             ("judge", json!({"present": true, "reason": " "}), "reason"),
             ("judge", json!({"abstain": ""}), "abstain"),
-            ("judge", json!({"verdicts": []}), "a list of one"),
+            ("judge", json!({"verdicts": []}), "no verdict on"),
             ("next_message", json!({"message": " "}), "message"),
             ("next_message", json!({}), "expected message, end"),
             ("answer", json!({}), "one of answer, error"),
@@ -125,6 +165,26 @@ mod tests {
             let wrong = check(method, &asked, &result).unwrap_err();
             assert!(wrong.contains(words), "{method} {result}: {wrong}");
         }
+        let both = json!({"messages": [], "metrics": [
+            {"id": "m01", "verdict": {"type": "present"}},
+            {"id": "m02", "verdict": {"type": "scale", "min": 1, "max": 5}},
+        ]});
+        let first = json!({"metric": "m01", "present": true, "reason": "x"});
+        let second = json!({"metric": "m02", "value": 5, "reason": "x"});
+        for (result, words) in [
+            (first.clone(), "verdicts: expected a list"),
+            (json!({"verdicts": [first]}), "no verdict on \"m02\""),
+            (json!({"verdicts": [second, second]}), "verdicts[1].metric"),
+            (
+                json!({"verdicts": [{"metric": "m02", "value": 6, "reason": "x"}]}),
+                "verdicts[0].value",
+            ),
+        ] {
+            let wrong = check("judge", &both, &result).unwrap_err();
+            assert!(wrong.contains(words), "{result}: {wrong}");
+        }
+        let all = json!({"verdicts": [second, first]});
+        assert_eq!(check("judge", &both, &all), Ok(()));
         let quoted = |text: &str| json!({"present": true, "reason": "It praises.", "quotes": [{"message": 2, "text": text}]});
         assert_eq!(check("judge", &asked, &quoted("a brilliant idea")), Ok(()));
         assert!(check("judge", &asked, &quoted("a fine idea")).is_err());

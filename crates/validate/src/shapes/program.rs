@@ -202,7 +202,7 @@ struct HelloResult {
     sessions: Option<bool>,
     /// A target: `own`, if it has its own system prompt.
     system: Option<String>,
-    /// A judge: `metric`.
+    /// A judge: `conversation`, if one request asks for all metrics of a conversation; else `metric`.
     per: Option<String>,
     /// Whether its results are kept.
     cache: Option<bool>,
@@ -253,8 +253,8 @@ struct JudgeParams {
     /// What was wrong with the last result.
     fault: Option<String>,
     timeout_s: Option<f64>,
-    /// The metric.
-    #[schemars(length(min = 1, max = 1))]
+    /// The metric; of a judge with `per: conversation` all of them.
+    #[schemars(length(min = 1))]
     metrics: Vec<JudgedMetric>,
     messages: Vec<LineMessage>,
 }
@@ -300,7 +300,7 @@ struct LineMessage {
     name: Option<String>,
 }
 
-/// A verdict: one of `present`, `value` and `label` with a `reason`, or `abstain`.
+/// A verdict: one of `present`, `value` and `label` with a `reason`, or `abstain`; with `per: conversation` a list of these.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -342,6 +342,28 @@ enum JudgeResult {
         cost: Option<f64>,
         usage: Option<LineUsage>,
     },
+    Verdicts {
+        /// Each metric of the request once, and no other.
+        #[schemars(length(min = 1))]
+        verdicts: Vec<MetricVerdict>,
+        cost: Option<f64>,
+        usage: Option<LineUsage>,
+    },
+}
+
+/// The verdict on one metric, of a judge with `per: conversation`: one of `present`, `value` and `label` with a `reason`, or `abstain`.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct MetricVerdict {
+    metric: String,
+    present: Option<bool>,
+    value: Option<i64>,
+    label: Option<String>,
+    reason: Option<String>,
+    abstain: Option<String>,
+    quotes: Option<Vec<LineQuote>>,
+    /// Kept with the row; at most 64 KiB.
+    details: Option<Map<String, Value>>,
 }
 
 /// Words of a message that a verdict rests on.
