@@ -17,9 +17,17 @@ use crate::config::{Config, Settings};
 /// The most warnings of one kind. More are folded to a number.
 const MOST: usize = 3;
 
-/// The findings on the models of the configuration. They are about no benchmark.
-pub fn configured(settings: &Settings) -> Vec<Finding> {
-    role_findings("", &settings.models.roles())
+/// The findings on the models of the configuration, for a run of these benchmarks, or of any. They are about none of them.
+fn configured(context: &Context, settings: &Settings, names: &[String]) -> Vec<Finding> {
+    let found = role_findings("", &settings.models.roles());
+    let is_judged = |name: &String| {
+        let dir = context.layout.benchmark(name).ok();
+        let benchmark = dir.and_then(|dir| read_benchmark(&dir).ok());
+        benchmark.is_none_or(|benchmark| benchmark.needs_judges())
+    };
+    let judged = names.is_empty() || names.iter().any(is_judged);
+    let shown = |finding: &Finding| judged || finding.kind != FindingKind::OwnJudge;
+    found.into_iter().filter(shown).collect()
 }
 
 /// What a run of `phases` on a benchmark shows before its first call. Without a phase that calls models it shows nothing.
@@ -32,7 +40,7 @@ pub fn before_run(
     match phases {
         [Phase::Aggregate] => Vec::new(),
         _ => {
-            let mut findings = configured(&config.settings);
+            let mut findings = configured(context, &config.settings, &[benchmark.to_owned()]);
             findings.extend(context.scripted_authors(config, benchmark, phases));
             findings
         }
@@ -50,7 +58,7 @@ pub struct PlanFindings {
 impl PlanFindings {
     /// The findings of the benchmarks `names`. Results that cannot be read have none.
     pub fn new(context: &Context, config: &Config, names: &[String], phases: &[Phase]) -> Self {
-        let mut all = configured(&config.settings);
+        let mut all = configured(context, &config.settings, names);
         for name in names {
             all.extend(context.scripted_authors(config, name, phases));
         }
@@ -191,14 +199,14 @@ impl Context {
         }
     }
 
-    /// Reports before a run what the configured models already say about its results.
-    pub fn report_configured(&self, config: &Config) {
+    /// Reports before a run of these benchmarks, or of any, what the configured models already say about its results.
+    pub fn report_configured(&self, config: &Config, names: &[String]) {
         let why = match (self.global.scripted, &config.settings.file) {
             (true, _) => "--scripted",
             (false, Some(_)) => "the config says so",
             (false, None) => "there is no config file",
         };
-        let mut findings = configured(&config.settings);
+        let mut findings = configured(self, &config.settings, names);
         for finding in &mut findings {
             // Only models that are all scripted are a note.
             if finding.severity == FindingSeverity::Note {

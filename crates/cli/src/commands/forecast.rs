@@ -197,8 +197,9 @@ impl ChatModel for NotCached {
 const NAMED: usize = 4;
 
 /// A line for each benchmark and phase: how many rows come from the cache, how many are new, and why. Targets with the same text share a
-/// line.
-pub fn lines(found: &[Forecast]) -> Vec<String> {
+/// line. `may_stop`: whether the run may end before its last row.
+pub fn lines(found: &[Forecast], may_stop: bool) -> Vec<String> {
+    let most = if may_stop { "at most " } else { "" };
     let mut lines: BTreeMap<(&str, &str, String), Vec<&ModelId>> = BTreeMap::new();
     for row in found {
         let more = if row.more {
@@ -211,7 +212,7 @@ pub fn lines(found: &[Forecast]) -> Vec<String> {
             false => format!(": {}", row.reasons.join("; ")),
         };
         let text = format!(
-            "{} from the cache, {} new{more}{why}",
+            "{} from the cache, {most}{} new{more}{why}",
             grouped(row.cached),
             grouped(row.new)
         );

@@ -250,7 +250,7 @@ pub fn show(
             row.with_kept(kept);
         }
     }
-    context.report_configured(config);
+    context.report_configured(config, &names);
     context.warn_of_scripted_scenarios(config, &names, phases);
     let limits = PlanFindings::new(context, config, &names, phases);
     context.warn_of(&limits.present);
@@ -279,7 +279,7 @@ pub fn show(
         };
         context.terminal.print(&view.text(context));
     }
-    for line in forecast::lines(&found) {
+    for line in forecast::lines(&found, false) {
         context.terminal.note(&line);
     }
     if phases.contains(&Phase::GenScenarios) {

@@ -323,7 +323,7 @@ impl Job<'_> {
         let resolved = endpoints.resolve_all(self.parts.called())?;
         self.chosen.copy(&context.layout, &context.terminal)?;
         if !self.parts.called().is_empty() {
-            context.report_configured(config);
+            context.report_configured(config, &self.chosen.names);
         }
         context.warn_of_scripted_scenarios(config, &self.chosen.names, self.phases);
         let (session, watch) =
@@ -411,7 +411,7 @@ impl Job<'_> {
             cache,
         )
         .await;
-        for line in forecast::lines(&found) {
+        for line in forecast::lines(&found, options.stop_when_decided.is_some()) {
             self.context.terminal.note(&line);
         }
     }

@@ -65,7 +65,12 @@ async fn a_table_becomes_a_benchmark_that_runs() {
     assert_eq!(scenarios[0]["base_scenario_id"], "eu");
     assert_eq!(scenarios[0]["data_tools"], "none");
     project.succeeds(&["validate", "benchmarks"]);
-    project.succeeds(&["run", "capitals"]);
+    // A judge that is configured is not called, so it did not judge its own replies.
+    let own = format!("evaluator_model: {target}\ntargets: [{target}]\n");
+    project.write("config.yaml", &own);
+    let ran = project.succeeds(&["run", "capitals"]);
+    assert!(!ran.err.contains("same model"), "{}", ran.err);
+    assert!(!ran.out.contains("its own replies"), "{}", ran.out);
     let scores = rows(&project, "benchmarks/capitals/runs/bot/scores.json");
     let passed: Vec<&Value> = scores.iter().map(|row| &row["passed"]).collect();
     assert_eq!(passed, [true, false]);

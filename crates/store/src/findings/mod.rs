@@ -27,7 +27,7 @@ use schema::{
 use crate::{
     BenchmarkDir, Layout,
     provenance::{Provenance, compare, target_bases},
-    target_statistics,
+    read_benchmark, target_statistics,
 };
 
 pub use measured::{MeasuredSide, against_findings, longest_findings};
@@ -64,9 +64,12 @@ pub fn benchmark_findings(
     for id in &table.of_other_files {
         records.targets.remove(id.as_str());
     }
+    // A benchmark that cannot be read is reported where it is read.
+    let is_judged = read_benchmark(dir).map_or(true, |benchmark| benchmark.needs_judges());
     let roles: Vec<RoleModels> = targets
         .iter()
         .map(|id| RoleModels::recorded(id, &records.target(id)))
+        .map(|of| if is_judged { of } else { of.without_judges() })
         .collect();
     let mut found = Findings::new(dir.name());
     trial::add(&mut found, dir);

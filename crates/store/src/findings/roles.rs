@@ -93,6 +93,13 @@ impl RoleModels {
         }
     }
 
+    /// Without judges, where tests of the replies decide: a configured one is not called.
+    pub(super) fn without_judges(mut self) -> Self {
+        self.models
+            .retain(|model| !matches!(model.role, ModelRole::Judge | ModelRole::CalledByJudge));
+        self
+    }
+
     pub(super) fn with(&self, role: ModelRole) -> impl Iterator<Item = &RoleModel> {
         self.models.iter().filter(move |model| model.role == role)
     }

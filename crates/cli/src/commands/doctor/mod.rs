@@ -154,7 +154,7 @@ pub fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure> {
         );
         context.terminal.print(&format!("config     {file}\n"));
     }
-    context.report_configured(&config);
+    context.report_configured(&config, &[]);
     // A folder that cannot be read has no benchmarks to check.
     let names = context.layout.names().unwrap_or_default();
     typos::warn(context, &names, true);

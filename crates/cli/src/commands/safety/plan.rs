@@ -57,7 +57,7 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
         text.push_str("  No model was called.\n");
         context.terminal.print(&text);
     }
-    for line in forecast::lines(&found) {
+    for line in forecast::lines(&found, false) {
         context.terminal.note(&line);
     }
     for line in budget.words() {

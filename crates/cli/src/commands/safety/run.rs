@@ -316,7 +316,7 @@ impl Job<'_> {
 
 /// Prints which replies come from the cache, before the first call, as a run of benchmarks does.
 fn report_forecast(context: &Context, job: &Job<'_>) {
-    for line in forecast::lines(&plan::cached(context, job).unwrap_or_default()) {
+    for line in forecast::lines(&plan::cached(context, job).unwrap_or_default(), false) {
         context.terminal.note(&line);
     }
 }
