@@ -5,10 +5,11 @@
 //! # Limits
 //! - Only what was simulated is there: scenarios are known by the conversations of the exported targets.
 //! - Bloom's judges score from 1 to 10. The definition of a metric with a scale of its own is followed by what its values mean.
+//! - A metric with a test in place of a judge is left out: Bloom has judges alone.
 //! - Tools are not exported: the auditor of Bloom makes its own.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::Write,
     path::{Path, PathBuf},
 };
@@ -24,6 +25,8 @@ pub struct Bloom {
     run: Option<Run>,
     /// The behaviours, by benchmark and metric.
     found: BTreeMap<(String, String), Behavior>,
+    /// Metrics that are left out.
+    tested: BTreeSet<String>,
 }
 
 /// One behaviour.
@@ -44,6 +47,7 @@ impl Bloom {
             out: out.to_owned(),
             run: None,
             found: BTreeMap::new(),
+            tested: BTreeSet::new(),
         }
     }
 }
@@ -64,6 +68,11 @@ impl Exporter for Bloom {
         let Some(metric) = metrics.find(|metric| metric.id == *id) else {
             return Ok(());
         };
+        if metric.check.is_some() {
+            self.tested
+                .insert(format!("{} of {}", metric.id, run.folder));
+            return Ok(());
+        }
         let behavior = self
             .found
             .entry((run.folder.clone(), id.clone()))
@@ -89,6 +98,11 @@ impl Exporter for Bloom {
 
     fn finish(self: Box<Self>) -> Result<Exported, ExportError> {
         let mut exported = Exported::default();
+        for metric in &self.tested {
+            let note =
+                format!("{metric} is decided by a test and left out: Bloom has judges alone");
+            exported.notes.push(note);
+        }
         for ((benchmark, id), behavior) in &self.found {
             let folder = self.out.join(benchmark).join(id);
             behavior.write(&folder, &mut exported.files)?;
