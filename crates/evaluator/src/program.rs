@@ -115,8 +115,8 @@ fn add_wanted(
     }
 }
 
-/// Reads a result: one of `present`, `value`, `label`, as the metric asks, with a `reason`; or `abstain` with the reason. A judge that is
-/// asked for all metrics at once gives a list of these.
+/// Reads a result: one of `present`, `value`, `label`, as the metric asks, with a `reason`; or `abstain` with the reason. A judge of
+/// all metrics at once gives a list of these.
 ///
 /// # Errors
 /// What is wrong with it, with its key.

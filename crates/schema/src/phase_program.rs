@@ -20,7 +20,7 @@ pub struct PhaseProgram {
 }
 
 impl PhaseProgram {
-    /// Whether a judge is asked for all metrics of a conversation in one request, as its hello says.
+    /// Whether one request to a judge has all metrics of a conversation, as its hello says.
     #[must_use]
     pub fn is_per_conversation(&self) -> bool {
         self.fingerprint

@@ -94,8 +94,16 @@ async fn a_killed_run_finds_its_batches_again() {
     while server.stats().batches.polls < server.stats().batches.created + 2 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    let status = project.succeeds(&["status"]);
-    holds(&status.out, &["24 requests wait in batches"]);
+    // The file of what is known of the run is written now and then.
+    while !project
+        .succeeds(&["status"])
+        .out
+        .contains("24 requests wait in batches")
+    {
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "it ended, and its status never said it");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
     child.kill().unwrap();
     child.wait().unwrap();
     server.finish_batches();
