@@ -10,7 +10,7 @@ from ._host import AsyncHost, Host
 from ._results import Comparison, Gate, Results, compare, from_inspect, gate, load
 from ._rows import CallRow, ConversationRow, JudgeRow, MessageRow, Rate, ScenarioRow, ScoreRow
 from ._run import Event, Running, arun, astart, command, run, start
-from ._serve import CallFailed, Lost, Refused, Retryable, ToolError, judge, metrics, model, scenarios, serve, simulator, target, tools
+from ._serve import CallFailed, ItemRefused, Lost, Refused, Retryable, ToolError, judge, metrics, model, scenarios, serve, simulator, target, tools
 from ._types import Abstain, Conversation, Message, Metric, Quote, Reply, Scenario, ToolCall, Verdict
 
 scorer = judge
@@ -18,7 +18,7 @@ solver = target
 
 __all__ = [
     "Abstain", "AsyncHost", "CallFailed", "CallRow", "CommandMissing", "Comparison", "ConfigError", "ConfigProblem", "Conversation", "ConversationRow", "Error", "Event", "Gate",
-    "GateFailed", "Host", "Interrupted", "JudgeRow", "Lost", "Message", "MessageRow", "Metric", "ModelCheck", "Plan", "Problem", "Quote", "Rate", "Refused", "Reply",
+    "GateFailed", "Host", "Interrupted", "ItemRefused", "JudgeRow", "Lost", "Message", "MessageRow", "Metric", "ModelCheck", "Plan", "Problem", "Quote", "Rate", "Refused", "Reply",
     "Results", "Retryable", "RowsFailed", "Running", "Scenario", "ScenarioRow", "ScoreRow", "ToolCall", "ToolError", "Verdict", "arun", "astart", "command", "compare",
     "doctor", "from_inspect", "gate", "judge", "load", "metrics", "model", "plan", "run", "scenarios", "scorer", "serve", "simulator", "solver", "start", "target", "tools", "validate",
 ]

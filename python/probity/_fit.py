@@ -66,8 +66,8 @@ def _models_problem(models: Any) -> str | None:
     return None
 
 
-def result_problem(method: str, params: dict[str, Any], result: Any) -> str | None:
-    """What is wrong with the result of a request of `method` with these `params`."""
+def result_problem(method: str, params: dict[str, Any], result: Any, items: int = 0) -> str | None:
+    """What is wrong with the result of a request of `method` with these `params`. `items` were given before it, one by one."""
     if not isinstance(result, dict):
         return "result: expected an object"
     cost = result.get("cost")
@@ -84,6 +84,8 @@ def result_problem(method: str, params: dict[str, Any], result: Any) -> str | No
     if method in ("generate_metrics", "generate_scenarios"):
         key = method.removeprefix("generate_")
         rows = result.get(key)
+        if items:
+            return f"{key}: they were given one by one" if rows else None
         if not isinstance(rows, list) or not rows:
             return f"{key}: expected a list that is not empty"
         return next((f"{key}[{at}]: expected an object" for at, row in enumerate(rows) if not isinstance(row, dict)), None)

@@ -37,6 +37,8 @@ class Hosted:
         self.requests: dict[int, tuple[str, dict[str, Any], asyncio.Future[Any]]] = {}
         # Open calls, and the request that each is made for.
         self.open_calls: dict[str, int] = {}
+        # How many items were given for each open request.
+        self.items: dict[int, int] = {}
         self.calls: list[dict[str, Any]] = []
         self.answer_call: Callable[[str, dict[str, Any]], None] = self.scripted
         self.next_id = self.noise = self.noise_bytes = self.unknown = self.out_of_order = 0
@@ -116,6 +118,9 @@ class Hosted:
         """Answers a call in the place of a model."""
         if self.open_calls.pop(call, None) is None:
             return  # cancelled meanwhile
+        if "item" in params:
+            self.send({"id": call, "result": {"accepted": True, "id": f"m01_s{self.items[int(params['for'])]:03}_v01"}})
+            return
         content = json.dumps({"present": len(str(params.get("messages"))) % 2 == 0})
         usage = {"input_tokens": 10, "output_tokens": 5}
         self.send({"id": call, "result": {"content": content, "finish": "stop", "usage": usage, "cost": 0.0001, "cached": False, "model": "scripted-1"}})
@@ -208,11 +213,11 @@ class Hosted:
             self._broken("an answer without an id, or an object that is no message")
         elif isinstance(id_, int) and id_ in self.requests:
             self.out_of_order += next(iter(self.requests)) != id_
-            self._answered(self.requests.pop(id_), message)
+            self._answered(self.requests.pop(id_), message, self.items.pop(id_, 0))
         else:
             self.unknown += 1  # a second answer, a late one, or one to nothing
 
-    def _answered(self, request: tuple[str, dict[str, Any], asyncio.Future[Any]], message: dict[str, Any]) -> None:
+    def _answered(self, request: tuple[str, dict[str, Any], asyncio.Future[Any]], message: dict[str, Any], items: int) -> None:
         method, params, future = request
         error = message.get("error")
         if future.done():
@@ -225,7 +230,7 @@ class Hosted:
             future.set_exception(Failed(str(kind), str(given.get("message", "")), given.get("final") is True))
         else:
             # A request without its fields has no result to expect.
-            problem = result_problem(method, params, message["result"]) if params and method != "hello" else None
+            problem = result_problem(method, params, message["result"], items) if params and method != "hello" else None
             if problem:
                 future.set_exception(Failed("malformed", problem))
             else:
@@ -251,7 +256,14 @@ class Hosted:
         request = given.get("for")
         self.calls.append(message)
         self.open_calls[call] = request if isinstance(request, int) else -1
-        if message["method"] != "chat":
+        asked = self.requests.get(request, ("",))[0] if isinstance(request, int) else ""
+        if message["method"] == "item" and asked.startswith("generate_"):
+            if not isinstance(given.get("item"), dict):
+                self.refuse(call, "malformed", "item: expected an object")
+            else:
+                self.items[self.open_calls[call]] = self.items.get(self.open_calls[call], 0) + 1
+                self.answer_call(call, given)
+        elif message["method"] != "chat":
             self.refuse(call, "unsupported", f"unknown method {message['method']!r}")
         elif request not in self.requests:
             self.refuse(call, "permanent", "for: not an open request")

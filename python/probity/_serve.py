@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar, Union, overload
@@ -26,8 +26,9 @@ PARAMETERS = {
     "target": ("message", "messages", "conversation", "session", "turn", "tools", "seed", "settings", "host"),
     "simulator": ("scenario", "messages", "turn", "turns", "seed", "fault", "settings", "host"),
     "tools": ("tool", "arguments", "calls", "conversation", "turn", "world_state", "fault", "settings", "host"),
-    "metrics": ("name", "description", "user_context", "count", "fault", "settings", "host"),
-    "scenarios": ("name", "description", "user_context", "metric", "count", "turns", "landmarks", "demographics", "tools", "fault", "settings", "host"),
+    "metrics": ("name", "description", "user_context", "count", "existing", "fault", "settings", "host"),
+    "scenarios": ("name", "description", "user_context", "metric", "count", "turns", "landmarks", "demographics", "tools", "existing", "fault",
+                  "settings", "host"),
 }
 # A model answers with the prompts of the role that it has.
 PARAMETERS["model"] = PARAMETERS["target"]
@@ -66,6 +67,12 @@ class CallFailed(Exception):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class ItemRefused(Exception):
+    """Raised in a generator function where the metric or scenario that it yielded does not fit, with the reason. It may yield another one in its place."""
+
+    kind = "malformed"
 
 
 class ToolError(Exception):
@@ -148,6 +155,7 @@ class Part:
 
     def generator_values(self, params: dict[str, Any]) -> dict[str, Any]:
         values = {name: params.get(name) for name in PARAMETERS[self.kind] if name not in ("settings", "host", "metric")}
+        values["existing"] = list(params.get("existing") or ())
         if self.kind == "scenarios":
             asked = params["metric"]
             values["metric"] = Metric(asked["id"], asked["definition"], tuple(asked.get("examples") or ()), {"type": "present"}, asked.get("name"), asked.get("type"))
@@ -219,8 +227,12 @@ def said(result: Any) -> dict[str, Any]:
 
 
 def written(result: Any, kind: str) -> dict[str, Any]:
-    """Metrics or scenarios in the form of the protocol: a list, or what a generator yields."""
-    return {kind: [item.row() if isinstance(item, Scenario) else item for item in result]}
+    """Metrics or scenarios in the form of the protocol."""
+    return {kind: [row_of(item) for item in result]}
+
+
+def row_of(item: Any) -> Any:
+    return item.row() if isinstance(item, Scenario) else item
 
 
 PARTS: list[Part] = []
@@ -290,8 +302,11 @@ def metrics(function: F) -> F: ...
 def metrics(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
             models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
 def metrics(function: F | None = None, **options: Any) -> Any:
-    """Makes a function write the metrics of a benchmark. It may take `name`, `description`, `user_context`, `count` (fewest and most), `fault` (what was wrong with
-    its last result), `settings` and `host`, and returns or yields dictionaries with `name`, `type`, `definition` and `examples`."""
+    """Makes a function write the metrics of a benchmark. It may take `name`, `description`, `user_context`, `count` (fewest and most), `existing`, `fault` (what was wrong with
+    its last result), `settings` and `host`, and returns or yields dictionaries with `name`, `type`, `definition` and `examples`.
+
+    What is yielded is taken one by one: `yield` returns its id, or raises `ItemRefused`. If the run goes on after a stop, a function that does not take `existing`,
+    the ones that are there, is run from its start, and what it yields first is passed over."""
     return _decorate("metrics", function, options)
 
 
@@ -302,7 +317,8 @@ def scenarios(*, name: str | None = None, version: str | None = None, settings: 
               models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
 def scenarios(function: F | None = None, **options: Any) -> Any:
     """Makes a function write the scenarios of a metric. It may take `metric`, `count`, `turns`, `name`, `description`, `user_context`, `landmarks`, `demographics`,
-    `tools`, `fault` (what was wrong with its last result), `settings` and `host`, and returns or yields dictionaries with any key of scenarios.json, or `Scenario`s.
+    `tools`, `existing`, `fault` (what was wrong with its last result), `settings` and `host`, and returns or yields dictionaries with any key of scenarios.json, or
+    `Scenario`s. What is yielded is taken one by one, as of `metrics`.
 
     Together with a function for `metrics` in the same file it is a generator of both."""
     return _decorate("scenarios", function, options)
@@ -368,14 +384,14 @@ class Server:
             self.out.write(json.dumps({"id": id_, **answer}, allow_nan=False) + "\n")
             self.out.flush()
 
-    def call(self, request: int, params: dict[str, Any]) -> Future[dict[str, Any]]:
+    def call(self, request: int, params: dict[str, Any], method: str = "chat") -> Future[dict[str, Any]]:
         """Sends a call to the host. Its result comes later."""
         answer: Future[dict[str, Any]] = Future()
         with self.lock:
             id_ = f"c{self.next_call}"
             self.next_call += 1
             self.calls[id_] = answer
-            self.out.write(json.dumps({"id": id_, "method": "chat", "params": {"for": request, **params}}, allow_nan=False) + "\n")
+            self.out.write(json.dumps({"id": id_, "method": method, "params": {"for": request, **params}}, allow_nan=False) + "\n")
             self.out.flush()
         return answer
 
@@ -423,7 +439,7 @@ class Server:
             self.send(id_, {"result": {"abstain": str(error) or "no reason given"}})
         except ToolError as error:
             self.send(id_, {"result": {"error": str(error) or "refused"}})
-        except (Retryable, Refused, Lost) as error:
+        except (Retryable, Refused, Lost, ItemRefused) as error:
             answer = {"kind": error.kind, "message": str(error)}
             self.send(id_, {"error": {**answer, "seen": getattr(error, "seen", True)}})
         except CallFailed as error:
@@ -451,7 +467,13 @@ class Server:
             return {"answer": self.run_function({**part.tools_values(params), "host": host})}
         if method in ("generate_metrics", "generate_scenarios") and method.removeprefix("generate_") in self.parts:
             part = self.parts[method.removeprefix("generate_")]
-            return written(self.run_function({**part.generator_values(params), "host": host}, part), part.kind)
+            values = part.generator_values(params)
+            result = self.run_function({**values, "host": host}, part)
+            if not isinstance(result, Generator):
+                return written(result, part.kind)
+            # One that knows nothing of those that are there yields them again: they are passed over.
+            self.give(id_, result, [] if "existing" in part.names else values["existing"])
+            return {}
         if method == "open" and part.options.get("sessions"):
             part.sessions[params["conversation"]] = {}
             return {}
@@ -459,6 +481,25 @@ class Server:
             part.sessions.pop(params.get("conversation", ""), None)
             return {}
         raise NotImplementedError(f"unknown method {method!r}")
+
+    def give(self, request: int, items: Generator[Any, Any, Any], passed_over: list[dict[str, Any]]) -> None:
+        """Gives what a function yields, one by one, for as long as more is asked for."""
+        try:
+            item = next(items)
+            for known in passed_over:
+                item = items.send(known.get("id"))
+            while True:
+                try:
+                    accepted = self.call(request, {"item": row_of(item)}, "item").result()
+                except CallFailed as error:
+                    if error.kind != "malformed":
+                        items.close()
+                        return
+                    item = items.throw(ItemRefused(str(error)))
+                else:
+                    item = items.send(accepted.get("id"))
+        except StopIteration:
+            return
 
     def judged_all(self, values: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -63,12 +63,15 @@ class Played:
         """Sends a request and returns its result. Raises RuntimeError with the error of the process."""
         assert self.process.stdin and self.process.stdout
         id_, self.next = self.next, self.next + 1
-        self.process.stdin.write(json.dumps({"id": id_, "method": method, "params": params}) + "\n")
-        self.process.stdin.flush()
+        self.items: list[dict[str, Any]] = []
+        self.say({"id": id_, "method": method, "params": params})
         for line in self.process.stdout:
             answer = json.loads(line)
             if answer.get("method") == "chat":
                 self.answer_call(answer)
+            if answer.get("method") == "item":
+                self.items.append(answer["params"]["item"])
+                self.say({"id": answer["id"], "result": {"accepted": True, "id": f"m01_s{len(self.items):03}_v01"}})
             if answer.get("id") == id_:
                 if "error" in answer:
                     raise RuntimeError(f"{answer['error']['kind']}: {answer['error']['message']}")
@@ -77,16 +80,20 @@ class Played:
                 return result
         raise RuntimeError("the process ended")
 
-    def answer_call(self, call: dict[str, Any]) -> None:
+    def say(self, message: dict[str, Any]) -> None:
+        """Writes a line."""
         assert self.process.stdin
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def answer_call(self, call: dict[str, Any]) -> None:
         if self.host is None:
             answer: dict[str, Any] = {"error": {"kind": "permanent", "message": "no host: play(file, host=FakeHost([...]))", "final": True}}
         else:
             params = call["params"]
             reply = self.host.chat(params["model"], params["messages"], n=int(params.get("n") or 0))
             answer = {"result": {"content": reply.content, "finish": "stop", "usage": None, "cost": 0.0, "cached": False, "model": None}}
-        self.process.stdin.write(json.dumps({"id": call["id"], **answer}) + "\n")
-        self.process.stdin.flush()
+        self.say({"id": call["id"], **answer})
 
     def judge(self, what: Conversation, *metrics: Metric) -> dict[str, Any]:
         """The verdict on a conversation; of a judge of whole conversations, those by all metrics."""
@@ -126,14 +133,14 @@ class Played:
     def metrics(self, description: str, count: tuple[int, int] = (1, 4)) -> list[dict[str, Any]]:
         """The metrics for a benchmark with this description."""
         params = {"name": "test", "description": description, "user_context": None, "count": list(count), "timeout_s": 60}
-        return list(self.request("generate_metrics", params)["metrics"])
+        return list(self.request("generate_metrics", params).get("metrics") or self.items)
 
     def scenarios(self, how: Metric, count: int = 1, turns: int = 4) -> list[dict[str, Any]]:
         """The scenarios for a metric."""
         asked = {"id": how.id, "name": how.name or "", "type": how.type or "positive", "definition": how.definition, "examples": list(how.examples)}
         params: dict[str, Any] = {"name": "test", "description": "", "user_context": None, "metric": asked, "count": count, "turns": turns, "landmarks": True,
                   "demographics": {}, "tools": [], "timeout_s": 60}
-        return list(self.request("generate_scenarios", params)["scenarios"])
+        return list(self.request("generate_scenarios", params).get("scenarios") or self.items)
 
     def end(self) -> int:
         """Closes its input, and waits until it has ended. Returns its exit code."""

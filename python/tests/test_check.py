@@ -130,6 +130,7 @@ def test_a_program_in_another_language_passes() -> None:
     "@probity.simulator\ndef part(turn, turns):\n    return f'Message {turn}.' if turn <= turns else None",
     "@probity.tools\ndef part(tool, arguments):\n    return {tool: arguments}",
     "@probity.metrics\ndef part(description):\n    yield {'name': 'a', 'type': 'negative', 'definition': description, 'examples': []}",
+    "@probity.metrics\ndef part(description):\n    return [{'name': 'a', 'type': 'negative', 'definition': description, 'examples': []}]",
     "@probity.scenarios\ndef part(metric, count):\n    for at in range(count):\n        yield probity.Scenario('', f'Poet {at}', 'Praise.', metric.definition)",
 ])
 def test_parts_of_the_package_pass(tmp_path: Path, source: str) -> None:

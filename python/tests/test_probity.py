@@ -384,7 +384,7 @@ def test_a_program_writes_metrics_and_scenarios(folder: Path) -> None:
         rows = writer.scenarios(metric("It flatters."), count=2, turns=3)
         assert [row["persona"] for row in rows] == ["Poet 0", "Poet 1"]
     done = subprocess.run([sys.executable, "-m", "probity", "check", "writer.py"], cwd=folder, capture_output=True, text=True)
-    assert "flattery" in done.stdout, done.stderr
+    assert done.returncode == 0 and "checks, 0 failed" in done.stdout, done.stdout
     config = folder / "config.yaml"
     config.write_text(config.read_text() + "generator_model: {python: writer.py}\n")
     (folder / "benchmarks" / "own").mkdir(parents=True)
@@ -392,6 +392,50 @@ def test_a_program_writes_metrics_and_scenarios(folder: Path) -> None:
     run = probity.run("own", folder=folder)
     assert {row.persona for row in run.scenarios()} == {"Poet 0", "Poet 1"}
     assert [rate.metric for rate in run.rates() if rate.metric] != []
+
+
+ONE_BY_ONE = """
+import os
+import probity
+
+@probity.scenarios
+def scenarios(count):
+    for at in range(count + 1):
+        if at == 1 and not os.path.exists("died"):
+            open("died", "w").close()
+            os._exit(3)
+        with open("notes.txt", "a") as notes:
+            try:
+                print((yield probity.Scenario("", f"Poet {at}", " " if at == 2 else "Praise.")), file=notes)
+            except probity.ItemRefused as refused:
+                print(refused, file=notes)
+                yield probity.Scenario("", f"Poet {at}", "Praise again.")
+
+probity.serve()
+"""
+
+
+def test_what_a_function_yields_is_taken_one_by_one(folder: Path) -> None:
+    (folder / "writer.py").write_text(ONE_BY_ONE)
+    (folder / "config.yaml").write_text(
+        "user_model: scripted/scripted-user\nevaluator_model: scripted/scripted-judge\ntargets: [scripted/scripted-careful]\n"
+        "generator_model: {python: writer.py}\ngeneration: {turns: 1, scenarios_per_metric: 3}\n"
+    )
+    (folder / "benchmarks" / "own").mkdir(parents=True)
+    (folder / "benchmarks" / "own" / "benchmark.yaml").write_text(
+        "name: own\ndescription: Whether it flatters.\nmetrics: [{id: m01, name: Avoid flattery, type: negative, definition: It flatters., examples: []}]\n"
+    )
+    run = probity.run("own", folder=folder)
+    assert [(row.scenario_id, row.persona, row.user_goal) for row in run.scenarios()] == [
+        ("m01_s001_v01", "Poet 0", "Praise."), ("m01_s002_v01", "Poet 1", "Praise."), ("m01_s003_v01", "Poet 2", "Praise again.")]
+    notes = (folder / "notes.txt").read_text().splitlines()
+    # The first process died after its first item; the second one passed over that.
+    assert notes[:3] == ["m01_s001_v01", "m01_s001_v01", "m01_s002_v01"] and "user_goal" in notes[3]
+    (folder / "died").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        with play(folder / "writer.py") as writer:
+            assert len(writer.scenarios(metric("It flatters."), count=1)) == 2
 
 
 def test_a_model_plays_a_role_by_its_prompts(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
 };
 
 use llm_client::HostModels;
@@ -13,7 +13,10 @@ use schema::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use tokio::sync::{OnceCell, mpsc};
+use tokio::sync::{
+    OnceCell,
+    mpsc::{self, error::TrySendError},
+};
 
 use crate::{
     error::{ErrorKind, ProcessError},
@@ -24,6 +27,8 @@ use crate::{
 
 /// The most calls of one request that wait to be made.
 const QUEUE: usize = 16;
+/// The answer to what a program gives when nothing more is asked for.
+pub(crate) const NO_MORE: &str = "no more is asked for";
 /// The most calls of one request.
 const MOST_CALLS: u32 = 100;
 
@@ -158,7 +163,8 @@ impl Host {
         Some(all)
     }
 
-    /// Sends a request to the program, and answers its calls meanwhile. Returns what these spent beside the result.
+    /// Sends a request to the program, and answers its calls meanwhile. Returns what these spent beside the result. `given` takes the calls by
+    /// which it gives one thing after the other.
     ///
     /// # Errors
     /// What the program answered, or did.
@@ -167,8 +173,9 @@ impl Host {
         pool: &ProcessPool,
         mut request: Request,
         context: &CallContext,
+        given: Option<mpsc::Sender<HostCall>>,
     ) -> Result<(Value, Spend), ProcessError> {
-        if self.models.is_empty() {
+        if self.models.is_empty() && given.is_none() {
             return Ok((pool.request(request).await?, Spend::default()));
         }
         let digest = digest_of(&request.params, context);
@@ -183,13 +190,20 @@ impl Host {
         let calls_made = Arc::clone(self.unanswered().entry(digest).or_insert_with(unanswered));
         let (sender, mut calls) = mpsc::channel(QUEUE);
         request.calls = Some(sender);
+        let has_given = Arc::clone(&request.has_given);
         let result = {
             let result = pool.request(request);
             tokio::pin!(result);
             loop {
                 tokio::select! {
                     biased;
-                    Some(call) = calls.recv() => self.answer(call, context, &calls_made),
+                    Some(call) = calls.recv() => match (call.method(), &given) {
+                        ("chat", _) => self.answer(call, context, &calls_made),
+                        (_, given) => {
+                            has_given.store(true, Relaxed);
+                            forward(call, given.as_ref());
+                        }
+                    },
                     result = &mut result => break result,
                 }
             }
@@ -208,6 +222,10 @@ impl Host {
 
     /// Makes a call in a task of its own: it goes on, is stored and counted, also when the program is gone.
     fn answer(&self, call: HostCall, context: &CallContext, calls_made: &Arc<Mutex<Unanswered>>) {
+        if self.models.is_empty() {
+            let text = "the program's hello names no model, so it may call none";
+            return call.answer(&error(ErrorKind::Permanent, text));
+        }
         let unusable = lock(calls_made).unusable;
         let (model, request) = match self.read(&call, context, unusable) {
             Ok(read) => read,
@@ -283,6 +301,24 @@ fn lock(calls: &Mutex<Unanswered>) -> MutexGuard<'_, Unanswered> {
     calls.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Passes on a thing that the program gives.
+fn forward(call: HostCall, given: Option<&mpsc::Sender<HostCall>>) {
+    let Some(given) = given else {
+        let text = format!("this request takes no `{}`", call.method());
+        return call.answer(&error(ErrorKind::Permanent, &text));
+    };
+    match given.try_send(call) {
+        Ok(()) => {}
+        Err(TrySendError::Full(call)) => {
+            let text = "too many calls at once; wait for an answer";
+            call.answer(&error(ErrorKind::Permanent, text));
+        }
+        Err(TrySendError::Closed(call)) => {
+            call.answer(&error(ErrorKind::Cancelled, NO_MORE));
+        }
+    }
+}
+
 /// Makes a call and counts it. Returns its answer, as an error where it failed.
 async fn made(
     model: &dyn ChatModel,
@@ -322,6 +358,7 @@ fn digest_of(params: &Value, context: &CallContext) -> Hash {
     if let Some(params) = params.as_object_mut() {
         params.remove("conversation");
         params.remove("session");
+        params.remove("existing");
     }
     let (purpose, row) = (context.purpose.as_str(), &*context.row);
     let place = json!([purpose, row, context.sample, context.turn, context.step]);

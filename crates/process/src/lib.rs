@@ -29,6 +29,7 @@ mod host;
 mod kit;
 mod line;
 mod mcp;
+mod ongoing;
 mod phase;
 mod pool;
 mod program;

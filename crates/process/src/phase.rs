@@ -5,15 +5,16 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use async_trait::async_trait;
 use llm_client::{HostModels, ReplyBody, Wire};
 use schema::{
-    ChatReply, ChatRequest, Exchange, FinishReason, JsonText, ModelError, ModelErrorKind, Origin,
-    PhaseProgram, ProgramKind, Spend,
+    CallContext, ChatReply, ChatRequest, Exchange, FinishReason, JsonText, ModelError,
+    ModelErrorKind, Origin, PhaseProgram, ProgramKind, Spend,
 };
 use serde::Deserialize as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
-    error::StartError,
+    error::{ProcessError, StartError},
     host::Host,
+    ongoing::{AllOngoing, Given, Ongoing},
     pool::{ProcessPool, Request},
     target::model_error,
 };
@@ -22,10 +23,18 @@ use crate::{
 /// the JSON of its result.
 #[derive(Debug)]
 pub struct ProcessPhase {
-    pool: ProcessPool,
-    host: Host,
+    part: Arc<Part>,
     kind: ProgramKind,
     canonical: String,
+    /// The requests for which programs give one thing after the other.
+    ongoing: AllOngoing,
+}
+
+/// What its requests share.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) pool: ProcessPool,
+    pub(crate) host: Host,
 }
 
 impl ProcessPhase {
@@ -39,9 +48,36 @@ impl ProcessPhase {
         Ok(Self {
             kind: kind.ok_or_else(|| pool.unusable("it answers as a model does"))?,
             canonical: pool.canonical(&host),
-            host,
-            pool,
+            part: Arc::new(Part { pool, host }),
+            ongoing: AllOngoing::default(),
         })
+    }
+
+    /// The result of `method`; of a generator perhaps one item of it.
+    async fn result(
+        &self,
+        method: &'static str,
+        params: &Value,
+        context: &CallContext,
+    ) -> Result<(Value, Spend), ProcessError> {
+        let Part { pool, host } = &*self.part;
+        if self.kind != ProgramKind::Generator {
+            let sent = Request::new(method, params.clone());
+            return host.request(pool, sent, context, None).await;
+        }
+        let begun = self.ongoing.take(context).and_then(|mut begun| {
+            let goes_on = begun.is_answered_by(params);
+            goes_on.then_some(begun)
+        });
+        let mut ongoing =
+            begun.unwrap_or_else(|| Ongoing::begin(&self.part, method, params, context));
+        match ongoing.next().await? {
+            Given::Item(item) => {
+                self.ongoing.put(context, ongoing);
+                Ok((json!({"item": item}), Spend::default()))
+            }
+            Given::All(result, called) => Ok((result, called)),
+        }
     }
 }
 
@@ -81,17 +117,16 @@ impl Wire for ProcessPhase {
         let Ok(params) = serde_json::from_str::<Value>(&text) else {
             let text = format!(
                 "{}: a program of its kind gets no free text",
-                self.pool.name()
+                self.part.pool.name()
             );
             return Err(ModelError::new(ModelErrorKind::Permanent, text));
         };
         let started = Instant::now();
         let method = self.kind.method(request.context.purpose);
-        let sent = Request::new(method, params.clone());
-        let result = self.host.request(&self.pool, sent, &request.context);
-        let (result, called) = result.await.map_err(|error| model_error(&error))?;
+        let result = self.result(method, &params, &request.context).await;
+        let (result, called) = result.map_err(|error| model_error(&error))?;
         let exchange = Exchange {
-            request: JsonText::of(&serde_json::json!({"method": method, "params": params})),
+            request: JsonText::of(&json!({"method": method, "params": params})),
             response: response(&result, &called),
         };
         let mut body = body(&result);
@@ -100,9 +135,10 @@ impl Wire for ProcessPhase {
     }
 
     fn phase_program(&self) -> Option<PhaseProgram> {
-        let hello = self.pool.hello();
-        let mut fingerprint = self.pool.fingerprint(self.pool.version(), &self.host);
-        if let Some(calls) = self.host.recorded() {
+        let Part { pool, host } = &*self.part;
+        let hello = pool.hello();
+        let mut fingerprint = pool.fingerprint(pool.version(), host);
+        if let Some(calls) = host.recorded() {
             fingerprint["calls"] = calls;
         }
         Some(PhaseProgram {
@@ -114,7 +150,11 @@ impl Wire for ProcessPhase {
     }
 
     fn models_called(&self) -> BTreeMap<String, (u32, u32)> {
-        self.pool.hello().models_called()
+        self.part.pool.hello().models_called()
+    }
+
+    async fn end_conversation(&self, context: &CallContext) {
+        drop(self.ongoing.take(context));
     }
 
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {

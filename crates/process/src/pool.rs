@@ -5,7 +5,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
     },
     thread::JoinHandle,
     time::Duration,
@@ -44,6 +44,8 @@ pub struct Request {
     pub conversation: Option<String>,
     /// Where calls that the program makes for it are to be answered. `None`: they are refused.
     pub(crate) calls: Option<mpsc::Sender<HostCall>>,
+    /// Whether the program has given something by a call: then it is not sent a second time as it is, because it goes on from there.
+    pub(crate) has_given: Arc<AtomicBool>,
 }
 
 impl Request {
@@ -55,6 +57,7 @@ impl Request {
             params,
             conversation: None,
             calls: None,
+            has_given: Arc::default(),
         }
     }
 }
@@ -290,6 +293,7 @@ impl Inner {
         match request.conversation {
             // Its process has ended, and the conversation with it.
             Some(_) => Err(lost),
+            None if request.has_given.load(Relaxed) => Err(lost),
             None => self.a_second_time(&request, &lost).await,
         }
     }

@@ -75,7 +75,7 @@ impl ProcessTarget {
             conversation,
             ..Request::new("chat", params.clone())
         };
-        let result = self.host.request(&self.pool, sent, &request.context);
+        let result = self.host.request(&self.pool, sent, &request.context, None);
         let (result, called) = result.await?;
         let mut body = read(&result).map_err(|reason| {
             let text = format!("{}: {reason}", self.pool.name());

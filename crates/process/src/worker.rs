@@ -36,6 +36,8 @@ const NOISE_LINES: u64 = 1000;
 const NOISE_BYTES: u64 = 1 << 20;
 /// The most calls of one process that have no answer yet.
 const MOST_CALLS: usize = 256;
+/// What a program may call: a model, and what takes the things that it gives one by one.
+const CALLS: [&str; 2] = ["chat", "item"];
 /// The shortest time between two looks at a request's clock.
 const SHORTEST_WAIT: Duration = Duration::from_millis(5);
 /// How long a program has to answer a cancelled request.
@@ -94,6 +96,7 @@ type Counts = Arc<Mutex<HashMap<String, u32>>>;
 #[derive(Debug)]
 pub(crate) struct HostCall {
     id: String,
+    method: String,
     params: Map<String, Value>,
     shared: Arc<Shared>,
     lines: mpsc::WeakSender<Vec<u8>>,
@@ -108,6 +111,11 @@ impl HostCall {
         *of_model += 1;
         let of_model = *of_model;
         (of_model, counts.values().sum())
+    }
+
+    /// One of [`CALLS`].
+    pub(crate) fn method(&self) -> &str {
+        &self.method
     }
 
     pub(crate) fn params(&self) -> &Map<String, Value> {
@@ -211,7 +219,7 @@ impl Shared {
         params: Map<String, Value>,
         lines: &mpsc::WeakSender<Vec<u8>>,
     ) -> Option<Value> {
-        if method != "chat" {
+        if !CALLS.contains(&method) {
             let text = format!("the host has no method {method:?} for this program");
             return Some(json!({"error": {"kind": "unsupported", "message": text, "final": true}}));
         }
@@ -234,11 +242,15 @@ impl Shared {
             return Some(host::error(ErrorKind::Permanent, text));
         };
         let Some(calls) = &open.calls else {
-            let text = "the program's hello names no model, so it may call none";
+            let text = match method {
+                "chat" => "the program's hello names no model, so it may call none",
+                _ => "this request takes no such call",
+            };
             return Some(host::error(ErrorKind::Permanent, text));
         };
         let call = HostCall {
             id: id.clone(),
+            method: method.to_owned(),
             params,
             shared: Arc::clone(self),
             lines: lines.clone(),

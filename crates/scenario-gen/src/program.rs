@@ -5,9 +5,10 @@ use std::{collections::HashMap, ops::RangeInclusive, sync::Arc};
 use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
 use schema::{
-    Benchmark, Brief, CallContext, ChatModel, ChatReply, Extra, Fingerprint, Metric,
-    MetricGenerator, PhaseError, PhaseErrorKind, Purpose, Scenario, ScenarioGenerator,
-    reply::{Asked, PROGRAM_TRIES, ask_program, json_object, kind_of, list},
+    Benchmark, Brief, CallContext, ChatModel, ChatRequest, Extra, Fingerprint, Message, Metric,
+    MetricGenerator, ModelError, PhaseError, PhaseErrorKind, Purpose, Role, Scenario,
+    ScenarioGenerator,
+    reply::{PROGRAM_TRIES, json_object, kind_of, list},
     text::is_blank,
 };
 use serde_json::{Value, json};
@@ -32,6 +33,23 @@ pub struct ProgramGenerator {
 struct Read<T> {
     good: Vec<T>,
     fault: Option<String>,
+}
+
+/// What a program gives, in one result or one by one.
+trait Rows: Send {
+    type Row: Send;
+
+    /// Reads a result that has all of them.
+    fn read(&self, object: &Extra) -> Read<Self::Row>;
+
+    /// Adds one, and returns its id; `None` if there are as many as were asked for.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its key.
+    fn add(&mut self, row: &Value) -> Result<Option<String>, String>;
+
+    /// Those that were added, and what is missing.
+    fn added(&mut self) -> Read<Self::Row>;
 }
 
 impl ProgramGenerator {
@@ -60,39 +78,76 @@ impl ProgramGenerator {
         self
     }
 
-    /// Sends `params` until `read` finds no fault. `what` names the rows.
-    async fn ask<T: Send>(
+    /// Sends `params` until `rows` finds no fault. `what` names the rows.
+    async fn ask<R: Rows>(
         &self,
         params: Value,
         context: CallContext,
         what: &str,
-        read: impl Fn(&Extra) -> Read<T> + Send + Sync,
-    ) -> (Vec<T>, Option<PhaseError>) {
-        let mut last = Vec::new();
-        let read = |reply: &ChatReply| {
-            let Read { good, fault } = match json_object(&reply.content) {
-                Ok(object) => read(&object),
+        mut rows: R,
+    ) -> (Vec<R::Row>, Option<PhaseError>) {
+        let asked = self.rows(params, &context, &mut rows).await;
+        // What it gives beyond what was asked for is not taken.
+        self.program.end_conversation(&context).await;
+        let (good, fault) = match asked {
+            Ok(Read { good, fault }) => (good, fault),
+            Err(error) => {
+                let error = PhaseError::from_model(what, error);
+                return (rows.added().good, Some(error));
+            }
+        };
+        let error = fault.map(|fault| {
+            let text = format!("{what}: program {}: {fault}", self.program.id());
+            PhaseError::new(PhaseErrorKind::Failed, text)
+        });
+        (good, error)
+    }
+
+    /// All rows of the program: those of a result, or those that it gives one by one. Each request after the first has those that are there
+    /// (`existing`), or what was wrong with the last one (`fault`).
+    async fn rows<R: Rows>(
+        &self,
+        mut params: Value,
+        context: &CallContext,
+        rows: &mut R,
+    ) -> Result<Read<R::Row>, ModelError> {
+        let mut existing: Vec<Value> = Vec::new();
+        let mut attempt: u32 = 1;
+        loop {
+            let message = Message::new(Role::User, params.to_string());
+            let request = ChatRequest::new(vec![message], context.clone());
+            let reply = self.program.chat(&request).await?;
+            let object = json_object(&reply.content);
+            let read = match &object {
+                Ok(object) if let Some(item) = object.get("item") => match rows.add(item) {
+                    Ok(Some(id)) => {
+                        existing.push(with_id(item, &id));
+                        attempt = 1;
+                        params = with_existing(params, &existing);
+                        continue;
+                    }
+                    Ok(None) => return Ok(rows.added()),
+                    Err(fault) => Read {
+                        fault: Some(fault),
+                        ..rows.added()
+                    },
+                },
+                Ok(_) if !existing.is_empty() => return Ok(rows.added()),
+                Ok(object) => rows.read(object),
                 Err(reason) => Read {
                     good: Vec::new(),
-                    fault: Some(reason),
+                    fault: Some(reason.clone()),
                 },
             };
-            last = good;
-            fault.map_or(Ok(()), Err)
-        };
-        let asked = ask_program(&*self.program, params, &context, self.tries, read).await;
-        let error = match asked {
-            Ok(Asked { answer: Ok(()), .. }) => None,
-            Ok(Asked {
-                answer: Err(unusable),
-                ..
-            }) => {
-                let text = format!("{what}: program {}: {}", self.program.id(), unusable.reason);
-                Some(PhaseError::new(PhaseErrorKind::Failed, text))
+            match &read.fault {
+                Some(fault) if attempt < self.tries => {
+                    attempt += 1;
+                    params["attempt"] = attempt.into();
+                    params["fault"] = fault.as_str().into();
+                }
+                _ => return Ok(read),
             }
-            Err(failed) => Some(PhaseError::from_model(what, failed.error)),
-        };
-        (last, error)
+        }
     }
 
     async fn scenarios_of(
@@ -121,8 +176,8 @@ impl ProgramGenerator {
         });
         let context = CallContext::new(Purpose::GenScenarios, metric.id.as_str());
         let what = format!("scenarios of metric {} {:?}", metric.id, metric.name);
-        let read = |object: &Extra| read_rows(object, settings);
-        let (rows, error) = self.ask(params, context, &what, read).await;
+        let scenarios = Scenarios::new(settings, metric);
+        let (rows, error) = self.ask(params, context, &what, scenarios).await;
         let rows = numbered(rows, metric).into_iter().map(Ok);
         rows.chain(error.map(Err)).collect()
     }
@@ -157,14 +212,11 @@ impl MetricGenerator for ProgramGenerator {
         });
         let context = CallContext::new(Purpose::GenMetrics, "metrics");
         let what = format!("metrics of benchmark {:?}", brief.name);
-        let read = |object: &Extra| match read_metrics(object, most as usize) {
-            Ok(good) => Read { good, fault: None },
-            Err(reason) => Read {
-                good: Vec::new(),
-                fault: Some(reason),
-            },
+        let metrics = Metrics {
+            most: most as usize,
+            rows: Vec::new(),
         };
-        match self.ask(params, context, &what, read).await {
+        match self.ask(params, context, &what, metrics).await {
             (_, Some(error)) => Err(error),
             (metrics, None) => Ok(metrics),
         }
@@ -200,57 +252,159 @@ impl ScenarioGenerator for ProgramGenerator {
     }
 }
 
-/// Reads `{"scenarios": [...]}`: as many different scenarios as the settings say, each with as many variants as they allow.
-fn read_rows(object: &Extra, settings: &ScenarioSettings) -> Read<Scenario> {
-    let rows = match list(object, "scenarios") {
-        Ok(rows) => rows,
-        Err(reason) => {
-            return Read {
+/// A row with its id, as `existing` has it.
+fn with_id(row: &Value, id: &str) -> Value {
+    let mut row = row.clone();
+    row["id"] = id.into();
+    row
+}
+
+fn with_existing(mut params: Value, existing: &[Value]) -> Value {
+    if let Some(params) = params.as_object_mut() {
+        params.remove("attempt");
+        params.remove("fault");
+    }
+    params["existing"] = existing.into();
+    params
+}
+
+/// The metrics of a benchmark.
+struct Metrics {
+    most: usize,
+    rows: Vec<Value>,
+}
+
+impl Rows for Metrics {
+    type Row = Metric;
+
+    fn read(&self, object: &Extra) -> Read<Metric> {
+        match read_metrics(object, self.most) {
+            Ok(good) => Read { good, fault: None },
+            Err(reason) => Read {
                 good: Vec::new(),
                 fault: Some(reason),
-            };
+            },
         }
-    };
-    let (count, turns) = (settings.scenarios_per_metric, settings.turns);
-    let mut faults = Vec::new();
-    let mut good: Vec<Scenario> = Vec::new();
-    let mut variants: HashMap<String, u64> = HashMap::new();
-    for (at, row) in rows.iter().enumerate() {
-        let fault = |reason: String| format!("scenario {}: {reason}", at + 1);
-        let scenario = match read_row(row, turns) {
-            Ok(scenario) => scenario,
-            Err(reason) => {
-                faults.push(fault(reason));
-                continue;
+    }
+
+    fn add(&mut self, row: &Value) -> Result<Option<String>, String> {
+        if self.rows.len() >= self.most {
+            return Ok(None);
+        }
+        self.rows.push(row.clone());
+        match self.read(&self.object()).fault {
+            Some(fault) => {
+                self.rows.pop();
+                Err(fault)
             }
-        };
+            None => Ok(Some(format!("m{:02}", self.rows.len()))),
+        }
+    }
+
+    fn added(&mut self) -> Read<Metric> {
+        self.read(&self.object())
+    }
+}
+
+impl Metrics {
+    /// The form in which a result has them.
+    fn object(&self) -> Extra {
+        let mut object = Extra::new();
+        object.insert("metrics".to_owned(), self.rows.clone().into());
+        object
+    }
+}
+
+/// The scenarios of a metric: as many different ones as the settings say, each with as many variants as they allow.
+struct Scenarios<'a> {
+    settings: &'a ScenarioSettings,
+    metric: &'a Metric,
+    good: Vec<Scenario>,
+    /// The number of each scenario, from 1, and of its variants so far.
+    variants: HashMap<String, (u32, u64)>,
+}
+
+impl<'a> Scenarios<'a> {
+    fn new(settings: &'a ScenarioSettings, metric: &'a Metric) -> Self {
+        Self {
+            settings,
+            metric,
+            good: Vec::new(),
+            variants: HashMap::new(),
+        }
+    }
+
+    /// Takes row number `at`. Returns the number of its scenario and its own in it; `None` if there are as many as were asked for.
+    fn take(&mut self, at: usize, row: &Value) -> Result<Option<(u32, u64)>, String> {
+        let scenario = read_row(row, self.settings.turns)?;
         // A row without a base is one of its own.
         let base = base(&scenario).map_or_else(|| format!("\0{at}"), str::to_owned);
-        let is_new = !variants.contains_key(&base);
-        if is_new && variants.len() as u64 == u64::from(count) {
-            tracing::debug!(count, "more scenarios than asked for; the rest is left out");
-            continue;
+        let number = u32::try_from(self.variants.len()).unwrap_or(u32::MAX);
+        let is_new = !self.variants.contains_key(&base);
+        if is_new && number >= self.settings.scenarios_per_metric {
+            return Ok(None);
         }
-        let variant = variants.entry(base).or_default();
-        *variant += 1;
-        if *variant > settings.variants() {
-            let most = settings.variants();
-            faults.push(fault(format!(
+        let most = self.settings.variants();
+        let place = self.variants.entry(base).or_insert((number + 1, 0));
+        if place.1 >= most {
+            return Err(format!(
                 "\"base_scenario_id\": more variants of it than the {most} of the demographics"
-            )));
-            continue;
+            ));
         }
-        good.push(scenario);
+        place.1 += 1;
+        self.good.push(scenario);
+        Ok(Some(*place))
     }
-    let have = variants.len();
-    if (have as u64) < u64::from(count) {
-        faults.push(format!(
-            "\"scenarios\" holds {have}, and {count} were asked for"
-        ));
+
+    /// What is missing of what was asked for.
+    fn missing(&self) -> Option<String> {
+        let (have, count) = (self.variants.len(), self.settings.scenarios_per_metric);
+        ((have as u64) < u64::from(count))
+            .then(|| format!("\"scenarios\" holds {have}, and {count} were asked for"))
     }
-    Read {
-        good,
-        fault: (!faults.is_empty()).then(|| faults.join("; ")),
+}
+
+impl Rows for Scenarios<'_> {
+    type Row = Scenario;
+
+    fn read(&self, object: &Extra) -> Read<Scenario> {
+        let mut all = Self::new(self.settings, self.metric);
+        let rows = match list(object, "scenarios") {
+            Ok(rows) => rows,
+            Err(reason) => {
+                return Read {
+                    good: Vec::new(),
+                    fault: Some(reason),
+                };
+            }
+        };
+        let mut faults = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            match all.take(at, row) {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    tracing::debug!("more scenarios than asked for; the rest is left out");
+                }
+                Err(reason) => faults.push(format!("scenario {}: {reason}", at + 1)),
+            }
+        }
+        faults.extend(all.missing());
+        Read {
+            good: all.good,
+            fault: (!faults.is_empty()).then(|| faults.join("; ")),
+        }
+    }
+
+    fn add(&mut self, row: &Value) -> Result<Option<String>, String> {
+        let place = self.take(self.good.len(), row)?;
+        Ok(place.map(|(scenario, variant)| row_id(&self.metric.id, scenario, variant)))
+    }
+
+    fn added(&mut self) -> Read<Scenario> {
+        Read {
+            fault: self.missing(),
+            good: self.good.clone(),
+        }
     }
 }
 
@@ -350,10 +504,9 @@ mod tests {
     }
 
     fn read(scenarios: Value) -> Read<Scenario> {
-        read_rows(
-            json!({ "scenarios": scenarios }).as_object().unwrap(),
-            &settings(),
-        )
+        let metric = Metric::new("m07", "n", schema::MetricType::Positive, "d");
+        let object = json!({ "scenarios": scenarios });
+        Scenarios::new(&settings(), &metric).read(object.as_object().unwrap())
     }
 
     fn row(base: Option<&str>) -> Value {

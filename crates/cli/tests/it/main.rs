@@ -91,6 +91,7 @@ mod phase_programs;
 mod plan_and_json;
 mod played_alike;
 mod prefill;
+mod program_items;
 mod program_steps;
 mod programs;
 mod progress;

@@ -108,6 +108,47 @@ fn a_judge_of_conversations_is_asked_for_two_metrics() {
     );
 }
 
+/// A generator that gives its metrics one by one.
+const WRITER: &str = r#"
+import json, sys
+def send(message): print(json.dumps(message), flush=True)
+for line in sys.stdin:
+    try: m = json.loads(line)
+    except ValueError: continue
+    if not isinstance(m, dict) or "id" not in m or "method" not in m:
+        continue
+    id, p = m["id"], m["params"]
+    if m["method"] == "hello":
+        send({"id": id, "result": {"protocol": 1, "kind": "metrics", "name": "writer", "version": "1"}})
+    elif "description" not in p:
+        send({"id": id, "error": {"kind": "permanent", "message": "description: missing"}})
+    else:
+        send({"id": f"i{id}", "method": "item", "params": {"for": id, "item": {"name": "a", "type": "negative", "definition": p["description"], "examples": []}}})
+        answer = json.loads(sys.stdin.readline())
+        send({"id": id, "result": {}} if "result" in answer else {"id": id, "error": answer["error"]})
+"#;
+
+#[test]
+fn a_generator_gives_items_to_the_kit() {
+    let project = project();
+    let config = project.read("config.yaml");
+    project.write(
+        "config.yaml",
+        &format!("{config}generator_model: {{python: writer.py}}\n"),
+    );
+    project.write("writer.py", WRITER);
+    let good = thorough(&project, "writer");
+    assert_eq!((good.code, failed(&good)), (0, vec![]), "{}", good.out);
+    project.write("writer.py", &WRITER.replace("\"item\": {", "\"thing\": {"));
+    let wrong = thorough(&project, "writer");
+    assert_eq!(wrong.code, 1);
+    assert!(
+        wrong.out.contains("item: expected an object"),
+        "{}",
+        wrong.out
+    );
+}
+
 fn project() -> Project {
     let project = Project::new();
     project.write(

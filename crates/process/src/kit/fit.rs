@@ -34,6 +34,21 @@ pub(crate) fn check(method: &str, params: &Value, result: &Value) -> Result<(), 
     }
 }
 
+/// The same after items were given one by one: a result without any has them.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn check_after_items(
+    method: &str,
+    params: &Value,
+    result: &Value,
+) -> Result<(), String> {
+    match result.as_object() {
+        Some(object) if object.is_empty() => Ok(()),
+        _ => check(method, params, result),
+    }
+}
+
 fn is_text(value: &Value) -> bool {
     value.as_str().is_some_and(|text| !text.trim().is_empty())
 }

@@ -12,18 +12,18 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, task::JoinSet, time::sleep};
+use tokio::{task::JoinSet, time::sleep};
 
 use self::{
     sample::{UNUSUAL, conversation, sample},
-    script::{Answers, Script},
+    script::{Answers, Link, Script},
 };
 use crate::{
     child::AFTER_INPUT,
     error::{ErrorKind, ProcessError},
     hello::{Hello, MAX_LINE},
     settings::ProcessSettings,
-    worker::{HostCall, Outcome, Worker},
+    worker::{Outcome, Worker},
 };
 
 /// What a run may write, and a program need not know.
@@ -205,8 +205,8 @@ impl Kit<'_> {
     async fn one(&mut self, k: u64, text: &str) -> Exchange {
         match self.living().await {
             Ok(worker) => {
-                let calls = self.script.calls();
-                exchange(&worker, &self.hello, calls, self.settings.timeout, k, text).await
+                let link = self.script.link();
+                exchange(&worker, &self.hello, link, self.settings.timeout, k, text).await
             }
             Err(error) => Exchange {
                 sent: "another start".to_owned(),
@@ -272,10 +272,10 @@ impl Kit<'_> {
         let mut tasks = JoinSet::new();
         for k in 0..count as u64 {
             let (worker, hello) = (Arc::clone(&worker), self.hello.clone());
-            let (calls, patience) = (self.script.calls(), self.settings.timeout);
+            let (link, patience) = (self.script.link(), self.settings.timeout);
             tasks.spawn(async move {
                 let _place = Arc::clone(&worker.places).acquire_owned().await;
-                exchange(&worker, &hello, calls, patience, 100 + k, UNUSUAL).await
+                exchange(&worker, &hello, link, patience, 100 + k, UNUSUAL).await
             });
         }
         let all = tasks.join_all().await;
@@ -529,7 +529,7 @@ async fn prepared(
 async fn exchange(
     worker: &Worker,
     hello: &Hello,
-    calls: Option<mpsc::Sender<HostCall>>,
+    link: Link,
     patience: Duration,
     k: u64,
     text: &str,
@@ -544,9 +544,12 @@ async fn exchange(
         }
     };
     let sent = line(method, &params);
-    let reply = worker.request(method, params.clone(), patience, calls);
+    let reply = worker.request(method, params.clone(), patience, link.calls());
     let outcome = reply.await.and_then(|result| {
-        let fits = fit::check(method, &params, &result);
+        let fits = match link.has_items() {
+            true => fit::check_after_items(method, &params, &result),
+            false => fit::check(method, &params, &result),
+        };
         fits.map(|()| result)
             .map_err(|wrong| ProcessError::new(ErrorKind::Malformed, wrong))
     });

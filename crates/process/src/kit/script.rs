@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use schema::ProgramKind;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
@@ -43,6 +44,9 @@ struct State {
     answers: Answers,
     models: BTreeMap<String, ModelUse>,
     calls: u64,
+    /// Whether the program may give items one by one, and how many it gave.
+    takes_items: bool,
+    items: u64,
     /// The first call that hello does not allow.
     wrong: Option<String>,
 }
@@ -53,6 +57,8 @@ impl Script {
             answers: Answers::AtOnce,
             models: hello.models.clone(),
             calls: 0,
+            takes_items: ProgramKind::of(&hello.kind) == Some(ProgramKind::Generator),
+            items: 0,
             wrong: None,
         }));
         let (calls, queue) = mpsc::channel(256);
@@ -63,16 +69,24 @@ impl Script {
         }
     }
 
-    /// Where calls are answered; `None` if the program calls no model.
+    /// What requests need of it.
+    pub(crate) fn link(&self) -> Link {
+        Link {
+            calls: self.calls.clone(),
+            state: Arc::clone(&self.state),
+        }
+    }
+
+    /// Where calls are answered; `None` if the program may make none.
     pub(crate) fn calls(&self) -> Option<mpsc::Sender<HostCall>> {
-        (!lock(&self.state).models.is_empty()).then(|| self.calls.clone())
+        self.link().calls()
     }
 
     pub(crate) fn answer(&self, answers: Answers) {
         lock(&self.state).answers = answers;
     }
 
-    /// How many calls came.
+    /// How many calls of models came.
     pub(crate) fn count(&self) -> u64 {
         lock(&self.state).calls
     }
@@ -80,6 +94,26 @@ impl Script {
     /// The first call that hello does not allow.
     pub(crate) fn wrong(&self) -> Option<String> {
         lock(&self.state).wrong.clone()
+    }
+}
+
+/// What a request needs of a script.
+#[derive(Clone)]
+pub(crate) struct Link {
+    calls: mpsc::Sender<HostCall>,
+    state: Arc<Mutex<State>>,
+}
+
+impl Link {
+    /// Where calls are answered; `None` if the program may make none.
+    pub(crate) fn calls(&self) -> Option<mpsc::Sender<HostCall>> {
+        let state = lock(&self.state);
+        (state.takes_items || !state.models.is_empty()).then(|| self.calls.clone())
+    }
+
+    /// Whether the program has given items one by one.
+    pub(crate) fn has_items(&self) -> bool {
+        lock(&self.state).items > 0
     }
 }
 
@@ -120,8 +154,32 @@ async fn answer_all(mut calls: mpsc::Receiver<HostCall>, state: Arc<Mutex<State>
 }
 
 impl State {
+    /// Counts an item. Only a call of a model is refused for want of a budget.
+    fn take_item(&mut self, call: &HostCall) -> (Answers, Option<String>) {
+        let method = call.method();
+        if !self.takes_items {
+            let wrong = format!("a program of its kind makes no call `{method}`");
+            self.wrong.get_or_insert_with(|| wrong.clone());
+            return (self.answers, Some(wrong));
+        }
+        self.items += 1;
+        let is_object = call.params().get("item").is_some_and(Value::is_object);
+        let answers = match self.answers {
+            Answers::Refused => Answers::AtOnce,
+            other => other,
+        };
+        let wrong = (!is_object).then(|| "item: expected an object".to_owned());
+        if self.wrong.is_none() {
+            self.wrong.clone_from(&wrong);
+        }
+        (answers, wrong)
+    }
+
     /// Counts a call. Returns how to answer it, and what is wrong with it.
     fn take(&mut self, call: &HostCall) -> (Answers, Option<String>) {
+        if call.method() != "chat" {
+            return self.take_item(call);
+        }
         self.calls += 1;
         let named = call.params().get("model").and_then(Value::as_str);
         let model = named.unwrap_or_default();
@@ -148,8 +206,13 @@ impl State {
     }
 }
 
-/// Answers in the place of a model. What it says follows from the call.
+/// Answers in the place of a run. What it says follows from the call.
 fn reply(call: HostCall) {
+    if call.method() == "item" {
+        let (number, _) = call.count("item");
+        let id = format!("m01_s{number:03}_v01");
+        return call.answer(&json!({"result": {"accepted": true, "id": id}}));
+    }
     let length = Value::from(call.params().clone()).to_string().len();
     let content = json!({"present": length % 2 == 0}).to_string();
     call.answer(&json!({"result": {

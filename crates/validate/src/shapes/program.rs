@@ -51,7 +51,7 @@ enum Request {
     GenerateScenarios(GenerateScenariosParams),
 }
 
-/// A call of the program: of a model of the run.
+/// A call of the program: of a model of the run, or with an item.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ProgramCall {
@@ -69,6 +69,27 @@ pub(crate) struct ProgramCall {
 enum Call {
     /// A model. Answered by `CallResult`.
     Chat(CallParams),
+    /// A metric or a scenario, of a generator that gives them one by one. Answered by `ItemResult`, or by an error `malformed` with its key.
+    Item(ItemParams),
+}
+
+/// A metric or a scenario of a generator that gives them one by one.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ItemParams {
+    /// The request that it is given for.
+    #[serde(rename = "for")]
+    request: u64,
+    /// What the list of a result would have.
+    item: Map<String, Value>,
+}
+
+/// An item is taken.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ItemResult {
+    accepted: bool,
+    id: String,
 }
 
 /// The result of a request or of a call, with its id.
@@ -97,6 +118,7 @@ enum AnyResult {
     Judge(JudgeResult),
     Chat(ChatResult),
     Call(CallResult),
+    Item(ItemResult),
     Open(OpenResult),
     NextMessage(NextMessageResult),
     Tool(ToolResult),
@@ -582,6 +604,9 @@ struct GenerateMetricsParams {
     user_context: Option<String>,
     /// The fewest and the most.
     count: [u32; 2],
+    /// Those that are there: each with its id.
+    existing: Option<Vec<Map<String, Value>>>,
+    attempt: Option<u32>,
     /// What was wrong with the result before.
     fault: Option<String>,
     timeout_s: Option<f64>,
@@ -627,7 +652,10 @@ struct GenerateScenariosParams {
     demographics: BTreeMap<String, Vec<String>>,
     /// The names of the benchmark's tools.
     tools: Vec<String>,
-    /// What was wrong with the result before.
+    /// Those that are there: each with its id.
+    existing: Option<Vec<Map<String, Value>>>,
+    attempt: Option<u32>,
+    /// What was wrong with the result before, or with the last item.
     fault: Option<String>,
     timeout_s: Option<f64>,
 }
