@@ -10,6 +10,7 @@ use std::{
 };
 
 use llm_client::Scrubber;
+use schema::text::counted;
 use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
@@ -31,6 +32,8 @@ use crate::{
 
 /// The most lines that are written and not yet read by the program.
 const QUEUE: usize = 256;
+/// The first request.
+const HELLO: &str = "hello";
 /// The most lines, and the most bytes, that are no messages in the life of a process.
 const NOISE_LINES: u64 = 1000;
 const NOISE_BYTES: u64 = 1 << 20;
@@ -381,12 +384,7 @@ impl Worker {
             max_line: MAX_LINE,
         };
         let hello = worker
-            .request(
-                "hello",
-                Hello::params(settings),
-                settings.start_timeout,
-                None,
-            )
+            .request(HELLO, Hello::params(settings), settings.start_timeout, None)
             .await
             .map_err(|error| error.message)
             .and_then(|result| Hello::read(&result, settings));
@@ -440,8 +438,25 @@ impl Worker {
         let _late = self.cancel(id, outcome).await;
         let name = &self.shared.name;
         let seconds = patience.as_secs_f64();
-        let text =
-            format!("{name}: no reply within {seconds} s; if it needs longer, raise its `timeout`");
+        let key = if method == HELLO {
+            "start_timeout"
+        } else {
+            "timeout"
+        };
+        let noise = match self.shared.state().noise_lines {
+            0 => String::new(),
+            lines => format!(
+                ", and it wrote {} to its standard output",
+                counted(
+                    lines,
+                    "line that is no message",
+                    "lines that are no messages"
+                )
+            ),
+        };
+        let text = format!(
+            "{name}: no reply within {seconds} s{noise}; if it needs longer, raise its `{key}`"
+        );
         Err(ProcessError::new(ErrorKind::Retryable, text))
     }
 

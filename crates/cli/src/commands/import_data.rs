@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use probity::{DataOptions, DataReport};
-use schema::{ReplyCheck, text::counted};
+use schema::{ReplyCheck, VerdictType, text::counted};
 use serde_json::{Map, Value};
 
 use super::{
@@ -146,9 +146,18 @@ fn text(context: &Context, report: &DataReport) -> String {
     );
     const SHOWN: usize = 10;
     for metric in report.metrics.iter().take(SHOWN) {
-        let how = match &metric.check {
-            Some(check) => format!("present where {}", check.words()),
-            None => "a judge decides".to_owned(),
+        let how = match (&metric.check, &metric.verdict) {
+            (Some(check), _) => format!("present where {}", check.words()),
+            (
+                None,
+                Some(VerdictType::Scale {
+                    min,
+                    max,
+                    threshold,
+                    ..
+                }),
+            ) => format!("a judge gives {min} to {max}, and {threshold} or more is present"),
+            (None, _) => "a judge decides".to_owned(),
         };
         let line = format!("  {} {}: {how}", metric.id, shown(&metric.name));
         text.push_str(&line);

@@ -59,8 +59,13 @@ impl<'a> RunResults<'a> {
         let width = context.terminal.page();
         let spending = spending(context, report, spent);
         let mut end: Vec<(&str, String)> = Vec::new();
+        if self.rated.iter().any(|benchmark| is_earlier(benchmark)) {
+            let text = "no row of this run was finished: the results are those of an earlier one";
+            end.push(("run", text.to_owned()));
+        }
+        let before = end.len();
         for text in spending_texts(&spending, &cost_parts(context, report)) {
-            end.push((if end.is_empty() { "cost" } else { "" }, text));
+            end.push((if end.len() == before { "cost" } else { "" }, text));
         }
         if !verbose {
             end.extend(self.paths());
@@ -89,7 +94,8 @@ impl<'a> RunResults<'a> {
             .filter_map(|(benchmark, unfinished)| {
                 Some(Brief {
                     name: &benchmark.name,
-                    run_id: calls_models.then_some(self.report.run_id.as_str()),
+                    run_id: (calls_models && !is_earlier(benchmark))
+                        .then_some(self.report.run_id.as_str()),
                     statistics: benchmark.statistics.as_ref()?,
                     metrics: metrics(self.context, &benchmark.name),
                     findings: &benchmark.findings,
@@ -170,6 +176,21 @@ impl<'a> RunResults<'a> {
 fn is_rated(benchmark: &BenchmarkReport, phases: &[Phase]) -> bool {
     let judged = phases.contains(&Phase::Aggregate) || phases.contains(&Phase::Evaluate);
     judged && benchmark.statistics.is_some()
+}
+
+/// Whether no row of the run was finished, so that the results in the tree are those of an earlier one.
+fn is_earlier(benchmark: &BenchmarkReport) -> bool {
+    let rows = benchmark.counts.iter();
+    let simulated: Vec<_> = rows
+        .filter(|((phase, _), _)| *phase == Phase::Simulate)
+        .map(|(_, counts)| counts)
+        .collect();
+    let has_failed = simulated.iter().any(|counts| counts.failed > 0);
+    let has_verdicts = benchmark.statistics.as_ref().is_some_and(|statistics| {
+        let mut targets = statistics.targets.iter();
+        targets.any(|target| target.rates.all.rows > 0)
+    });
+    has_failed && has_verdicts && simulated.iter().all(|counts| counts.done == 0)
 }
 
 /// The targets with rows that the run did not get to.

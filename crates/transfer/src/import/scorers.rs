@@ -54,7 +54,7 @@ pub(super) fn chosen(
         }
     }
     let advice =
-        |scorer: &str| ProgramFlag::new("verdicts").value(format!("{scorer}={scorer}:>=0.5"));
+        |scorer: &str| ProgramFlag::new("verdicts").value(format!("'{scorer}={scorer}:>=0.5'"));
     if rules.is_empty() {
         let error = RunError::input("no scorer of the files says yes or no");
         return Err(match unclear.first() {

@@ -114,7 +114,16 @@ impl FromStr for VerdictRule {
             Some((metric, condition)) => (metric, Some(condition.parse()?)),
             None => (rest, None),
         };
-        let (scorer, metric) = (scorer.trim(), metric.trim());
+        let (scorer, metric) = (scorer.trim(), metric.trim().trim_end_matches(':'));
+        if condition.is_none()
+            && let Some(at) = metric.find(['<', '>'])
+        {
+            let (name, condition) = metric.split_at(at);
+            return Err(format!(
+                "a colon goes before the condition: '{scorer}={}:{condition}'",
+                name.trim()
+            ));
+        }
         if scorer.is_empty() || metric.is_empty() {
             return Err(form.to_owned());
         }
@@ -414,7 +423,7 @@ impl VerdictRule {
             ))
             .with_help(format!(
                 "say when the behaviour is present, such as {}",
-                ProgramFlag::new("verdicts").value(format!("{scorer}={}:>=0.5", self.metric))
+                ProgramFlag::new("verdicts").value(format!("'{scorer}={}:>=0.5'", self.metric))
             )),
         }
     }

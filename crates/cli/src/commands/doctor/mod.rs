@@ -154,6 +154,7 @@ pub fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure> {
         );
         context.terminal.print(&format!("config     {file}\n"));
     }
+    report_unset(context, &config.settings);
     context.report_configured(&config, &[]);
     // A folder that cannot be read has no benchmarks to check.
     let names = context.layout.names().unwrap_or_default();
@@ -198,20 +199,30 @@ fn models(settings: &Settings) -> Result<Vec<&ModelEntry>, Failure> {
     let safety = &settings.safety;
     let mut models = match ModelRoles::of(settings, &Phase::ALL, &[]) {
         Ok(parts) => parts.called(),
-        // A configuration for safety evaluations only.
-        Err(_)
-            if safety.attacker.is_some()
-                && !safety.judges.is_empty()
-                && !settings.models.targets.is_empty() =>
-        {
-            settings.models.all().collect()
-        }
+        // A configuration for safety evaluations, or for benchmarks that need neither user nor judge.
+        Err(_) if !settings.models.targets.is_empty() => settings.models.all().collect(),
         Err(failure) => return Err(failure),
     };
     models.extend(safety.attacker.iter().chain(&safety.judges));
     let mut seen = BTreeSet::new();
     models.retain(|entry| seen.insert(&entry.path));
     Ok(models)
+}
+
+/// Says what needs a model that the configuration does not have.
+fn report_unset(context: &Context, settings: &Settings) {
+    let models = &settings.models;
+    let is_for_safety = settings.safety.attacker.is_some();
+    if models.user.is_none() && !is_for_safety {
+        context.terminal.note(
+            "no `user_model`: only benchmarks whose messages are fixed can be run, and no scenarios can be generated",
+        );
+    }
+    if models.judges.is_empty() && settings.safety.judges.is_empty() {
+        context.terminal.note(
+            "no `evaluator_model` and no `evaluator`: only metrics with a `check` are decided",
+        );
+    }
 }
 
 impl Check {

@@ -202,6 +202,10 @@ impl Folder {
             ));
         }
         if found.is_empty() {
+            data.notes.push(format!(
+                "no dimension of the behaviour in {}: a judge reads the text of {BEHAVIOR}, and answers yes or no",
+                self.dimensions.display()
+            ));
             let definition = joined(&[Some(text), judgment]);
             found.push(Metric::new("m01", &self.name, metric_type, definition));
         }
@@ -253,6 +257,16 @@ impl Folder {
             }
         }
         data.rows = seeds.len() as u64;
+        let names: Vec<&str> = seeds.iter().map(|(name, ..)| name.as_str()).collect();
+        for (name, head, _) in &seeds {
+            let base = base_of(name, head);
+            if head.variation.is_some() && (base == name || !names.contains(&base)) {
+                data.notes.push(format!(
+                    "{name}: it has `variation` and no base: a variation of the seed NAME is called NAME__{}",
+                    head.variation.as_deref().unwrap_or_default()
+                ));
+            }
+        }
         let varied = seeds.iter().any(|(_, head, _)| head.variation.is_some());
         let mut bases: Vec<String> = Vec::new();
         let mut variants: BTreeMap<usize, usize> = BTreeMap::new();
