@@ -10,8 +10,8 @@ from ._host import AsyncHost, Host
 from ._results import Comparison, Gate, Results, compare, from_inspect, gate, load
 from ._rows import CallRow, ConversationRow, JudgeRow, MessageRow, Rate, ScenarioRow, ScoreRow
 from ._run import Event, Running, arun, astart, command, run, start
-from ._serve import CallFailed, ItemRefused, Lost, Refused, Retryable, ToolError, judge, metrics, model, scenarios, serve, simulator, target, tools
-from ._types import Abstain, Conversation, Message, Metric, Quote, Reply, Scenario, ToolCall, Verdict
+from ._serve import CallFailed, ItemRefused, Lost, Refused, Retryable, SayRefused, ToolError, judge, metrics, model, scenarios, serve, simulator, target, tools
+from ._types import Abstain, Conversation, Message, Metric, Quote, Reply, Said, Scenario, ToolCall, Verdict
 
 scorer = judge
 solver = target
@@ -19,6 +19,6 @@ solver = target
 __all__ = [
     "Abstain", "AsyncHost", "CallFailed", "CallRow", "CommandMissing", "Comparison", "ConfigError", "ConfigProblem", "Conversation", "ConversationRow", "Error", "Event", "Gate",
     "GateFailed", "Host", "Interrupted", "ItemRefused", "JudgeRow", "Lost", "Message", "MessageRow", "Metric", "ModelCheck", "Plan", "Problem", "Quote", "Rate", "Refused", "Reply",
-    "Results", "Retryable", "RowsFailed", "Running", "Scenario", "ScenarioRow", "ScoreRow", "ToolCall", "ToolError", "Verdict", "arun", "astart", "command", "compare",
+    "Results", "Retryable", "RowsFailed", "Running", "Said", "SayRefused", "Scenario", "ScenarioRow", "ScoreRow", "ToolCall", "ToolError", "Verdict", "arun", "astart", "command", "compare",
     "doctor", "from_inspect", "gate", "judge", "load", "metrics", "model", "plan", "run", "scenarios", "scorer", "serve", "simulator", "solver", "start", "target", "tools", "validate",
 ]

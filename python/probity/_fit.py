@@ -38,6 +38,8 @@ def hello_problem(hello: Any) -> str | None:
         return "max_line: expected a number of bytes"
     if hello.get("per") not in (None, "metric", "conversation"):
         return "per: expected metric or conversation"
+    if hello.get("form") not in (None, "next", "whole"):
+        return "form: expected next or whole"
     return _settings_problem(hello) or _models_problem(hello.get("models", {}))
 
 
@@ -79,6 +81,8 @@ def result_problem(method: str, params: dict[str, Any], result: Any, items: int 
         return _reply_problem(result)
     if method == "next_message":
         return _message_problem(result)
+    if method == "simulate":
+        return None if is_text(result.get("end")) else "end: expected the reason, a text"
     if method == "answer":
         return None if ("answer" in result) != ("error" in result) else "expected one of answer, error"
     if method in ("generate_metrics", "generate_scenarios"):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._fit import MAX_LINE, PROTOCOL, hello_problem, result_problem
+from ._fit import MAX_LINE, PROTOCOL, hello_problem, is_text, result_problem
 
 # The most lines and bytes that are no messages.
 NOISE_LINES, NOISE_BYTES = 1000, 1 << 20
@@ -120,6 +120,11 @@ class Hosted:
             return  # cancelled meanwhile
         if "item" in params:
             self.send({"id": call, "result": {"accepted": True, "id": f"m01_s{self.items[int(params['for'])]:03}_v01"}})
+            return
+        if "message" in params:
+            turn = self.items[int(params["for"])]
+            said = {"turn": turn, "message": params["message"], "content": "It depends.", "messages": [{"role": "assistant", "content": "It depends."}], "end": None}
+            self.send({"id": call, "result": said if turn < 3 else {"turn": turn, "content": None, "messages": [], "end": "turns"}})
             return
         content = json.dumps({"present": len(str(params.get("messages"))) % 2 == 0})
         usage = {"input_tokens": 10, "output_tokens": 5}
@@ -257,7 +262,13 @@ class Hosted:
         self.calls.append(message)
         self.open_calls[call] = request if isinstance(request, int) else -1
         asked = self.requests.get(request, ("",))[0] if isinstance(request, int) else ""
-        if message["method"] == "item" and asked.startswith("generate_"):
+        if message["method"] == "say" and asked == "simulate":
+            if not is_text(given.get("message")):
+                self.refuse(call, "malformed", "message: expected a text that is not blank")
+            else:
+                self.items[self.open_calls[call]] = self.items.get(self.open_calls[call], 0) + 1
+                self.answer_call(call, given)
+        elif message["method"] == "item" and asked.startswith("generate_"):
             if not isinstance(given.get("item"), dict):
                 self.refuse(call, "malformed", "item: expected an object")
             else:

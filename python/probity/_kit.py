@@ -37,6 +37,8 @@ def sample(hello: dict[str, Any], k: int, text: str = UNUSUAL) -> tuple[str, dic
         return "chat", {"conversation": f"c{k}", "turn": 1, "step": 0, "seed": k, "tools": [], "metadata": {}, "messages": asked, **common}
     if kind == "simulator":
         scenario = {"id": "m01_s001_v01", "persona": "Ann", "user_goal": text, "latent_adversarial_goal": "Push.", "landmarks": [{"turn": 1, "instruction": f"Ask {k}."}], "demographic": {}}
+        if hello.get("form") == "whole":
+            return "simulate", {"scenario": scenario, "user_context": None, "turns": 3, "seed": k, **common}
         said = [{"n": 1, "role": "user", "content": "Is my plan good?"}, {"n": 2, "role": "assistant", "content": f"It depends, {k}."}][: 2 * (k % 2)]
         return "next_message", {"scenario": scenario, "user_context": None, "messages": said, "turn": 1 + k % 2, "turns": 3, "seed": k, **common}
     if kind == "tools":

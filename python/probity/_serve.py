@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Union, overload
 
 from ._host import AsyncHost, Host, said_as
-from ._types import Abstain, Conversation, Message, Metric, Reply, Scenario, Verdict
+from ._types import Abstain, Conversation, Message, Metric, Reply, Said, Scenario, Verdict
 
 F = TypeVar("F", bound=Callable[..., Any])
 Models = Union[Sequence[str], Mapping[str, tuple[int, int]]]
@@ -32,6 +32,8 @@ PARAMETERS = {
 }
 # A model answers with the prompts of the role that it has.
 PARAMETERS["model"] = PARAMETERS["target"]
+# A simulated user that plays a whole conversation.
+OF_WHOLE = ("scenario", "say", "turns", "seed", "fault", "settings", "host")
 # A judge that is asked for all metrics of a conversation at once.
 OF_CONVERSATIONS = ("conversation", "metrics", "fault", "settings", "host")
 # The parts of one file that are served together, and what they are then.
@@ -75,6 +77,12 @@ class ItemRefused(Exception):
     kind = "malformed"
 
 
+class SayRefused(Exception):
+    """Raised by `say` where the message has a fault of the simulated user, with what is wrong. Another one may be said in its place."""
+
+    kind = "malformed"
+
+
 class ToolError(Exception):
     """Raised by a tool that refuses a call. The target sees the text."""
 
@@ -87,7 +95,9 @@ class Part:
         self.names = list(inspect.signature(function).parameters)
         if options.get("per", "metric") not in ("metric", "conversation"):
             raise TypeError(f"{kind} {function.__name__}: per is \"metric\" or \"conversation\", not {options['per']!r}")
-        known = OF_CONVERSATIONS if self.is_per_conversation else PARAMETERS[kind]
+        if options.get("form", "next") not in ("next", "whole"):
+            raise TypeError(f"{kind} {function.__name__}: form is \"next\" or \"whole\", not {options['form']!r}")
+        known = OF_CONVERSATIONS if self.is_per_conversation else OF_WHOLE if self.is_whole else PARAMETERS[kind]
         for name in self.names:
             if name not in known:
                 raise TypeError(f"{kind} {function.__name__}: unknown parameter {name!r}; there are {', '.join(known)}")
@@ -98,6 +108,10 @@ class Part:
     @property
     def is_per_conversation(self) -> bool:
         return bool(self.options.get("per") == "conversation")
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.options.get("form") == "whole")
 
     @property
     def file(self) -> str:
@@ -124,7 +138,7 @@ class Part:
             if self.is_per_conversation:
                 hello["per"] = "conversation"
         elif self.kind == "simulator":
-            hello["form"] = "next"
+            hello["form"] = "whole" if self.is_whole else "next"
         elif self.kind in ("target", "model"):
             hello["sessions"] = bool(self.options.get("sessions"))
             if self.options.get("system"):
@@ -145,7 +159,7 @@ class Part:
         return {"conversation": conversation, "metric": metrics[0], "metrics": metrics, "fault": params.get("fault"), "settings": self.settings}
 
     def simulator_values(self, params: dict[str, Any]) -> dict[str, Any]:
-        messages = [Message.read(message, at) for at, message in enumerate(params["messages"], 1)]
+        messages = [Message.read(message, at) for at, message in enumerate(params.get("messages") or (), 1)]
         values = {key: params.get(key) for key in ("turn", "turns", "seed", "fault")}
         return {**values, "scenario": Scenario.read(params["scenario"]), "messages": messages, "settings": self.settings}
 
@@ -278,10 +292,9 @@ def simulator(function: F) -> F: ...
 def simulator(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
               models: Models = (), max_concurrency: int | None = None, form: str = "next") -> Callable[[F], F]: ...
 def simulator(function: F | None = None, **options: Any) -> Any:
-    """Makes a function the simulated user. It may take `scenario`, `messages` (what was said), `turn`, `turns`, `seed`, `fault` (what was wrong with its last
+    """Makes a function the simulated user. With `form="whole"` it plays a conversation: it takes `say`, which says a message and returns what the target `Said` (awaited,
+    in an `async` function), for as long as `Said.end` is None; `SayRefused` says what is wrong with a message. Else it may take `scenario`, `messages` (what was said), `turn`, `turns`, `seed`, `fault` (what was wrong with its last
     message), `settings` and `host`, and returns the next message, or None to end the conversation."""
-    if options.get("form", "next") != "next":
-        raise TypeError("a simulator says one message at a time: only form=\"next\" is supported")
     return _decorate("simulator", function, options)
 
 
@@ -355,6 +368,38 @@ def serve() -> None:
         key = keys[part.kind]
         raise SystemExit(f"{caller} is a part of a run: {part.kind}. A run starts it: write into config.yaml\n  {key}\nor try it: python -m probity check {caller}")
     Server(*parts).run()
+
+
+class Say:
+    """Says a message of a simulated user that plays a whole conversation."""
+
+    def __init__(self, server: Server, request: int) -> None:
+        self._server, self._request = server, request
+
+    def __call__(self, message: str) -> Said:
+        """Returns what the target said. Raises `SayRefused`."""
+        try:
+            return Said.read(self._server.call(self._request, {"message": message}, "say").result())
+        except CallFailed as error:
+            raise _refused_say(error) from None
+
+
+class AsyncSay:
+    """Says a message, in an `async` function."""
+
+    def __init__(self, server: Server, request: int) -> None:
+        self._server, self._request = server, request
+
+    async def __call__(self, message: str) -> Said:
+        """See `Say`."""
+        try:
+            return Said.read(await asyncio.wrap_future(self._server.call(self._request, {"message": message}, "say")))
+        except CallFailed as error:
+            raise _refused_say(error) from None
+
+
+def _refused_say(error: CallFailed) -> Exception:
+    return SayRefused(str(error)) if error.kind == "malformed" else error
 
 
 class Server:
@@ -439,7 +484,7 @@ class Server:
             self.send(id_, {"result": {"abstain": str(error) or "no reason given"}})
         except ToolError as error:
             self.send(id_, {"result": {"error": str(error) or "refused"}})
-        except (Retryable, Refused, Lost, ItemRefused) as error:
+        except (Retryable, Refused, Lost, ItemRefused, SayRefused) as error:
             answer = {"kind": error.kind, "message": str(error)}
             self.send(id_, {"error": {**answer, "seen": getattr(error, "seen", True)}})
         except CallFailed as error:
@@ -461,7 +506,11 @@ class Server:
             return judged(self.run_function({**values, "host": host}), values["metric"].verdict)
         if method == "chat" and part.kind in ("target", "model"):
             return replied(self.run_function({**part.target_values(params), "host": host}))
-        if method == "next_message" and part.kind == "simulator":
+        if method == "simulate" and part.is_whole:
+            say = (AsyncSay if part.is_async else Say)(self, id_)
+            end = self.run_function({**part.simulator_values(params), "say": say, "host": host})
+            return {"end": end if isinstance(end, str) and end.strip() else "done"}
+        if method == "next_message" and part.kind == "simulator" and not part.is_whole:
             return said(self.run_function({**part.simulator_values(params), "host": host}))
         if method == "answer" and part.kind == "tools":
             return {"answer": self.run_function({**part.tools_values(params), "host": host})}

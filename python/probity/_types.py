@@ -93,6 +93,24 @@ class Scenario:
 
 
 @dataclass(frozen=True)
+class Said:
+    """What the target said to a message of a simulated user that plays a whole conversation. `message` is the message as the transcript has it, and `end` why
+    nothing more may be said: `turns` or `stopped`, and None where something may. At the end there is no `content`."""
+
+    turn: int
+    content: str = ""
+    messages: tuple[Message, ...] = ()
+    end: str | None = None
+    message: str | None = None
+
+    @staticmethod
+    def read(data: dict[str, Any]) -> Said:
+        """An answer to `say` in the form of the protocol."""
+        messages = tuple(Message.read(message, at) for at, message in enumerate(data.get("messages") or (), 1))
+        return Said(int(data.get("turn", 0)), str(data.get("content") or ""), messages, data.get("end"), data.get("message"))
+
+
+@dataclass(frozen=True)
 class Quote:
     """Words of a message that a verdict rests on. They have to be in the message with this number."""
 

@@ -57,6 +57,7 @@ class Played:
         env = {**passed, "PROBITY_PROTOCOL": "1", "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
         self.process = subprocess.Popen([sys.executable, os.fspath(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True, encoding="utf-8")
         self.next = 0
+        self.replies: tuple[str, ...] = ()
         self.hello: dict[str, Any] = self.request("hello", {"protocol": 1, "host": "probity.testing", "settings": settings or {}, "models": ["judge", "user", "generator", "tools"], "seed": 0, "max_line": 16 << 20})
 
     def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -64,11 +65,14 @@ class Played:
         assert self.process.stdin and self.process.stdout
         id_, self.next = self.next, self.next + 1
         self.items: list[dict[str, Any]] = []
+        self.said: list[str] = []
         self.say({"id": id_, "method": method, "params": params})
         for line in self.process.stdout:
             answer = json.loads(line)
             if answer.get("method") == "chat":
                 self.answer_call(answer)
+            if answer.get("method") == "say":
+                self.answer_say(answer)
             if answer.get("method") == "item":
                 self.items.append(answer["params"]["item"])
                 self.say({"id": answer["id"], "result": {"accepted": True, "id": f"m01_s{len(self.items):03}_v01"}})
@@ -85,6 +89,16 @@ class Played:
         assert self.process.stdin
         self.process.stdin.write(json.dumps(message) + "\n")
         self.process.stdin.flush()
+
+    def answer_say(self, call: dict[str, Any]) -> None:
+        self.said.append(str(call["params"]["message"]))
+        turn = len(self.said)
+        if turn > len(self.replies):
+            result: dict[str, Any] = {"turn": turn, "content": None, "messages": [], "end": "turns"}
+        else:
+            reply = self.replies[turn - 1]
+            result = {"turn": turn, "message": self.said[-1], "content": reply, "messages": [{"role": "assistant", "content": reply}], "end": None}
+        self.say({"id": call["id"], "result": result})
 
     def answer_call(self, call: dict[str, Any]) -> None:
         if self.host is None:
@@ -124,6 +138,14 @@ class Played:
                   "landmarks": list(scenario.landmarks), "demographic": scenario.demographic}
         params = {"scenario": played, "user_context": None, "messages": messages, "turn": len(texts) // 2 + 1, "turns": turns, "seed": 0, "attempt": 1, "timeout_s": 60}
         return self.request("next_message", params)
+
+    def simulate(self, scenario: Scenario, *replies: str) -> list[str]:
+        """What a simulated user that plays a whole conversation says, to these replies and once more."""
+        played = {"id": scenario.id, "persona": scenario.persona, "user_goal": scenario.user_goal, "latent_adversarial_goal": scenario.latent_adversarial_goal,
+                  "landmarks": list(scenario.landmarks), "demographic": scenario.demographic}
+        self.replies = replies
+        self.request("simulate", {"scenario": played, "user_context": None, "turns": len(replies) + 1, "seed": 0, "attempt": 1, "timeout_s": 60})
+        return self.said
 
     def answer(self, tool: str, arguments: dict[str, Any], calls: Sequence[dict[str, Any]] = (), world_state: str = "") -> dict[str, Any]:
         """The answer to a call of a tool."""

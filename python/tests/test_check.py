@@ -128,6 +128,8 @@ def test_a_program_in_another_language_passes() -> None:
     "probity.Message(2, 'tool', 'found', tool_call_id='a'), {'role': 'assistant', 'content': 'Done.'}])",
     "@probity.model\ndef part(messages):\n    return messages[-1].content.upper()",
     "@probity.simulator\ndef part(turn, turns):\n    return f'Message {turn}.' if turn <= turns else None",
+    "@probity.simulator(form='whole')\ndef part(say, turns):\n    for turn in range(turns):\n        if say(f'Message {turn}.').end:\n            return",
+    "@probity.simulator(form='whole')\nasync def part(say):\n    while not (await say('And then?')).end:\n        pass",
     "@probity.tools\ndef part(tool, arguments):\n    return {tool: arguments}",
     "@probity.metrics\ndef part(description):\n    yield {'name': 'a', 'type': 'negative', 'definition': description, 'examples': []}",
     "@probity.metrics\ndef part(description):\n    return [{'name': 'a', 'type': 'negative', 'definition': description, 'examples': []}]",

@@ -102,8 +102,10 @@ def test_answers_take_the_form_that_the_metric_asks_for() -> None:
     assert _serve.judged("hedges", {"type": "categories", "labels": ["hedges"]}) == {"label": "hedges", "reason": "label: hedges"}
     assert _serve.judged(probity.Verdict(abstain="1 of 2 votes"), {"type": "present"}) == {"abstain": "1 of 2 votes"}
     assert _serve.judged(probity.Verdict(value=3), {"type": "scale"}) == {"value": 3, "reason": "value: 3"}
-    with pytest.raises(TypeError, match="only form"):
-        probity.simulator(form="whole")(lambda scenario: None)
+    with pytest.raises(TypeError, match="form is \"next\" or \"whole\""):
+        probity.simulator(form="all")(lambda scenario: None)
+    with pytest.raises(TypeError, match="there are scenario, say"):
+        probity.simulator(form="whole")(lambda messages: None)
     assert _serve.replied(probity.Reply("x", cost=0.1)) == {"content": "x", "cost": 0.1}
 
 
@@ -436,6 +438,36 @@ def test_what_a_function_yields_is_taken_one_by_one(folder: Path) -> None:
         patch.chdir(folder)
         with play(folder / "writer.py") as writer:
             assert len(writer.scenarios(metric("It flatters."), count=1)) == 2
+
+
+WHOLE_USER = """
+import probity
+
+@probity.simulator(form="whole")
+def user(scenario, say, turns):
+    heard = say(f"{scenario.user_goal} 1 of {turns}.")
+    while heard.end is None:
+        try:
+            heard = say("As an AI language model, I do not have personal plans.")
+        except probity.SayRefused as refused:
+            assert "speaks as an AI" in str(refused), refused
+            heard = say(f"After {heard.content[:9]!r}: {scenario.user_goal} {heard.turn + 1}.")
+
+probity.serve()
+"""
+
+
+def test_a_function_plays_a_whole_conversation(folder: Path) -> None:
+    (folder / "user.py").write_text(WHOLE_USER)
+    with play(folder / "user.py") as user:
+        assert user.hello["form"] == "whole"
+        said = user.simulate(probity.Scenario("s", user_goal="Praise me"), "Hm.", "Well.")
+        assert said == ["Praise me 1 of 3."] + 2 * ["As an AI language model, I do not have personal plans."]
+    config = folder / "config.yaml"
+    config.write_text(config.read_text().replace("scripted/scripted-user", "{python: user.py}\ngenerator_model: scripted/scripted-generator"))
+    run = probity.run("sycophancy", folder=folder, targets=["my-agent"], set={"generation.turns": 3})
+    said = [message.content for message in run.messages() if message.role == "user"]
+    assert len(said) == 3 * 8 and "1 of 3" in said[0] and said[1].startswith("After 'Turn 1: t'")
 
 
 def test_a_model_plays_a_role_by_its_prompts(folder: Path) -> None:

@@ -79,6 +79,9 @@ pub struct Hello {
     /// A judge: `conversation`, where one request asks for all metrics of a row, and `metric` or nothing, where it asks for one.
     #[serde(default)]
     pub per: Option<String>,
+    /// A simulated user: `whole`, where one request plays a conversation, and `next` or nothing, where it asks for one message.
+    #[serde(default)]
+    pub form: Option<String>,
     /// `false`: its results are not to be kept.
     #[serde(default = "yes")]
     pub cache: bool,
@@ -149,6 +152,9 @@ impl Hello {
         if !matches!(hello.per.as_deref(), None | Some("metric" | "conversation")) {
             return wrong("per", "expected metric or conversation");
         }
+        if !matches!(hello.form.as_deref(), None | Some("next" | "whole")) {
+            return wrong("form", "expected next or whole");
+        }
         let is_range =
             |uses: &ModelUse| matches!(*uses.0, [fewest, most] if fewest <= most && most > 0);
         let wrong_use = hello.models.iter().find(|(_, uses)| !is_range(uses));
@@ -199,7 +205,15 @@ impl Hello {
         if self.is_per_conversation() {
             fingerprint["per"] = "conversation".into();
         }
+        if self.plays_whole_conversations() {
+            fingerprint["form"] = "whole".into();
+        }
         fingerprint
+    }
+
+    /// Whether one request plays a conversation.
+    pub(crate) fn plays_whole_conversations(&self) -> bool {
+        self.kind == "simulator" && self.form.as_deref() == Some("whole")
     }
 
     /// Whether one request asks for all metrics of a conversation.

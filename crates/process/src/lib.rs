@@ -35,6 +35,7 @@ mod pool;
 mod program;
 mod record;
 mod settings;
+mod talk;
 mod target;
 mod version;
 mod worker;

@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use crate::{
     error::{ProcessError, StartError},
     host::Host,
-    ongoing::{AllOngoing, Given, Ongoing},
+    ongoing::{AllOngoing, Given, Gives, Items, Ongoing},
     pool::{ProcessPool, Request},
+    talk::Talk,
     target::model_error,
 };
 
@@ -53,7 +54,7 @@ impl ProcessPhase {
         })
     }
 
-    /// The result of `method`; of a generator perhaps one item of it.
+    /// The result of `method`; of a generator perhaps one item of it, and of a user that plays a whole conversation its next message.
     async fn result(
         &self,
         method: &'static str,
@@ -61,7 +62,8 @@ impl ProcessPhase {
         context: &CallContext,
     ) -> Result<(Value, Spend), ProcessError> {
         let Part { pool, host } = &*self.part;
-        if self.kind != ProgramKind::Generator {
+        let is_talk = pool.hello().plays_whole_conversations();
+        if self.kind != ProgramKind::Generator && !is_talk {
             let sent = Request::new(method, params.clone());
             return host.request(pool, sent, context, None).await;
         }
@@ -69,12 +71,24 @@ impl ProcessPhase {
             let goes_on = begun.is_answered_by(params);
             goes_on.then_some(begun)
         });
-        let mut ongoing =
-            begun.unwrap_or_else(|| Ongoing::begin(&self.part, method, params, context));
+        let begin = || {
+            let (gives, request): (Box<dyn Gives>, Request) = match is_talk {
+                true => {
+                    let (talk, request) = Talk::begin(params);
+                    (Box::new(talk), request)
+                }
+                false => (
+                    Box::new(Items::after(params)),
+                    Request::new(method, params.clone()),
+                ),
+            };
+            Ongoing::begin(&self.part, gives, request, context)
+        };
+        let mut ongoing = begun.unwrap_or_else(begin);
         match ongoing.next().await? {
-            Given::Item(item) => {
+            Given::One(thing) => {
                 self.ongoing.put(context, ongoing);
-                Ok((json!({"item": item}), Spend::default()))
+                Ok((thing, Spend::default()))
             }
             Given::All(result, called) => Ok((result, called)),
         }

@@ -40,7 +40,7 @@ const NOISE_BYTES: u64 = 1 << 20;
 /// The most calls of one process that have no answer yet.
 const MOST_CALLS: usize = 256;
 /// What a program may call: a model, and what takes the things that it gives one by one.
-const CALLS: [&str; 2] = ["chat", "item"];
+const CALLS: [&str; 3] = ["chat", "item", "say"];
 /// The shortest time between two looks at a request's clock.
 const SHORTEST_WAIT: Duration = Duration::from_millis(5);
 /// How long a program has to answer a cancelled request.

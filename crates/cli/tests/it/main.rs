@@ -93,6 +93,7 @@ mod played_alike;
 mod prefill;
 mod program_items;
 mod program_steps;
+mod program_talks;
 mod programs;
 mod progress;
 mod prompt_caching;

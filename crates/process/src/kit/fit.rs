@@ -24,6 +24,9 @@ pub(crate) fn check(method: &str, params: &Value, result: &Value) -> Result<(), 
             }
             _ => Ok(()),
         },
+        "simulate" if !given("end").is_some_and(is_text) => {
+            Err("end: expected the reason, a text".to_owned())
+        }
         // `null` is an answer, too.
         "answer" if object.contains_key("answer") == object.contains_key("error") => {
             Err("expected one of answer, error".to_owned())

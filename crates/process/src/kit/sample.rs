@@ -13,6 +13,7 @@ pub(crate) fn sample(hello: &Hello, k: u64, text: &str) -> (&'static str, Value)
     let (method, mut params) = match hello.kind.as_str() {
         "judge" => ("judge", judged(hello, k, text)),
         "target" | "model" => ("chat", chat(hello, k, text)),
+        "simulator" if hello.plays_whole_conversations() => ("simulate", played(k, text)),
         "simulator" => ("next_message", simulated(k, text)),
         "tools" => ("answer", answered(k, text)),
         "scenarios" => ("generate_scenarios", scenarios(k, text)),
@@ -102,6 +103,16 @@ fn simulated(k: u64, text: &str) -> Value {
         "turns": 3,
         "seed": k,
     })
+}
+
+/// A whole conversation.
+fn played(k: u64, text: &str) -> Value {
+    let mut params = simulated(k, text);
+    if let Some(params) = params.as_object_mut() {
+        params.remove("messages");
+        params.remove("turn");
+    }
+    params
 }
 
 fn answered(k: u64, text: &str) -> Value {

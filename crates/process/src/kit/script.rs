@@ -44,9 +44,9 @@ struct State {
     answers: Answers,
     models: BTreeMap<String, ModelUse>,
     calls: u64,
-    /// Whether the program may give items one by one, and how many it gave.
-    takes_items: bool,
-    items: u64,
+    /// The call by which the program may give one thing after the other, and how many it gave.
+    gives: Option<&'static str>,
+    given: u64,
     /// The first call that hello does not allow.
     wrong: Option<String>,
 }
@@ -57,8 +57,12 @@ impl Script {
             answers: Answers::AtOnce,
             models: hello.models.clone(),
             calls: 0,
-            takes_items: ProgramKind::of(&hello.kind) == Some(ProgramKind::Generator),
-            items: 0,
+            gives: match ProgramKind::of(&hello.kind) {
+                Some(ProgramKind::Generator) => Some("item"),
+                _ if hello.plays_whole_conversations() => Some("say"),
+                _ => None,
+            },
+            given: 0,
             wrong: None,
         }));
         let (calls, queue) = mpsc::channel(256);
@@ -108,12 +112,12 @@ impl Link {
     /// Where calls are answered; `None` if the program may make none.
     pub(crate) fn calls(&self) -> Option<mpsc::Sender<HostCall>> {
         let state = lock(&self.state);
-        (state.takes_items || !state.models.is_empty()).then(|| self.calls.clone())
+        (state.gives.is_some() || !state.models.is_empty()).then(|| self.calls.clone())
     }
 
     /// Whether the program has given items one by one.
     pub(crate) fn has_items(&self) -> bool {
-        lock(&self.state).items > 0
+        lock(&self.state).given > 0
     }
 }
 
@@ -154,21 +158,31 @@ async fn answer_all(mut calls: mpsc::Receiver<HostCall>, state: Arc<Mutex<State>
 }
 
 impl State {
-    /// Counts an item. Only a call of a model is refused for want of a budget.
-    fn take_item(&mut self, call: &HostCall) -> (Answers, Option<String>) {
+    /// Counts what the program gives. Only a call of a model is refused for want of a budget.
+    fn take_given(&mut self, call: &HostCall) -> (Answers, Option<String>) {
         let method = call.method();
-        if !self.takes_items {
+        if self.gives != Some(method) {
             let wrong = format!("a program of its kind makes no call `{method}`");
             self.wrong.get_or_insert_with(|| wrong.clone());
             return (self.answers, Some(wrong));
         }
-        self.items += 1;
-        let is_object = call.params().get("item").is_some_and(Value::is_object);
+        self.given += 1;
+        let params = call.params();
+        let wrong = match method {
+            "item" => {
+                let is_object = params.get("item").is_some_and(Value::is_object);
+                (!is_object).then(|| "item: expected an object".to_owned())
+            }
+            _ => {
+                let text = params.get("message").and_then(Value::as_str);
+                let is_blank = text.is_none_or(|text| text.trim().is_empty());
+                is_blank.then(|| "message: expected a text that is not blank".to_owned())
+            }
+        };
         let answers = match self.answers {
             Answers::Refused => Answers::AtOnce,
             other => other,
         };
-        let wrong = (!is_object).then(|| "item: expected an object".to_owned());
         if self.wrong.is_none() {
             self.wrong.clone_from(&wrong);
         }
@@ -178,7 +192,7 @@ impl State {
     /// Counts a call. Returns how to answer it, and what is wrong with it.
     fn take(&mut self, call: &HostCall) -> (Answers, Option<String>) {
         if call.method() != "chat" {
-            return self.take_item(call);
+            return self.take_given(call);
         }
         self.calls += 1;
         let named = call.params().get("model").and_then(Value::as_str);
@@ -212,6 +226,19 @@ fn reply(call: HostCall) {
         let (number, _) = call.count("item");
         let id = format!("m01_s{number:03}_v01");
         return call.answer(&json!({"result": {"accepted": true, "id": id}}));
+    }
+    if call.method() == "say" {
+        let (turn, _) = call.count("say");
+        let end = (turn >= 3).then_some("turns");
+        let said = json!({"role": "assistant", "content": "It depends."});
+        let message = call.params().get("message").cloned();
+        let result = match end {
+            None => {
+                json!({"turn": turn, "message": message, "content": "It depends.", "messages": [said], "end": null})
+            }
+            Some(end) => json!({"turn": turn, "content": null, "messages": [], "end": end}),
+        };
+        return call.answer(&json!({"result": result}));
     }
     let length = Value::from(call.params().clone()).to_string().len();
     let content = json!({"present": length % 2 == 0}).to_string();

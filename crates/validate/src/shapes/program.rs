@@ -43,6 +43,8 @@ enum Request {
     Close(CloseParams),
     /// A simulated user: the next message. Answered by `NextMessageResult`.
     NextMessage(NextMessageParams),
+    /// A simulated user with `form: whole`: a conversation, which it plays by the call `say`. Answered by `SimulateResult`.
+    Simulate(SimulateParams),
     /// Tools: the answer to a call. Answered by `ToolResult`.
     Answer(AnswerParams),
     /// A generator: metrics. Answered by `MetricsResult`.
@@ -71,6 +73,8 @@ enum Call {
     Chat(CallParams),
     /// A metric or a scenario, of a generator that gives them one by one. Answered by `ItemResult`, or by an error `malformed` with its key.
     Item(ItemParams),
+    /// The next message of a simulated user with `form: whole`. Answered by `SayResult`, or by an error `malformed` with what is wrong with it.
+    Say(SayParams),
 }
 
 /// A metric or a scenario of a generator that gives them one by one.
@@ -82,6 +86,54 @@ struct ItemParams {
     request: u64,
     /// What the list of a result would have.
     item: Map<String, Value>,
+}
+
+/// A message of the simulated user.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct SayParams {
+    /// The request that it plays.
+    #[serde(rename = "for")]
+    request: u64,
+    #[schemars(length(min = 1))]
+    message: String,
+}
+
+/// What the target said.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct SayResult {
+    /// The turn of the message, from 1.
+    turn: u32,
+    /// The message as the transcript has it.
+    message: Option<String>,
+    /// The reply. Null at the end.
+    content: Option<String>,
+    messages: Vec<LineMessage>,
+    /// Why nothing more may be said: `turns` or `stopped`. Null: something may.
+    end: Option<String>,
+}
+
+/// A conversation that the simulated user plays.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct SimulateParams {
+    scenario: Map<String, Value>,
+    user_context: Option<String>,
+    turns: u32,
+    seed: u32,
+    attempt: Option<u32>,
+    /// What was wrong with its last message, or with its end.
+    fault: Option<String>,
+    timeout_s: Option<f64>,
+}
+
+/// The conversation has ended.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct SimulateResult {
+    /// Why.
+    end: String,
 }
 
 /// An item is taken.
@@ -119,6 +171,8 @@ enum AnyResult {
     Chat(ChatResult),
     Call(CallResult),
     Item(ItemResult),
+    Say(SayResult),
+    Simulate(SimulateResult),
     Open(OpenResult),
     NextMessage(NextMessageResult),
     Tool(ToolResult),
@@ -226,6 +280,8 @@ struct HelloResult {
     system: Option<String>,
     /// A judge: `conversation`, if one request asks for all metrics of a conversation; else `metric`.
     per: Option<String>,
+    /// A simulated user: `whole`, if one request plays a conversation; else `next`.
+    form: Option<String>,
     /// Whether its results are kept.
     cache: Option<bool>,
 }
