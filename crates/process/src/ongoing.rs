@@ -167,8 +167,8 @@ impl Gives for Items {
     }
 
     fn take(&mut self, params: &Map<String, Value>) -> Result<Value, Value> {
-        let item = params.get("item").filter(|item| item.is_object());
-        let item = item.ok_or_else(|| malformed("item: expected an object"))?;
+        let given = params.get("item").filter(|item| item.is_object());
+        let item = given.ok_or_else(|| malformed("item: expected an object"))?;
         Ok(json!({"item": item}))
     }
 

@@ -16,7 +16,7 @@ use crate::{
     host::Host,
     ongoing::{AllOngoing, Given, Gives, Items, Ongoing},
     pool::{ProcessPool, Request},
-    talk::Talk,
+    talk::SaidConversation,
     target::model_error,
 };
 
@@ -74,7 +74,7 @@ impl ProcessPhase {
         let begin = || {
             let (gives, request): (Box<dyn Gives>, Request) = match is_talk {
                 true => {
-                    let (talk, request) = Talk::begin(params);
+                    let (talk, request) = SaidConversation::begin(params);
                     (Box::new(talk), request)
                 }
                 false => (

@@ -12,12 +12,12 @@ use crate::{
 /// A conversation that a program plays. What was said stands in the requests of the phase: a program that begins again in the middle says all
 /// of it again, and gets the replies that there are, with the messages in the place of its own.
 #[derive(Debug)]
-pub(crate) struct Talk {
+pub(crate) struct SaidConversation {
     /// The turn of its next message, from 1.
     turn: u64,
     turns: u64,
     /// The messages that it knows.
-    told: Vec<Value>,
+    known: Vec<Value>,
     /// Answers to what was said before it began again.
     again: VecDeque<Value>,
 }
@@ -31,7 +31,7 @@ fn number(params: &Value, key: &str) -> u64 {
     params.get(key).and_then(Value::as_u64).unwrap_or(1)
 }
 
-impl Talk {
+impl SaidConversation {
     /// The conversation that `params` are from, and the request that begins it.
     pub(crate) fn begin(params: &Value) -> (Self, Request) {
         let said = messages(params);
@@ -51,7 +51,7 @@ impl Talk {
         let talk = Self {
             turn: number(params, "turn"),
             turns: number(params, "turns"),
-            told: said.to_vec(),
+            known: said.to_vec(),
             again: again.collect(),
         };
         let mut sent = params.clone();
@@ -79,16 +79,16 @@ fn answer(turn: u64, messages: &[Value]) -> Value {
     }})
 }
 
-impl Gives for Talk {
+impl Gives for SaidConversation {
     fn method(&self) -> &'static str {
         "say"
     }
 
     fn take(&mut self, params: &Map<String, Value>) -> Result<Value, Value> {
-        let message = params.get("message").and_then(Value::as_str);
-        let message = message.filter(|message| !message.trim().is_empty());
-        let message =
-            message.ok_or_else(|| malformed("message: expected a text that is not blank"))?;
+        let text = params.get("message").and_then(Value::as_str);
+        let message = text
+            .filter(|text| !text.trim().is_empty())
+            .ok_or_else(|| malformed("message: expected a text that is not blank"))?;
         match self.again.pop_front() {
             Some(known) => Err(known),
             None => Ok(json!({"message": message})),
@@ -98,13 +98,13 @@ impl Gives for Talk {
     fn answer(&mut self, params: &Value) -> Option<Value> {
         let said = messages(params);
         // Another attempt of the row has other replies.
-        let new = said.strip_prefix(&*self.told)?;
+        let new = said.strip_prefix(&*self.known)?;
         let turn = number(params, "turn");
         match params.get("fault").and_then(Value::as_str) {
             Some(fault) if turn == self.turn => Some(malformed(fault)),
             None if turn == self.turn + 1 => {
                 let answer = answer(self.turn, new);
-                self.told = said.to_vec();
+                self.known = said.to_vec();
                 self.turn = turn;
                 Some(answer)
             }
@@ -141,10 +141,10 @@ mod tests {
     #[test]
     fn a_program_that_begins_again_gets_the_replies_that_there_are() {
         let before = [("user", "a"), ("assistant", "b"), ("assistant", "c")];
-        let (mut talk, request) = Talk::begin(&said(2, &before));
+        let (mut talk, request) = SaidConversation::begin(&said(2, &before));
         assert_eq!(request.params, json!({"turns": 3}));
-        let call = json!({"message": "other"});
-        let call = call.as_object().unwrap();
+        let other = json!({"message": "other"});
+        let call = other.as_object().unwrap();
         let known = talk.take(call).unwrap_err();
         assert_eq!(known["result"]["message"], "a");
         assert_eq!(known["result"]["content"], "b\n\nc");

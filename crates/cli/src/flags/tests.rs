@@ -79,6 +79,7 @@ fn sample(arg: &Arg) -> Option<&'static str> {
         Some("WHICH") => "all",
         Some("VERSION") => "latest",
         Some("CONDITION") => "verdict=fail",
+        Some("CALLS") => "judge",
         _ => "x",
     })
 }

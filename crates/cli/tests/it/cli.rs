@@ -392,8 +392,11 @@ fn doctor_asks_the_models_of_safety_evaluations_too() {
     }
     project.write("config.yaml", target);
     let ran = project.run(&["doctor"]);
-    assert_eq!(ran.code, 2, "{}", ran.out);
-    assert!(ran.err.contains("`user_model`"), "{}", ran.err);
+    // Enough for benchmarks whose messages are fixed and whose metrics have tests.
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    for words in ["no `user_model`", "no `evaluator_model`"] {
+        assert!(ran.err.contains(words), "{words}: {}", ran.err);
+    }
 }
 
 #[test]
