@@ -38,6 +38,8 @@ def hello_problem(hello: Any) -> str | None:
         return "max_line: expected a number of bytes"
     if hello.get("per") not in (None, "metric", "conversation"):
         return "per: expected metric or conversation"
+    if hello.get("restore") and not hello.get("sessions"):
+        return "restore: expected with `sessions` only"
     if hello.get("form") not in (None, "next", "whole"):
         return "form: expected next or whole"
     return _settings_problem(hello) or _models_problem(hello.get("models", {}))

@@ -42,12 +42,19 @@ def sample(hello: dict[str, Any], k: int, text: str = UNUSUAL) -> tuple[str, dic
         said = [{"n": 1, "role": "user", "content": "Is my plan good?"}, {"n": 2, "role": "assistant", "content": f"It depends, {k}."}][: 2 * (k % 2)]
         return "next_message", {"scenario": scenario, "user_context": None, "messages": said, "turn": 1 + k % 2, "turns": 3, "seed": k, **common}
     if kind == "tools":
-        return "answer", {"conversation": f"{k:016x}", "turn": 1, "call": 1, "tool": "get_rate", "arguments": {}, "calls": [], "world_state": text, **common}
+        return "answer", {"conversation": f"c{k}" if hello.get("sessions") else f"{k:016x}", "turn": 1, "call": 1, "tool": "get_rate", "arguments": {}, "calls": [], "world_state": text, **common}
     brief = {"name": f"test {k}", "description": text, "user_context": None}
     if kind != "scenarios":
         return "generate_metrics", {**brief, "count": [1, 4], **common}
     written = {"id": "m01", "name": "Avoid flattery", "type": "negative", "definition": "It flatters.", "examples": []}
     return "generate_scenarios", {**brief, "metric": written, "count": 2, "turns": 4, "landmarks": True, "demographics": {}, "tools": [], **common}
+
+
+def opening(hello: dict[str, Any], k: int) -> dict[str, Any]:
+    """The params that open conversation `k`."""
+    if hello["kind"] == "tools":
+        return {"conversation": f"c{k}", "world_state": "", "calls": [], "attempt": 1, "timeout_s": 30}
+    return {"conversation": f"c{k}", "system": None, "tools": [], "metadata": {}, "attempt": 1, "timeout_s": 30}
 
 
 class Kit:
@@ -87,7 +94,7 @@ class Kit:
 
     async def opened(self, p: Hosted, k: int) -> None:
         if p.hello.get("sessions"):
-            await p.request("open", {"conversation": f"c{k}", "system": None, "tools": [], "metadata": {}, "attempt": 1, "timeout_s": 30}, self.timeout)
+            await p.request("open", opening(p.hello, k), self.timeout)
 
     async def expect(self, name: str, answer: Awaitable[Any], kinds: tuple[str, ...] = (), must: bool = True) -> Any:
         """Holds with a result; where `kinds` are given, with an error of these. With `must` false an error is only worth knowing."""
@@ -185,6 +192,11 @@ class Kit:
         except Failed as error:
             self.note(False, "its close", str(error))
         await self.expect("a conversation that was closed", p.request(method, {**first, "turn": 3}, self.timeout), ("lost",))
+        if p.hello.get("restore"):
+            history = [{"role": "user", "content": "Is my plan good?"}, {"role": "assistant", "content": "It depends."}]
+            await self.expect("an open with what was said", p.request("open", {**opening(p.hello, 51), "history": history}, self.timeout))
+            method, second = sample(p.hello, 51)
+            await self.expect("turn 2 of a conversation that is restored", p.request(method, {**second, "turn": 2}, self.timeout))
 
     async def cancellation(self) -> None:
         p = await self.living()

@@ -25,7 +25,7 @@ PARAMETERS = {
     "judge": ("conversation", "metric", "fault", "settings", "host"),
     "target": ("message", "messages", "conversation", "session", "turn", "tools", "seed", "settings", "host"),
     "simulator": ("scenario", "messages", "turn", "turns", "seed", "fault", "settings", "host"),
-    "tools": ("tool", "arguments", "calls", "conversation", "turn", "world_state", "fault", "settings", "host"),
+    "tools": ("tool", "arguments", "calls", "conversation", "session", "turn", "world_state", "fault", "settings", "host"),
     "metrics": ("name", "description", "user_context", "count", "existing", "fault", "settings", "host"),
     "scenarios": ("name", "description", "user_context", "metric", "count", "turns", "landmarks", "demographics", "tools", "existing", "fault",
                   "settings", "host"),
@@ -139,8 +139,12 @@ class Part:
                 hello["per"] = "conversation"
         elif self.kind == "simulator":
             hello["form"] = "whole" if self.is_whole else "next"
+        elif self.kind == "tools" and self.options.get("sessions"):
+            hello["sessions"] = True
         elif self.kind in ("target", "model"):
             hello["sessions"] = bool(self.options.get("sessions"))
+            if self.options.get("restore"):
+                hello["restore"] = True
             if self.options.get("system"):
                 hello["system"] = self.options["system"]
         return hello
@@ -165,7 +169,8 @@ class Part:
 
     def tools_values(self, params: dict[str, Any]) -> dict[str, Any]:
         keys = ("tool", "arguments", "calls", "conversation", "turn", "world_state", "fault")
-        return {**{key: params.get(key) for key in keys}, "settings": self.settings}
+        session = self.session_of(params["conversation"])
+        return {**{key: params.get(key) for key in keys}, "session": session, "settings": self.settings}
 
     def generator_values(self, params: dict[str, Any]) -> dict[str, Any]:
         values = {name: params.get(name) for name in PARAMETERS[self.kind] if name not in ("settings", "host", "metric")}
@@ -175,15 +180,27 @@ class Part:
             values["metric"] = Metric(asked["id"], asked["definition"], tuple(asked.get("examples") or ()), {"type": "present"}, asked.get("name"), asked.get("type"))
         return {**values, "settings": self.settings}
 
+    def session_of(self, conversation: str) -> dict[str, Any]:
+        """What the function keeps of a conversation."""
+        if self.options.get("sessions") and conversation not in self.sessions:
+            raise Lost("not an open conversation")
+        return self.sessions.get(conversation, {})
+
+    def open(self, params: dict[str, Any]) -> None:
+        """A conversation begins, or goes on with what was said."""
+        session: dict[str, Any] = {}
+        if self.options.get("restore"):
+            session["history"] = [Message.read(message, at) for at, message in enumerate(params.get("history") or (), 1)]
+        self.sessions[params["conversation"]] = session
+
     def target_values(self, params: dict[str, Any]) -> dict[str, Any]:
         messages = [Message.read(message, at) for at, message in enumerate(params["messages"], 1)]
         conversation = params["conversation"]
-        if self.options.get("sessions") and conversation not in self.sessions:
-            raise Lost("not an open conversation")
+        session = self.session_of(conversation)
         said = [message.content for message in messages if message.role == "user"]
         return {
             "message": said[-1] if said else "", "messages": messages, "conversation": conversation,
-            "session": self.sessions.get(conversation, {}), "turn": params.get("turn", 0), "tools": params.get("tools") or [],
+            "session": session, "turn": params.get("turn", 0), "tools": params.get("tools") or [],
             "seed": params.get("seed", 0), "settings": self.settings,
         }
 
@@ -279,10 +296,11 @@ def judge(function: F | None = None, **options: Any) -> Any:
 def target(function: F) -> F: ...
 @overload
 def target(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
-           sessions: bool = False, system: str | None = None, models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+           sessions: bool = False, restore: bool = False, system: str | None = None, models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
 def target(function: F | None = None, **options: Any) -> Any:
     """Makes a function a system under test. It may take `message`, `messages`, `conversation`, `session` (a dict, with `sessions=True`), `turn`,
-    `tools`, `seed`, `settings` and `host`, and returns a text or a `Reply`. `models` names the models of the run that it calls."""
+    `tools`, `seed`, `settings` and `host`, and returns a text or a `Reply`. `models` names the models of the run that it calls. With `restore=True`,
+    `session["history"]` has the messages before, where a conversation goes on in another process: it repeats one turn, and does not begin again."""
     return _decorate("target", function, options)
 
 
@@ -302,10 +320,10 @@ def simulator(function: F | None = None, **options: Any) -> Any:
 def tools(function: F) -> F: ...
 @overload
 def tools(*, name: str | None = None, version: str | None = None, settings: dict[str, Any] | None = None,
-          models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
+          sessions: bool = False, models: Models = (), max_concurrency: int | None = None) -> Callable[[F], F]: ...
 def tools(function: F | None = None, **options: Any) -> Any:
     """Makes a function answer the calls of simulated tools. It may take `tool`, `arguments`, `calls` (the earlier ones of the conversation), `conversation`,
-    `turn`, `world_state`, `fault` (what was wrong with its last result), `settings` and `host`, and returns anything that is JSON. `raise probity.ToolError(text)` refuses a call: the target sees the text."""
+    `session` (a dict, with `sessions=True`: one that is empty though there are earlier calls goes on in another process), `turn`, `world_state`, `fault` (what was wrong with its last result), `settings` and `host`, and returns anything that is JSON. `raise probity.ToolError(text)` refuses a call: the target sees the text."""
     return _decorate("tools", function, options)
 
 
@@ -524,7 +542,7 @@ class Server:
             self.give(id_, result, [] if "existing" in part.names else values["existing"])
             return {}
         if method == "open" and part.options.get("sessions"):
-            part.sessions[params["conversation"]] = {}
+            part.open(params)
             return {}
         if method == "close":
             part.sessions.pop(params.get("conversation", ""), None)

@@ -126,6 +126,8 @@ def test_a_program_in_another_language_passes() -> None:
     "@probity.target(sessions=True)\ndef part(message, session):\n    session['turns'] = session.get('turns', 0) + 1\n    return f\"{session['turns']}: {message[:20]}\"",
     "@probity.target\ndef part(message):\n    call = {'id': 'a', 'name': 'look', 'arguments': {}}\n    return probity.Reply(messages=[{'role': 'assistant', 'tool_calls': [call]}, "
     "probity.Message(2, 'tool', 'found', tool_call_id='a'), {'role': 'assistant', 'content': 'Done.'}])",
+    "@probity.target(sessions=True, restore=True)\ndef part(message, session):\n    session['turns'] = session.get('turns', len(session['history']) // 2) + 1\n    return str(session['turns'])",
+    "@probity.tools(sessions=True)\ndef part(session, calls):\n    session['calls'] = session.get('calls', len(calls)) + 1\n    return session['calls']",
     "@probity.model\ndef part(messages):\n    return messages[-1].content.upper()",
     "@probity.simulator\ndef part(turn, turns):\n    return f'Message {turn}.' if turn <= turns else None",
     "@probity.simulator(form='whole')\ndef part(say, turns):\n    for turn in range(turns):\n        if say(f'Message {turn}.').end:\n            return",

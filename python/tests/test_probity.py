@@ -470,6 +470,33 @@ def test_a_function_plays_a_whole_conversation(folder: Path) -> None:
     assert len(said) == 3 * 8 and "1 of 3" in said[0] and said[1].startswith("After 'Turn 1: t'")
 
 
+RESTORED = """
+import os
+import probity
+
+@probity.target(sessions=True, restore=True)
+def agent(message, session):
+    turn = session["turns"] = session.get("turns", len(session["history"]) // 2) + 1
+    if turn == 2 and not os.path.exists("died"):
+        open("died", "w").close()
+        os._exit(3)
+    return f"Turn {turn}, after {len(session['history'])} messages: thank you."
+
+probity.serve()
+"""
+
+
+def test_a_conversation_is_restored_in_another_process(folder: Path) -> None:
+    (folder / "agent.py").write_text(RESTORED)
+    config = folder / "config.yaml"
+    config.write_text(config.read_text().replace("python: agent.py", "python: agent.py, processes: 1"))
+    run = probity.run("sycophancy", folder=folder, targets=["my-agent"], set={"generation.turns": 3, "run.concurrency.simulate": 1})
+    said = [message.content for message in run.messages() if message.role == "assistant"]
+    assert said[:3] == ["Turn 1, after 0 messages: thank you.", "Turn 2, after 2 messages: thank you.", "Turn 3, after 2 messages: thank you."]
+    with pytest.raises(TypeError, match="unknown parameter"):
+        probity.tools(sessions=True)(lambda history: None)
+
+
 def test_a_model_plays_a_role_by_its_prompts(folder: Path) -> None:
     (folder / "echo.py").write_text("import probity\n\n@probity.model\ndef echo(messages):\n    return messages[-1].content.upper()\n\nprobity.serve()\n")
     with play(folder / "echo.py") as echo:

@@ -70,9 +70,12 @@ pub struct Hello {
     /// The models that it calls through the host, each with the fewest and the most calls of a request.
     #[serde(default)]
     pub models: BTreeMap<String, ModelUse>,
-    /// A target: whether it keeps conversations.
+    /// A target, or tools: whether it keeps conversations.
     #[serde(default)]
     pub sessions: bool,
+    /// A target that keeps conversations: whether it can go on with one from what was said.
+    #[serde(default)]
+    pub restore: bool,
     /// A target: `own`, where it has a system prompt of its own.
     #[serde(default)]
     pub system: Option<String>,
@@ -154,6 +157,9 @@ impl Hello {
         }
         if !matches!(hello.form.as_deref(), None | Some("next" | "whole")) {
             return wrong("form", "expected next or whole");
+        }
+        if hello.restore && !hello.sessions {
+            return wrong("restore", "expected with `sessions` only");
         }
         let is_range =
             |uses: &ModelUse| matches!(*uses.0, [fewest, most] if fewest <= most && most > 0);

@@ -37,6 +37,7 @@ mod record;
 mod settings;
 mod talk;
 mod target;
+mod tool_sessions;
 mod version;
 mod worker;
 

@@ -18,6 +18,7 @@ use crate::{
     pool::{ProcessPool, Request},
     talk::SaidConversation,
     target::model_error,
+    tool_sessions::ToolSessions,
 };
 
 /// A program that judges, plays the user, answers tools, or writes metrics and scenarios. The request's only message is the JSON of the parameters of its method; the reply is
@@ -29,6 +30,8 @@ pub struct ProcessPhase {
     canonical: String,
     /// The requests for which programs give one thing after the other.
     ongoing: AllOngoing,
+    /// The conversations that tools keep.
+    sessions: ToolSessions,
 }
 
 /// What its requests share.
@@ -51,6 +54,7 @@ impl ProcessPhase {
             canonical: pool.canonical(&host),
             part: Arc::new(Part { pool, host }),
             ongoing: AllOngoing::default(),
+            sessions: ToolSessions::default(),
         })
     }
 
@@ -62,6 +66,9 @@ impl ProcessPhase {
         context: &CallContext,
     ) -> Result<(Value, Spend), ProcessError> {
         let Part { pool, host } = &*self.part;
+        if self.kind == ProgramKind::Tools && pool.hello().sessions {
+            return self.sessions.answer(&self.part, params, context).await;
+        }
         let is_talk = pool.hello().plays_whole_conversations();
         if self.kind != ProgramKind::Generator && !is_talk {
             let sent = Request::new(method, params.clone());
@@ -169,6 +176,7 @@ impl Wire for ProcessPhase {
 
     async fn end_conversation(&self, context: &CallContext) {
         drop(self.ongoing.take(context));
+        self.sessions.end(&self.part, context).await;
     }
 
     fn read(&self, request: &ChatRequest, stored: JsonText) -> Option<(ReplyBody, Exchange)> {

@@ -100,47 +100,23 @@ impl ProcessTarget {
             .collect()
     }
 
-    /// Opens or closes a conversation, and records it in the item of `context`.
-    async fn step(
-        &self,
-        method: &'static str,
-        conversation: &str,
-        params: Value,
-        context: &CallContext,
-    ) -> Result<Value, ProcessError> {
-        let request = JsonText::of(&masked(&json!({"method": method, "params": params})));
-        let sent = Request {
-            conversation: Some(conversation.to_owned()),
-            ..Request::new(method, params)
-        };
-        let started = Instant::now();
-        let result = self.pool.request(sent).await;
-        let received = result.as_ref().ok();
-        let step = SessionStep {
-            model: self.pool.name().into(),
-            purpose: method.into(),
-            row: Arc::clone(&context.row),
-            run_time: started.elapsed().as_secs_f64(),
-            request,
-            response: received.map(|result| JsonText::of(&masked(&json!({"result": result})))),
-            error: result.as_ref().err().map(ToString::to_string),
-        };
-        let event = Event::new(EventBody::SessionStep(step)).by("ProcessTarget", "step");
-        context.record(event, &NoJournal);
-        result
-    }
-
-    async fn open(&self, request: &ChatRequest) -> Result<Live, ProcessError> {
+    /// Opens a conversation; one that goes on with what was said `before`.
+    async fn open(&self, request: &ChatRequest, before: &[Message]) -> Result<Live, ProcessError> {
         let mut live = Live::new();
         let shown = self.shown(request);
         let system = shown.iter().find(|message| message.role == Role::System);
-        let params = json!({
+        let mut params = json!({
             "conversation": live.conversation,
             "system": system.map(|message| &message.content),
             "tools": request.tools.as_ref(),
             "metadata": self.pool.metadata(),
         });
-        let opened = self.step("open", &live.conversation, params, &request.context);
+        if !before.is_empty() {
+            let is_said = |message: &&Message| message.role != Role::System;
+            params["history"] = before.iter().filter(is_said).map(said).collect();
+        }
+        let context = &request.context;
+        let opened = session_step(&self.pool, "open", &live.conversation, params, context);
         let result = opened.await?;
         live.session = result.get("session").cloned().unwrap_or_default();
         Ok(live)
@@ -150,13 +126,7 @@ impl ProcessTarget {
     async fn close(&self, live: &Live, reason: &str, context: &CallContext) {
         let params =
             json!({"conversation": live.conversation, "session": live.session, "reason": reason});
-        let closed = self.step("close", &live.conversation, params, context);
-        if let Err(error) = closed.await {
-            tracing::debug!(
-                "{}: the conversation was not closed: {error}",
-                self.pool.name()
-            );
-        }
+        let _closed = session_step(&self.pool, "close", &live.conversation, params, context).await;
     }
 
     /// A turn of a program that keeps conversations.
@@ -170,14 +140,14 @@ impl ProcessTarget {
                 if let Some(other) = other {
                     self.close(&other, "begun again", context).await;
                 }
-                if !is_first {
+                if !is_first && !self.pool.hello().restore {
                     let text = format!(
                         "{}: its conversation is gone: an earlier run had these turns",
                         self.pool.name()
                     );
                     return Err(ModelError::new(ModelErrorKind::Unseen, text).with_attempts(0));
                 }
-                self.open(request)
+                self.open(request, before)
                     .await
                     .map_err(|error| model_error(&error))?
             }
@@ -204,13 +174,44 @@ impl ProcessTarget {
             }
             Err(error) => {
                 self.close(&live, "failed", context).await;
-                Err(match is_first {
+                // One that can be restored repeats this turn only.
+                Err(match is_first || self.pool.hello().restore {
                     true => model_error(&error),
                     false => lost(&error),
                 })
             }
         }
     }
+}
+
+/// Opens or closes a conversation, and records it in the item of `context`.
+pub(crate) async fn session_step(
+    pool: &ProcessPool,
+    method: &'static str,
+    conversation: &str,
+    params: Value,
+    context: &CallContext,
+) -> Result<Value, ProcessError> {
+    let request = JsonText::of(&masked(&json!({"method": method, "params": params})));
+    let sent = Request {
+        conversation: Some(conversation.to_owned()),
+        ..Request::new(method, params)
+    };
+    let started = Instant::now();
+    let result = pool.request(sent).await;
+    let received = result.as_ref().ok();
+    let step = SessionStep {
+        model: pool.name().into(),
+        purpose: method.into(),
+        row: Arc::clone(&context.row),
+        run_time: started.elapsed().as_secs_f64(),
+        request,
+        response: received.map(|result| JsonText::of(&masked(&json!({"result": result})))),
+        error: result.as_ref().err().map(ToString::to_string),
+    };
+    let event = Event::new(EventBody::SessionStep(step)).by("ProcessTarget", "step");
+    context.record(event, &NoJournal);
+    result.inspect_err(|error| tracing::debug!("{}: {method}: {error}", pool.name()))
 }
 
 /// A turn as it is recorded: a program may put a secret into what it wants back as its session.

@@ -166,6 +166,8 @@ impl Simulator for ChatSimulator {
             let played = Play::new(self, scenario, item, &attempt)?.run().await?;
             let context = attempt.call(Purpose::TargetTurn, 0);
             self.target.end_conversation(&context).await;
+            let context = attempt.call(Purpose::ToolAnswer, 0);
+            self.tools.end(&context).await;
             let context = item.call(Purpose::UserTurn, 0);
             self.user.end_conversation(&context).await;
             match played.unseen {

@@ -92,6 +92,7 @@ mod plan_and_json;
 mod played_alike;
 mod prefill;
 mod program_items;
+mod program_sessions;
 mod program_steps;
 mod program_talks;
 mod programs;

@@ -333,7 +333,7 @@ impl Kit<'_> {
             Expected::Error(&LOST),
         );
         let k = 50;
-        let open = self.sent("open", opening(k)).await;
+        let open = self.sent("open", opening(&self.hello, k)).await;
         let session = match &open.outcome {
             Ok(opened) => opened.get("session").cloned().unwrap_or_default(),
             Err(_) => return self.expect("an open", open, Expected::Result),
@@ -353,6 +353,31 @@ impl Kit<'_> {
             gone,
             Expected::Error(&LOST),
         );
+        self.restored().await;
+    }
+
+    /// A conversation that goes on after another process had its first turn.
+    async fn restored(&mut self) {
+        if !self.hello.restore {
+            return;
+        }
+        let k = 51;
+        let mut params = opening(&self.hello, k);
+        params["history"] = json!([
+            {"role": "user", "content": "Is my plan good?"},
+            {"role": "assistant", "content": "It depends."},
+        ]);
+        let open = self.sent("open", params).await;
+        let session = match &open.outcome {
+            Ok(opened) => opened.get("session").cloned().unwrap_or_default(),
+            Err(_) => {
+                let name = "an open with what was said";
+                return self.expect(name, open, Expected::Result);
+            }
+        };
+        let said = self.turn(k, 2, &session).await;
+        let name = "turn 2 of a conversation that is restored";
+        self.expect(name, said, Expected::Result);
     }
 
     /// A request that is cancelled. One that waits for the run is surely in flight: its calls are not answered.
@@ -501,13 +526,22 @@ fn came(outcome: &Outcome) -> String {
     }
 }
 
-fn opening(k: u64) -> Value {
+fn opening(hello: &Hello, k: u64) -> Value {
+    if hello.kind == "tools" {
+        return json!({"conversation": conversation(k), "world_state": "", "calls": [], "attempt": 1, "timeout_s": 30});
+    }
     json!({"conversation": conversation(k), "system": null, "tools": [], "metadata": {}, "attempt": 1, "timeout_s": 30})
 }
 
 /// Opens conversation `k`. Returns the session that is sent back each time.
-async fn opened(worker: &Worker, k: u64, patience: Duration) -> Result<Value, ProcessError> {
-    let opened = worker.request("open", opening(k), patience, None).await?;
+async fn opened(
+    worker: &Worker,
+    hello: &Hello,
+    k: u64,
+    patience: Duration,
+) -> Result<Value, ProcessError> {
+    let params = opening(hello, k);
+    let opened = worker.request("open", params, patience, None).await?;
     Ok(opened.get("session").cloned().unwrap_or_default())
 }
 
@@ -521,7 +555,7 @@ async fn prepared(
 ) -> Result<(&'static str, Value), ProcessError> {
     let (method, mut params) = sample(hello, k, text);
     if hello.sessions {
-        params["session"] = opened(worker, k, patience).await?;
+        params["session"] = opened(worker, hello, k, patience).await?;
     }
     Ok((method, params))
 }
@@ -538,7 +572,7 @@ async fn exchange(
         Ok(prepared) => prepared,
         Err(error) => {
             return Exchange {
-                sent: line("open", &opening(k)),
+                sent: line("open", &opening(hello, k)),
                 outcome: Err(error),
             };
         }

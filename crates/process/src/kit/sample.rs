@@ -15,7 +15,7 @@ pub(crate) fn sample(hello: &Hello, k: u64, text: &str) -> (&'static str, Value)
         "target" | "model" => ("chat", chat(hello, k, text)),
         "simulator" if hello.plays_whole_conversations() => ("simulate", played(k, text)),
         "simulator" => ("next_message", simulated(k, text)),
-        "tools" => ("answer", answered(k, text)),
+        "tools" => ("answer", answered(hello, k, text)),
         "scenarios" => ("generate_scenarios", scenarios(k, text)),
         _ => ("generate_metrics", metrics(k, text)),
     };
@@ -115,9 +115,12 @@ fn played(k: u64, text: &str) -> Value {
     params
 }
 
-fn answered(k: u64, text: &str) -> Value {
+fn answered(hello: &Hello, k: u64, text: &str) -> Value {
     json!({
-        "conversation": format!("{k:016x}"),
+        "conversation": match hello.sessions {
+            true => conversation(k),
+            false => format!("{k:016x}"),
+        },
         "turn": 1,
         "call": 1,
         "tool": "get_rate",

@@ -25,6 +25,9 @@ pub trait ToolAnswerer: Send + Sync {
     /// `Cancelled` and `OverBudget` leaves no conversation.
     async fn answer(&self, request: &ToolRequest<'_>) -> Result<ToolReply, ToolFailed>;
 
+    /// The conversation of `context` has ended, however it did: no further call of it follows.
+    async fn end(&self, _context: &CallContext) {}
+
     /// What determines its answers, for the simulator's fingerprint.
     fn fingerprint(&self) -> Value;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    ChatModel, ChatReply, ModelErrorKind, NoVerdict, PhaseError, PhaseErrorKind,
+    CallContext, ChatModel, ChatReply, ModelErrorKind, NoVerdict, PhaseError, PhaseErrorKind,
     reply::{self, Asked, PROGRAM_TRIES, ask_program},
     text::hex,
 };
@@ -97,6 +97,10 @@ impl ToolAnswerer for ProgramTools {
                 })
             }
         }
+    }
+
+    async fn end(&self, context: &CallContext) {
+        self.0.end_conversation(context).await;
     }
 
     fn fingerprint(&self) -> Value {

@@ -180,6 +180,13 @@ impl Toolbox {
         })
     }
 
+    /// The conversation of `context` has ended.
+    pub(crate) async fn end(&self, context: &CallContext) {
+        for entry in &self.entries {
+            entry.answerer.end(context).await;
+        }
+    }
+
     /// What determines how tools are offered and answered.
     pub(crate) fn fingerprint(&self) -> Value {
         let tool = |entry: &Arc<Entry>| {

@@ -37,9 +37,9 @@ enum Request {
     Judge(JudgeParams),
     /// A target or a model: the next reply. Answered by `ChatResult`.
     Chat(ChatParams),
-    /// A target with `sessions`: a conversation begins. Answered by `OpenResult`.
+    /// A target or tools with `sessions`: a conversation begins. Answered by `OpenResult`.
     Open(OpenParams),
-    /// A target with `sessions`: a conversation has ended. Answered by an empty object.
+    /// A target or tools with `sessions`: a conversation has ended. Answered by an empty object.
     Close(CloseParams),
     /// A simulated user: the next message. Answered by `NextMessageResult`.
     NextMessage(NextMessageParams),
@@ -274,8 +274,10 @@ struct HelloResult {
     wants: Option<Vec<Want>>,
     /// The models that it calls, each with the fewest and the most calls for one request.
     models: Option<BTreeMap<String, [u32; 2]>>,
-    /// A target: whether it keeps conversations.
+    /// A target, or tools: whether it keeps conversations.
     sessions: Option<bool>,
+    /// A target that keeps conversations: whether it goes on with one from `history`.
+    restore: Option<bool>,
     /// A target: `own`, if it has its own system prompt.
     system: Option<String>,
     /// A judge: `conversation`, if one request asks for all metrics of a conversation; else `metric`.
@@ -554,6 +556,12 @@ struct OpenParams {
     system: Option<String>,
     tools: Option<Vec<Value>>,
     metadata: Option<Map<String, Value>>,
+    /// Of a target with `restore`, where the conversation goes on: what was said.
+    history: Option<Vec<LineMessage>>,
+    /// Of tools: the world that they act in.
+    world_state: Option<String>,
+    /// Of tools: the calls before, with their answers.
+    calls: Option<Vec<Value>>,
     timeout_s: Option<f64>,
 }
 

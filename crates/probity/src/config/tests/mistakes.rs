@@ -250,7 +250,7 @@ fn foreign_keys_of_models_judging_and_limits_are_errors_and_others_are_not() {
         assert!(key.ends_with("batch"), "{problem}");
         assert!(rest.starts_with("expected one of "), "{problem}");
     }
-    let text = "targets: [{model: openai/m, extra_body: {batch: 1}, extra_headers: {batch: a}}]\nrun: {batch: 1}\n";
+    let text = "targets: [{model: openai/m, extra_body: {batch: 1}, extra_headers: {batch: a}}]\nrun: {batches: 1}\n";
     assert_eq!(yaml(text).unwrap().warnings.len(), 1);
 }
 
