@@ -112,7 +112,7 @@ def _verdict_problem(params: dict[str, Any], answer: dict[str, Any]) -> str | No
             return f"verdicts[{at}]: expected an object"
         metric = left.pop(verdict.get("metric", metrics[0]["id"] if len(metrics) == 1 else None), None)
         if metric is None:
-            return f"verdicts[{at}].metric: {verdict.get('metric')!r} was not asked for, or stands twice"
+            return f"verdicts[{at}].metric: {verdict.get('metric')!r} was not requested, or has a verdict already"
         problem = _one_problem(params, metric, verdict)
         if problem:
             return f"verdicts[{at}].{problem}"

@@ -34,7 +34,7 @@ PARAMETERS = {
 PARAMETERS["model"] = PARAMETERS["target"]
 # A simulated user that plays a whole conversation.
 OF_WHOLE = ("scenario", "say", "turns", "seed", "fault", "settings", "host")
-# A judge that is asked for all metrics of a conversation at once.
+# A judge that gets all metrics of a conversation in one request.
 OF_CONVERSATIONS = ("conversation", "metrics", "fault", "settings", "host")
 # The parts of one file that are served together, and what they are then.
 TOGETHER: dict[tuple[str, ...], str] = {("metrics", "scenarios"): "generator"}
@@ -285,7 +285,7 @@ def judge(*, name: str | None = None, version: str | None = None, settings: dict
 def judge(function: F | None = None, **options: Any) -> Any:
     """Makes a function a judge. It may take `conversation`, `metric`, `fault` (what was wrong with its last result), `settings` and `host`, and returns a value, `(value, reason)` or a `Verdict`.
 
-    With `per="conversation"` it may take `metrics` in the place of `metric`: all that are asked for a conversation, and returns a dictionary with the answer by
+    With `per="conversation"` it may take `metrics` in the place of `metric`: all of the request, and returns a dictionary with the answer by
     the id of each.
 
     `models` names the models of the run that it calls through `host`: `["judge"]`, or with the fewest and the most calls of a verdict `{"judge": (1, 3)}`."""
@@ -550,7 +550,7 @@ class Server:
         raise NotImplementedError(f"unknown method {method!r}")
 
     def give(self, request: int, items: Generator[Any, Any, Any], passed_over: list[dict[str, Any]]) -> None:
-        """Gives what a function yields, one by one, for as long as more is asked for."""
+        """Gives what a function yields, one by one, for as long as more is requested."""
         try:
             item = next(items)
             for known in passed_over:

@@ -140,7 +140,7 @@ class Played:
         return self.request("next_message", params)
 
     def simulate(self, scenario: Scenario, *replies: str) -> list[str]:
-        """What a simulated user that plays a whole conversation says, to these replies and once more."""
+        """What a simulated user that plays a whole conversation says, to these replies and at the end."""
         played = {"id": scenario.id, "persona": scenario.persona, "user_goal": scenario.user_goal, "latent_adversarial_goal": scenario.latent_adversarial_goal,
                   "landmarks": list(scenario.landmarks), "demographic": scenario.demographic}
         self.replies = replies

@@ -109,7 +109,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.mark.parametrize("name", ["judge.py", "asking_judge.py", "user.py", "agent.py"])
+@pytest.mark.parametrize("name", ["judge.py", "asking_judge.py", "conversation_judge.py", "user.py", "agent.py"])
 def test_the_examples_pass(name: str) -> None:
     code, text = check(str(EXAMPLES / name), timeout=20)
     assert code == 0 and "checks, 0 failed" in text, text

@@ -198,7 +198,7 @@ def test_a_judge_of_conversations_gets_all_metrics_at_once(folder: Path) -> None
     good = {"present": True, "reason": "x"}
     cases: list[tuple[Any, str]] = [
         (None, "verdicts: expected a list with each metric once: m01, m02"), ({}, "verdicts: expected a list"), ([1], "verdicts[0]: expected an object"),
-        ([{"metric": "m01", **good}], "verdicts: no verdict on m02"), ([{"metric": "m01", **good}] * 2, "verdicts[1].metric: 'm01' was not asked for, or"),
+        ([{"metric": "m01", **good}], "verdicts: no verdict on m02"), ([{"metric": "m01", **good}] * 2, "verdicts[1].metric: 'm01' was not requested, or"),
         ([{"metric": "m01", "present": "yes", "reason": "x"}], "verdicts[0].present: expected true or false"),
     ]
     for verdicts, words in cases:

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId,
-    PhaseProgram, Spend, Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, ConversationRoom, ModelError, ModelErrorKind,
+    ModelId, PhaseProgram, Spend, Usage,
 };
 
 use crate::{
@@ -124,6 +124,10 @@ impl<M: ChatModel> ChatModel for Budgeted<M> {
         };
         held.settle(actual(&spend, estimate));
         result
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        self.inner.conversation_room().await
     }
 
     async fn end_conversation(&self, context: &CallContext) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId,
-    PhaseProgram,
+    CallContext, ChatModel, ChatReply, ChatRequest, ConversationRoom, ModelError, ModelErrorKind,
+    ModelId, PhaseProgram,
 };
 
 use crate::{
@@ -122,6 +122,10 @@ impl<M: ChatModel> ChatModel for Limited<M> {
             Err(_) => Outcome::Other,
         });
         result
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        self.inner.conversation_room().await
     }
 
     async fn end_conversation(&self, context: &CallContext) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Message, ModelError, ModelId, PhaseProgram,
-    Purpose, Role,
+    CallContext, ChatModel, ChatReply, ChatRequest, ConversationRoom, Message, ModelError, ModelId,
+    PhaseProgram, Purpose, Role,
 };
 
 use crate::settings::ModelSettings;
@@ -54,6 +54,10 @@ impl<M: ChatModel> ChatModel for Prefilled<M> {
             reply.content.insert_str(0, beginning);
         }
         Ok(reply)
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        self.inner.conversation_room().await
     }
 
     async fn end_conversation(&self, context: &CallContext) {

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Event, EventBody, Journal, ModelError,
-    ModelErrorKind, ModelId, PhaseProgram, Spend, event::FailedAttempt,
+    CallContext, ChatModel, ChatReply, ChatRequest, ConversationRoom, Event, EventBody, Journal,
+    ModelError, ModelErrorKind, ModelId, PhaseProgram, Spend, event::FailedAttempt,
 };
 
 use tokio::time::Instant;
@@ -268,6 +268,10 @@ impl<M: ChatModel> ChatModel for Retried<M> {
                 () = wait(breaker, Instant::now() + delay, &error) => {}
             }
         }
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        self.inner.conversation_room().await
     }
 
     async fn end_conversation(&self, context: &CallContext) {

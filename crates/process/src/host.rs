@@ -28,7 +28,7 @@ use crate::{
 /// The most calls of one request that wait to be made.
 const QUEUE: usize = 16;
 /// The answer to what a program gives when nothing more is requested.
-pub(crate) const NO_MORE: &str = "no more is requested";
+pub(crate) const NO_MORE: &str = "nothing more is requested";
 /// The most calls of one request.
 const MOST_CALLS: u32 = 100;
 

@@ -35,10 +35,10 @@ mod pool;
 mod program;
 mod record;
 mod settings;
-mod talk;
 mod target;
 mod tool_sessions;
 mod version;
+mod whole_conversation;
 mod worker;
 
 pub use error::{ErrorKind, ProcessError, StartError};

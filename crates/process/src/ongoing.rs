@@ -1,7 +1,7 @@
 //! Requests for which a program gives one thing after the other, by calls.
 //!
 //! The phase requests the things one by one: each is a reply of its own, in the journal and in the cache. So what was accepted is there when the
-//! program dies or the run is killed, and the program is sent the rows so far (`existing`) when it begins again.
+//! program dies or the run is killed, and the program is sent the accepted ones (`existing`) when it begins again.
 
 use std::{
     collections::HashMap,

@@ -5,20 +5,21 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use async_trait::async_trait;
 use llm_client::{HostModels, ReplyBody, Wire};
 use schema::{
-    CallContext, ChatReply, ChatRequest, Exchange, FinishReason, JsonText, ModelError,
-    ModelErrorKind, Origin, PhaseProgram, ProgramKind, Spend,
+    CallContext, ChatReply, ChatRequest, ConversationRoom, Exchange, FinishReason, JsonText,
+    ModelError, ModelErrorKind, Origin, PhaseProgram, ProgramKind, Spend,
 };
 use serde::Deserialize as _;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::{
     error::{ProcessError, StartError},
     host::Host,
     ongoing::{AllOngoing, Given, Gives, Items, Ongoing},
     pool::{ProcessPool, Request},
-    talk::SaidConversation,
     target::model_error,
     tool_sessions::ToolSessions,
+    whole_conversation::WholeConversation,
 };
 
 /// A program that judges, plays the user, answers tools, or writes metrics and scenarios. The request's only message is the JSON of the parameters of its method; the reply is
@@ -30,6 +31,8 @@ pub struct ProcessPhase {
     canonical: String,
     /// The requests for which programs give one thing after the other.
     ongoing: AllOngoing,
+    /// Places for them. One that waited for a process within a call would keep others from going on, where calls are limited.
+    room: Arc<Semaphore>,
     /// The conversations that tools keep.
     sessions: ToolSessions,
 }
@@ -49,11 +52,13 @@ impl ProcessPhase {
     pub fn new(pool: ProcessPool, models: &HostModels) -> Result<Self, StartError> {
         let host = pool.host(models)?;
         let kind = ProgramKind::of(&pool.hello().kind);
+        let most = pool.most_in_flight();
         Ok(Self {
             kind: kind.ok_or_else(|| pool.unusable("it answers as a model does"))?,
             canonical: pool.canonical(&host),
             part: Arc::new(Part { pool, host }),
             ongoing: AllOngoing::default(),
+            room: Arc::new(Semaphore::new(most)),
             sessions: ToolSessions::default(),
         })
     }
@@ -81,7 +86,7 @@ impl ProcessPhase {
         let begin = || {
             let (gives, request): (Box<dyn Gives>, Request) = match is_talk {
                 true => {
-                    let (talk, request) = SaidConversation::begin(params);
+                    let (talk, request) = WholeConversation::begin(params);
                     (Box::new(talk), request)
                 }
                 false => (
@@ -172,6 +177,15 @@ impl Wire for ProcessPhase {
 
     fn models_called(&self) -> BTreeMap<String, (u32, u32)> {
         self.part.pool.hello().models_called()
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        let is_talk = self.part.pool.hello().plays_whole_conversations();
+        if self.kind != ProgramKind::Generator && !is_talk {
+            return ConversationRoom::default();
+        }
+        let place = Arc::clone(&self.room).acquire_owned().await;
+        place.map_or_else(|_| ConversationRoom::default(), ConversationRoom::new)
     }
 
     async fn end_conversation(&self, context: &CallContext) {

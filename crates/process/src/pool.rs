@@ -177,6 +177,13 @@ impl ProcessPool {
         &self.inner.settings.name
     }
 
+    /// The most requests in flight in all its processes.
+    pub(crate) fn most_in_flight(&self) -> usize {
+        let of_one = self.hello().max_concurrency;
+        let all = self.inner.slots.len().saturating_mul(of_one);
+        all.clamp(1, Semaphore::MAX_PERMITS)
+    }
+
     /// What it gets with each conversation and turn, as a target.
     pub(crate) fn metadata(&self) -> &schema::Extra {
         &self.inner.settings.metadata

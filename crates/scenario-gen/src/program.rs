@@ -86,9 +86,11 @@ impl ProgramGenerator {
         what: &str,
         mut rows: R,
     ) -> (Vec<R::Row>, Option<PhaseError>) {
+        let room = self.program.conversation_room().await;
         let asked = self.rows(params, &context, &mut rows).await;
         // What it gives beyond what was asked for is not taken.
         self.program.end_conversation(&context).await;
+        drop(room);
         let (good, fault) = match asked {
             Ok(Read { good, fault }) => (good, fault),
             Err(error) => {

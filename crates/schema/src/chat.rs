@@ -1,6 +1,8 @@
 //! One call to a language model.
 
 use std::{
+    any::Any,
+    fmt,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -15,6 +17,26 @@ use crate::{
     Spend, ToolCall, ToolChoice, ToolSpec, Usage,
 };
 
+/// Room for a conversation at a model that plays whole ones, until it is dropped: see [`ChatModel::conversation_room`].
+#[derive(Default)]
+pub struct ConversationRoom(Option<Box<dyn Any + Send + Sync>>);
+
+impl ConversationRoom {
+    /// The room that `held` keeps.
+    #[must_use]
+    pub fn new(held: impl Any + Send + Sync) -> Self {
+        Self(Some(Box::new(held)))
+    }
+}
+
+impl fmt::Debug for ConversationRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ConversationRoom")
+            .field(&self.0.is_some())
+            .finish()
+    }
+}
+
 /// A language model. An extension point: implement it for a model that has no OpenAI-compatible endpoint. Policy (journal, cache,
 /// budget, retries, limits) is layered around it by types that are `ChatModel`s too.
 #[async_trait]
@@ -27,6 +49,11 @@ pub trait ChatModel: Send + Sync {
     /// # Errors
     /// When no reply arrives; [`ModelError::kind`] returns the kind of failure. An empty or cut-off reply is not an error.
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError>;
+
+    /// Waits until the model has room for one more conversation, if it plays whole ones. The room is kept until it is dropped.
+    async fn conversation_room(&self) -> ConversationRoom {
+        ConversationRoom::default()
+    }
 
     /// The conversation of `context` is over: no further call of it follows. A model that keeps a conversation open on the other side closes
     /// it. Most keep none, and do nothing.
@@ -46,6 +73,10 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
         (**self).chat(request).await
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        (**self).conversation_room().await
     }
 
     async fn end_conversation(&self, context: &CallContext) {

@@ -106,8 +106,8 @@ pub use baseline::{
 };
 pub use benchmark::{Benchmark, Brief, Metric, MetricType, ScenarioDefaults};
 pub use chat::{
-    CallContext, Caller, ChatModel, ChatReply, ChatRequest, Exchange, FinishReason, Origin,
-    Purpose, RepeatedPrefix, ResponseFormat, Role,
+    CallContext, Caller, ChatModel, ChatReply, ChatRequest, ConversationRoom, Exchange,
+    FinishReason, Origin, Purpose, RepeatedPrefix, ResponseFormat, Role,
 };
 pub use conversation::{Conversation, ROW_KEYS, TargetRef, Turn};
 pub use cost::{CostSum, PhaseCost, Spend, Usage};

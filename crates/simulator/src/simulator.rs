@@ -158,6 +158,7 @@ impl Simulator for ChatSimulator {
         scenario: &Arc<Scenario>,
         item: &Item,
     ) -> Result<Conversation, PhaseError> {
+        let _room = self.user.conversation_room().await;
         let mut attempt = item.clone();
         let mut left = self.settings.attempts.max(1);
         // Attempts of earlier runs, whose first turns come from the cache, are walked through and do not count.

@@ -174,7 +174,10 @@ fn an_item_that_does_not_fit_is_refused_with_its_key() {
         notes[1].starts_with("malformed: the key \"user_goal\" is missing or blank"),
         "{notes:?}"
     );
-    assert_eq!(notes.last().unwrap(), "cancelled: no more is requested");
+    assert_eq!(
+        notes.last().unwrap(),
+        "cancelled: nothing more is requested"
+    );
     // What is missing is a failed row, after three refusals.
     let project = self::project("{wrong: always}");
     let ran = project.run(&GEN);

@@ -128,6 +128,45 @@ fn a_program_plays_a_whole_conversation() {
     assert_eq!(said(&project), questions(2));
 }
 
+/// Conversations that wait for a process take none of the calls that others need to go on.
+#[test]
+fn conversations_wait_for_a_process_without_stopping_others() {
+    let project = project("{}");
+    project.flattery(6);
+    let config = project
+        .read("config.yaml")
+        .replace("python: user.py", "python: user.py, processes: 1");
+    project.write(
+        "config.yaml",
+        &format!("{config}limits: {{max_concurrency: 2}}\nrun: {{concurrency: {{simulate: 6}}}}\n"),
+    );
+    let mut command = project.command(&["run", "flattery"]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    let ended = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if begin.elapsed() > Duration::from_secs(60) => {
+                child.kill().unwrap();
+                panic!("the run hangs: {:?}", notes(&project));
+            }
+            None => thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    assert!(ended.success());
+    assert_eq!(
+        notes(&project)
+            .iter()
+            .filter(|note| note.ends_with("turns"))
+            .count(),
+        6
+    );
+}
+
 #[test]
 fn a_message_with_a_fault_is_refused_and_said_again() {
     let project = project("{steps_out: true}");

@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelErrorKind,
-    ModelId, Origin, PhaseProgram, Purpose, Spend, Usage,
+    CallContext, ChatModel, ChatReply, ChatRequest, ConversationRoom, Exchange, JsonText,
+    ModelError, ModelErrorKind, ModelId, Origin, PhaseProgram, Purpose, Spend, Usage,
 };
 use serde_json::value::to_raw_value;
 
@@ -164,6 +164,10 @@ impl<M: ChatModel> ChatModel for Cached<M> {
         reply.at = Some(stored.created);
         self.cache.put(&key, &stored).await;
         Ok(reply)
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        self.inner.conversation_room().await
     }
 
     async fn end_conversation(&self, context: &CallContext) {

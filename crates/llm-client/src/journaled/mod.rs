@@ -6,8 +6,8 @@ use std::{sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Journal, ModelError, ModelId, PhaseProgram,
-    Purpose,
+    CallContext, ChatModel, ChatReply, ChatRequest, ConversationRoom, Journal, ModelError, ModelId,
+    PhaseProgram, Purpose,
 };
 
 use crate::meter::Meter;
@@ -86,6 +86,10 @@ impl<M: ChatModel> ChatModel for Journaled<M> {
             }
         }
         result
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        self.inner.conversation_room().await
     }
 
     async fn end_conversation(&self, context: &CallContext) {

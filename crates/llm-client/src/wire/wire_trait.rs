@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Exchange, JsonText, ModelError, ModelId,
-    PhaseProgram,
+    CallContext, ChatModel, ChatReply, ChatRequest, ConversationRoom, Exchange, JsonText,
+    ModelError, ModelId, PhaseProgram,
 };
 
 use crate::{Api, HostModels, ReplyBody};
@@ -65,6 +65,11 @@ pub trait Wire: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// See [`ChatModel::conversation_room`].
+    async fn conversation_room(&self) -> ConversationRoom {
+        ConversationRoom::default()
+    }
+
     /// See [`ChatModel::end_conversation`].
     async fn end_conversation(&self, _context: &CallContext) {}
 }
@@ -83,6 +88,10 @@ impl ChatModel for Wired {
 
     async fn chat(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
         self.wire.call(request).await
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        self.wire.conversation_room().await
     }
 
     async fn end_conversation(&self, context: &CallContext) {

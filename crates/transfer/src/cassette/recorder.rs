@@ -8,7 +8,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use schema::{CallContext, ChatModel, ChatReply, ChatRequest, ModelError, ModelId, PhaseProgram};
+use schema::{
+    CallContext, ChatModel, ChatReply, ChatRequest, ConversationRoom, ModelError, ModelId,
+    PhaseProgram,
+};
 
 use super::{
     FailedCalls, ProgramRecord,
@@ -193,6 +196,10 @@ impl ChatModel for RecordedModel<Arc<dyn ChatModel>> {
         let answer = Answer::new(&key, id, request, answered);
         self.recorded.record(&key, &answer);
         answer.into_result()
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        self.model.conversation_room().await
     }
 
     async fn end_conversation(&self, context: &CallContext) {

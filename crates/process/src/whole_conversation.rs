@@ -12,7 +12,7 @@ use crate::{
 /// A conversation that a program plays. What was said stands in the requests of the phase: a program that begins again in the middle says all
 /// of it again, and gets the replies that there are, with the messages in the place of its own.
 #[derive(Debug)]
-pub(crate) struct SaidConversation {
+pub(crate) struct WholeConversation {
     /// The turn of its next message, from 1.
     turn: u64,
     turns: u64,
@@ -31,7 +31,7 @@ fn number(params: &Value, key: &str) -> u64 {
     params.get(key).and_then(Value::as_u64).unwrap_or(1)
 }
 
-impl SaidConversation {
+impl WholeConversation {
     /// The conversation that `params` are from, and the request that begins it.
     pub(crate) fn begin(params: &Value) -> (Self, Request) {
         let said = messages(params);
@@ -79,15 +79,15 @@ fn answer(turn: u64, messages: &[Value]) -> Value {
     }})
 }
 
-impl Gives for SaidConversation {
+impl Gives for WholeConversation {
     fn method(&self) -> &'static str {
         "say"
     }
 
     fn take(&mut self, params: &Map<String, Value>) -> Result<Value, Value> {
-        let text = params.get("message").and_then(Value::as_str);
-        let message = text
-            .filter(|text| !text.trim().is_empty())
+        let given = params.get("message").and_then(Value::as_str);
+        let message = given
+            .filter(|message| !message.trim().is_empty())
             .ok_or_else(|| malformed("message: expected a text that is not blank"))?;
         match self.again.pop_front() {
             Some(known) => Err(known),
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_program_that_begins_again_gets_the_replies_that_there_are() {
         let before = [("user", "a"), ("assistant", "b"), ("assistant", "c")];
-        let (mut talk, request) = SaidConversation::begin(&said(2, &before));
+        let (mut talk, request) = WholeConversation::begin(&said(2, &before));
         assert_eq!(request.params, json!({"turns": 3}));
         let other = json!({"message": "other"});
         let call = other.as_object().unwrap();
