@@ -214,10 +214,10 @@ async fn tools_keep_a_conversation_in_their_process() {
         ["open 0", "call 1", "call 2", "open 1", "call 2", "call 3"]
     );
     let lines = project.read("lines.jsonl");
-    let closes = lines
+    let mut closes = lines
         .lines()
         .filter(|line| line.contains("\"method\":\"close\""));
-    let last: Value = serde_json::from_str(closes.last().unwrap()).unwrap();
+    let last: Value = serde_json::from_str(closes.next_back().unwrap()).unwrap();
     assert_eq!(last["params"]["reason"], json!("done"));
     let ran = project.succeeds(&["validate", "lines.jsonl"]);
     assert!(ran.out.contains("no problems"), "{}", ran.out);

@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use schema::{
-    CallContext, ChatModel, ChatReply, ChatRequest, Exchange as Wired, Journal, JsonText,
-    ModelError, ModelErrorKind, ModelId, Origin, PhaseProgram, Role,
+    CallContext, ChatModel, ChatReply, ChatRequest, ConversationRoom, Exchange as Wired, Journal,
+    JsonText, ModelError, ModelErrorKind, ModelId, Origin, PhaseProgram, Role,
 };
 
 use super::{
@@ -209,6 +209,10 @@ impl<M: ChatModel> ChatModel for Batched<M> {
             Some(reply) => Ok(reply),
             None => self.inner.chat(request).await,
         }
+    }
+
+    async fn conversation_room(&self) -> ConversationRoom {
+        self.inner.conversation_room().await
     }
 
     async fn end_conversation(&self, context: &CallContext) {
