@@ -376,6 +376,7 @@ async fn what_cannot_wait_is_called_directly() {
     let run = run(Api::ChatCompletions, &server, folder.path(), 100);
     let mut target = request(1);
     target.context = CallContext::new(Purpose::TargetTurn, "row");
+    target.repeated.in_conversation = true;
     let mut corrected = request(2);
     corrected
         .messages
