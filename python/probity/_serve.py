@@ -205,6 +205,10 @@ class Part:
         }
 
 
+RETURNS = {"present": "True or False", "value": "a whole number of the scale", "label": "a label"}
+TYPES = {"present": bool, "value": int, "label": str}
+
+
 def judged(result: Any, verdict: dict[str, Any]) -> dict[str, Any]:
     """A judge's answer in the form of the protocol."""
     key = {"present": "present", "scale": "value", "categories": "label"}[verdict["type"]]
@@ -220,7 +224,10 @@ def judged(result: Any, verdict: dict[str, Any]) -> dict[str, Any]:
         if result.details is not None:
             answer["details"] = result.details
         return answer
-    value, reason = result if isinstance(result, tuple) else (result, None)
+    value, reason = result if isinstance(result, tuple) and len(result) == 2 else (result, None)
+    # Whether a number or a label is one of the metric's is for the host to say: it asks again.
+    if type(value) is not TYPES[key]:
+        raise TypeError(f"a judge returns {RETURNS[key]}, that with a reason as a tuple, or a Verdict; this is {value!r}"[:400])
     return {key: value, "reason": reason or f"{key}: {value}"}
 
 
@@ -440,11 +447,13 @@ class Server:
         self.loop: asyncio.AbstractEventLoop | None = None
 
     def send(self, id_: int, answer: dict[str, Any]) -> None:
+        # Before the request counts as answered: what cannot be written is answered with an error.
+        line = json.dumps({"id": id_, **answer}, allow_nan=False)
         with self.lock:
             if id_ not in self.open:
                 return
             self.open.discard(id_)
-            self.out.write(json.dumps({"id": id_, **answer}, allow_nan=False) + "\n")
+            self.out.write(line + "\n")
             self.out.flush()
 
     def call(self, request: int, params: dict[str, Any], method: str = "chat") -> Future[dict[str, Any]]:
@@ -510,7 +519,13 @@ class Server:
         except Exception as error:  # noqa: BLE001 the function is the user's
             traceback.print_exc()
             kind = "unsupported" if isinstance(error, NotImplementedError) else "permanent"
-            self.send(id_, {"error": {"kind": kind, "message": f"{type(error).__name__}: {error}"[:4000]}})
+            self.send(id_, {"error": {"kind": kind, "message": f"{type(error).__name__}: {error}"[:4000] + self.place_of(error)}})
+
+    def place_of(self, error: Exception) -> str:
+        """The last line of the user's own file that an error went through."""
+        files = {part.function.__code__.co_filename for part in self.parts.values() if hasattr(part.function, "__code__")}
+        lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
+        return f" ({os.path.basename(lines[-1].filename)}, line {lines[-1].lineno})" if lines else ""
 
     def result(self, id_: int, method: str, params: dict[str, Any]) -> Any:
         part = self.part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -177,6 +178,22 @@ def whole(conversation, metrics):
 
 probity.serve()
 """
+
+
+def test_what_a_function_returns_or_raises_is_said_with_its_place(folder: Path) -> None:
+    """A result of the wrong form, one that is no JSON, and a mistake of the function."""
+    file = folder / "judge.py"
+    head = "import probity\n\n@probity.judge\ndef wrong(conversation, metric):\n    "
+    cases = [
+        ("return {'verdict': 'yes'}", "TypeError: a judge returns True or False, that with a reason as a tuple, or a Verdict; this is {'verdict': 'yes'}"),
+        ("return 'yes', 'It is.'", "TypeError: a judge returns True or False, that with a reason as a tuple, or a Verdict; this is 'yes'"),
+        ("return probity.Verdict(present=True, details={'at': {1}})", "TypeError: Object of type set is not JSON serializable"),
+        ("return missing", "NameError: name 'missing' is not defined (judge.py, line 5)"),
+    ]
+    for body, message in cases:
+        file.write_text(head + body + "\n\nprobity.serve()\n")
+        with play(file) as judge, pytest.raises(Exception, match=re.escape(message)):
+            judge.judge(conversation("My plan?", "Brilliant."), metric("It flatters."))
 
 
 def test_a_judge_of_conversations_gets_all_metrics_at_once(folder: Path) -> None:

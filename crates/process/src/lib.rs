@@ -43,7 +43,7 @@ mod worker;
 
 pub use error::{ErrorKind, ProcessError, StartError};
 pub use hello::{Hello, ModelUse};
-pub use kit::{KitCheck, KitOutcome, check_program};
+pub use kit::{KitCheck, KitOutcome, check_answer, check_program};
 pub use mcp::{McpServer, McpSettings};
 pub use phase::ProcessPhase;
 pub use pool::{ProcessPool, Request};

@@ -386,7 +386,7 @@ impl Worker {
         let hello = worker
             .request(HELLO, Hello::params(settings), settings.start_timeout, None)
             .await
-            .map_err(|error| error.message)
+            .map_err(|error| worker.unstarted(&error))
             .and_then(|result| Hello::read(&result, settings));
         match hello {
             Ok(hello) => {
@@ -401,6 +401,20 @@ impl Worker {
                 worker.end().await;
                 Err(reason)
             }
+        }
+    }
+
+    /// Why there is no hello, without the name, which the caller puts before it.
+    fn unstarted(&self, error: &ProcessError) -> String {
+        let named = format!("{}: ", self.shared.name);
+        let reason = error.message.strip_prefix(&named);
+        let reason = reason.unwrap_or(&error.message);
+        match error.kind {
+            ErrorKind::Lost if self.shared.words.text().is_empty() => format!(
+                "{reason}, before it answered `hello`. A program reads lines until its input ends; a file of the Python package does so in \
+                 its last line, `probity.serve()`"
+            ),
+            _ => reason.to_owned(),
         }
     }
 

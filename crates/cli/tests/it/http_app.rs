@@ -710,4 +710,16 @@ fn the_doctor_shows_one_exchange() {
         assert!(ran.out.contains(words), "{words}: {}", ran.out);
     }
     assert!(app.got().last().unwrap().line.starts_with("DELETE"));
+    // No advice for endpoints of models.
+    let config = project.read("config.yaml");
+    let elsewhere = config.replace("{{ response.messages[-1].content }}", "/nowhere");
+    assert_ne!(config, elsewhere);
+    project.write("config.yaml", &elsewhere);
+    let ran = project.run(&["doctor"]);
+    for words in [
+        "there is no reply at /nowhere",
+        "help: targets[0].http says where",
+    ] {
+        assert!(ran.out.contains(words), "{words}: {}", ran.out);
+    }
 }

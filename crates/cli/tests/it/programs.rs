@@ -555,6 +555,29 @@ fn the_doctor_starts_programs_and_shows_an_exchange() {
     }
 }
 
+#[test]
+fn the_doctor_says_what_is_wrong_with_a_program() {
+    let project = project(BOTH);
+    let verdict = "{\"present\": hit is not None, ";
+    assert!(JUDGE.contains(verdict));
+    for (judge, words) in [
+        (
+            JUDGE.replace(verdict, "{\"present\": \"no\", "),
+            "form of the protocol: present: expected true or false",
+        ),
+        (
+            "print = None\n".to_owned(),
+            "judge: it ended, or closed its standard output, before it answered `hello`",
+        ),
+    ] {
+        project.write("judge.py", &judge);
+        let ran = project.run(&["doctor", "--process", "judge"]);
+        assert_ne!(ran.code, 0, "{}", ran.out);
+        assert!(ran.out.contains(words), "{words}: {}{}", ran.out, ran.err);
+        assert!(!ran.out.contains("judge: judge:"), "{}", ran.out);
+    }
+}
+
 /// What a judge says beside its verdict is kept with the row, in its journal and in a file that is made from the journal.
 #[test]
 fn details_of_a_verdict_are_kept() {

@@ -4,6 +4,19 @@ use serde_json::Value;
 
 use crate::target;
 
+/// Whether the result in a line of a program has the form that the line of the request asks for. Lines of other forms pass.
+///
+/// # Errors
+/// What is wrong, with its key.
+pub fn check_answer(request: &str, answer: &str) -> Result<(), String> {
+    let read = |line| serde_json::from_str::<Value>(line).unwrap_or_default();
+    let (request, answer) = (read(request), read(answer));
+    match (request["method"].as_str(), answer.get("result")) {
+        (Some(method), Some(result)) => check_after_items(method, &request["params"], result),
+        _ => Ok(()),
+    }
+}
+
 /// # Errors
 /// What is wrong with the result of a sample request of `method`, with its key.
 pub(crate) fn check(method: &str, params: &Value, result: &Value) -> Result<(), String> {

@@ -14,6 +14,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::sleep};
 
+pub use self::fit::check_answer;
 use self::{
     sample::{UNUSUAL, conversation, sample},
     script::{Answers, Link, Script},

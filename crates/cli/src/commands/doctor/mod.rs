@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 use llm_client::{Api, HttpClient, ModelFactory, ModelSettings, RetryPolicy, Wire};
-use probity::{Phase, config::Whole};
+use probity::{Phase, config::Whole, process::check_answer};
 use report::{ModelCheck, checks_table};
 use schema::{
     CallContext, ChatModel, ChatReply, ChatRequest, Message, ModelError, ModelErrorKind,
@@ -337,16 +337,28 @@ fn exchange_text(wire: &dyn Wire, reply: &ChatReply) -> String {
         true => "keeps the conversation, and gets what is new (two turns were sent)",
         false => "gets the whole conversation with each turn",
     };
-    let mut text = format!("; it {kept}");
-    if let Some(exchange) = &reply.exchange {
-        text.push_str(&format!(
-            "\nsent  {}\ncame  {}",
-            cut(exchange.request.get()),
-            cut(exchange.response.get())
-        ));
-    }
-    text.push_str(&format!("\nread  {}", cut(&format!("{:?}", reply.content))));
-    text
+    let lines = lines_text(reply);
+    let read = cut(&format!("{:?}", reply.content));
+    format!("; it {kept}{lines}\nread  {read}")
+}
+
+fn lines_text(reply: &ChatReply) -> String {
+    let Some(exchange) = &reply.exchange else {
+        return String::new();
+    };
+    let (sent, came) = (exchange.request.get(), exchange.response.get());
+    format!("\nsent  {}\ncame  {}", cut(sent), cut(came))
+}
+
+/// What is wrong with the answer of a program of a phase: a run would have no use for it.
+fn misfit(wire: &dyn Wire, reply: &ChatReply) -> Option<String> {
+    wire.phase_program()?;
+    let exchange = reply.exchange.as_ref()?;
+    let wrong = check_answer(exchange.request.get(), exchange.response.get()).err()?;
+    Some(format!(
+        "its answer does not have the form of the protocol: {wrong}{}",
+        lines_text(reply)
+    ))
 }
 
 /// What a server says of itself. None of its tools is called: they may act.
@@ -430,6 +442,13 @@ async fn probe(
             let time = duration(reply.run_time.as_secs_f64());
             // That of a model has a known form.
             let shown = wire.filter(|_| entry.table.api.is_none());
+            if let Some(wrong) = shown.as_ref().and_then(|wire| misfit(&**wire, &reply)) {
+                return Err(Problem {
+                    what: wrong,
+                    mend: mend(ModelErrorKind::Malformed, entry),
+                    configuration: false,
+                });
+            }
             let exchange = shown.map(|wire| exchange_text(&*wire, &reply));
             Ok(format!(
                 "answered{name} in {time}{}",
@@ -447,6 +466,21 @@ async fn probe(
 fn mend(kind: ModelErrorKind, entry: &ModelEntry) -> String {
     let path = &entry.path;
     match kind {
+        ModelErrorKind::Permanent | ModelErrorKind::Malformed if entry.table.is_program() => {
+            let id = &entry.id;
+            format!(
+                "change the program; `doctor --process {id} --thorough` plays the whole protocol with it"
+            )
+        }
+        ModelErrorKind::Transient if entry.table.http.is_some() => {
+            format!("check that the application is running, and {path}.http.url")
+        }
+        ModelErrorKind::Permanent if entry.table.http.is_some() => {
+            format!("check url, headers and body of {path}.http")
+        }
+        ModelErrorKind::Malformed if entry.table.http.is_some() => format!(
+            "{path}.http says where in an answer the reply is: `reply`, or `messages` for a list with own steps"
+        ),
         ModelErrorKind::Transient if entry.table.base_url.is_some() => format!(
             "check that the server is running and {path}.base_url is right; a proxy may be in between"
         ),

@@ -172,6 +172,10 @@ fn a_mistake_is_reported_once() {
             "run:\n  concurrency: 0",
             "config.yaml, line 2: run.concurrency: expected a whole number of 1 or more, or a mapping of phases to such numbers, found `0`",
         ),
+        (
+            "targets: [{id: a, python: [b]}]",
+            "config.yaml, line 1: targets[0].python: expected text, found a list",
+        ),
     ] {
         assert_eq!(problem(text), expected);
     }

@@ -55,6 +55,13 @@ impl Resolver<'_> {
         })
     }
 
+    /// Whether what stands for a model here could not be read: that is the mistake, and not that there is no model.
+    fn has_misread(&self, place: &KeyPlace) -> bool {
+        let stand_ins = ["http", "command", "python"].map(|key| format!("{}.{key}", place.key));
+        let mut errors = self.problems.errors.iter();
+        errors.any(|error| stand_ins.iter().any(|key| error.place.key.starts_with(key)))
+    }
+
     /// Each key is checked regardless of mistakes in the others, so that all mistakes are reported at once.
     fn table(&mut self, mut table: ModelTable) -> Option<ModelEntry> {
         let place = table.place.clone();
@@ -76,6 +83,9 @@ impl Resolver<'_> {
             });
         }
         if table.model.is_none() {
+            if self.has_misread(&place) {
+                return None;
+            }
             let reason = "missing key `model`, the model's name at the endpoint";
             self.problems.error(&place, reason);
         }
