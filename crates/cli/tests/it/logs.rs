@@ -49,7 +49,7 @@ fn without_a_rule_every_scorer_that_says_yes_or_no_is_a_metric() {
     }
     assert!(
         ran.err.contains("the scorer flattery is left out: sample q02: flattery is 2, which is neither yes nor no. --verdicts \
-                          flattery=flattery:>=0.5 takes it"),
+                          'flattery=flattery:>=0.5' takes it"),
         "{}",
         ran.err
     );
