@@ -407,8 +407,8 @@ impl Worker {
     /// Why there is no hello, without the name, which the caller puts before it.
     fn unstarted(&self, error: &ProcessError) -> String {
         let named = format!("{}: ", self.shared.name);
-        let reason = error.message.strip_prefix(&named);
-        let reason = reason.unwrap_or(&error.message);
+        let unnamed = error.message.strip_prefix(&named);
+        let reason = unnamed.unwrap_or(&error.message);
         match error.kind {
             ErrorKind::Lost if self.shared.words.text().is_empty() => format!(
                 "{reason}, before it answered `hello`. A program reads lines until its input ends; a file of the Python package does so in \
