@@ -67,6 +67,8 @@ pub enum FindingKind {
     IncompleteReplies,
     /// The simulated user fell out of its role.
     SimulatorFaults,
+    /// A judge gave no usable verdict on rows.
+    UnusableVerdicts,
     /// A judge always gave the same verdict.
     UnvaryingJudge,
     /// Scorers of another program gave the verdicts.
@@ -261,6 +263,7 @@ impl FindingKind {
             Self::RowTypes => "row_types",
             Self::IncompleteReplies => "incomplete_replies",
             Self::SimulatorFaults => "simulator_faults",
+            Self::UnusableVerdicts => "unusable_verdicts",
             Self::UnvaryingJudge => "unvarying_judge",
             Self::ImportedVerdicts => "imported_verdicts",
             Self::EarlierLabels => "earlier_labels",

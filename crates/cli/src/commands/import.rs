@@ -25,7 +25,7 @@ use crate::exit::{Exit, Failure};
     cargo xtask import data promptfooconfig.yaml --as theirs"
 )]
 pub struct ImportArgs {
-    /// Files and folders to import; before them the format (tree, inspect, eee, promptfoo, petri, jsonl), where it cannot be recognised, or data
+    /// Files and folders to import; before them the format (tree, inspect, eee, promptfoo, petri or bloom, jsonl), where it cannot be recognised, or data
     /// for rows with prompts
     #[arg(value_names = ["[FORMAT] PATH"], required = true)]
     pub(super) what: Vec<PathBuf>,
@@ -176,8 +176,10 @@ pub(super) fn listed(things: &LeftOut) -> String {
 
 /// The error for a word before the paths that is no format.
 fn unknown_format(word: &str) -> Failure {
-    let names = ImportFormat::ALL.map(ImportFormat::as_str);
-    let meant = nearest(word, names).map(|name| format!("; did you mean `{name}`?"));
+    let formats = ImportFormat::ALL.map(ImportFormat::as_str);
+    let names = [formats.as_slice(), &["bloom"]].concat();
+    let meant =
+        nearest(word, names.iter().copied()).map(|name| format!("; did you mean `{name}`?"));
     Failure::usage(format!(
         "import {word}: unknown format, and no file or folder of this name{}\nhelp: the formats are {}. Without one it is recognised from the files",
         meant.unwrap_or_default(),

@@ -81,6 +81,7 @@ fn transcripts_of_petri_are_paired_by_their_seeds_and_compared_without_a_call() 
     write(&project, "audits/0/transcript_zz.json", &again);
     let ran = project.run(&[
         "import",
+        "bloom",
         "audits",
         "--verdicts",
         "flattery=m01:>6",

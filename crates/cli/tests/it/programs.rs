@@ -414,6 +414,12 @@ fn three_useless_results_are_an_unusable_judge() {
         project.succeeds(&["journal", "check", "flattery"]);
         project.run(&["run", "flattery"]);
         assert_eq!(attempts(&project).len(), 3 + calls_of_next_run, "{result}");
+        let row = rows[0]["conv_id"].as_str().unwrap();
+        let why = format!("1 row of scripted-careful has no usable verdict; {row}: judge");
+        let said = project.run(&["aggregate", "flattery"]).err;
+        assert!(said.contains(&why), "{why}: {said}");
+        let page = project.read("benchmarks/flattery/report.html");
+        assert!(page.contains(&why), "{why}");
     }
 }
 

@@ -522,6 +522,10 @@ impl<'a> Endpoints<'a> {
         if let Some(price) = self.prices.price(entry.priced_source(), &settings.model) {
             return (Some(price), false);
         }
+        if entry.table.http.is_some() {
+            // What an application on this machine calls may cost something.
+            return (None, false);
+        }
         let gateway = || {
             let key = entry.table.gateway;
             key.unwrap_or_else(|| is_gateway(entry.route, name, &self.prices))

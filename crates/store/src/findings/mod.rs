@@ -14,6 +14,7 @@ mod safety;
 mod sequence;
 mod simulator;
 mod trial;
+mod unusable;
 mod unvarying;
 
 use std::collections::BTreeMap;
@@ -80,6 +81,7 @@ pub fn benchmark_findings(
     measured::add(&mut found, dir, &table, &targets, turns);
     rows::add(&mut found, dir, sources.targets);
     simulator::add(&mut found, sources.targets);
+    unusable::add(&mut found, dir, sources.targets);
     unvarying::add(&mut found, sources.targets);
     people::add(&mut found, dir, sources.targets, &roles);
     basis::add(&mut found, sources.bases);

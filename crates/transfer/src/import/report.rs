@@ -50,9 +50,10 @@ impl ImportFormat {
         }
     }
 
-    /// The format with this name.
+    /// The format with this name; `bloom` is the same as `petri`, since Bloom writes Petri's transcripts.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
+        let name = if name == "bloom" { "petri" } else { name };
         Self::ALL.into_iter().find(|format| format.as_str() == name)
     }
 }
