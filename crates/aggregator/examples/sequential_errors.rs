@@ -7,14 +7,15 @@
 //!
 //! Every scenario has its own chance to pass, from a beta distribution; its rows pass with that chance. The rate is the limit, so that "pass"
 //! and "fail" are both wrong: at any look, each may be so in 2.5% of runs. The interval of a look misses the rate in 5% at most, over all looks
-//! together. Two targets that are equal differ by their e-value in 5% at most. The program ends with an error where a table shows more, beyond
+//! together. Two targets that are equal differ by their e-value in 5% at most. An interval that is looked at until it is narrow enough is the ordinary
+//! one, and misses the rate in 5% at most. The program ends with an error where a table shows more, beyond
 //! the chance of the simulation.
 
 use std::process::ExitCode;
 
 use aggregator::sequential::{
     DifferenceTest, PlayedDifference, PlayedScenario, RateLimit, RateRule, RateTest, ScenarioLists,
-    SequenceAnswer,
+    SequenceAnswer, WidthTest,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -23,6 +24,8 @@ use rand_distr::{Beta, Distribution};
 const SCENARIOS: [u64; 4] = [20, 50, 100, 300];
 /// Rows of each scenario, and how alike they are.
 const ROWS: [(u64, f64); 4] = [(1, 0.0), (4, 0.3), (10, 0.6), (4, 1.0)];
+/// How wide an interval may be.
+const WIDTH: f64 = 0.2;
 const LIMITS: [f64; 3] = [0.5, 0.8, 0.95];
 
 /// How many repetitions of a cell were wrong, in each way.
@@ -32,6 +35,7 @@ struct Wrong {
     fails: u32,
     misses: u32,
     differs: u32,
+    narrow_misses: u32,
 }
 
 /// The chance of one scenario to pass.
@@ -69,6 +73,7 @@ fn run(scenarios: u64, (rows, icc): (u64, f64), limit: f64, random: &mut ChaCha1
     };
     let mut rate = RateTest::new(lists.clone(), rows, 0.05).holding(rule, 0.0);
     let mut pair = DifferenceTest::new(&lists, 1, 1);
+    let mut width = WidthTest::new(lists.clone(), WIDTH);
     let mut wrong = Wrong::default();
     for _ in 0..scenarios {
         let [a, b] = [(); 2].map(|()| {
@@ -81,6 +86,14 @@ fn run(scenarios: u64, (rows, icc): (u64, f64), limit: f64, random: &mut ChaCha1
             missing: 0,
             incomplete: 0,
         });
+        if width.answer() == SequenceAnswer::Open {
+            width.play(&PlayedScenario {
+                passed: a,
+                failed: rows - a,
+                missing: 0,
+                incomplete: 0,
+            });
+        }
         pair.play(&PlayedDifference {
             difference: difference(a, b, rows),
             units: 1,
@@ -92,6 +105,10 @@ fn run(scenarios: u64, (rows, icc): (u64, f64), limit: f64, random: &mut ChaCha1
         if pair.look().e_value >= 20.0 {
             wrong.differs = 1;
         }
+    }
+    let narrow = width.look();
+    if narrow.lower > limit || narrow.upper < limit {
+        wrong.narrow_misses = 1;
     }
     match rate.answer() {
         SequenceAnswer::Pass => wrong.passes = 1,
@@ -128,7 +145,7 @@ fn main() -> ExitCode {
     let [most_one_side, most_both] = [0.025, 0.05].map(|allowed| most(allowed, repetitions));
     let mut is_wrong = false;
     println!(
-        "scenarios  rows  alike  limit  false pass  false fail  interval misses  equal, differ"
+        "scenarios  rows  alike  limit  false pass  false fail  interval misses  equal, differ  narrow misses"
     );
     for scenarios in SCENARIOS {
         for kind in ROWS {
@@ -140,17 +157,25 @@ fn main() -> ExitCode {
                     all.fails += one.fails;
                     all.misses += one.misses;
                     all.differs += one.differs;
+                    all.narrow_misses += one.narrow_misses;
                 }
-                let [passes, fails, misses, differs] =
-                    [all.passes, all.fails, all.misses, all.differs].map(share);
+                let [passes, fails, misses, differs, narrow] = [
+                    all.passes,
+                    all.fails,
+                    all.misses,
+                    all.differs,
+                    all.narrow_misses,
+                ]
+                .map(share);
                 println!(
-                    "{scenarios:>9}  {:>4}  {:>5.1}  {limit:>5.2}  {passes:>10.4}  {fails:>10.4}  {misses:>15.4}  {differs:>13.4}",
+                    "{scenarios:>9}  {:>4}  {:>5.1}  {limit:>5.2}  {passes:>10.4}  {fails:>10.4}  {misses:>15.4}  {differs:>13.4}  {narrow:>13.4}",
                     kind.0, kind.1
                 );
                 is_wrong |= all.passes > most_one_side
                     || all.fails > most_one_side
                     || all.misses > most_both
-                    || all.differs > most_both;
+                    || all.differs > most_both
+                    || all.narrow_misses > most_both;
             }
         }
     }

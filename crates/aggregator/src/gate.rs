@@ -102,7 +102,7 @@ fn rate_answer(
         true => measured,
         false => (bounds.lower, bounds.upper),
     };
-    let (answer, reason) = match rate.sequential {
+    let (answer, reason) = match rate.at_every_look() {
         None => bounds_answer(require, lower, upper, &alike.counted(rate.scenarios)),
         Some(so_far) => answer_at_every_look(require, lower, upper, so_far),
     };
@@ -245,7 +245,7 @@ fn difference_answer(
         false => (found.lower, found.upper),
     };
     let (answer, reason) = ends_answer(require, lower, upper, &found.measured.says);
-    let reason = match (evidence.rate.sequential, answer) {
+    let reason = match (evidence.rate.at_every_look(), answer) {
         (Some(so_far), GateAnswer::Pass | GateAnswer::Fail) => {
             format!("{reason} at every look, after {}", so_far.words())
         }

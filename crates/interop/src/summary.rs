@@ -299,7 +299,7 @@ pub(crate) fn rates_sheet(run: &Run, tally: &Tally) -> Sheet {
         }
     }
     let statistics = run.statistics.as_ref();
-    let is_so_far = statistics.is_some_and(|of| of.rates.all.sequential.is_some());
+    let is_so_far = statistics.is_some_and(|of| of.rates.all.at_every_look().is_some());
     sheet = sheet.so_far(is_so_far);
     if clustered {
         sheet.note(format!(

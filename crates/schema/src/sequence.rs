@@ -16,6 +16,9 @@ pub struct Sequence {
     pub method: String,
     /// When a run stops.
     pub until: RunUntil,
+    /// How wide intervals may be, 0 to 1, where it stops by their width.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<f64>,
     /// What the order follows from.
     pub seed: u64,
     /// Conversations of each scenario and target.
@@ -41,13 +44,19 @@ pub struct Sequence {
     pub judge_sha256: Option<String>,
     /// Why the last run stopped; null while it goes on, or if it was killed.
     pub stopped: Option<SequenceStop>,
+    /// SHA-256 of the rules of the gate; null without one, and in files before 1.2.0.
+    #[serde(default)]
+    pub rules_sha256: Option<String>,
+    /// When they changed after scenarios were simulated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules_changed: Vec<RulesChange>,
     /// What is known of each rule of the gate, for each of its targets and metrics.
     pub tests: Vec<SequenceTest>,
 }
 
 impl Sequence {
     /// The version of the format that is written.
-    pub const FORMAT: &str = "1.1.0";
+    pub const FORMAT: &str = "1.2.0";
     /// The confidence level of answers and intervals.
     pub const LEVEL: f64 = 0.95;
     /// The name of the method: bets by the rule STaR.
@@ -87,6 +96,8 @@ pub enum RunUntil {
     Decided,
     /// When every rule is decided.
     EachDecided,
+    /// When the interval of each rate is narrow enough.
+    Width,
 }
 
 impl RunUntil {
@@ -96,6 +107,7 @@ impl RunUntil {
         match self {
             Self::Decided => "decided",
             Self::EachDecided => "each-decided",
+            Self::Width => "width",
         }
     }
 }
@@ -107,6 +119,15 @@ pub struct SequenceStart {
     pub run_id: String,
     /// The base scenarios that the start before it had seen; 0 for the first.
     pub seen_before: u64,
+}
+
+/// Other rules of the gate than before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RulesChange {
+    /// How many scenarios of the order had been seen.
+    pub after: u64,
+    /// SHA-256 of the rules before.
+    pub sha256: String,
 }
 
 /// A list of base scenarios.
@@ -135,6 +156,8 @@ pub struct SequencedScenario {
 pub enum SequenceStop {
     /// The rules are decided, or one has failed.
     Decided,
+    /// The interval of each rate is narrow enough.
+    Narrow,
     /// A rule is open, and the rest of the list would hardly decide it.
     GivenUp,
     /// All scenarios were simulated.
@@ -149,6 +172,7 @@ impl SequenceStop {
     pub fn words(self) -> &'static str {
         match self {
             Self::Decided => "stopped when decided",
+            Self::Narrow => "stopped when the interval is narrow enough",
             Self::GivenUp => "stopped: the rest would hardly decide",
             Self::UsedUp => "all simulated",
             Self::Interrupted => "interrupted",
@@ -168,6 +192,8 @@ pub enum SequenceAnswer {
     Pass,
     /// The rate breaks it.
     Fail,
+    /// Its interval is narrow enough.
+    Narrow,
     /// The rest of the list would hardly decide it, so it is left.
     GivenUp,
     /// All scenarios are known, and it is not decided.
@@ -180,6 +206,7 @@ impl SequenceAnswer {
         match self {
             Self::Open => None,
             Self::Differ | Self::Pass | Self::Fail => Some(SequenceStop::Decided),
+            Self::Narrow => Some(SequenceStop::Narrow),
             Self::GivenUp => Some(SequenceStop::GivenUp),
             Self::UsedUp => Some(SequenceStop::UsedUp),
         }
@@ -189,7 +216,7 @@ impl SequenceAnswer {
 /// A rule of the gate for one target, or for one of its metrics; or the comparison of two targets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SequenceTest {
-    /// The rule's number in the gate's file, from 1; null for a comparison of two targets.
+    /// The rule's number in the gate's file, from 1; null for a comparison of two targets and for a width.
     pub rule: Option<usize>,
     /// The target.
     pub target: ModelId,
@@ -198,7 +225,7 @@ pub struct SequenceTest {
     pub other: Option<ModelId>,
     /// `all`, `positive`, `negative`, `hazard ID` or `metric ID`.
     pub scope: String,
-    /// The requirement: `lower >= 0.8`; `differ` of two targets.
+    /// The requirement: `lower >= 0.8`; `differ` of two targets; `width <= 0.1`.
     pub require: String,
     /// What is known.
     pub answer: SequenceAnswer,
@@ -210,7 +237,7 @@ pub struct SequenceTest {
     pub rows: u64,
     /// The rate so far, 0 to 1; of two targets the difference, -1 to 1; null without rows.
     pub estimate: Option<f64>,
-    /// Lower end of the interval that holds at every look.
+    /// Lower end of the interval that holds at every look; of a width, of the ordinary one.
     pub lower: f64,
     /// Upper end.
     pub upper: f64,

@@ -122,8 +122,9 @@ pub use scenarios::{
     read_scenarios, write_scenarios,
 };
 pub use sequence::{
-    BaselineUnits, SequenceOptions, SequenceRules, SequenceTests, SequencedVerdict, Turn, base_of,
-    begin_sequence, read_sequence, scenario_sequence, write_sequence,
+    BaselineUnits, SequenceOptions, SequenceQuestions, SequenceRules, SequenceTests,
+    SequencedVerdict, Turn, WidthQuestion, base_of, begin_sequence, read_sequence,
+    scenario_sequence, write_sequence,
 };
 pub use snapshot::Snapshot;
 pub use special::{check_replaceable, check_tree};

@@ -75,6 +75,7 @@ pub fn summarise_statistics(
     let index = read_scenario_index(dir)?;
     let hazards = benchmark.scored_hazards();
     let (format, method) = match index.sequence() {
+        Some(of) if of.width.is_some() => (Statistics::SEQUENTIAL_FORMAT, Statistics::METHOD),
         Some(_) => (Statistics::SEQUENTIAL_FORMAT, Sequence::METHOD),
         None => (Statistics::FORMAT, Statistics::METHOD),
     };

@@ -10,7 +10,10 @@ use schema::{
     gate::{GateRule, GateRules, GateScope},
     sequence::{RunUntil, SequenceAnswer},
 };
-use store::{BaselineUnits, SequenceRules, SequenceTests, SequencedVerdict, Turn};
+use store::{
+    BaselineUnits, SequenceQuestions, SequenceRules, SequenceTests, SequencedVerdict, Turn,
+    WidthQuestion,
+};
 
 const BASES: usize = 60;
 
@@ -30,6 +33,7 @@ fn sequence(pairs: u64) -> ScenarioSequence {
         samples: 1,
         lists: vec![(0, BASES as u64)],
         pairs,
+        width: None,
         stopped: None,
         stopped_targets: BTreeMap::new(),
     }
@@ -62,7 +66,7 @@ fn tests_beside(limit: &str, before: &HashMap<ModelId, BaselineUnits>) -> Sequen
         rules: &rules,
         before,
     };
-    let rules = (Some(of), RunUntil::Decided, 0.05);
+    let rules = (SequenceQuestions::Rules(of), RunUntil::Decided, 0.05);
     SequenceTests::new(sequence(1), &benchmark(), rules, &[target()])
 }
 
@@ -148,7 +152,7 @@ fn compare(rates: &[f64], draws: &mut Draws) -> (Vec<SequenceAnswer>, usize) {
         .map(|number| ModelId::new(format!("t{number}")).unwrap())
         .collect();
     let pairs = (rates.len() * (rates.len() - 1) / 2) as u64;
-    let until = (None, RunUntil::Decided, 0.05);
+    let until = (SequenceQuestions::Pairs, RunUntil::Decided, 0.05);
     let mut tests = SequenceTests::new(sequence(pairs), &benchmark(), until, &targets);
     let mut played = 0;
     for place in 0..BASES {
@@ -283,21 +287,34 @@ fn which_scenarios_are_simulated_follows_from_the_verdicts_alone() {
         ("c", "lower >= 0.99"),
     ]);
     let fails = rules(&[("a", "lower >= 0.95"), ("b", "lower >= 0.5")]);
-    let mut given_up = 0;
+    let (mut given_up, mut narrow) = (0, 0);
     for (seed, until) in (0..6)
         .flat_map(|seed| [RunUntil::Decided, RunUntil::EachDecided].map(|until| (seed, until)))
     {
         let mut draws = Draws(seed);
         let rows: Vec<[f64; 3]> = (0..BASES).map(|_| [(); 3].map(|()| draws.next())).collect();
         let verdict = |number: usize, place: usize| rows[place][number] < [0.8, 0.55, 0.8][number];
-        for rules in [Some(&close), Some(&fails), None] {
+        let questions = [
+            (Some(&close), None),
+            (Some(&fails), None),
+            (None, None),
+            (None, Some(0.25)),
+        ];
+        for (rules, width) in questions {
             let mut play = |at_once: usize| {
                 let before = HashMap::new();
-                let rules = rules.map(|rules| SequenceRules {
-                    rules,
-                    before: &before,
-                });
-                let options = (rules, until, 0.05);
+                let questions = match (rules, width) {
+                    (_, Some(width)) => SequenceQuestions::Width(WidthQuestion {
+                        width,
+                        each_metric: false,
+                    }),
+                    (None, None) => SequenceQuestions::Pairs,
+                    (Some(rules), None) => SequenceQuestions::Rules(SequenceRules {
+                        rules,
+                        before: &before,
+                    }),
+                };
+                let options = (questions, until, 0.05);
                 let tests = SequenceTests::new(sequence(3), &benchmark(), options, &targets);
                 begun(tests, &targets, at_once, &verdict, &mut draws)
             };
@@ -306,9 +323,14 @@ fn which_scenarios_are_simulated_follows_from_the_verdicts_alone() {
                 assert_eq!(
                     play(at_once),
                     one,
-                    "seed {seed}, {at_once} at once, {rules:?}"
+                    "seed {seed}, {at_once} at once, {rules:?}, {width:?}"
                 );
             }
+            narrow += one
+                .1
+                .iter()
+                .filter(|of| **of == SequenceAnswer::Narrow)
+                .count();
             given_up += one
                 .1
                 .iter()
@@ -316,7 +338,51 @@ fn which_scenarios_are_simulated_follows_from_the_verdicts_alone() {
                 .count();
         }
     }
-    assert!(given_up > 0);
+    assert!(given_up > 0 && narrow > 0);
+}
+
+/// What is bet for 200 scenarios is not used up by 60, and says so when the 60 are all there are.
+#[test]
+fn bets_last_for_the_scenarios_that_are_to_come() {
+    let play = |lists: Vec<(u64, u64)>| {
+        let rules = GateRules {
+            baseline: None,
+            max_missing: 0.0,
+            rules: vec![GateRule {
+                name: None,
+                scope: GateScope::All,
+                targets: Vec::new(),
+                require: "lower >= 0.8".parse().unwrap(),
+            }],
+        };
+        let before = HashMap::new();
+        let questions = SequenceQuestions::Rules(SequenceRules {
+            rules: &rules,
+            before: &before,
+        });
+        let sequence = ScenarioSequence {
+            lists,
+            ..sequence(1)
+        };
+        let options = (questions, RunUntil::Decided, 0.0);
+        let mut tests = SequenceTests::new(sequence, &benchmark(), options, &[target()]);
+        for place in 0..BASES {
+            assert_eq!(tests.turn(&target(), place), Turn::Now, "{place}");
+            // Nine of ten pass.
+            let verdict = SequencedVerdict {
+                passed: Some(place % 10 != 3),
+                is_incomplete: false,
+            };
+            for scenario in ["s1", "s2"] {
+                tests.ended(&target(), (place, "m", scenario), verdict);
+            }
+        }
+        tests.known().remove(0)
+    };
+    let [short, long] = [vec![(0, 60)], vec![(0, 200)]].map(play);
+    assert_eq!(short.answer, SequenceAnswer::UsedUp);
+    assert_eq!(long.answer, SequenceAnswer::UsedUp);
+    assert!(short.lower > long.lower, "{} {}", short.lower, long.lower);
 }
 
 /// Plays a run of which a rule compares with a baseline: two rows a scenario on both sides, alike on each. Rows of the baseline pass with the

@@ -9,6 +9,7 @@
 //! - [`RateTest`]: a rate with its interval at every look, and the answer to a rule on it.
 //! - [`DifferenceTest`]: the same for the difference of two targets, with its e-value; [`adjusted_e_values`] adjusts those of a family.
 //! - [`BaselineTest`]: the difference of one target from a baseline, and the answer to a rule on it.
+//! - [`WidthTest`]: a rate until its interval is narrow enough, which is another question: its interval is that of a fixed list.
 //! - [`plan_sequence`]: how often such a run is decided, and after how many scenarios.
 //!
 //! ```
@@ -40,6 +41,7 @@ mod lists;
 mod order;
 mod plan;
 mod rate;
+mod width;
 
 pub use baseline::{BaselineLook, BaselineTest, PlayedBeside, SideRows};
 pub use closed::adjusted_e_values;
@@ -49,6 +51,7 @@ pub use order::sequence_order;
 pub use plan::{PlannedSequence, SequencePlan, plan_sequence};
 pub use rate::{PlayedScenario, RateLimit, RateLook, RateRule, RateTest};
 pub use schema::sequence::SequenceAnswer;
+pub use width::WidthTest;
 
 /// The capital at which a value is excluded: 1 / 0.025.
 pub const TARGET_CAPITAL: f64 = 40.0;

@@ -79,8 +79,8 @@ pub fn plan_sequence(plan: &SequencePlan, runs: u32, seed: u64) -> PlannedSequen
         }
         planned.scenarios.push(played);
         match test.answer() {
-            // Of two targets, and this is a rate.
-            SequenceAnswer::Differ => {}
+            // Of two targets, and of a width; this is a rule.
+            SequenceAnswer::Differ | SequenceAnswer::Narrow => {}
             SequenceAnswer::Pass => planned.pass += each,
             SequenceAnswer::Fail => planned.fail += each,
             SequenceAnswer::GivenUp => planned.given_up += each,

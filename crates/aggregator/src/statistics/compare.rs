@@ -67,7 +67,7 @@ impl From<Difference> for Compared {
     }
 }
 
-/// The comparison at every look, of the scenarios that both have simulated without a gap.
+/// The comparison, at every look where scenarios do not end by a width, of the scenarios that both have simulated without a gap.
 fn compare_in_sequence(
     a: &TargetRows,
     b: &TargetRows,
@@ -81,7 +81,7 @@ fn compare_in_sequence(
         let (look, units) = sequence.difference(sides, |metric, _| is_in(metric), scopes);
         Some(Compared {
             difference: paired_difference(&units)?,
-            look: Some(look),
+            look: sequence.width.is_none().then_some(look),
         })
     };
     let scopes = metrics.len() as u64;

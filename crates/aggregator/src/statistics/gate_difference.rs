@@ -72,7 +72,8 @@ pub fn gate_difference(
     let sequence = index.sequence().map(|sequence| {
         let (look, prefix) = sequence.baseline_difference((&units_here, &units_before), &is_in);
         let scope = sequence.scope(|metric, _| is_in(metric));
-        (prefix, (look, scope.places.len() as u64))
+        let look = sequence.width.is_none().then_some(look);
+        (prefix, look.map(|look| (look, scope.places.len() as u64)))
     });
     let played: Option<HashSet<&str>> = sequence
         .as_ref()
@@ -127,7 +128,7 @@ pub fn gate_difference(
         here: missing_here,
         before: missing_before,
         samples_changed: here.most_samples() != before.most_samples(),
-        at_every_look: sequence.map(|(_, look)| look),
+        at_every_look: sequence.and_then(|(_, look)| look),
     })
 }
 

@@ -17,7 +17,7 @@ use crate::sequential::{
 };
 
 /// The order of a benchmark's base scenarios, with what is planned of each.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScenarioSequence {
     /// The base scenarios in their order.
     pub order: Vec<SequencedBase>,
@@ -29,6 +29,8 @@ pub struct ScenarioSequence {
     pub lists: Vec<(u64, u64)>,
     /// The pairs of targets whose differences are adjusted together; 0 counts as 1.
     pub pairs: u64,
+    /// How wide intervals may be, 0 to 1, where scenarios end by that: intervals and p-values are then those of a fixed list.
+    pub width: Option<f64>,
     /// Why the run stopped.
     pub stopped: Option<SequenceStop>,
     /// Why targets have no further scenarios, where it is not as the run stopped.
@@ -86,8 +88,12 @@ impl ScenarioSequence {
         let places: Vec<usize> = (0..rows.len())
             .filter(|place| rows.get(*place).is_some_and(|rows| *rows > 0))
             .collect();
-        // Of a list of all metrics, those of the scope.
-        let within = |all: u64| places.iter().filter(|place| (**place as u64) < all).count() as u64;
+        // Of a list of all metrics, those of the scope. Scenarios that are yet to come are taken to have as many of it.
+        let within = |all: u64| {
+            let known = places.iter().filter(|place| (**place as u64) < all);
+            let (of, known) = (rows.len() as u64, known.count() as u64);
+            known + all.saturating_sub(of) * (places.len() as u64) / of.max(1)
+        };
         let mut lists = self.lists.iter();
         let first = lists.next().map_or(0, |(_, scenarios)| within(*scenarios));
         SequencedScope {
@@ -133,9 +139,16 @@ impl ScenarioSequence {
             of: scope.places.len() as u64,
             rows_beyond: beyond,
             stopped: self.stopped_targets.get(target).copied().or(self.stopped),
+            width: self.width,
             ordinary,
         };
-        at_every_look(rate, &test, sequential)
+        match self.width {
+            Some(_) => RateStatistics {
+                sequential: ordinary(&rate).map(sequential),
+                ..rate
+            },
+            None => at_every_look(rate, &test, sequential),
+        }
     }
 
     /// The difference of a target from a baseline in one scope as it is at every look, over the scenarios before the first one that the target
@@ -299,13 +312,8 @@ fn at_every_look(
     test: &RateTest,
     sequential: impl FnOnce(OrdinaryInterval) -> SequentialRate,
 ) -> RateStatistics {
-    let (Some(lower), Some(upper), Some(bounds)) = (rate.lower, rate.upper, rate.bounds) else {
+    let (Some(ordinary), Some(bounds)) = (ordinary(&rate), rate.bounds) else {
         return rate;
-    };
-    let ordinary = OrdinaryInterval {
-        lower,
-        upper,
-        standard_error: rate.standard_error,
     };
     let (judged, widest) = (test.judged(), test.bounds());
     RateStatistics {
@@ -320,4 +328,13 @@ fn at_every_look(
         sequential: Some(sequential(ordinary)),
         ..rate
     }
+}
+
+/// The interval of a list whose length is fixed.
+fn ordinary(rate: &RateStatistics) -> Option<OrdinaryInterval> {
+    Some(OrdinaryInterval {
+        lower: rate.lower?,
+        upper: rate.upper?,
+        standard_error: rate.standard_error,
+    })
 }

@@ -1,4 +1,5 @@
-//! `run --until`: a run that stops when the rules of its gate are decided, or the differences of its targets.
+//! `run --until` and `--until-width`: a run that stops when the rules of its gate are decided, or the differences of its targets, or when
+//! intervals are narrow enough.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use probity::{
     gate::{GateNames, GateSubject, read_gate_rules},
 };
 use schema::{gate::GateRules, sequence::RunUntil};
+use store::WidthQuestion;
 
 use crate::exit::Failure;
 
@@ -21,17 +23,30 @@ pub struct UntilArgs {
     /// Simulate scenarios in a random order until the rules of --gate are decided: `decided` ends when the answer of the gate is known,
     /// `each-decided` when every rule is. Without --gate: until it is known of each pair of targets whether they differ. Answers hold however
     /// often they are looked at
-    #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        hide_possible_values = true,
+        group = "stops"
+    )]
     until: Option<Until>,
+    /// Simulate scenarios in a random order until the interval of each target's rate of all rows is at most this wide: 0.1 is ten points from
+    /// end to end. `each-metric:0.2`: that of each metric. From ten scenarios on
+    #[arg(long, value_name = "[each-metric:]WIDTH", value_parser = width, group = "stops", conflicts_with = "until")]
+    until_width: Option<WidthQuestion>,
+    /// Bet as if there were this many base scenarios, where more are to be added later
+    #[arg(long, value_name = "SCENARIOS", requires = "until")]
+    list_of: Option<u64>,
     /// Give a rule or a pair up when the chance that the rest of the scenarios decides it is below this; 0: never
     #[arg(long, value_name = "CHANCE", value_parser = chance, default_value = "0.05", requires = "until")]
     give_up: f64,
     /// What the order of the scenarios follows from: a whole number, or `random` for one that is drawn before the first call [default: the
     /// configuration's seed]
-    #[arg(long, value_name = "SEED", value_parser = order_seed, requires = "until")]
+    #[arg(long, value_name = "SEED", value_parser = order_seed, requires = "stops")]
     order_seed: Option<OrderSeed>,
     /// Begin a new order. The gate and the report then say that there was an earlier one
-    #[arg(long, requires = "until")]
+    #[arg(long, requires = "stops")]
     restart: bool,
 }
 
@@ -55,6 +70,17 @@ fn chance(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be a number from 0 and below 1".to_owned())
 }
 
+fn width(text: &str) -> Result<WidthQuestion, String> {
+    let of_metrics = text.strip_prefix("each-metric:");
+    let number: Option<f64> = of_metrics.unwrap_or(text).parse().ok();
+    let is_width = |width: &f64| *width > 0.0 && *width < 1.0;
+    let wrong = "must be a number above 0 and below 1, such as 0.1, or each-metric:0.2";
+    Ok(WidthQuestion {
+        width: number.filter(is_width).ok_or(wrong)?,
+        each_metric: of_metrics.is_some(),
+    })
+}
+
 fn order_seed(text: &str) -> Result<OrderSeed, String> {
     if text == "random" {
         return Ok(OrderSeed::Random);
@@ -69,15 +95,19 @@ impl UntilArgs {
     /// # Errors
     /// When the rules of the gate cannot be used, or a run cannot be stopped by one.
     pub fn stop(&self, gate: Option<&Path>, seed: u64) -> Result<Option<StopWhenDecided>, Failure> {
-        let Some(until) = self.until else {
-            return Ok(None);
+        let until = match (self.until, self.until_width) {
+            (None, None) => return Ok(None),
+            (None, Some(_)) => RunUntil::Width,
+            (Some(Until::Decided), _) => RunUntil::Decided,
+            (Some(Until::EachDecided), _) => RunUntil::EachDecided,
         };
+        // A width asks nothing of the gate, which is answered at the end.
+        let gate = gate.filter(|_| self.until_width.is_none());
         let rules = gate.map(rules).transpose()?;
         Ok(Some(StopWhenDecided {
-            until: match until {
-                Until::Decided => RunUntil::Decided,
-                Until::EachDecided => RunUntil::EachDecided,
-            },
+            until,
+            width: self.until_width,
+            list_of: self.list_of,
             baseline: gate
                 .zip(rules.as_ref())
                 .and_then(|(gate, rules)| named_baseline(gate, rules)),

@@ -131,6 +131,7 @@ mod trials;
 mod typos;
 mod unfinished_runs;
 mod until;
+mod until_width;
 mod usability;
 mod useless_judges;
 mod validate;

@@ -79,7 +79,7 @@ async fn a_clear_gate_is_decided_with_a_third_of_the_rows_in_the_order_of_the_fi
     // Each output says it.
     let so_far = format!("{} of {ROWS} scenarios", played.len());
     let statistics = json(&project, "statistics.json");
-    assert_eq!(statistics["format"], "2.2.0");
+    assert_eq!(statistics["format"], "2.3.0");
     assert_eq!(statistics["method"], "betting-star-1");
     let rate = &statistics["targets"][0]["rates"]["all"];
     assert_eq!(rate["sequential"]["scenarios"], played.len());
@@ -104,7 +104,7 @@ async fn a_clear_gate_is_decided_with_a_third_of_the_rows_in_the_order_of_the_fi
         (project.read("gate.xml"), so_far.as_str()),
         (
             project.read("benchmarks/flattery/report.html"),
-            "until rules or differences were decided",
+            "until rules, differences or widths were decided",
         ),
     ] {
         assert!(file.contains(words), "{words}");

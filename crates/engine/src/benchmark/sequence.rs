@@ -13,9 +13,9 @@ use schema::{
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use store::{
-    BaselineUnits, BenchmarkDir, RunError, SequenceOptions, SequenceRules, SequenceTests,
-    SequencedVerdict, Turn, base_of, baseline_rows, begin_sequence, read_baseline,
-    scenario_sequence, scored_targets, write_sequence,
+    BaselineUnits, BenchmarkDir, RunError, SequenceOptions, SequenceQuestions, SequenceRules,
+    SequenceTests, SequencedVerdict, Turn, WidthQuestion, base_of, baseline_rows, begin_sequence,
+    read_baseline, scenario_sequence, scored_targets, write_sequence,
 };
 use tokio::sync::watch;
 
@@ -30,7 +30,11 @@ use crate::feed::Feed;
 pub struct StopWhenDecided {
     /// When it stops.
     pub until: RunUntil,
-    /// The rules of the gate; without one the run ends when it is known of each pair of targets whether they differ.
+    /// How wide intervals may be: with [`RunUntil::Width`] alone.
+    pub width: Option<WidthQuestion>,
+    /// How many base scenarios there will be in all, where more are to be added: bets then last as long.
+    pub list_of: Option<u64>,
+    /// The rules of the gate; without one, and without a width, the run ends when it is known of each pair of targets whether they differ.
     pub rules: Option<GateRules>,
     /// The file that rules on a difference compare with; `None`: that of the benchmark. A rule of a target that it does not have stops nothing.
     pub baseline: Option<PathBuf>,
@@ -45,6 +49,17 @@ pub struct StopWhenDecided {
 }
 
 impl StopWhenDecided {
+    /// SHA-256 of what the rules say, whatever their file looks like.
+    fn rules_sha256(&self) -> Option<String> {
+        let rules = self.rules.as_ref()?;
+        let each = rules.rules.iter().map(|rule| {
+            let targets: Vec<String> = rule.targets.iter().map(ToString::to_string).collect();
+            json!([rule.scope.to_string(), rule.require.to_string(), targets])
+        });
+        let text = json!([rules.max_missing, rules.baseline, each.collect::<Vec<_>>()]);
+        Some(hex(&Sha256::digest(text.to_string())))
+    }
+
     /// The rows of the targets in the baseline; none where no rule compares with it.
     fn before(
         &self,
@@ -101,6 +116,9 @@ impl RunSequence {
         let all: HashSet<&ModelId> = scored.iter().chain(targets).collect();
         let options = SequenceOptions {
             until: stop.until,
+            width: stop.width.map(|of| of.width),
+            list_of: stop.list_of,
+            rules_sha256: stop.rules_sha256(),
             seed: stop.seed,
             is_seed_chosen: stop.is_seed_chosen,
             give_up: stop.give_up,
@@ -116,14 +134,18 @@ impl RunSequence {
         let file = begin_sequence(dir, benchmark, scenarios.iter(), &options)?;
         let sequence = scenario_sequence(&file, benchmark, &scenarios);
         let before = stop.before(dir, targets, &scenarios)?;
-        let rules = stop.rules.as_ref().map(|rules| SequenceRules {
-            rules,
-            before: &before,
-        });
+        let questions = match (stop.width, &stop.rules) {
+            (Some(question), _) => SequenceQuestions::Width(question),
+            (None, None) => SequenceQuestions::Pairs,
+            (None, Some(rules)) => SequenceQuestions::Rules(SequenceRules {
+                rules,
+                before: &before,
+            }),
+        };
         let tests = SequenceTests::new(
             sequence,
             benchmark,
-            (rules, stop.until, stop.give_up),
+            (questions, stop.until, stop.give_up),
             targets,
         );
         if tests.is_empty() {

@@ -59,14 +59,14 @@ impl Statistics {
     #[must_use]
     pub fn is_so_far(&self) -> bool {
         let mut rates = self.targets.iter().map(|target| &target.rates.all);
-        rates.any(|rate| rate.sequential.is_some())
+        rates.any(|rate| rate.at_every_look().is_some())
     }
 
     /// The version of the format that Probity writes.
     pub const FORMAT: &str = "2.1.0";
     /// The version where scenarios were simulated until rules were decided: readers of [`FORMAT`](Self::FORMAT) take its rates as they are, with the
     /// intervals that hold at every look.
-    pub const SEQUENTIAL_FORMAT: &str = "2.2.0";
+    pub const SEQUENTIAL_FORMAT: &str = "2.3.0";
     /// The confidence of all intervals.
     pub const LEVEL: f64 = 0.95;
     /// Clopper and Pearson's interval at the number of effective rows, with scenarios as clusters.

@@ -57,7 +57,8 @@ pub struct RateStatistics {
     /// A note about this rate.
     pub note: Option<String>,
     /// Where scenarios were simulated until rules were decided: how many the rate is of. `lower` and `upper`, also those of `bounds`, then
-    /// hold at every look, and there is no standard error. Absent for other rates.
+    /// hold at every look, and there is no standard error. Also where they ended by the width of intervals, which are then the ordinary
+    /// ones. Absent for other rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential: Option<SequentialRate>,
 }
@@ -66,10 +67,16 @@ impl RateStatistics {
     /// The method of its interval.
     #[must_use]
     pub fn method(&self) -> &'static str {
-        match self.sequential {
+        match self.at_every_look() {
             Some(_) => Sequence::METHOD,
             None => Statistics::METHOD,
         }
+    }
+
+    /// How many scenarios the rate is of, where its interval holds at every look.
+    #[must_use]
+    pub fn at_every_look(&self) -> Option<SequentialRate> {
+        self.sequential.filter(|so_far| so_far.width.is_none())
     }
 }
 
@@ -84,7 +91,10 @@ pub struct SequentialRate {
     pub rows_beyond: u64,
     /// Why the target has no further scenarios; null while the run goes on, or if it was killed.
     pub stopped: Option<SequenceStop>,
-    /// The interval of a list whose length is fixed before the first row. It does not hold here.
+    /// How wide its interval may be, 0 to 1, where scenarios end by that: it is then the ordinary one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<f64>,
+    /// The interval of a list whose length is fixed before the first row. It holds here only where scenarios end by its width.
     pub ordinary: OrdinaryInterval,
 }
 

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use schema::{
     FindingKind, ModelId,
+    numbers::points,
     sequence::{Sequence, SequenceStop},
     statistics::{SequentialRate, TargetStatistics},
     text::counted,
@@ -34,7 +35,6 @@ pub(super) fn add(found: &mut Findings, dir: &BenchmarkDir, targets: &[TargetSta
 
 /// How far the scenarios of a target were simulated, and what its numbers are.
 fn so_far_words(so_far: SequentialRate) -> String {
-    let why = so_far.stopped.map_or("not finished", SequenceStop::words);
     let beyond = match so_far.rows_beyond {
         0 => String::new(),
         rows => format!(
@@ -42,11 +42,30 @@ fn so_far_words(so_far: SequentialRate) -> String {
             counted(rows, "row is", "rows are")
         ),
     };
-    format!(
-        "{} simulated, {why}.{beyond} Rates are rates so far; their intervals hold at every look, and those of pass^k, variants and rates corrected by \
-         people do not",
-        so_far.words()
-    )
+    let meaning = match so_far.width {
+        Some(width) => format!(
+            "Scenarios end when the interval of a rate is at most {} wide, and not by where it lies",
+            points(width)
+        ),
+        None => {
+            "Rates are rates so far; their intervals hold at every look, and those of pass^k, variants and rates corrected by \
+             people do not"
+                .to_owned()
+        }
+    };
+    let scenarios = match so_far.stopped {
+        Some(SequenceStop::UsedUp) if so_far.scenarios == so_far.of => {
+            let all = counted(so_far.of, "scenario", "scenarios");
+            format!("all {all} simulated")
+        }
+        // Some metrics ended earlier than others.
+        Some(SequenceStop::UsedUp) => format!("{} simulated in all metrics", so_far.words()),
+        why => {
+            let why = why.map_or("not finished", SequenceStop::words);
+            format!("{} simulated, {why}", so_far.words())
+        }
+    };
+    format!("{scenarios}.{beyond} {meaning}")
 }
 
 /// What makes the answers say less than they seem to.
@@ -57,6 +76,12 @@ fn warnings(sequence: &Sequence) -> Vec<String> {
         warnings.push(format!(
             "start {starts} of the order: an earlier start saw {}. Of several starts, the best one passes falsely more often than one",
             counted(last.seen_before, "scenario", "scenarios")
+        ));
+    }
+    for change in &sequence.rules_changed {
+        warnings.push(format!(
+            "the rules of the gate changed after {}: answers hold for all rules at once, but who changes them may choose the rule that is met",
+            counted(change.after, "scenario", "scenarios")
         ));
     }
     if sequence.looked_before {

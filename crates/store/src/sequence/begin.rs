@@ -6,7 +6,7 @@ use aggregator::sequential::sequence_order;
 use indexmap::IndexMap;
 use schema::{
     Benchmark, Scenario, notice,
-    sequence::{RunUntil, Sequence, SequenceList, SequenceStart, SequencedScenario},
+    sequence::{RulesChange, RunUntil, Sequence, SequenceList, SequenceStart, SequencedScenario},
     text::counted,
 };
 
@@ -18,6 +18,12 @@ use crate::{BenchmarkDir, RunError};
 pub struct SequenceOptions {
     /// When it stops.
     pub until: RunUntil,
+    /// How wide intervals may be, where it stops by their width.
+    pub width: Option<f64>,
+    /// How many base scenarios there will be in all, where more are to come than there are: bets then last as long.
+    pub list_of: Option<u64>,
+    /// SHA-256 of the rules of the gate.
+    pub rules_sha256: Option<String>,
     /// What the order follows from, where the tree has none yet.
     pub seed: u64,
     /// The seed was chosen for this order: a tree with another one is refused.
@@ -86,6 +92,7 @@ fn begun(
         format: Sequence::FORMAT.to_owned(),
         method: Sequence::METHOD.to_owned(),
         until: options.until,
+        width: options.width,
         seed: options.seed,
         samples: options.samples,
         level: Sequence::LEVEL,
@@ -94,7 +101,7 @@ fn begun(
         starts,
         lists: vec![SequenceList {
             from: 0,
-            scenarios: order.len() as u64,
+            scenarios: options.list_of.unwrap_or_default().max(order.len() as u64),
         }],
         pairs: options.pairs(),
         order: order
@@ -104,6 +111,8 @@ fn begun(
         seen: 0,
         judge_sha256: Some(options.judge_sha256.clone()),
         stopped: None,
+        rules_sha256: options.rules_sha256.clone(),
+        rules_changed: Vec::new(),
         tests: Vec::new(),
     }
 }
@@ -155,6 +164,17 @@ impl Begin<'_> {
         {
             return Err(self.refused("another judge gave its verdicts".to_owned()));
         }
+        if known.width.is_some() != options.width.is_some() {
+            let ended_by = |width: Option<f64>| match width {
+                Some(_) => "the width of intervals",
+                None => "answers",
+            };
+            return Err(self.refused(format!(
+                "its scenarios ended by {}, and those of this run end by {}",
+                ended_by(known.width),
+                ended_by(options.width)
+            )));
+        }
         let largest = largest(planned.values());
         // How far a run came that was killed is not in its file: all of its order may have been seen.
         let seen = match known.stopped {
@@ -197,14 +217,30 @@ impl Begin<'_> {
                     "a scenario of {metric} that was added has more variants than those before it"
                 )));
             }
+        }
+        let all = (order.len() + added.len()) as u64;
+        let all = options.list_of.unwrap_or_default().max(all);
+        if lists.last().is_none_or(|last| last.scenarios < all) {
             lists.push(SequenceList {
                 from: seen,
-                scenarios: (order.len() + added.len()) as u64,
+                scenarios: all,
+            });
+        }
+        let mut rules_changed = std::mem::take(&mut known.rules_changed);
+        if let Some(before) = known.rules_sha256.take()
+            && Some(&before) != options.rules_sha256.as_ref()
+        {
+            rules_changed.push(RulesChange {
+                after: seen,
+                sha256: before,
             });
         }
         let order = order.into_iter().map(|(scenario, _)| scenario);
         Ok(Sequence {
             until: options.until,
+            width: options.width,
+            rules_sha256: options.rules_sha256.clone(),
+            rules_changed,
             give_up: options.give_up,
             order: order.chain(added).collect(),
             lists,

@@ -17,7 +17,9 @@ use crate::{BenchmarkDir, RunError, write_json};
 
 pub use baseline_units::BaselineUnits;
 pub use begin::{SequenceOptions, begin_sequence};
-pub use rule_tests::{SequenceRules, SequenceTests, SequencedVerdict, Turn};
+pub use rule_tests::{
+    SequenceQuestions, SequenceRules, SequenceTests, SequencedVerdict, Turn, WidthQuestion,
+};
 
 /// Reads the `sequence.json` of a benchmark; `None` without one.
 ///
@@ -83,6 +85,7 @@ pub fn scenario_sequence(
             .map(|list| (list.from, list.scenarios))
             .collect(),
         pairs: sequence.pairs,
+        width: sequence.width,
         stopped: sequence.stopped,
         stopped_targets: sequence.stopped_targets(),
     }

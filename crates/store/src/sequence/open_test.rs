@@ -1,11 +1,11 @@
-//! One rule for one target, or one pair of targets, while base scenarios are simulated.
+//! One rule or width for one target, or one pair of targets, while base scenarios are simulated.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use aggregator::{
     sequential::{
         BaselineTest, DifferenceTest, PlayedBeside, PlayedDifference, PlayedScenario, RateLimit,
-        RateRule, RateTest, SideRows,
+        RateLook, RateRule, RateTest, SideRows, WidthTest,
     },
     statistics::{ScenarioSequence, SequencedScope},
 };
@@ -71,6 +71,7 @@ pub(super) struct OpenTest {
 #[derive(Debug)]
 enum Question {
     Rate(RateTest),
+    Width(WidthTest),
     Difference(DifferenceTest),
     /// With the rows of the target in the baseline.
     Baseline(Box<BaselineTest>, BaselineUnits),
@@ -155,6 +156,23 @@ impl OpenTest {
         test
     }
 
+    /// Whether the interval of a rate of `target` is at most `width` wide.
+    pub(super) fn of_width(
+        width: f64,
+        target: &ModelId,
+        scope: &GateScope,
+        held: Held<'_>,
+    ) -> Self {
+        let is_in = |id: &str, metric_type: MetricType| scope.has(id, metric_type, held.hazards);
+        let sequenced = held.sequence.scope(is_in);
+        let question = Question::Width(WidthTest::new(sequenced.lists.clone(), width));
+        let mut test = Self::new(target, sequenced, question);
+        test.name = scope.to_string();
+        test.require = format!("width <= {width}");
+        test.covers(held.sequence, is_in);
+        test
+    }
+
     fn new(target: &ModelId, scope: SequencedScope, question: Question) -> Self {
         Self {
             number: None,
@@ -183,10 +201,18 @@ impl OpenTest {
     }
 
     pub(super) fn answer(&self) -> SequenceAnswer {
-        match &self.question {
+        let answer = match &self.question {
             Question::Rate(rate) => rate.answer(),
+            Question::Width(width) => width.answer(),
             Question::Difference(difference) => difference.answer(),
             Question::Baseline(test, _) => test.answer(),
+        };
+        // A longer list was announced than there is.
+        let is_out = answer == SequenceAnswer::Open && self.played >= self.scope.places.len();
+        if is_out {
+            SequenceAnswer::UsedUp
+        } else {
+            answer
         }
     }
 
@@ -233,6 +259,7 @@ impl OpenTest {
                 difference.play(&compared(&rows, &rows_of(other)?));
             }
             (Question::Rate(rate), _) => rate.play(&added(&rows)),
+            (Question::Width(width), _) => width.play(&added(&rows)),
             (Question::Baseline(test, before), _) => {
                 test.play(&beside(&self.metrics, (sequence, place), &rows, before));
             }
@@ -253,6 +280,9 @@ impl OpenTest {
         let earliest = match &self.question {
             Question::Rate(rate) => {
                 rate.earliest_decision(rest.map(|scenarios| scenarios * sequence.samples))
+            }
+            Question::Width(width) => {
+                width.earliest_decision(rest.map(|scenarios| scenarios * sequence.samples))
             }
             Question::Difference(difference) => difference.earliest_decision(rest),
             Question::Baseline(test, _) => test.earliest_decision(rest),
@@ -296,20 +326,25 @@ struct Look {
     chance: f64,
 }
 
+impl Look {
+    fn of(rate: RateLook, chance: f64) -> Self {
+        Self {
+            scenarios: rate.scenarios,
+            rows: rate.rows,
+            estimate: rate.estimate,
+            lower: rate.lower,
+            upper: rate.upper,
+            chance,
+        }
+    }
+}
+
 impl Question {
     fn look(&self) -> Look {
         match self {
-            Self::Rate(rate) => {
-                let look = rate.look();
-                Look {
-                    scenarios: look.scenarios,
-                    rows: look.rows,
-                    estimate: look.estimate,
-                    lower: look.lower,
-                    upper: look.upper,
-                    chance: rate.chance().unwrap_or_default(),
-                }
-            }
+            Self::Rate(rate) => Look::of(rate.look(), rate.chance().unwrap_or_default()),
+            // Whatever comes, an interval gets narrower.
+            Self::Width(width) => Look::of(width.look(), 1.0),
             Self::Difference(difference) => {
                 let look = difference.look();
                 Look {

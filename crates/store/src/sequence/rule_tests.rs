@@ -37,8 +37,8 @@ pub enum Turn {
     Never,
 }
 
-/// The rules of a gate on rates, for each target and metric, or the comparisons of all pairs of targets, while base scenarios are simulated in
-/// their order.
+/// The rules of a gate on rates, for each target and metric, the comparisons of all pairs of targets, or the widths of intervals, while base
+/// scenarios are simulated in their order.
 ///
 /// Base scenarios begin in rounds: a place of the order begins when all tests that were open have looked at the rounds before it. A test that is
 /// given up, and a rule that fails while others are open, take effect at the end of a round. So which rows are simulated follows from their
@@ -59,13 +59,13 @@ pub struct SequenceTests {
 }
 
 impl SequenceTests {
-    /// The tests for `targets`, before the first row: of `rules`, or without any whether the targets of each pair differ. Rules on missing
+    /// The tests for `targets`, before the first row, that answer `questions`. Rules on missing
     /// rows and costs are no tests, nor are differences of a target that the baseline does not have: the gate checks them at the end. `give_up`: the chance below which an open test is given up.
     #[must_use]
     pub fn new(
         sequence: ScenarioSequence,
         benchmark: &Benchmark,
-        (rules, until, give_up): (Option<SequenceRules<'_>>, RunUntil, f64),
+        (questions, until, give_up): (SequenceQuestions<'_>, RunUntil, f64),
         targets: &[ModelId],
     ) -> Self {
         let hazards = benchmark.scored_hazards();
@@ -73,11 +73,15 @@ impl SequenceTests {
             sequence: &sequence,
             hazards: &hazards,
             give_up,
-            max_missing: rules.map_or(0.0, |of| of.rules.max_missing),
+            max_missing: match questions {
+                SequenceQuestions::Rules(of) => of.rules.max_missing,
+                SequenceQuestions::Pairs | SequenceQuestions::Width(_) => 0.0,
+            },
         };
-        let tests = match rules {
-            Some(rules) => of_rules(rules, benchmark, targets, held),
-            None => of_pairs(targets, held),
+        let tests = match questions {
+            SequenceQuestions::Rules(rules) => of_rules(rules, benchmark, targets, held),
+            SequenceQuestions::Pairs => of_pairs(targets, held),
+            SequenceQuestions::Width(width) => of_width(width, benchmark, targets, held),
         };
         let mut all = Self {
             round: Vec::new(),
@@ -179,6 +183,8 @@ impl SequenceTests {
             SequenceStop::GivenUp
         } else if any(SequenceAnswer::UsedUp) {
             SequenceStop::UsedUp
+        } else if any(SequenceAnswer::Narrow) {
+            SequenceStop::Narrow
         } else {
             SequenceStop::Decided
         }
@@ -189,6 +195,26 @@ impl SequenceTests {
     pub fn known(&self) -> Vec<SequenceTest> {
         self.tests.iter().map(OpenTest::known).collect()
     }
+}
+
+/// What ends the scenarios.
+#[derive(Clone, Copy, Debug)]
+pub enum SequenceQuestions<'a> {
+    /// Whether the rules of a gate are met.
+    Rules(SequenceRules<'a>),
+    /// Whether the targets of each pair differ.
+    Pairs,
+    /// Whether the interval of each target's rate is at most so wide.
+    Width(WidthQuestion),
+}
+
+/// How wide intervals may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WidthQuestion {
+    /// The width, 0 to 1.
+    pub width: f64,
+    /// Of the rate of each metric, and not of all rows.
+    pub each_metric: bool,
 }
 
 /// The rules of a gate, and what those on differences compare with.
@@ -228,6 +254,25 @@ fn of_pairs(targets: &[ModelId], held: Held<'_>) -> Vec<OpenTest> {
         others.map(move |other| OpenTest::of_pair(target, other, held))
     });
     pairs.collect()
+}
+
+/// All rows of each target, or each of its metrics.
+fn of_width(
+    question: WidthQuestion,
+    benchmark: &Benchmark,
+    targets: &[ModelId],
+    held: Held<'_>,
+) -> Vec<OpenTest> {
+    let scope = match question.each_metric {
+        true => GateScope::EachMetric,
+        false => GateScope::All,
+    };
+    let scopes = scopes(&scope, benchmark);
+    let of_target = targets.iter().flat_map(|target| {
+        let scopes = scopes.iter();
+        scopes.map(move |scope| OpenTest::of_width(question.width, target, scope, held))
+    });
+    of_target.collect()
 }
 
 /// The scopes of a rule: one for each metric where it is about each.
