@@ -9,7 +9,7 @@ use std::{
 
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::{Answer, Asked, BatchScript, Fault, ScriptedServer, answer::Script};
+use crate::{Answer, Asked, BatchScript, Fault, RateLimit, ScriptedServer, answer::Script};
 
 /// Settings of a server that has not been started. Created by [`ScriptedServer::builder`].
 #[derive(Clone)]
@@ -27,6 +27,7 @@ pub struct Builder {
     pub(crate) script: Option<Script>,
     pub(crate) prompt_cache: bool,
     pub(crate) batches: BatchScript,
+    pub(crate) limit: Option<RateLimit>,
 }
 
 impl Default for Builder {
@@ -44,6 +45,7 @@ impl Default for Builder {
             script: None,
             prompt_cache: false,
             batches: BatchScript::default(),
+            limit: None,
         }
     }
 }
@@ -65,6 +67,7 @@ impl fmt::Debug for Builder {
             .field("own_answers", &self.script.is_some())
             .field("prompt_cache", &self.prompt_cache)
             .field("batches", &self.batches)
+            .field("limit", &self.limit)
             .finish()
     }
 }
@@ -146,6 +149,14 @@ impl Builder {
     pub fn prompt_cache(self) -> Self {
         Self {
             prompt_cache: true,
+            ..self
+        }
+    }
+
+    /// Refuses calls above `limit`, as soon as they arrive. By default every call is served.
+    pub fn limit(self, limit: RateLimit) -> Self {
+        Self {
+            limit: Some(limit),
             ..self
         }
     }

@@ -172,9 +172,19 @@ async fn chat(
     let answer = answer(shared, &shared.counts.direct, &body, interface)?;
     // Held and sleeping calls are small.
     drop(body);
+    let played = match (&shared.limiter, answer.played) {
+        (Some(limiter), Played::Regular(reply)) => match limiter.pass(reply, arrived) {
+            (refusal, true) => {
+                shared.counts.direct.fault();
+                return Ok(refusal);
+            }
+            (reply, false) => Played::Regular(reply),
+        },
+        (_, played) => played,
+    };
     shared.gate.pass().await;
     tokio::time::sleep_until(arrived + answer.latency).await;
-    match answer.played {
+    match played {
         Played::Regular(reply) => {
             ticket.regular();
             Ok(reply)

@@ -54,6 +54,9 @@
 //! with [`ScriptedServer::set_faults`]. [`ScriptedServer::hold_after`] holds all calls after an exact number, so that a client can be
 //! killed at a known moment. [`ScriptedServer::stats`] returns the server's own counts.
 //!
+//! [`Builder::limit`] refuses calls above a rate of requests or tokens, with the headers of OpenAI or Anthropic. Items of batches are not
+//! limited.
+//!
 //! [`Builder::batches`] says how batches go: how long they take, how they end, which items fail and what their outputs lack. Their items are
 //! answered by the same scripts and with the same faults as direct calls, and counted apart, in [`Stats::batches`].
 //!
@@ -90,6 +93,7 @@ mod hash;
 mod interface;
 mod kept;
 mod prompt_cache;
+mod rate_limit;
 mod reply;
 mod role;
 mod script;
@@ -104,6 +108,7 @@ pub use answer::{Answer, Asked};
 pub use batch::{BatchEnd, BatchScript, BatchStep, FailingItems};
 pub use builder::{Builder, StartError};
 pub use fault::{Fault, FaultError, FaultKind, Parameter};
+pub use rate_limit::{LimitHeaders, RateLimit};
 pub use role::{Role, Task};
 pub use server::ScriptedServer;
 pub use stats::{BatchStats, BodyCount, Stats};

@@ -26,6 +26,7 @@ use crate::{
     handler,
     kept::Kept,
     prompt_cache::PromptCache,
+    rate_limit::Limiter,
     socket::{Connection, CountedSocket},
     stats::Counts,
 };
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) scripted: Option<Scripted>,
     pub(crate) prompt_cache: Option<PromptCache>,
     pub(crate) batches: BatchStore,
+    pub(crate) limiter: Option<Limiter>,
 }
 
 /// The required value of `Authorization`. It is never printed.
@@ -71,6 +73,7 @@ impl Shared {
             scripted: settings.script.map(Scripted::new),
             prompt_cache: settings.prompt_cache.then(PromptCache::default),
             batches: BatchStore::new(settings.batches),
+            limiter: settings.limit.map(Limiter::new),
         }
     }
 

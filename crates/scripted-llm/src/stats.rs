@@ -27,7 +27,7 @@ pub struct Stats {
     pub completed: u64,
     /// Regular replies among [`Stats::completed`], without faults and refusals.
     pub answered: u64,
-    /// Calls with a fault.
+    /// Calls with a fault, or refused by the limit.
     pub faults: u64,
     /// Chat requests that are currently being served, including held ones.
     pub in_flight: u64,

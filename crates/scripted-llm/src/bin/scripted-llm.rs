@@ -5,7 +5,7 @@
 use std::{error::Error, io::Read, time::Duration};
 
 use clap::Parser;
-use scripted_llm::{BatchScript, Fault, ScriptedServer};
+use scripted_llm::{BatchScript, Fault, RateLimit, ScriptedServer};
 use tokio::sync::mpsc;
 
 /// Serves scripted models over an OpenAI-compatible API on 127.0.0.1.
@@ -34,6 +34,9 @@ struct Arguments {
     /// is acted out. The documentation of the crate lists all kinds.
     #[arg(long = "fault", alias = "faults", value_name = "FAULT")]
     faults: Vec<Fault>,
+    /// A limit, such as "20" (requests a second) or "500; tokens=100000; per=60; window; headers=openai; retry-after; status=529".
+    #[arg(long, value_name = "LIMIT")]
+    limit: Option<RateLimit>,
     /// How long a batch takes, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 50)]
     batch_ms: u64,
@@ -65,6 +68,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         });
     if let Some(after) = arguments.hold_after {
         builder = builder.hold_after(after);
+    }
+    if let Some(limit) = arguments.limit {
+        builder = builder.limit(limit);
     }
     for fault in arguments.faults {
         builder = builder.fault(fault);

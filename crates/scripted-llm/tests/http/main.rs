@@ -9,6 +9,7 @@
 mod batches;
 mod client;
 mod faults;
+mod limits;
 mod process;
 mod roles;
 mod server;
