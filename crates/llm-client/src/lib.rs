@@ -126,8 +126,8 @@ pub use budget::{Amount, Budget, BudgetLimits};
 pub use budgeted::{Budgeted, UnpricedModel};
 pub use cache::{
     Cache, CacheContents, CacheError, CacheGroup, CacheKey, CacheMode, CacheSettings, CacheStats,
-    Cached, CachedRow, KeyMaker, PruneFilter, Pruned, ReplyStore, SqliteStore, StoreError,
-    StoredReply, Unshrunk,
+    Cached, CachedRow, EndpointHash, KeptPace, KeyMaker, PruneFilter, Pruned, ReplyStore,
+    SqliteStore, StoreError, StoredReply, Unshrunk,
 };
 pub use circuit::{BatchesStatus, CircuitBreaker, FailingStatus, Health, ModelStatus};
 pub use failure::{CallFailure, NoReply};

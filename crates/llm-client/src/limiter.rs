@@ -17,6 +17,8 @@ use tokio::{
 };
 
 use crate::{
+    Cache,
+    cache::EndpointHash,
     pace::{Change, Pace, Refused},
     rate::Rate,
 };
@@ -84,6 +86,13 @@ pub struct Limiter {
     requests: Option<Rate>,
     tokens: Option<Rate>,
     journal: Arc<dyn Journal>,
+    memory: Option<PaceMemory>,
+}
+
+/// Where the pace of an endpoint is kept for the next run.
+pub(crate) struct PaceMemory {
+    pub(crate) cache: Cache,
+    pub(crate) endpoint: EndpointHash,
 }
 
 struct State {
@@ -92,12 +101,16 @@ struct State {
     round_trip: Duration,
     /// The pace in the newest journal event.
     journaled: Option<f64>,
+    /// The pace that is kept for the next run, and when it was passed on.
+    kept: Option<(f64, Instant)>,
 }
 
 /// The weight of a new duration in the average.
 const NEWEST: f64 = 0.1;
 /// A pace that changed less than this, as a share, is not journaled again.
 const NOTABLE: f64 = 0.2;
+/// How often the pace is kept for the next run, besides the end of this one.
+const KEPT_EVERY: Duration = Duration::from_secs(5);
 
 impl Limiter {
     /// Limits for the endpoint with the name `name` in the journal.
@@ -107,12 +120,26 @@ impl Limiter {
         settings: LimitSettings,
         journal: Arc<dyn Journal>,
     ) -> Arc<Self> {
+        Self::remembering(name, settings, journal, None)
+    }
+
+    /// The same for an endpoint whose pace is kept in `memory`: it begins with the one that a run of the last hour learned.
+    pub(crate) fn remembering(
+        name: impl Into<Arc<str>>,
+        settings: LimitSettings,
+        journal: Arc<dyn Journal>,
+        memory: Option<PaceMemory>,
+    ) -> Arc<Self> {
         let most = settings.max_concurrency.clamp(1, Semaphore::MAX_PERMITS);
         let first = settings.initial_concurrency.clamp(1, most);
-        let pace = if first == most {
-            Pace::free(Instant::now())
-        } else {
-            Pace::opening(first, Instant::now())
+        let now = Instant::now();
+        let kept = memory
+            .as_ref()
+            .and_then(|memory| memory.cache.pace(&memory.endpoint));
+        let pace = match kept {
+            Some(rate) => Pace::known(rate, now),
+            None if first == most => Pace::free(now),
+            None => Pace::opening(first, now),
         };
         Arc::new(Self {
             name: name.into(),
@@ -123,11 +150,13 @@ impl Limiter {
                 pace,
                 round_trip: Duration::ZERO,
                 journaled: None,
+                kept: kept.map(|rate| (rate, now)),
             }),
             turn: Semaphore::new(1),
             requests: settings.requests_per_minute.map(Rate::per_minute),
             tokens: settings.tokens_per_minute.map(Rate::per_minute),
             journal,
+            memory,
         })
     }
 
@@ -230,11 +259,24 @@ impl Limiter {
                     round_trip: state.round_trip,
                 };
                 let change = state.pace.refused(attempt, now);
+                if state.kept.is_none_or(|(_, at)| now - at >= KEPT_EVERY) {
+                    self.keep(&mut state, now);
+                }
                 self.is_paced
                     .store(!state.pace.is_free(), Ordering::Release);
                 self.note(state, change);
             }
             Outcome::Other => {}
+        }
+    }
+
+    /// Keeps what is known of the pace for the next run, unless it is what is kept.
+    fn keep(&self, state: &mut State, now: Instant) {
+        let kept = state.kept.map(|(rate, _)| rate);
+        let learned = state.pace.learned().filter(|rate| kept != Some(*rate));
+        if let (Some(memory), Some(rate)) = (&self.memory, learned) {
+            state.kept = Some((rate, now));
+            memory.cache.keep_pace(memory.endpoint, rate);
         }
     }
 
@@ -251,6 +293,8 @@ impl Limiter {
         state.journaled = rate;
         drop(state);
         let reason = match change {
+            // Nothing but an earlier run can have paced it.
+            Change::InUse if before.is_none() => "learned by an earlier run",
             Change::InUse => "in use",
             Change::RateLimited => "rate limited",
             Change::Undone => "rate limited at any pace",
@@ -264,6 +308,12 @@ impl Limiter {
         };
         self.journal
             .record(Event::new(EventBody::PaceChanged(changed)));
+    }
+}
+
+impl Drop for Limiter {
+    fn drop(&mut self) {
+        self.keep(&mut self.state(), Instant::now());
     }
 }
 

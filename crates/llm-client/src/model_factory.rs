@@ -14,7 +14,8 @@ use crate::{
     BatchSettings, Batched, Budget, Budgeted, Cache, Cached, CircuitBreaker, Health, HostModels,
     HttpClient, Journaled, LimitSettings, Limited, Limiter, Meter, ModelSettings, OpenAi,
     Prefilled, Price, Retried, RetryPolicy, SettingsError, Stop, UnpricedModel, batch::Encoder,
-    circuit::OPENS_AFTER, denied::DeniedTargets, http::Route, wire::Wired,
+    cache::EndpointHash, circuit::OPENS_AFTER, denied::DeniedTargets, http::Route,
+    limiter::PaceMemory, wire::Wired,
 };
 
 /// Creates the models of one run. It holds what they share, and adds the layers to each:
@@ -94,6 +95,11 @@ impl Endpoint {
             address: settings.address(),
             key: header.or_else(|| settings.api_key.clone()),
         }
+    }
+
+    fn hash(&self) -> EndpointHash {
+        let key = self.key.as_ref().map(|key| key.expose_secret());
+        EndpointHash::new(&self.address, key)
     }
 }
 
@@ -349,7 +355,12 @@ impl ModelFactory {
         if is_local(settings) {
             limits.initial_concurrency = limits.max_concurrency;
         }
-        let limiter = Limiter::new(name, limits, Arc::clone(&self.journal));
+        let memory = self.cache.clone().map(|cache| PaceMemory {
+            cache,
+            endpoint: endpoint.hash(),
+        });
+        let journal = Arc::clone(&self.journal);
+        let limiter = Limiter::remembering(name, limits, journal, memory);
         limiters.push((endpoint, Arc::clone(&limiter)));
         limiter
     }

@@ -85,6 +85,7 @@ mod measured_alike;
 mod modelbench;
 mod open_files;
 mod opened_files;
+mod paces;
 mod parquet;
 mod phase_alone;
 mod phase_programs;

@@ -12,6 +12,7 @@ mod earlier;
 mod error;
 mod file;
 mod flight;
+mod kept_pace;
 mod key;
 mod pages;
 mod prune;
@@ -28,7 +29,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use schema::{CallContext, text::counted};
@@ -36,6 +37,7 @@ use schema::{CallContext, text::counted};
 pub use cached::Cached;
 pub use contents::{CacheContents, CacheGroup};
 pub use error::CacheError;
+pub use kept_pace::{EndpointHash, KeptPace};
 pub use key::{CacheKey, KeyMaker};
 pub use prune::{PruneFilter, Pruned, Unshrunk};
 pub use settings::{CacheMode, CacheSettings, CacheStats, CachedRow};
@@ -43,6 +45,11 @@ pub use sqlite::SqliteStore;
 pub use store::{ReplyStore, StoreError, StoredReply};
 
 use flight::{Flight, Flights};
+
+/// How long the pace of an endpoint is kept.
+const PACE_KEPT: Duration = Duration::from_secs(3600);
+/// Attempts a second that a kept pace may have: anything else is damaged or of another program.
+const SENSIBLE_PACES: std::ops::RangeInclusive<f64> = 0.1..=100_000.0;
 
 /// A store of replies and the rules of its use. Clones share both.
 ///
@@ -140,6 +147,28 @@ impl Cache {
         self.shared.trouble.get().cloned()
     }
 
+    /// Attempts a second that `endpoint` took, if a run learned it in the last hour.
+    pub(crate) fn pace(&self, endpoint: &EndpointHash) -> Option<f64> {
+        let kept = match self.shared.store.pace(endpoint) {
+            Ok(kept) => kept?,
+            Err(error) => {
+                tracing::debug!(%error, "the kept pace of an endpoint is ignored");
+                return None;
+            }
+        };
+        // One from the future is of no known age.
+        let is_new = kept.learned.elapsed().is_ok_and(|age| age <= PACE_KEPT);
+        (is_new && SENSIBLE_PACES.contains(&kept.rate)).then_some(kept.rate)
+    }
+
+    /// Keeps for the next run that `endpoint` takes `rate` attempts a second. Waits for nothing.
+    pub(crate) fn keep_pace(&self, endpoint: EndpointHash, rate: f64) {
+        let learned = SystemTime::now();
+        self.shared
+            .store
+            .keep_pace(endpoint, KeptPace { rate, learned });
+    }
+
     /// Waits until no other call for `key` is under way.
     async fn enter(&self, key: &CacheKey) -> Flight<'_> {
         self.shared.flights.enter(key).await
@@ -191,6 +220,39 @@ impl Drop for Shared {
                 self.store.name(),
                 counted(damaged, "damaged reply", "damaged replies")
             );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_that_is_old_or_absurd_is_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let endpoint = EndpointHash::new("http://h/v1", Some("key"));
+        let hour = Duration::from_secs(3600);
+        let now = SystemTime::now();
+        for (number, (rate, learned, found)) in [
+            (5.0, now, Some(5.0)),
+            (5.0, now - hour / 2, Some(5.0)),
+            (5.0, now - hour - Duration::from_secs(1), None),
+            (5.0, now + hour, None),
+            (0.0, now, None),
+            (-5.0, now, None),
+            (f64::INFINITY, now, None),
+            (1e9, now, None),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let path = folder.path().join(format!("{number}.sqlite"));
+            let store = SqliteStore::open(&path, None).unwrap();
+            store.keep_pace(endpoint, KeptPace { rate, learned });
+            drop(store);
+            let cache = Cache::open(&path, CacheSettings::default()).unwrap();
+            assert_eq!(cache.pace(&endpoint), found, "{rate} {learned:?}");
         }
     }
 }

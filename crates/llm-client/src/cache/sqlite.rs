@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 
 use super::{
-    CacheError, CacheKey, ReplyStore, StoreError, StoredReply, bounds,
+    CacheError, CacheKey, EndpointHash, KeptPace, ReplyStore, StoreError, StoredReply, bounds,
     error::is_too_long,
-    file,
+    file, kept_pace,
     row::{COLUMNS, Row},
     writer::Writer,
 };
@@ -121,6 +121,14 @@ impl ReplyStore for SqliteStore {
             let count: i64 = connection.query_row(count, [limit], |row| row.get(0))?;
             Ok(u64::try_from(count).unwrap_or(0))
         })?)
+    }
+
+    fn pace(&self, endpoint: &EndpointHash) -> Result<Option<KeptPace>, StoreError> {
+        Ok(self.read(|connection| kept_pace::find(connection, endpoint))?)
+    }
+
+    fn keep_pace(&self, endpoint: EndpointHash, pace: KeptPace) {
+        self.writer.keep_pace(endpoint, pace);
     }
 
     fn name(&self) -> String {

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use schema::{JsonText, Spend};
 
-use super::{CacheKey, error::CacheError};
+use super::{CacheKey, EndpointHash, KeptPace, error::CacheError};
 use crate::ReplyBody;
 
 /// Stores replies by key. An extension point: implement it to keep replies elsewhere than in a file, and pass the store to
@@ -38,6 +38,18 @@ pub trait ReplyStore: fmt::Debug + Send + Sync {
     fn count(&self) -> Result<u64, StoreError> {
         Ok(0)
     }
+
+    /// The pace of `endpoint` that was kept last, however old. By default none is kept.
+    ///
+    /// # Errors
+    /// When it cannot be read: the run goes on without it.
+    fn pace(&self, _endpoint: &EndpointHash) -> Result<Option<KeptPace>, StoreError> {
+        Ok(None)
+    }
+
+    /// Keeps the pace of `endpoint` for later runs, in place of an earlier one. Called every few seconds at most, from where calls start, so it
+    /// must not wait. One that cannot be kept is of no consequence: the next run learns it again.
+    fn keep_pace(&self, _endpoint: EndpointHash, _pace: KeptPace) {}
 
     /// Its name in messages and journals.
     fn name(&self) -> String {

@@ -1,16 +1,16 @@
 //! The thread that writes.
 
-use std::{path::Path, path::PathBuf, sync::Arc, thread::JoinHandle};
+use std::{path::Path, path::PathBuf, sync::Arc, thread::JoinHandle, time::SystemTime};
 
 use rusqlite::Connection;
 use schema::{JsonText, Spend};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::{
-    CacheError, CacheKey, StoredReply,
+    CacheError, CacheKey, EndpointHash, KeptPace, PACE_KEPT, StoredReply,
     checkpoints::Checkpoints,
     error::is_damage,
-    file, repair,
+    file, kept_pace, repair,
     row::{Row, micros},
 };
 
@@ -39,6 +39,8 @@ pub(super) struct Writer {
 #[derive(Debug)]
 enum Job {
     Put(Put),
+    /// Keeps the pace of an endpoint.
+    Pace(EndpointHash, KeptPace),
     /// Repairs the file: a page cannot be read.
     Repair(oneshot::Sender<()>),
 }
@@ -112,6 +114,11 @@ impl Writer {
         committed.await.unwrap_or_else(|_| Err(stopped()))
     }
 
+    /// Keeps the pace of `endpoint`, some time soon.
+    pub(super) fn keep_pace(&self, endpoint: EndpointHash, pace: KeptPace) {
+        self.send(Job::Pace(endpoint, pace));
+    }
+
     /// Repairs the file, and returns when that is done or has failed.
     pub(super) async fn repair(&self) {
         let (done, repaired) = oneshot::channel();
@@ -167,10 +174,11 @@ fn run(
     let mut jobs = Vec::new();
     let mut may_repair = true;
     while receiver.blocking_recv_many(&mut jobs, GROUP) > 0 {
-        let (mut puts, mut repairs) = (Vec::new(), Vec::new());
+        let (mut puts, mut repairs, mut paces) = (Vec::new(), Vec::new(), Vec::new());
         for job in jobs.drain(..) {
             match job {
                 Job::Put(put) => puts.push(put),
+                Job::Pace(endpoint, pace) => paces.push((endpoint, pace)),
                 Job::Repair(done) => repairs.push(done),
             }
         }
@@ -201,6 +209,20 @@ fn run(
             let _ = put
                 .done
                 .send(result.map_err(|error| CacheError::sqlite(path, error)));
+        }
+        keep_paces(&connection, &paces);
+    }
+}
+
+/// Keeps the paces of endpoints. Without them the next run learns them again.
+fn keep_paces(connection: &Connection, paces: &[(EndpointHash, KeptPace)]) {
+    for (endpoint, pace) in paces {
+        let oldest = pace
+            .learned
+            .checked_sub(PACE_KEPT)
+            .unwrap_or(SystemTime::UNIX_EPOCH);
+        if let Err(error) = kept_pace::keep(connection, endpoint, *pace, oldest) {
+            tracing::debug!(%error, "the pace of an endpoint is not kept");
         }
     }
 }

@@ -27,7 +27,7 @@ const OPENING_ANSWERS: u32 = 64;
 /// - Opening: few attempts are in flight at first, until some are answered, so that an endpoint that takes five a second does not refuse 60
 ///   at once.
 /// - Free: nothing is known that limits the rate.
-/// - Paced, when more than 5 % of attempts are refused: see [`Paced`].
+/// - Paced, when more than 5 % of attempts are refused, or were in an earlier run: see [`Paced`].
 #[derive(Debug)]
 pub(crate) struct Pace {
     state: State,
@@ -99,6 +99,22 @@ impl Pace {
             state: State::Free,
             held_until: None,
             recent: Recent::new(now),
+        }
+    }
+
+    /// An endpoint that took `rate` attempts a second in an earlier run.
+    pub(crate) fn known(rate: f64, now: Instant) -> Self {
+        Self {
+            state: State::Paced(Box::new(Paced::known(rate, now))),
+            ..Self::free(now)
+        }
+    }
+
+    /// Attempts a second that the endpoint is known to take, for later runs.
+    pub(crate) fn learned(&self) -> Option<f64> {
+        match &self.state {
+            State::Paced(paced) => paced.learned(),
+            _ => None,
         }
     }
 

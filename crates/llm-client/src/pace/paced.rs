@@ -156,6 +156,24 @@ impl Paced {
         }
     }
 
+    /// An endpoint that took `rate` attempts a second not long ago. The pace begins a little below, and grows as slowly as one that was found
+    /// twice.
+    pub(super) fn known(rate: f64, now: Instant) -> Self {
+        let mut paced = Self {
+            found: Some(rate),
+            ..Self::new(rate * BELOW_FOUND, now)
+        };
+        paced.begin(rate, 0.0, now);
+        paced
+    }
+
+    /// Attempts a second that the endpoint is known to take. `None` while that is a guess, and where it made no difference to the refusals.
+    pub(super) fn learned(&self) -> Option<f64> {
+        let found = self.found.filter(|_| self.tolerated <= TOLERATED)?;
+        let has_grown = self.rate > GROWN * self.began_at;
+        Some(if has_grown { self.rate } else { found })
+    }
+
     pub(super) fn rate(&self) -> f64 {
         self.rate
     }

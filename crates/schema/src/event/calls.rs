@@ -346,7 +346,7 @@ pub struct PaceChanged {
     pub before: Option<f64>,
     /// Attempts a second from now on; null if nothing limits them.
     pub rate: Option<f64>,
-    /// `rate limited`, `in use` (it grew), or `rate limited at any pace` (the last cut did not help and is undone).
+    /// `rate limited`, `in use` (it grew), `rate limited at any pace` (the last cut did not help and is undone), or `learned by an earlier run`.
     pub reason: Cow<'static, str>,
 }
 
