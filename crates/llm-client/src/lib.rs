@@ -103,6 +103,7 @@ mod price_table;
 mod prompt_caching;
 mod provider_preset;
 mod rate;
+mod rate_headers;
 mod redacted_url;
 mod reply_body;
 mod reply_memory;

@@ -114,7 +114,7 @@ impl<M: ChatModel> ChatModel for Limited<M> {
             attempt.finish(&result);
         }
         permit.finish(match &result {
-            Ok(_) => Outcome::Answered,
+            Ok(reply) => Outcome::Answered(reply),
             Err(error) if error.kind() == ModelErrorKind::RateLimited => {
                 let failure = CallFailure::of(error);
                 Outcome::RateLimited(failure.and_then(|failure| failure.retry_after))

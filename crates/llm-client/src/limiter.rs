@@ -5,12 +5,12 @@ use std::{
     num::NonZeroU32,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use schema::{Event, EventBody, Journal, event::PaceChanged};
+use schema::{ChatReply, Event, EventBody, Journal, event::PaceChanged};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::Instant,
@@ -19,7 +19,7 @@ use tokio::{
 use crate::{
     Cache,
     cache::EndpointHash,
-    pace::{Change, Pace, Refused},
+    pace::{Change, Pace, PaceRate, Refused},
     rate::Rate,
 };
 
@@ -81,6 +81,8 @@ pub struct Limiter {
     state: Mutex<State>,
     /// Whether starts are paced: else no attempt has to look.
     is_paced: AtomicBool,
+    /// Attempts so far.
+    started: AtomicU64,
     /// Only the first waiter watches the clock; the others wait for this semaphore, in order of arrival.
     turn: Semaphore,
     requests: Option<Rate>,
@@ -101,6 +103,8 @@ struct State {
     round_trip: Duration,
     /// The pace in the newest journal event.
     journaled: Option<f64>,
+    /// When a pace that the endpoint announced was journaled, or left.
+    announced: Option<Instant>,
     /// The pace that is kept for the next run, and when it was passed on.
     kept: Option<(f64, Instant)>,
 }
@@ -109,6 +113,8 @@ struct State {
 const NEWEST: f64 = 0.1;
 /// A pace that changed less than this, as a share, is not journaled again.
 const NOTABLE: f64 = 0.2;
+/// How often a pace that the endpoint announces is journaled: it changes with every reply.
+const ANNOUNCED_EVERY: Duration = Duration::from_secs(10);
 /// How often the pace is kept for the next run, besides the end of this one.
 const KEPT_EVERY: Duration = Duration::from_secs(5);
 
@@ -145,11 +151,13 @@ impl Limiter {
             name: name.into(),
             permits: Semaphore::new(most),
             most,
-            is_paced: AtomicBool::new(!pace.is_free()),
+            is_paced: AtomicBool::new(!pace.is_free(now)),
+            started: AtomicU64::new(0),
             state: Mutex::new(State {
                 pace,
                 round_trip: Duration::ZERO,
                 journaled: None,
+                announced: None,
                 kept: kept.map(|rate| (rate, now)),
             }),
             turn: Semaphore::new(1),
@@ -163,7 +171,10 @@ impl Limiter {
     /// How many attempts a second may start; `None`: as many as there are, up to those that may be in flight.
     #[must_use]
     pub fn pace(&self) -> Option<f64> {
-        self.state().pace.rate()
+        self.state()
+            .pace
+            .rate(Instant::now())
+            .map(PaceRate::a_second)
     }
 
     /// How many attempts are in flight now.
@@ -210,9 +221,10 @@ impl Limiter {
             return Ok(0);
         }
         let mut state = self.state();
-        let started = state.pace.start(Instant::now());
+        let now = Instant::now();
+        let started = state.pace.start(now);
         self.is_paced
-            .store(!state.pace.is_free(), Ordering::Release);
+            .store(!state.pace.is_free(now), Ordering::Release);
         self.note(state, Change::InUse);
         started
     }
@@ -223,6 +235,7 @@ impl Limiter {
             _permit: permit,
             began: Instant::now(),
             number,
+            earlier: self.started.fetch_add(1, Ordering::Relaxed),
         }
     }
 
@@ -236,17 +249,27 @@ impl Limiter {
     }
 
     /// Updates the pace with the result of an attempt.
-    fn learn(&self, outcome: Outcome, began: Instant, number: u32) {
+    fn learn(&self, outcome: Outcome<'_>, permit: &Permit<'_>) {
         let now = Instant::now();
+        let Permit {
+            began,
+            number,
+            earlier,
+            ..
+        } = *permit;
         let mut state = self.state();
         match outcome {
-            Outcome::Answered => {
+            Outcome::Answered(reply) => {
                 let took = now.duration_since(began);
                 state.round_trip = match state.round_trip {
                     Duration::ZERO => took,
                     before => before.mul_f64(1.0 - NEWEST) + took.mul_f64(NEWEST),
                 };
-                state.pace.answered(now);
+                let newer = self.started.load(Ordering::Relaxed) - earlier - 1;
+                #[expect(clippy::cast_precision_loss, reason = "far fewer")]
+                state.pace.answered(reply, began, newer as f64, now);
+                self.is_paced
+                    .store(!state.pace.is_free(now), Ordering::Release);
             }
             Outcome::RateLimited(asked) => {
                 // This attempt is over, although it still has its permit.
@@ -263,7 +286,7 @@ impl Limiter {
                     self.keep(&mut state, now);
                 }
                 self.is_paced
-                    .store(!state.pace.is_free(), Ordering::Release);
+                    .store(!state.pace.is_free(now), Ordering::Release);
                 self.note(state, change);
             }
             Outcome::Other => {}
@@ -282,17 +305,23 @@ impl Limiter {
 
     /// Journals the pace, if it is not much what it was.
     fn note(&self, mut state: std::sync::MutexGuard<'_, State>, change: Change) {
-        let (before, rate) = (state.journaled, state.pace.rate());
+        let now = Instant::now();
+        let paced = state.pace.rate(now);
+        let (before, rate) = (state.journaled, paced.map(PaceRate::a_second));
         let is_notable = match (before, rate) {
             (Some(before), Some(rate)) => (rate / before - 1.0).abs() >= NOTABLE,
             (before, rate) => before.is_some() != rate.is_some(),
         };
-        if !is_notable {
+        let is_announced = matches!(paced, Some(PaceRate::Announced(_)));
+        let was_announced = state.announced.is_some_and(|at| now - at < ANNOUNCED_EVERY);
+        if !is_notable || was_announced {
             return;
         }
         state.journaled = rate;
+        state.announced = is_announced.then_some(now);
         drop(state);
         let reason = match change {
+            _ if is_announced => "announced",
             // Nothing but an earlier run can have paced it.
             Change::InUse if before.is_none() => "learned by an earlier run",
             Change::InUse => "in use",
@@ -327,10 +356,10 @@ impl fmt::Debug for Limiter {
 }
 
 /// The result of an attempt, as far as the limit is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome<'a> {
     /// The endpoint answered.
-    Answered,
+    Answered(&'a ChatReply),
     /// The endpoint refused the attempt because it gets too many requests, and asks for this wait.
     RateLimited(Option<Duration>),
     /// Anything else.
@@ -344,11 +373,13 @@ pub(crate) struct Permit<'a> {
     began: Instant,
     /// Its number since the last change of pace.
     number: u32,
+    /// Attempts that began before.
+    earlier: u64,
 }
 
 impl Permit<'_> {
     /// Ends the attempt.
-    pub(crate) fn finish(self, outcome: Outcome) {
-        self.limiter.learn(outcome, self.began, self.number);
+    pub(crate) fn finish(self, outcome: Outcome<'_>) {
+        self.limiter.learn(outcome, &self);
     }
 }

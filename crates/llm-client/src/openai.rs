@@ -19,6 +19,7 @@ use crate::{
     http::HttpClient,
     negotiate::adjust,
     one_call::HttpReply,
+    rate_headers::rates_left,
     retry_after::retry_after,
     settings::ModelSettings,
     transport::Transport,
@@ -183,6 +184,7 @@ impl OpenAi {
         Ok(ChatReply {
             cost: self.cost(parsed.usage, parsed.cost),
             run_time,
+            rates_left: rates_left(&headers, SystemTime::now()),
             ..parsed.into_reply(Origin::Fetched, exchange)
         })
     }

@@ -89,6 +89,7 @@ impl ReplyBody {
             origin,
             at: None,
             run_time: Duration::ZERO,
+            rates_left: Vec::new(),
             exchange,
         }
     }

@@ -41,7 +41,7 @@ fn until_date(text: &str, now: SystemTime) -> Option<Duration> {
 }
 
 /// `x-ratelimit-reset`: seconds, a duration such as `6m0s` or `20ms`, or a point in time in seconds or milliseconds.
-fn reset(text: &str, now: SystemTime) -> Option<Duration> {
+pub(crate) fn reset(text: &str, now: SystemTime) -> Option<Duration> {
     const YEAR_2001: f64 = 1e9;
     const YEAR_2001_MS: f64 = 1e12;
     let Ok(number) = text.parse::<f64>() else {

@@ -6,6 +6,7 @@ mod simulated;
 
 use std::{fmt, sync::Mutex, time::Duration};
 
+use schema::{EventKind, RateLeft, RateUnit};
 use simulated::{Asked, Does, stack};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -35,14 +36,16 @@ struct Server {
     counts: Counts,
     says: Says,
     takes: Duration,
+    /// How many tokens or requests it says are left, for each request.
+    announces: Option<(RateUnit, u64)>,
 }
 
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} a second, {:?}, says {:?}, takes {:?}",
-            self.rate, self.counts, self.says, self.takes
+            "{} a second, {:?}, says {:?}, takes {:?}, announces {:?}",
+            self.rate, self.counts, self.says, self.takes, self.announces
         )
     }
 }
@@ -54,6 +57,7 @@ impl Server {
             counts,
             says,
             takes,
+            announces,
         } = *self;
         let most = match counts {
             Counts::Bucket(seconds) => (rate * seconds).max(1.0),
@@ -70,7 +74,7 @@ impl Server {
                     (left, now, (1.0 - left) / rate)
                 }
                 Counts::Window(seconds) if (now / seconds).floor() > (since / seconds).floor() => {
-                    (most, now, 0.0)
+                    (most, now, ((now / seconds).floor() + 1.0) * seconds - now)
                 }
                 Counts::Window(seconds) => {
                     (left, since, ((now / seconds).floor() + 1.0) * seconds - now)
@@ -81,8 +85,21 @@ impl Server {
             *state = (left - f64::from(u8::from(is_taken)), since);
             if is_taken {
                 let mixed = (asked.number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48;
-                let share = 0.7 + 0.6 * (mixed as f64 / 65536.0);
-                return Does::Answer(takes.mul_f64(share));
+                let takes = takes.mul_f64(0.7 + 0.6 * (mixed as f64 / 65536.0));
+                let Some((unit, each)) = announces else {
+                    return Does::Answer(takes);
+                };
+                let left = (left - 1.0).max(0.0);
+                let resets_in = match counts {
+                    Counts::Bucket(_) => (most - left) / rate,
+                    Counts::Window(_) => until,
+                };
+                let left = RateLeft {
+                    unit,
+                    left: left as u64 * each,
+                    resets_in: Duration::from_secs_f64(resets_in),
+                };
+                return Does::AnswerLeft(takes, left);
             }
             Does::Refuse(match says {
                 Says::Nothing => None,
@@ -123,6 +140,7 @@ async fn used_and_refused(counts: Counts, least_used: f64, most_refused: f64) {
                     counts,
                     says,
                     takes,
+                    announces: None,
                 };
                 let went = under_load(&server).await;
                 let line = format!(
@@ -174,6 +192,7 @@ async fn so_many_each_two_minutes() {
         counts: Counts::Window(120.0),
         says: Says::Seconds,
         takes: Duration::from_millis(50),
+        announces: None,
     };
     let stack = stack(200, server.behaviour());
     let load = tokio::time::timeout(10 * MINUTE, stack.load(200, 9 * MINUTE));
@@ -206,5 +225,82 @@ async fn so_many_at_once() {
             100.0 * refused
         );
         assert!(used > 0.6 && refused < 0.1, "{most}: {used} {refused}");
+    }
+}
+
+/// Where the endpoint says what is left, next to nothing has to be refused to know its rate.
+#[tokio::test(start_paused = true)]
+async fn what_is_left_is_spread_over_the_time_until_the_reset() {
+    for (counts, most_refused) in [
+        (Counts::Bucket(60.0), 0.02),
+        (Counts::Window(60.0), 0.025),
+        // What is known of a second is old when it comes.
+        (Counts::Bucket(1.0), 0.055),
+        (Counts::Window(1.0), 0.065),
+    ] {
+        for rate in [5.0, 20.0, 200.0] {
+            for takes in [50, 700, 10_000] {
+                for announces in [(RateUnit::Requests, 1), (RateUnit::Tokens, 1000)] {
+                    let server = Server {
+                        rate,
+                        counts,
+                        says: Says::Nothing,
+                        takes: Duration::from_millis(takes),
+                        announces: Some(announces),
+                    };
+                    spread(&server, most_refused).await;
+                }
+            }
+        }
+    }
+}
+
+async fn spread(server: &Server, most_refused: f64) {
+    let stack = stack(200, server.behaviour());
+    let failed = stack.load(200, 3 * MINUTE).await;
+    let (answered, refused) = (stack.seen.answered() as f64, stack.seen.refused() as f64);
+    // 200 rows have no more answers than that.
+    let possible = server.rate.min(200.0 / server.takes.as_secs_f64());
+    let used = answered / (possible * stack.began.elapsed().as_secs_f64());
+    let refused = refused / (answered + refused);
+    let changes = stack.record.events(EventKind::PaceChanged).len();
+    let line = format!(
+        "{:5.1}% used, {:4.1}% refused, {changes} events: {server}",
+        100.0 * used,
+        100.0 * refused,
+    );
+    println!("{line}");
+    assert_eq!(failed, 0, "{line}");
+    assert!(used > 0.9 && refused <= most_refused, "{line}");
+    assert!(changes <= 60, "{line}");
+}
+
+/// An endpoint without a limit says that next to nothing is left: what it takes counts, not what it says.
+#[tokio::test(start_paused = true)]
+async fn what_is_not_so_costs_no_more_than_40_seconds() {
+    type Left = fn(usize) -> (u64, u64);
+    let cases: [(&str, Left); 6] = [
+        ("nothing is ever left", |_| (0, 60)),
+        ("one is left", |_| (1, 60)),
+        ("until when cannot be", |_| (0, 1_000_000_000)),
+        ("it was reset long ago", |_| (0, 0)),
+        ("one or two are left", |n| (1 + n as u64 % 2, 100)),
+        ("all of a day is left", |_| (10_000, 86_400)),
+    ];
+    for (what, left) in cases {
+        let stack = stack(200, move |asked| {
+            let (left, seconds) = left(asked.number);
+            let left = RateLeft {
+                unit: RateUnit::Requests,
+                left,
+                resets_in: Duration::from_secs(seconds),
+            };
+            Does::AnswerLeft(Duration::from_secs(1), left)
+        });
+        assert_eq!(stack.load(200, 3 * MINUTE).await, 0);
+        let answered = stack.seen.answered();
+        println!("{answered} answered: {what}");
+        // 200 a second.
+        assert!(answered >= 200 * 140, "{what}: {answered}");
     }
 }

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Event, Item, Journal, JsonText, Message, ModelError, ModelId, PhaseProgram, ReturnedReasoning,
-    Spend, ToolCall, ToolChoice, ToolSpec, Usage,
+    Event, Item, Journal, JsonText, Message, ModelError, ModelId, PhaseProgram, RateLeft,
+    ReturnedReasoning, Spend, ToolCall, ToolChoice, ToolSpec, Usage,
 };
 
 /// Room for a conversation at a model that plays whole ones, until it is dropped: see [`ChatModel::conversation_room`].
@@ -335,6 +335,8 @@ pub struct ChatReply {
     pub at: Option<SystemTime>,
     /// How long the successful attempt took; for a cached reply, how long it took when it was fetched.
     pub run_time: Duration,
+    /// What the endpoint says is left of its limits. Empty if it says nothing, and for a reply that it did not send now.
+    pub rates_left: Vec<RateLeft>,
     /// Request and response as they were sent and received, for the journal.
     pub exchange: Option<Arc<Exchange>>,
 }
@@ -358,6 +360,7 @@ impl ChatReply {
             origin: Origin::Fetched,
             at: None,
             run_time: Duration::ZERO,
+            rates_left: Vec::new(),
             exchange: None,
         }
     }

@@ -73,6 +73,7 @@ pub mod panel;
 mod phase;
 mod phase_program;
 mod prompt_versions;
+mod rate_left;
 mod realism;
 pub mod reasoning;
 mod record;
@@ -134,6 +135,7 @@ pub use phase::{
 };
 pub use phase_program::{PhaseProgram, ProgramKind};
 pub use prompt_versions::{PromptVersions, UnknownPromptVersion};
+pub use rate_left::{RateLeft, RateUnit};
 pub use realism::{Realism, RealismVerdict};
 pub use record::{Record, RecordCode, RecordMetadata, RecordRun};
 pub use replies::{IncompleteReplies, ReasoningReplies};

@@ -113,8 +113,7 @@ impl FromStr for RateLimit {
 }
 
 fn number<T: FromStr>(key: &str, value: &str) -> Result<T, String> {
-    let value = value.trim();
-    let parsed = value.parse();
+    let parsed = value.trim().parse();
     parsed.map_err(|_| format!("{key} needs a number, not {value:?}"))
 }
 
@@ -230,8 +229,8 @@ impl Limiter {
         match self.limit.retry_after {
             true => {
                 let seconds = wait.as_secs_f64().ceil().max(1.0);
-                let value = HeaderValue::from_str(&format!("{seconds:.0}"));
-                let value = value.unwrap_or(HeaderValue::from_static("1"));
+                let value = HeaderValue::from_str(&format!("{seconds:.0}"))
+                    .unwrap_or(HeaderValue::from_static("1"));
                 error.reply().with_header(RETRY_AFTER, value)
             }
             false => error.reply(),

@@ -15,7 +15,12 @@ mod settings;
 mod stream;
 mod template;
 
-use std::{borrow::Cow, fmt, sync::Arc, time::Instant};
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::Arc,
+    time::{Instant, SystemTime},
+};
 
 use async_trait::async_trait;
 use schema::{
@@ -30,7 +35,10 @@ use self::{
     send::{Call, Failed, Sender},
     template::{Names, Templates, Variable},
 };
-use crate::{HttpClient, Live, Lives, ModelSettings, ReplyBody, Wire, earlier, row_seed};
+use crate::{
+    HttpClient, Live, Lives, ModelSettings, ReplyBody, Wire, earlier, rate_headers::rates_left_by,
+    row_seed,
+};
 
 pub use settings::{
     AppErrorKind, AppStep, ErrorRule, EventMatch, HttpAppSettings, StreamFormat, StreamSettings,
@@ -308,6 +316,8 @@ impl HttpApp {
             )
             .await?;
         let run_time = started.elapsed();
+        let header = |name: &str| response.headers.get(name)?.as_str();
+        let rates_left = rates_left_by(header, SystemTime::now());
         let body = self
             .picks
             .read(&response, &self.templates)
@@ -322,6 +332,7 @@ impl HttpApp {
         Ok(ChatReply {
             cost: body.cost.or_else(priced),
             run_time,
+            rates_left,
             ..body.into_reply(Origin::Fetched, Some(Arc::new(exchange)))
         })
     }

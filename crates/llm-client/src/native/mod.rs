@@ -14,7 +14,7 @@ mod responses;
 use std::{
     fmt,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use async_trait::async_trait;
@@ -36,6 +36,7 @@ use crate::{
     http::Route,
     one_call::{HttpReply, OneCall},
     openai::{failure, one_line},
+    rate_headers::rates_left,
     reply_memory::Waited,
     settings::{ModelSettings, ReasoningSentBack, StructuredSupport},
     unreached::Unreached,
@@ -224,6 +225,7 @@ impl NativeModel {
         let purpose = request.context.purpose;
         let status = reply.status.as_u16();
         let mut failure = failure(status, &reply.headers);
+        let rates_left = rates_left(&reply.headers, SystemTime::now());
         if !reply.status.is_success() {
             let refusal = Refusal::read(&reply.body);
             failure.retry_after = failure.retry_after.or(refusal.retry_after);
@@ -282,6 +284,7 @@ impl NativeModel {
         };
         Ok(ChatReply {
             run_time,
+            rates_left,
             ..body.into_reply(Origin::Fetched, Some(Arc::new(exchange)))
         })
     }

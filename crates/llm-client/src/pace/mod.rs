@@ -1,14 +1,20 @@
 //! How fast attempts may start at an endpoint, learned from its refusals. Pure: the caller passes the time.
 
+mod announced;
 mod paced;
 mod recent;
 
 use std::time::Duration;
 
+use schema::ChatReply;
 use tokio::time::Instant;
 
-use self::{paced::Paced, recent::Recent};
+use self::{announced::Announced, paced::Paced, recent::Recent};
 
+/// The slowest pace, in attempts a second: an endpoint that takes nothing gets an attempt now and then.
+const SLOWEST: f64 = 0.2;
+/// Slots that were missed, because timers are late, are made up for within this time.
+const LATE: Duration = Duration::from_millis(10);
 /// Fewer refusals than this are too small a sample for their share.
 const FEW: u32 = 3;
 /// The share of refusals that shows, at an endpoint without a known rate, that there is one.
@@ -28,9 +34,12 @@ const OPENING_ANSWERS: u32 = 64;
 ///   at once.
 /// - Free: nothing is known that limits the rate.
 /// - Paced, when more than 5 % of attempts are refused, or were in an earlier run: see [`Paced`].
+///
+/// Each of them is slower where the endpoint says that little is left of its limits: see [`Announced`].
 #[derive(Debug)]
 pub(crate) struct Pace {
     state: State,
+    announced: Announced,
     /// The endpoint asked for a wait until then, and takes nothing before.
     held_until: Option<Instant>,
     recent: Recent,
@@ -50,6 +59,23 @@ struct Opening {
     began: Option<Instant>,
     started: u32,
     answered: u32,
+}
+
+/// Attempts a second, and how that is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum PaceRate {
+    /// From what the endpoint took and refused.
+    Learned(f64),
+    /// The endpoint said how much is left of its limits.
+    Announced(f64),
+}
+
+impl PaceRate {
+    /// Attempts a second.
+    pub(crate) fn a_second(self) -> f64 {
+        let (Self::Learned(rate) | Self::Announced(rate)) = self;
+        rate
+    }
 }
 
 /// Why the pace changed.
@@ -97,6 +123,7 @@ impl Pace {
     pub(crate) fn free(now: Instant) -> Self {
         Self {
             state: State::Free,
+            announced: Announced::new(now),
             held_until: None,
             recent: Recent::new(now),
         }
@@ -119,16 +146,19 @@ impl Pace {
     }
 
     /// Attempts a second, if the endpoint limits them.
-    pub(crate) fn rate(&self) -> Option<f64> {
-        match &self.state {
-            State::Paced(paced) => Some(paced.rate()),
+    pub(crate) fn rate(&self, now: Instant) -> Option<PaceRate> {
+        let announced = self.announced.rate(now).map(PaceRate::Announced);
+        let learned = match &self.state {
+            State::Paced(paced) => Some(PaceRate::Learned(paced.rate())),
             _ => None,
-        }
+        };
+        let all = announced.into_iter().chain(learned);
+        all.min_by(|a, b| a.a_second().total_cmp(&b.a_second()))
     }
 
     /// Whether attempts may start as they like.
-    pub(crate) fn is_free(&self) -> bool {
-        matches!(self.state, State::Free)
+    pub(crate) fn is_free(&self, now: Instant) -> bool {
+        matches!(self.state, State::Free) && self.announced.is_free(now)
     }
 
     /// Starts an attempt. Returns its number since the last change of pace.
@@ -143,19 +173,23 @@ impl Pace {
             }
             self.held_until = None;
         }
-        match &mut self.state {
-            State::Free => Ok(0),
-            State::Opening(opening) => opening.start(now),
+        self.announced.may_start(now)?;
+        let number = match &mut self.state {
+            State::Free => 0,
+            State::Opening(opening) => opening.start(now)?,
             State::Paced(paced) if paced.is_forgotten(now) => {
                 self.state = State::Free;
-                Ok(0)
+                0
             }
-            State::Paced(paced) => paced.start(now),
-        }
+            State::Paced(paced) => paced.start(now)?,
+        };
+        self.announced.started(now);
+        Ok(number)
     }
 
-    /// Records an answer.
-    pub(crate) fn answered(&mut self, now: Instant) {
+    /// Records an answer to an attempt that began at `began`, after which `newer` others did.
+    pub(crate) fn answered(&mut self, reply: &ChatReply, began: Instant, newer: f64, now: Instant) {
+        self.announced.heard(reply, began, newer, now);
         self.recent.answered(now);
         if let State::Opening(opening) = &mut self.state {
             opening.answered += 1;
@@ -168,6 +202,7 @@ impl Pace {
     /// Records a refusal.
     pub(crate) fn refused(&mut self, attempt: Refused, now: Instant) -> Change {
         self.recent.refused(now);
+        self.announced.refused();
         let State::Paced(paced) = &mut self.state else {
             self.limits_the_rate(&attempt, now);
             return Change::RateLimited;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Change, FEW, Refused};
+use super::{Change, FEW, LATE, Refused, SLOWEST};
 
 /// The share of refusals that is no reason to be slower.
 const TOLERATED: f64 = 0.03;
@@ -20,8 +20,6 @@ const MANY: f64 = 0.2;
 const FAR_BELOW: f64 = 0.6;
 /// More than most attempts are refused.
 const MOST: f64 = 0.5;
-/// The slowest pace, in attempts a second: an endpoint that takes nothing gets an attempt now and then.
-const SLOWEST: f64 = 0.2;
 /// A rate that was found from fewer attempts than this falls to half of what it was, at most.
 const SURE: f64 = 5.0;
 /// A rate is found over so many seconds, if there were refusals enough.
@@ -64,8 +62,6 @@ const THIN: f64 = 0.2;
 const SAMPLE: u32 = 200;
 /// An endpoint that has kept nobody waiting for so long has no known rate any more.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
-/// Slots that were missed, because timers are late, are made up for within this time.
-const LATE: Duration = Duration::from_millis(10);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Attempts start evenly, at the rate that the endpoint took. From one time that it refuses to the next it takes just what it allows, so the

@@ -15,7 +15,9 @@ use llm_client::{
     CallFailure, CircuitBreaker, LimitSettings, Limited, Limiter, NoReply, Retried, RetryPolicy,
     Stop,
 };
-use schema::{ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId};
+use schema::{
+    ChatModel, ChatReply, ChatRequest, ModelError, ModelErrorKind, ModelId, RateLeft, Usage,
+};
 use tokio::time::Instant;
 
 use crate::common::Record;
@@ -25,6 +27,8 @@ use crate::common::Record;
 pub enum Does {
     /// Answers after this time.
     Answer(Duration),
+    /// The same, and says what is left of a limit.
+    AnswerLeft(Duration, RateLeft),
     /// Says 429 at once, and how long to wait.
     Refuse(Option<Duration>),
     /// Says 503 at once, always in the same words.
@@ -111,16 +115,29 @@ impl ChatModel for Simulated {
             Err(ModelError::new(kind, reason).with_source(failure))
         };
         let after = match does {
-            Does::Answer(after) => after,
+            Does::Answer(after) | Does::AnswerLeft(after, _) => after,
             Does::Hang => TIMEOUT,
             _ => AT_ONCE,
         };
         tokio::time::sleep(after).await;
         self.seen.in_flight.fetch_sub(1, Ordering::SeqCst);
         match does {
-            Does::Answer(_) => {
+            Does::Answer(_) | Does::AnswerLeft(..) => {
                 self.seen.answered.fetch_add(1, Ordering::SeqCst);
-                Ok(ChatReply::text("x"))
+                let usage = Usage {
+                    input_tokens: 900,
+                    output_tokens: 100,
+                    ..Usage::default()
+                };
+                let left = match does {
+                    Does::AnswerLeft(_, left) => Some(left),
+                    _ => None,
+                };
+                Ok(ChatReply {
+                    usage: Some(usage),
+                    rates_left: left.into_iter().collect(),
+                    ..ChatReply::text("x")
+                })
             }
             Does::Refuse(retry_after) => {
                 self.seen.refused.fetch_add(1, Ordering::SeqCst);

@@ -346,7 +346,8 @@ pub struct PaceChanged {
     pub before: Option<f64>,
     /// Attempts a second from now on; null if nothing limits them.
     pub rate: Option<f64>,
-    /// `rate limited`, `in use` (it grew), `rate limited at any pace` (the last cut did not help and is undone), or `learned by an earlier run`.
+    /// `rate limited`, `in use` (it grew), `rate limited at any pace` (the last cut did not help and is undone), `learned by an earlier run`,
+    /// or `announced` (by headers of replies).
     pub reason: Cow<'static, str>,
 }
 
