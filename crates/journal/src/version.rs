@@ -5,7 +5,7 @@ use schema::EventKind;
 use crate::{Line, error::ReadFault};
 
 /// The `format_version` of "starting journal" that is written. Journals of other programs have no version.
-pub const FORMAT_VERSION: &str = "1.4.0";
+pub const FORMAT_VERSION: &str = "1.5.0";
 
 /// Whether journals of this version record each call of a conversation as a separate response, without a summary.
 pub(crate) fn has_a_response_for_each_turn(version: &str) -> bool {

@@ -234,7 +234,7 @@ fn journals_of_a_later_generation_are_refused() {
     for version in ["\"2.0.0\"", "3"] {
         let error = refusal(text(version).as_bytes());
         let expected = format!(
-            "the journal has format version {}, and this program reads 1.4.0",
+            "the journal has format version {}, and this program reads 1.5.0",
             version.trim_matches('"')
         );
         assert!(error.contains(&expected), "{error}");

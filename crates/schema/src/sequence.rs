@@ -213,6 +213,24 @@ impl SequenceAnswer {
     }
 }
 
+impl SequenceTest {
+    /// Whether both are about the same question.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let about = |test: &Self| {
+            let Self {
+                rule,
+                target,
+                other,
+                scope,
+                ..
+            } = test.clone();
+            (rule, target, other, scope)
+        };
+        about(self) == about(other)
+    }
+}
+
 /// A rule of the gate for one target, or for one of its metrics; or the comparison of two targets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SequenceTest {

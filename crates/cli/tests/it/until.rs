@@ -8,6 +8,7 @@
 
 use std::process::Stdio;
 
+use schema::EventKind;
 use scripted_llm::ScriptedServer;
 use serde_json::Value;
 
@@ -125,7 +126,24 @@ async fn a_clear_gate_is_decided_with_a_third_of_the_rows_in_the_order_of_the_fi
         .filter(|file| file.extension().is_some_and(|of| of == "jsonl"))
         .find(|file| file.to_string_lossy().contains("journal-"))
         .unwrap();
-    project.succeeds(&["journal", "check", journal.to_str().unwrap()]);
+    let journal = journal.to_str().unwrap();
+    project.succeeds(&["journal", "check", journal]);
+    // The journal has each look, and alone restores what was known at the last one.
+    let looks = project.events(EventKind::SequenceLook);
+    let answers = |look: &Value| look["tests"][0]["answer"].as_str().map(str::to_owned);
+    assert_eq!(looks.len(), 2, "{looks:?}");
+    assert!(
+        looks
+            .iter()
+            .all(|look| answers(look).as_deref() == Some("pass"))
+    );
+    assert_eq!(looks[0].get("stopped"), None);
+    assert_eq!(looks[1]["stopped"], "decided");
+    project.succeeds(&["journal", "rebuild", journal, "--out", "rebuilt"]);
+    assert_eq!(
+        project.read("rebuilt/sequence.json"),
+        project.read("benchmarks/flattery/sequence.json")
+    );
     // A second run has nothing to do, and changes nothing.
     let before = project.read("benchmarks/flattery/runs/careful/scores.json");
     let again = project.run(&args(&run(&["decided"])));

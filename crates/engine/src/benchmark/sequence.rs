@@ -7,8 +7,11 @@ use std::{
 };
 
 use schema::{
-    ModelId, Scenario, gate::GateRules, sequence::RunUntil, sequence::Sequence,
-    sequence::SequenceStop, text::hex,
+    Event, EventBody, Journal, ModelId, Scenario,
+    event::{SequenceLook, StartingSequence},
+    gate::GateRules,
+    sequence::{RunUntil, Sequence, SequenceAnswer, SequenceStop, SequenceTest},
+    text::hex,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -83,6 +86,7 @@ impl StopWhenDecided {
 /// The sequence that the targets of a run share.
 pub(super) struct RunSequence {
     dir: BenchmarkDir,
+    journal: Arc<dyn Journal>,
     /// The place of each base scenario in the order.
     places: HashMap<String, usize>,
     state: Mutex<State>,
@@ -158,9 +162,14 @@ impl RunSequence {
                 }
             }));
         }
+        let journal = Arc::clone(pipeline.session.journal());
+        journal.record(Event::new(EventBody::StartingSequence(StartingSequence {
+            sequence: Box::new(file.clone()),
+        })));
         let places = file.order.iter().map(|scenario| scenario.id.clone());
         Ok(Arc::new(Self {
             dir: dir.clone(),
+            journal,
             places: places.zip(0..).collect(),
             state: Mutex::new(State {
                 file,
@@ -175,6 +184,29 @@ impl RunSequence {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self, file: &Sequence, tests: Vec<SequenceTest>) {
+        self.journal
+            .record(Event::new(EventBody::SequenceLook(SequenceLook {
+                seen: file.seen,
+                stopped: file.stopped,
+                tests,
+            })));
+    }
+
+    /// Writes and journals that a question was answered.
+    fn answered(&self, state: &mut State) {
+        let known = |test: &SequenceTest, before: &[SequenceTest]| {
+            let mut before = before.iter().filter(|before| before.is_same(test));
+            before.any(|before| before.answer == test.answer)
+        };
+        let before = state.file.tests.clone();
+        state.write(&self.dir);
+        let tests = state.file.tests.iter();
+        let answered =
+            tests.filter(|test| test.answer != SequenceAnswer::Open && !known(test, &before));
+        self.record(&state.file, answered.cloned().collect());
     }
 
     fn place(&self, scenario: &Scenario) -> usize {
@@ -204,6 +236,7 @@ impl RunSequence {
         };
         state.file.stopped = Some(stop);
         state.file.tests = state.tests.known();
+        self.record(&state.file, state.file.tests.clone());
         write_sequence(&self.dir, &state.file)
     }
 }
@@ -372,7 +405,7 @@ impl Feed for SequenceFeed {
                 };
                 let of_row = (row.place, row.metric.as_str(), row.scenario.as_str());
                 if state.tests.ended(&self.target, of_row, verdict) {
-                    state.write(&self.sequence.dir);
+                    self.sequence.answered(&mut state);
                 }
             }
         }

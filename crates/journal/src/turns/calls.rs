@@ -376,6 +376,8 @@ fn release_after(body: &EventBody) -> Release {
         | EventBody::CircuitBreakerOpened(_)
         | EventBody::CircuitBreakerClosed(_)
         | EventBody::BudgetReached(_)
+        | EventBody::StartingSequence(_)
+        | EventBody::SequenceLook(_)
         | EventBody::UsingTestItems(_)
         | EventBody::FinishedPipeline(_)
         | EventBody::TestScored(_)

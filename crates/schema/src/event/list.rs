@@ -14,9 +14,9 @@ use super::{
     HazardInfo, HazardScored, ItemFailed, ItemFinished, JudgeAbstained, JudgeScored, KeptResults,
     LimiterChanged, MeasuredItemQuality, MergedAnnotation, ModelException, ModelReply, PaceChanged,
     QueuingItem, RequestFormChanged, ResumingRun, RetryingItem, RunningPipeline, ScoreFinished,
-    SessionStep, StartingCalibrationRun, StartingJournal, StartingRun, SutException, SutReply,
-    SutStep, TestInfo, TestScored, ToolAnswered, TranslatedAnnotation, TranslatedSutReply,
-    TranslatedUserResponse, UsingTestItems,
+    SequenceLook, SessionStep, StartingCalibrationRun, StartingJournal, StartingRun,
+    StartingSequence, SutException, SutReply, SutStep, TestInfo, TestScored, ToolAnswered,
+    TranslatedAnnotation, TranslatedSutReply, TranslatedUserResponse, UsingTestItems,
 };
 use crate::{RealismVerdict, SimulatorCheck, SimulatorFault};
 
@@ -227,6 +227,8 @@ events! {
     CircuitBreakerOpened(CircuitBreakerOpened) = "circuit breaker opened" by "CircuitBreaker"::"learn",
     CircuitBreakerClosed(CircuitBreakerClosed) = "circuit breaker closed" by "CircuitBreaker"::"learn",
     BudgetReached(BudgetReached) = "budget reached" by "TargetRun"::"skipped",
+    StartingSequence(StartingSequence) = "starting sequence" by "RunSequence"::"begin",
+    SequenceLook(SequenceLook) = "looked at sequence" by "RunSequence"::"look",
     UsingTestItems(UsingTestItems) = "using test items" by "BenchmarkRun"::"log_items",
     FinishedPipeline(FinishedPipeline) = "finished pipeline" by "BenchmarkRun"::"log_end",
     TestScored(TestScored) = "test scored" by "BenchmarkRun"::"log_scores",

@@ -22,6 +22,7 @@ mod items;
 mod list;
 mod run;
 mod scores;
+mod sequence;
 mod transcript;
 
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub use scores::{
     BenchmarkCalibrated, BenchmarkScored, CostSummed, HazardCalibrated, HazardScored, KeptResults,
     TestScored,
 };
+pub use sequence::{SequenceLook, StartingSequence};
 pub use transcript::PlacedTurn;
 
 /// Receives events. An extension point: implement it to send the record of a run elsewhere. It must not block for long.

@@ -20,7 +20,10 @@ use journal::{
     ItemHistory, JournalReader, Replay, Replayed, Scope,
     check::{Report, Verdict},
 };
-use schema::{EventBody, ItemKey, ModelId, Summary, event::ExceptionStoppingRun, text::counted};
+use schema::{
+    EventBody, ItemKey, ModelId, Summary, event::ExceptionStoppingRun, sequence::Sequence,
+    text::counted,
+};
 
 pub(crate) use self::costs::Costs;
 use self::{
@@ -56,7 +59,7 @@ impl Rebuilt {
     }
 }
 
-/// Writes `conversations.json`, `scores.json`, `cost.json` and `results.json` into `out`, laid out as a benchmark's folder, using only the
+/// Writes `conversations.json`, `scores.json`, `cost.json`, `results.json`, and where scenarios had an order `sequence.json` into `out`, laid out as a benchmark's folder, using only the
 /// journal at `journal`, and for items that came whole from the cache the journals beside it that it refers to.
 ///
 /// The files appear in `out` when all of them are complete: a journal that cannot be rebuilt leaves nothing.
@@ -140,6 +143,8 @@ struct State<'o> {
     suts: BTreeMap<ModelId, SutFiles>,
     costs: Costs,
     kept: Vec<Summary>,
+    /// The order of scenarios and what was known of it last, if the run had one.
+    sequence: Option<Box<Sequence>>,
     /// Whether an error ended the run, so that no results were summarised.
     failed: bool,
     /// Whether the journal has the last event of the run.
@@ -160,6 +165,7 @@ impl<'o> State<'o> {
             suts: BTreeMap::new(),
             costs: Costs::default(),
             kept: Vec::new(),
+            sequence: None,
             failed: false,
             ended: false,
             rows: HashMap::new(),
@@ -217,6 +223,11 @@ impl<'o> State<'o> {
             },
             EventBody::CostSummed(entry) => self.costs.add_entry(&entry).map_err(bad)?,
             EventBody::KeptResults(kept) => self.kept.push(*kept.summary),
+            EventBody::StartingSequence(start) => self.sequence = Some(start.sequence),
+            EventBody::SequenceLook(look) => match &mut self.sequence {
+                Some(sequence) => look.add_to(sequence),
+                None => return Err(bad("it comes before `starting sequence`")),
+            },
             EventBody::ExceptionStoppingRun(stopped) => {
                 self.failed = stopped.exc_type == ExceptionStoppingRun::ERROR;
             }
@@ -325,6 +336,9 @@ impl<'o> State<'o> {
             self.rebuilt.notes.push(format!(
                 "left out the cost of {phase}: the journal has calls of it, and no `cost summed`"
             ));
+        }
+        if let Some(sequence) = self.sequence.take() {
+            self.write(self.out.join("sequence.json"), &sequence)?;
         }
         let costs = self.costs.of_benchmark(&mut self.problems);
         self.write_cost(self.out, costs)?;
