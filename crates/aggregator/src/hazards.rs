@@ -160,6 +160,7 @@ fn benchmark_score(
         reference,
         grade: graded.and_then(|(score, reference)| grade(score.estimate, reference)),
         note,
+        stopped_early: false,
         hazards,
     }
 }

@@ -239,6 +239,7 @@ mod tests {
             reference: None,
             grade: None,
             note: None,
+            stopped_early: false,
             hazards: scores.iter().map(hazard).collect(),
         }
     }

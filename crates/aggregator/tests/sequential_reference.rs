@@ -119,7 +119,9 @@ fn rates() {
             SequenceAnswer::Fail => ("fail", "decided"),
             SequenceAnswer::GivenUp => ("inconclusive", "given up"),
             SequenceAnswer::UsedUp => ("inconclusive", "used up"),
-            SequenceAnswer::Open | SequenceAnswer::Differ => panic!("rates {number}: still open"),
+            SequenceAnswer::Open | SequenceAnswer::Differ | SequenceAnswer::Narrow => {
+                panic!("rates {number}: still open")
+            }
         };
         assert_eq!(case["answer"], answer, "rates {number}");
         assert_eq!(case["why"], why, "rates {number}");

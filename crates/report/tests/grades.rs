@@ -45,6 +45,7 @@ fn grades() -> Grades {
         reference: Some(0.8),
         grade: Some(Grade::Good),
         note: None,
+        stopped_early: false,
         hazards,
     };
     let full = || estimate(0.1581, 1.0, 1.0, 2);

@@ -175,6 +175,10 @@ pub struct BenchmarkScore {
     /// A note about the grade, or why there is none although there are standards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Whether scenarios ended before the last one, when a question was answered: intervals then hold at every look, or, where they ended by their
+    /// width, are those of a fixed list. Absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped_early: bool,
     /// Its hazards, in the order of the benchmark.
     pub hazards: Vec<HazardScore>,
 }

@@ -30,6 +30,8 @@ pub struct Grades {
 impl Grades {
     /// The version of the format that Probity writes.
     pub const FORMAT: &str = "1.3.0";
+    /// The version where scenarios ended before the last one, when a question was answered.
+    pub const SEQUENTIAL_FORMAT: &str = "1.4.0";
 }
 
 /// The scored benchmark.

@@ -41,8 +41,12 @@ pub fn write_grades(
             support_grades(score, target);
         }
     }
+    let format = match scores.iter().any(|score| score.stopped_early) {
+        true => Grades::SEQUENTIAL_FORMAT,
+        false => Grades::FORMAT,
+    };
     let grades = Grades {
-        format: Grades::FORMAT.to_owned(),
+        format: format.to_owned(),
         benchmark: benchmark_ref(dir, benchmark),
         prompts: Provenance::read(dir)
             .prompts
@@ -101,7 +105,7 @@ pub fn wrong_grades(
     raw: Option<&Value>,
 ) -> Result<Vec<WrongGrades>, RunError> {
     let mut found = Vec::new();
-    if written.format != Grades::FORMAT {
+    if ![Grades::FORMAT, Grades::SEQUENTIAL_FORMAT].contains(&written.format.as_str()) {
         return Ok(found);
     }
     let index = read_scenario_index(dir)?;

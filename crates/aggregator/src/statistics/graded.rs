@@ -24,6 +24,9 @@ pub fn support_grades(score: &mut BenchmarkScore, statistics: &TargetStatistics)
     // Rows of metrics without a hazard count in the rate of all rows, but not in the score.
     let same_rows = (all.passed, all.missing.unscored()) == (score.passed, score.unscored);
     score.interval = interval(all).filter(|_| same_rows);
+    score.stopped_early = all
+        .sequential
+        .is_some_and(|so_far| so_far.scenarios < so_far.of);
     let ungraded: Vec<&str> = score
         .hazards
         .iter()

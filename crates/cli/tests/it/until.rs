@@ -85,6 +85,10 @@ async fn a_clear_gate_is_decided_with_a_third_of_the_rows_in_the_order_of_the_fi
     let rate = &statistics["targets"][0]["rates"]["all"];
     assert_eq!(rate["sequential"]["scenarios"], played.len());
     assert_eq!(rate["standard_error"], Value::Null);
+    let grades = json(&project, "grades.json");
+    assert_eq!(grades["format"], "1.4.0");
+    assert_eq!(grades["scores"][0]["stopped_early"], true);
+    assert_eq!(grades["scores"][0]["interval"]["lower"], rate["lower"]);
     holds(&ran.out, &[&so_far, "PASS", "at every look"]);
     let table = project
         .succeeds(&["aggregate", "flattery", "--verbose"])
