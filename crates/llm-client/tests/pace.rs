@@ -161,7 +161,7 @@ async fn used_and_refused(counts: Counts, least_used: f64, most_refused: f64) {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_of_a_second() {
-    used_and_refused(Counts::Bucket(1.0), 0.95, 0.08).await;
+    used_and_refused(Counts::Bucket(1.0), 0.95, 0.055).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -55,6 +55,8 @@ const LONGEST_PROBE: Duration = Duration::from_secs(2);
 const ENOUGH: f64 = 100.0;
 /// Nor does a pace that is not below this share of the other.
 const SLOWER: f64 = 0.93;
+/// How many times as many refusals as are tolerated, among the attempts since the second last one, are too many.
+const DENSE: f64 = 2.0;
 /// The share of refusals, among the last ones, below which they may come by chance.
 const THIN: f64 = 0.2;
 
@@ -232,9 +234,11 @@ impl Paced {
             return Change::RateLimited;
         }
         let is_thin = self.is_thin(attempt);
+        let is_dense = self.is_dense(attempt);
         self.last_refused = [attempt.number, self.last_refused[0]];
         let is_tried = self.else_to.is_some() && attempt.number <= TRIED_FOR;
-        if !is_tried && (self.sample.refused < FEW || share <= self.tolerated) {
+        let are_too_many = self.sample.refused >= FEW && share > self.tolerated;
+        if !is_tried && !are_too_many && !is_dense {
             return Change::RateLimited;
         }
         let since = attempt.began.saturating_duration_since(self.epoch.began);
@@ -283,6 +287,13 @@ impl Paced {
     fn is_thin(&self, attempt: &Refused) -> bool {
         let [_, first] = self.last_refused;
         f64::from(attempt.number.saturating_sub(first)) * THIN > 2.0
+    }
+
+    /// Whether so many of the last attempts were refused that it does not matter how few were before them.
+    fn is_dense(&self, attempt: &Refused) -> bool {
+        let [_, first] = self.last_refused;
+        let span = attempt.number.saturating_sub(first).saturating_add(1);
+        first > 0 && f64::from(FEW) > DENSE * self.tolerated * f64::from(span)
     }
 
     /// The rate that the endpoint takes: in this epoch it took `taken` attempts in `seconds`.
