@@ -16,7 +16,8 @@
 //! - [`status_text`]: the state of a run in progress.
 //! - [`spending_texts`]: the calls, tokens and cost of a run.
 //! - [`safety_brief`], [`safety_summary`]: the results of a safety evaluation.
-//! - [`plan_table`]: the calls and cost that a run would need; [`metric_plan_table`]: the differences that it could show.
+//! - [`plan_table`]: the calls and cost that a run would need; [`metric_plan_table`]: the differences that it could show;
+//!   [`until_decided_text`]: how soon it stops.
 //! - [`report_markdown`], [`report_figures`], [`report_latex`], [`report_methods`]: the report in other formats.
 //! - [`checks_table`]: whether models can be used.
 //! - [`files_list`]: the path of each file.
@@ -135,7 +136,7 @@ pub use journal::{
 pub use judge_check::{judge_check_markdown, judge_check_text};
 pub use judges::judges_sheet;
 pub use label::{label_conversation, label_hidden, label_metric, label_question, label_verdict};
-pub use metric_plans::metric_plan_table;
+pub use metric_plans::{metric_plan_table, until_decided_text};
 pub use overview::{Answer, answer};
 pub use people::{compared_people_sheet, corrected_width, people_sheets};
 pub use plan::{PlanRow, Span, plan_table};

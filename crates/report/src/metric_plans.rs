@@ -191,6 +191,21 @@ fn grouped(
         .collect()
 }
 
+/// What a run does that stops when it is known whether two targets differ; `None` where that was not planned.
+#[must_use]
+pub fn until_decided_text(plan: &MetricPlan) -> Option<String> {
+    let until = plan.until_decided.as_ref()?;
+    Some(format!(
+        "with --until decided, a difference of {} is shown in {} of 1,000 simulated runs. They end after {} of {} or fewer in half, {} in 80%, {} in 95%",
+        points(until.difference),
+        percent(Some(until.shown)),
+        numbers::grouped(until.scenarios_half),
+        counted(plan.scenarios, "scenario", "scenarios"),
+        numbers::grouped(until.scenarios_80),
+        numbers::grouped(until.scenarios_95)
+    ))
+}
+
 /// Why no difference is shown; `None` where one is.
 fn shows_none(plan: &MetricPlan) -> Option<String> {
     if plan.smallest_difference.is_some() {
@@ -330,6 +345,7 @@ mod tests {
             can_differ: true,
             smallest_difference: None,
             scenarios_needed: None,
+            until_decided: None,
             gates,
             assumed: PlanAssumptions {
                 rate: 0.8,

@@ -2,12 +2,7 @@
 
 use schema::sequence::SequenceAnswer;
 
-use super::{
-    FEWEST_DECIDED, FEWEST_GIVEN_UP,
-    capital::number,
-    grid::{Bettor, Grid},
-    lists::ScenarioLists,
-};
+use super::{capital::number, differ::Differ, grid::Grid, lists::ScenarioLists};
 
 /// The steps of the grid between -1 and 1.
 const STEPS: i32 = 1000;
@@ -45,18 +40,14 @@ pub struct DifferenceLook {
 /// The difference of two targets in one scope, scenario by scenario.
 #[derive(Clone, Debug)]
 pub struct DifferenceTest {
-    lists: ScenarioLists,
     /// The units of the largest scenario.
     largest: f64,
     above: Grid,
     below: Grid,
-    /// Against "no difference", from both sides.
-    none: [Bettor; 2],
+    differ: Differ,
     scenarios: u64,
     units: u64,
     sum: f64,
-    give_up: f64,
-    answer: SequenceAnswer,
 }
 
 impl DifferenceTest {
@@ -68,25 +59,21 @@ impl DifferenceTest {
             let means = (1 - STEPS..STEPS).map(|step| mean_of(f64::from(step) / f64::from(STEPS)));
             Grid::new(means, PRIOR, aim, lists.clone())
         };
-        let none = || Bettor::new(mean_of(0.0), PRIOR, aim, lists.clone());
         Self {
-            lists: lists.clone(),
             largest: number(largest.max(1)),
             above: grid(),
             below: grid(),
-            none: [none(), none()],
+            differ: Differ::new(lists, PRIOR, aim),
             scenarios: 0,
             units: 0,
             sum: 0.0,
-            give_up: 0.0,
-            answer: SequenceAnswer::Open,
         }
     }
 
     /// Gives the question whether the two differ up where the chance that the rest of the list shows it is below `chance` (0: never).
     #[must_use]
     pub fn giving_up(mut self, chance: f64) -> Self {
-        self.give_up = chance;
+        self.differ.give_up = chance;
         self
     }
 
@@ -95,74 +82,44 @@ impl DifferenceTest {
         let [up, down, a] = shares(scenario, self.largest);
         self.above.play(up, a);
         self.below.play(down, a);
-        let [above, below] = &mut self.none;
-        above.play(up, a);
-        below.play(down, a);
+        self.differ.play([up, down], a);
         self.scenarios += 1;
         self.units += scenario.units;
         self.sum += scenario.difference;
-        if self.answer == SequenceAnswer::Open {
-            self.answer = self.decided();
-        }
-    }
-
-    fn decided(&self) -> SequenceAnswer {
-        if self.scenarios >= FEWEST_DECIDED && self.none.iter().any(Bettor::has_reached) {
-            SequenceAnswer::Differ
-        } else if self.scenarios >= self.lists.scenarios(self.scenarios) {
-            SequenceAnswer::UsedUp
-        } else if self.scenarios >= FEWEST_GIVEN_UP && self.chance() < self.give_up {
-            SequenceAnswer::GivenUp
-        } else {
-            SequenceAnswer::Open
-        }
     }
 
     /// Whether the two differ: they do when a bettor has reached what it aims at, and then whatever the others of the family show. The first
     /// answer stands.
     #[must_use]
     pub fn answer(&self) -> SequenceAnswer {
-        self.answer
+        self.differ.answer()
     }
 
     /// The chance that the rest of the list shows that they differ, if scenarios go on as so far.
     #[must_use]
     pub fn chance(&self) -> f64 {
-        let [above, below] = &self.none;
-        above.chance().max(below.chance())
+        self.differ.chance()
     }
 
     /// The fewest scenarios that show a difference, the ones played so far included, if all rows from here on passed for one target and failed
     /// for the other: `units` are those of the next scenarios. All of them, where the list does not show it either way.
     #[must_use]
     pub fn earliest_decision(&self, units: impl Iterator<Item = u64> + Clone) -> u64 {
-        let after = |bettor: &Bettor| {
-            let (mut bettor, mut played) = (bettor.clone(), self.scenarios);
-            for units in units.clone() {
-                let share = number(units) / self.largest;
-                bettor.play(share, share);
-                played += 1;
-                if played >= FEWEST_DECIDED && bettor.has_reached() {
-                    break;
-                }
-            }
-            played
-        };
-        let [above, below] = &self.none;
-        after(above).min(after(below))
+        let largest = self.largest;
+        self.differ
+            .earliest(units.map(|units| number(units) / largest))
     }
 
     /// What is known of the difference.
     #[must_use]
     pub fn look(&self) -> DifferenceLook {
-        let [above, below] = &self.none;
         DifferenceLook {
             scenarios: self.scenarios,
             units: self.units,
             difference: (self.units > 0).then(|| self.sum / number(self.units)),
             lower: on_grid(&self.above),
             upper: -on_grid(&self.below),
-            e_value: f64::midpoint(above.worth(), below.worth()),
+            e_value: self.differ.e_value(),
         }
     }
 }

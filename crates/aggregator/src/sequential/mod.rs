@@ -10,7 +10,7 @@
 //! - [`DifferenceTest`]: the same for the difference of two targets, with its e-value; [`adjusted_e_values`] adjusts those of a family.
 //! - [`BaselineTest`]: the difference of one target from a baseline, and the answer to a rule on it.
 //! - [`WidthTest`]: a rate until its interval is narrow enough, which is another question: its interval is that of a fixed list.
-//! - [`plan_sequence`]: how often such a run is decided, and after how many scenarios.
+//! - [`plan_sequence`] and [`plan_pair`]: how often such a run is decided, and after how many scenarios.
 //!
 //! ```
 //! use aggregator::sequential::{PlayedScenario, RateLimit, RateRule, RateTest, ScenarioLists, SequenceAnswer};
@@ -34,6 +34,7 @@
 mod baseline;
 mod capital;
 mod closed;
+mod differ;
 mod difference;
 mod grid;
 mod held_rule;
@@ -48,7 +49,7 @@ pub use closed::adjusted_e_values;
 pub use difference::{DifferenceLook, DifferenceTest, PlayedDifference};
 pub use lists::ScenarioLists;
 pub use order::sequence_order;
-pub use plan::{PlannedSequence, SequencePlan, plan_sequence};
+pub use plan::{PairPlan, PlannedSequence, SequencePlan, plan_pair, plan_sequence};
 pub use rate::{PlayedScenario, RateLimit, RateLook, RateRule, RateTest};
 pub use schema::sequence::SequenceAnswer;
 pub use width::WidthTest;

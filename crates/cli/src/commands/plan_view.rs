@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use probity::Phase;
-use report::{PlanRow, labelled_text, limits_text, metric_plan_table, plan_table};
+use report::{
+    PlanRow, labelled_text, limits_text, metric_plan_table, plan_table, until_decided_text,
+};
 use schema::{
     Finding, FindingSeverity,
     numbers::{grouped, points},
@@ -51,6 +53,8 @@ impl PlanView<'_> {
         let mut entries = Vec::new();
         entries.extend(self.budget.line().map(|line| ("budget", line)));
         entries.extend(self.will_show().map(|line| ("shows", line)));
+        let until = self.metrics.iter().filter_map(until_decided_text);
+        entries.extend(until.take(1).map(|line| ("until", line)));
         entries.push(("", "No model was called.".to_owned()));
         text.push('\n');
         text.push_str(&labelled_text(&entries, width));

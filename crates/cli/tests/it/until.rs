@@ -421,3 +421,32 @@ async fn without_a_gate_a_run_ends_when_its_targets_are_known_to_differ() {
     project.succeeds(&["run", "flattery", "--until", "decided"]);
     assert_eq!(server.stats().answered, answered);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_says_how_soon_two_targets_are_known_to_differ() {
+    let (project, server) = prepared("  - {require: lower >= 0.6}\n").await;
+    let args = ["plan", "flattery", "--want-difference", "0.3"];
+    let text = project.succeeds(&args).out;
+    holds(
+        &text,
+        &["until   with --until decided, a difference of 30 points"],
+    );
+    let plan = |more: &[&str]| -> Value {
+        let ran = project.succeeds(&[&args[..], &["--json"], more].concat());
+        let json: Value = serde_json::from_str(&ran.out).unwrap();
+        json["metrics"].clone()
+    };
+    let metrics = plan(&[]);
+    let until = &metrics[0]["until_decided"];
+    assert_eq!(metrics[0]["metric"], "all");
+    assert_eq!(until["difference"], 0.3);
+    let shown = until["shown"].as_f64().unwrap();
+    assert!((0.5..=1.0).contains(&shown), "{until}");
+    let half = until["scenarios_half"].as_u64().unwrap();
+    assert!(half > 2 && half < ROWS as u64, "{until}");
+    assert_eq!(metrics[1]["until_decided"], Value::Null);
+    // One target differs from none.
+    let one = plan(&["--target", "careful"]);
+    assert_eq!(one[0]["until_decided"], Value::Null);
+    assert_eq!(server.stats().answered, 0);
+}

@@ -16,7 +16,9 @@ use gate::{GateNames, GateSubject, is_about, read_gate_rules};
 use schema::{
     Benchmark,
     gate::{GateRules, GateScope},
-    statistics::{GatePlan, MetricPlan, PlanAssumptions, SequencePlan, Statistics},
+    statistics::{
+        GatePlan, MetricPlan, PairSequencePlan, PlanAssumptions, SequencePlan, Statistics,
+    },
 };
 use store::{
     Layout, RunError, proven_statistics, read_benchmark, read_scenario_index, read_scenarios,
@@ -25,7 +27,7 @@ use store::{
 use self::{
     assumptions::{PlannedRows, assumptions},
     memo::Memo,
-    sequences::until_decided,
+    sequences::{pair_until_decided, until_decided},
     sizes::{Size, Sizes},
 };
 
@@ -208,9 +210,24 @@ impl Planner<'_> {
             can_differ: plan.can_differ,
             smallest_difference: plan.smallest_difference,
             scenarios_needed: needed,
+            until_decided: self.pair_until_decided(metric, &planned, plan.smallest_difference),
             gates: Vec::new(),
             assumed,
         })
+    }
+
+    /// What a run of two targets or more would do that stops when it is known whether they differ: over all rows.
+    fn pair_until_decided(
+        &self,
+        metric: Option<&str>,
+        planned: &PlannedMetric,
+        smallest_difference: Option<f64>,
+    ) -> Option<PairSequencePlan> {
+        if metric != Some(ALL) || self.settings.targets.len() < 2 {
+            return None;
+        }
+        let difference = self.want_difference.or(smallest_difference)?;
+        pair_until_decided(planned, difference, planned.comparisons)
     }
 
     /// The rules that look at more than one metric.

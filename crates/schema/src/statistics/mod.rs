@@ -19,7 +19,7 @@ pub use judges::{AgreementStatistics, JudgeStatistics, OneJudgeStatistics, Readi
 pub use people::{
     CorrectedDifference, CorrectedRateStatistics, JudgeAgainstPeople, JudgeAgreement,
 };
-pub use plan::{GatePlan, MetricPlan, PlanAssumptions, SequencePlan};
+pub use plan::{GatePlan, MetricPlan, PairSequencePlan, PlanAssumptions, SequencePlan};
 pub use rates::{
     MissingReasons, MissingRows, OrdinaryInterval, RateBounds, RateStatistics, Rates,
     SequentialRate,

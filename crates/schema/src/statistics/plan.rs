@@ -36,6 +36,9 @@ pub struct MetricPlan {
     pub smallest_difference: Option<f64>,
     /// Base scenarios needed to show the difference of `--want-difference`; null without the option, and if 100,000 are not enough.
     pub scenarios_needed: Option<u64>,
+    /// What a run would do that stops when it is known whether two targets differ; null where the plan has one target, of single metrics, and
+    /// where no difference can be shown.
+    pub until_decided: Option<PairSequencePlan>,
     /// The chances of the rules of `--gate` that look at these rows. In `all` also of those that look at several metrics.
     pub gates: Vec<GatePlan>,
     /// What the numbers assume.
@@ -76,6 +79,21 @@ pub struct SequencePlan {
     pub fail: f64,
     /// In which it is given up, or not decided by all scenarios.
     pub inconclusive: f64,
+    /// Base scenarios that are enough in half of the runs.
+    pub scenarios_half: u64,
+    /// In 80%.
+    pub scenarios_80: u64,
+    /// In 95%.
+    pub scenarios_95: u64,
+}
+
+/// What a run would do that stops when it is known whether two targets differ: how simulated runs ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PairSequencePlan {
+    /// The difference that is taken to be true, 0 to 1: that of `--want-difference`, or else `smallest_difference`.
+    pub difference: f64,
+    /// The share of runs in which it is shown, 0 to 1. In the others the pair is given up, or not decided by all scenarios.
+    pub shown: f64,
     /// Base scenarios that are enough in half of the runs.
     pub scenarios_half: u64,
     /// In 80%.
