@@ -83,6 +83,10 @@ impl Reader {
         self.simulator.calls_target_once(scenario)
     }
 
+    pub(crate) fn most_turns(&self, scenario: &Scenario) -> Option<u32> {
+        self.simulator.most_turns(scenario)
+    }
+
     /// The fingerprint of the simulator alone.
     pub(crate) fn simulator_fingerprint(&self) -> Fingerprint {
         self.simulator.fingerprint()

@@ -256,6 +256,10 @@ impl Simulator for RealismJudge {
         self.reader.calls_target_once(scenario)
     }
 
+    fn most_turns(&self, scenario: &Scenario) -> Option<u32> {
+        self.reader.most_turns(scenario)
+    }
+
     fn fingerprint(&self) -> Fingerprint {
         let judges = self.judges.iter().map(|judge| json!(judge.id()));
         let own = json!({"models": judges.collect::<Vec<_>>(), "tries": TRIES});

@@ -321,6 +321,10 @@ impl Simulator for UserJudge {
         self.reader.calls_target_once(scenario)
     }
 
+    fn most_turns(&self, scenario: &Scenario) -> Option<u32> {
+        self.reader.most_turns(scenario)
+    }
+
     fn fingerprint(&self) -> Fingerprint {
         if self.sample.is_some() {
             // It changes no row's messages or verdict.

@@ -70,6 +70,13 @@ pub trait Simulator: Send + Sync {
         false
     }
 
+    /// The most exchanges that the conversation of `scenario` may have, where that is known. Conversations with more begin first, so that the
+    /// end of a run does not wait for a long one that began last.
+    fn most_turns(&self, scenario: &Scenario) -> Option<u32> {
+        let _ = scenario;
+        None
+    }
+
     /// The identity of this simulator.
     fn fingerprint(&self) -> Fingerprint;
 }

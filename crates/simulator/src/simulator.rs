@@ -189,6 +189,10 @@ impl Simulator for ChatSimulator {
         self.turns(scenario) == 1 && self.tools.is_empty()
     }
 
+    fn most_turns(&self, scenario: &Scenario) -> Option<u32> {
+        Some(self.turns(scenario))
+    }
+
     fn fingerprint(&self) -> Fingerprint {
         let settings = &self.settings;
         let mut shown = json!({

@@ -80,6 +80,7 @@ mod label_results;
 mod label_terminal;
 mod labels;
 mod logs;
+mod longest_first;
 mod mcp;
 mod measured_alike;
 mod modelbench;

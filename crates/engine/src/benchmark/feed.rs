@@ -1,6 +1,6 @@
 //! What a benchmark's run plays: scenarios, whose list grows while they are generated, or the conversations of a file.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use schema::{Conversation, Scenario};
 use store::RowPosition;
@@ -69,7 +69,13 @@ impl ScenarioList {
 
     /// All rows so far.
     pub(crate) fn rows(&self) -> Vec<FeedRow> {
-        self.receiver.borrow().rows.clone()
+        self.rows_from(0)
+    }
+
+    /// All rows so far but the first `n`.
+    fn rows_from(&self, n: usize) -> Vec<FeedRow> {
+        let state = self.receiver.borrow();
+        state.rows.get(n..).unwrap_or_default().to_vec()
     }
 
     /// The number of rows once no more come; `None` while more may come.
@@ -105,29 +111,48 @@ pub(super) struct RowVerdict {
     pub(super) is_incomplete: bool,
 }
 
-/// Every scenario of a list, as many times as there are samples.
-#[derive(Debug)]
-pub(super) struct SampleFeed {
+/// Every scenario of a list, as many times as there are samples. Of the scenarios that are there, those with the longest conversations come
+/// first, and otherwise in the order of the list: the last ones of a target are then short.
+pub(super) struct SampleFeed<L> {
     scenarios: ScenarioList,
+    samples: u32,
+    /// The most turns of the conversation of a scenario; 0 if that is not known.
+    most_turns: L,
     /// How many scenarios were read.
     read: usize,
-    samples: u32,
+    /// Those that are not handed out: by their turns, and their place in the list.
+    waiting: BTreeMap<(Reverse<u32>, usize), FeedRow>,
     /// The scenario whose samples are handed out, and the next of them.
     current: Option<(FeedRow, u32)>,
 }
 
-impl SampleFeed {
-    pub(super) fn new(scenarios: ScenarioList, samples: u32) -> Self {
+impl<L: Fn(&Scenario) -> u32> SampleFeed<L> {
+    pub(super) fn new(scenarios: ScenarioList, samples: u32, most_turns: L) -> Self {
         Self {
             scenarios,
-            read: 0,
             samples,
+            most_turns,
+            read: 0,
+            waiting: BTreeMap::new(),
             current: None,
         }
     }
+
+    /// The scenario that comes next. Waits for one if all so far are handed out.
+    async fn next_row(&mut self) -> Option<FeedRow> {
+        if self.waiting.is_empty() {
+            self.scenarios.row(self.read).await?;
+        }
+        for row in self.scenarios.rows_from(self.read) {
+            let turns = (self.most_turns)(&row.scenario);
+            self.waiting.insert((Reverse(turns), self.read), row);
+            self.read += 1;
+        }
+        self.waiting.pop_first().map(|(_, row)| row)
+    }
 }
 
-impl Feed for SampleFeed {
+impl<L: Fn(&Scenario) -> u32 + Send> Feed for SampleFeed<L> {
     type Unit = Sample;
     /// Rows go to the files of their target when they end.
     type End = RowEnd;
@@ -135,11 +160,7 @@ impl Feed for SampleFeed {
     async fn next(&mut self) -> Option<Sample> {
         let (row, sample) = match self.current.take() {
             Some((row, sample)) if sample < self.samples => (row, sample),
-            _ => {
-                let row = self.scenarios.row(self.read).await?;
-                self.read += 1;
-                (row, 0)
-            }
+            _ => (self.next_row().await?, 0),
         };
         self.current = Some((row.clone(), sample + 1));
         Some(Sample { row, sample })
@@ -195,4 +216,76 @@ impl<F: Fn(&str) -> bool + Send> Feed for KeptFeed<F> {
     }
 
     fn ended(&mut self, _place: usize, _end: ()) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(index: u32, turns: usize) -> FeedRow {
+        let scenario = Scenario {
+            turns: vec!["Hi.".to_owned(); turns],
+            ..Scenario::default()
+        };
+        FeedRow {
+            scenario: scenario.into(),
+            metric: 0,
+            index,
+        }
+    }
+
+    fn turns(scenario: &Scenario) -> u32 {
+        u32::try_from(scenario.turns.len()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_longest_that_are_there_come_first() {
+        let (writer, list) = scenario_list();
+        for (index, turns) in (0..).zip([2, 10, 2, 10]) {
+            writer.push(row(index, turns));
+        }
+        let mut feed = SampleFeed::new(list, 2, turns);
+        let mut next = async || {
+            let sample = feed.next().await?;
+            Some((sample.row.index, sample.sample))
+        };
+        assert_eq!(next().await, Some((1, 0)));
+        assert_eq!(next().await, Some((1, 1)));
+        // One that is generated later takes its place among the others.
+        writer.push(row(4, 5));
+        drop(writer);
+        let mut left = Vec::new();
+        while let Some(sample) = next().await {
+            left.push(sample);
+        }
+        assert_eq!(
+            left,
+            [
+                (3, 0),
+                (3, 1),
+                (4, 0),
+                (4, 1),
+                (0, 0),
+                (0, 1),
+                (2, 0),
+                (2, 1)
+            ]
+        );
+        assert_eq!(feed.rows(), Some(10));
+    }
+
+    #[tokio::test]
+    async fn where_lengths_are_not_known_the_order_is_that_of_the_list() {
+        let (writer, list) = scenario_list();
+        for (index, turns) in (0..).zip([2, 10, 3]) {
+            writer.push(row(index, turns));
+        }
+        drop(writer);
+        let mut feed = SampleFeed::new(list, 1, |_: &Scenario| 0);
+        let mut order = Vec::new();
+        while let Some(sample) = feed.next().await {
+            order.push(sample.row.index);
+        }
+        assert_eq!(order, [0, 1, 2]);
+    }
 }

@@ -244,7 +244,11 @@ impl<'p> BenchmarkRun<'p> {
         if self.pipeline.runs(Phase::Simulate) {
             for target in self.pipeline.targets() {
                 let run = TargetRun::new(self, target, true, evaluate)?;
-                let feed = SampleFeed::new(scenarios.clone(), self.pipeline.options.samples);
+                let feed = SampleFeed::new(
+                    scenarios.clone(),
+                    self.pipeline.options.samples,
+                    run.most_turns(),
+                );
                 streams.push(self.simulate_target(run, feed, scenarios.clone()));
             }
         }

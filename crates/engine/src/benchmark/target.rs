@@ -7,7 +7,7 @@ use std::{
 
 use schema::{
     Conversation, CostSum, Evaluator, Metric, ModelId, Phase, PhaseCost, PhaseError,
-    PhaseErrorKind, Simulator, TargetRef, setting_keys,
+    PhaseErrorKind, Scenario, Simulator, TargetRef, setting_keys,
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
@@ -127,6 +127,15 @@ impl TargetRun {
             results.fingerprint(setting_keys::EVALUATOR, &evaluator.fingerprint());
         }
         results
+    }
+
+    /// The most turns of the conversation of a scenario, as far as the simulator knows; else 0.
+    pub(super) fn most_turns(&self) -> impl Fn(&Scenario) -> u32 + Send + 'static {
+        let simulator = self.simulator.clone();
+        move |scenario| {
+            let turns = simulator.as_ref().map(|one| one.most_turns(scenario));
+            turns.flatten().unwrap_or(0)
+        }
     }
 
     /// Simulates the samples of `feed`, `at_once` conversations side by side, and judges each when it ends.
