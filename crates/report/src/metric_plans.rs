@@ -196,7 +196,7 @@ fn grouped(
 pub fn until_decided_text(plan: &MetricPlan) -> Option<String> {
     let until = plan.until_decided.as_ref()?;
     Some(format!(
-        "with --until decided, a difference of {} is shown in {} of 1,000 simulated runs. They end after {} of {} or fewer in half, {} in 80%, {} in 95%",
+        "a run that stops when it is decided shows a difference of {} in {} of 1,000 simulations. It ends after {} of {} or fewer in half of them, {} in 80%, {} in 95%",
         points(until.difference),
         percent(Some(until.shown)),
         numbers::grouped(until.scenarios_half),

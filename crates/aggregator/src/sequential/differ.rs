@@ -10,7 +10,7 @@ pub(super) struct Differ {
     lists: ScenarioLists,
     bettors: [Bettor; 2],
     scenarios: u64,
-    pub(super) give_up: f64,
+    give_up: f64,
     answer: SequenceAnswer,
 }
 
@@ -24,6 +24,14 @@ impl Differ {
             scenarios: 0,
             give_up: 0.0,
             answer: SequenceAnswer::Open,
+        }
+    }
+
+    /// Gives up where the chance that the rest of the list shows it is below `chance` (0: never).
+    pub(super) fn giving_up(self, chance: f64) -> Self {
+        Self {
+            give_up: chance,
+            ..self
         }
     }
 

@@ -72,9 +72,11 @@ impl DifferenceTest {
 
     /// Gives the question whether the two differ up where the chance that the rest of the list shows it is below `chance` (0: never).
     #[must_use]
-    pub fn giving_up(mut self, chance: f64) -> Self {
-        self.differ.give_up = chance;
-        self
+    pub fn giving_up(self, chance: f64) -> Self {
+        Self {
+            differ: self.differ.giving_up(chance),
+            ..self
+        }
     }
 
     /// Plays the next scenario of the order.

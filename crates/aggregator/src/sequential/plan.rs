@@ -137,8 +137,8 @@ pub fn plan_pair(plan: &PairPlan, runs: u32, seed: u64) -> PlannedSequence {
     let lists = ScenarioLists::one(plan.scenarios);
     let rows = plan.rows.max(1);
     for _ in 0..runs {
-        let mut test = Differ::new(&lists, PRIOR, number(plan.pairs.max(1)));
-        test.give_up = plan.give_up;
+        let aim = number(plan.pairs.max(1));
+        let mut test = Differ::new(&lists, PRIOR, aim).giving_up(plan.give_up);
         let mut played = plan.scenarios;
         for scenarios in 1..=plan.scenarios {
             let difference = plan.draw(&mut draws);
@@ -243,8 +243,8 @@ mod tests {
         let mut ended: Vec<u64> = (0..50)
             .map(|_| {
                 let lists = ScenarioLists::one(plan.scenarios);
-                let test = DifferenceTest::new(&lists, plan.rows, plan.pairs);
-                let mut test = test.giving_up(plan.give_up);
+                let mut test =
+                    DifferenceTest::new(&lists, plan.rows, plan.pairs).giving_up(plan.give_up);
                 let all: Vec<f64> = (0..plan.scenarios).map(|_| plan.draw(&mut draws)).collect();
                 let open = all.into_iter().take_while(|difference| {
                     test.play(&PlayedDifference {

@@ -429,7 +429,7 @@ async fn a_plan_says_how_soon_two_targets_are_known_to_differ() {
     let text = project.succeeds(&args).out;
     holds(
         &text,
-        &["until   with --until decided, a difference of 30 points"],
+        &["a run that stops when it is decided shows a difference of 30 points"],
     );
     let plan = |more: &[&str]| -> Value {
         let ran = project.succeeds(&[&args[..], &["--json"], more].concat());
