@@ -265,7 +265,7 @@ impl Paced {
             (Some(now_is), Some(before)) if before.is_worth_keeping(&now_is) => Some(before),
             (trial, _) => trial,
         };
-        self.cut(found, taken, share, is_tried);
+        self.cut(found, taken, (share, is_thin), is_tried);
         self.begin(found, share, now);
         Change::RateLimited
     }
@@ -320,15 +320,15 @@ impl Paced {
     }
 
     /// Falls to the rate that was found, or only slightly where that may do: an endpoint that keeps no store of unused requests refuses
-    /// every other attempt at a pace that is hardly too fast.
-    fn cut(&mut self, found: f64, taken: f64, share: f64, is_tried: bool) {
+    /// every other attempt at a pace that is hardly too fast. Where refusals are far apart (`is_thin`) there is a store, and the rate is known.
+    fn cut(&mut self, found: f64, taken: f64, (share, is_thin): (f64, bool), is_tried: bool) {
         let before = self.rate;
         let found = match self.else_to.take() {
             Some(rate) if is_tried => rate.min(before * 0.95),
             _ => found,
         };
         let next = (found * BELOW_FOUND).min(before * (1.0 - share / 2.0));
-        let is_near = taken >= SURE && share < MANY && next > before * FAR_BELOW;
+        let is_near = taken >= SURE && !is_thin && share < MANY && next > before * FAR_BELOW;
         self.rate = if is_near && !is_tried && next < before * TRIED {
             self.else_to = Some(next.max(SLOWEST));
             before * TRIED
