@@ -40,6 +40,8 @@ const OPENING_ANSWERS: u32 = 64;
 pub(crate) struct Pace {
     state: State,
     announced: Announced,
+    /// Attempts a second that the endpoint was known to take when the pace was given up, because it kept nobody waiting.
+    given_up: Option<f64>,
     /// The endpoint asked for a wait until then, and takes nothing before.
     held_until: Option<Instant>,
     recent: Recent,
@@ -124,6 +126,7 @@ impl Pace {
         Self {
             state: State::Free,
             announced: Announced::new(now),
+            given_up: None,
             held_until: None,
             recent: Recent::new(now),
         }
@@ -141,7 +144,7 @@ impl Pace {
     pub(crate) fn learned(&self) -> Option<f64> {
         match &self.state {
             State::Paced(paced) => paced.learned(),
-            _ => None,
+            _ => self.given_up,
         }
     }
 
@@ -178,6 +181,7 @@ impl Pace {
             State::Free => 0,
             State::Opening(opening) => opening.start(now)?,
             State::Paced(paced) if paced.is_forgotten(now) => {
+                self.given_up = paced.learned();
                 self.state = State::Free;
                 0
             }
@@ -255,5 +259,33 @@ impl Opening {
         }
         self.started = self.started.saturating_add(1);
         Ok(self.started)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pace of an hour of trouble must not be that of the next run.
+    #[test]
+    fn a_pace_that_was_too_slow_is_learned_as_what_it_grew_to() {
+        let began = Instant::now();
+        let mut pace = Pace::known(5.0, began);
+        assert_eq!(pace.learned(), Some(5.0));
+        let mut now = began;
+        let minute = Duration::from_secs(60);
+        // Attempts always wait.
+        for _ in 0..6000 {
+            let is_known = pace.learned().is_some_and(|rate| rate > 50.0);
+            if !is_known && pace.start(now).is_err() {
+                now += Duration::from_millis(20);
+            }
+        }
+        let grown = pace.learned().unwrap();
+        assert!(grown > 50.0, "{grown}");
+        now += 2 * minute;
+        assert_eq!(pace.start(now), Ok(0));
+        assert!(pace.is_free(now));
+        assert_eq!(pace.learned(), Some(grown));
     }
 }
