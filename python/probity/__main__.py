@@ -12,4 +12,6 @@ if __name__ == "__main__":
         from ._kit import main
 
         raise SystemExit(main(sys.argv[2:]))
+    if sys.argv[1:] in (["--help"], ["-h"]):
+        print("python -m probity check FILE: hold a judge, target, user, tools or generator in Python to the protocol", end="\n\n", flush=True)
     raise SystemExit(subprocess.call([command(), *sys.argv[1:]]))

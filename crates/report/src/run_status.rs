@@ -9,6 +9,7 @@ use schema::{
 };
 
 use crate::{
+    numbers::short,
     terminal::sheet_text,
     text::{clean, hanging, shorten},
 };
@@ -167,7 +168,14 @@ fn money_words(status: &RunStatus) -> String {
     } else {
         ""
     };
-    format!("{spent}{}{budget}{reached}", expected.unwrap_or_default())
+    let cached = match status.spent.cached_input_tokens {
+        0 => String::new(),
+        tokens => format!("; {} tokens read from prompt caches", short(tokens)),
+    };
+    format!(
+        "{spent}{}{budget}{reached}{cached}",
+        expected.unwrap_or_default()
+    )
 }
 
 /// The ceiling, if there is one.
@@ -516,6 +524,7 @@ mod tests {
             limits: vec![limit; 9],
             spent: PhaseCost {
                 cost: Some(25.61),
+                cached_input_tokens: 1_234_567,
                 ..PhaseCost::default()
             },
             expected_dollars: Some(63.2),
@@ -552,6 +561,11 @@ mod tests {
             text.contains(
                 "  41% done, about 38 min left. $25.61 spent, about $63 expected of a budget"
             ),
+            "{text}"
+        );
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("of $80.00; 1.2M tokens read from prompt caches."),
             "{text}"
         );
         assert!(

@@ -101,7 +101,7 @@ impl Manifest {
     pub const TEST_CASES: &str = "test-cases.json";
     /// Version of this format.
     pub const FORMAT_VERSION: &str = "1.0.0";
-    /// `row_order` of a run that plays rows metric by metric, as the files have them.
+    /// `row_order` of a run that plays rows metric by metric, as the files have them, conversations with more turns before others.
     pub const ORDER_OF_FILES: &str = "files";
 
     /// Reads the manifest in the folder of a run. `None` if it is missing or cannot be read.

@@ -40,8 +40,8 @@ use crate::{
         used\n  4    no rule failed, and the rows do not decide one"
 )]
 pub struct GateArgs {
-    /// The benchmark by name; or logs of other programs, which need no benchmark: files and folders that `import` takes. The file of rules
-    /// may stand before logs
+    /// The benchmark by name; or logs of other programs, which need no benchmark: files and folders that `import` takes. The file of
+    /// rules may stand among them
     #[arg(value_name = "BENCHMARK|LOG..", add = completion::benchmarks(), required_unless_present = "safety")]
     names: Vec<String>,
     /// Result files of safety evaluations of one kind, instead of a benchmark
@@ -113,14 +113,11 @@ fn evaluate(
     args: &GateArgs,
 ) -> Result<(GateReport, Option<LogBenchmark>), Failure> {
     let targets = target_ids(&args.targets)?;
-    let (rules, names) = match (&args.rules, args.names.as_slice()) {
-        (Some(rules), names) => (rules.clone(), names),
-        (None, [rules, logs @ ..]) if !logs.is_empty() => (PathBuf::from(rules), logs),
-        (None, _) => {
-            return Err(Failure::usage(
-                "gate: --rules FILE is missing: the file with the rules",
-            ));
-        }
+    let (rules, names) = match &args.rules {
+        Some(rules) => (rules.clone(), args.names.clone()),
+        None => rules_among(&args.names).ok_or_else(|| {
+            Failure::usage("gate: --rules FILE is missing: the file with the rules")
+        })?,
     };
     let options = GateOptions {
         rules,
@@ -135,7 +132,7 @@ fn evaluate(
         })?;
         return Ok((report, None));
     };
-    if let Some(named) = logs::split(layout, names)? {
+    if let Some(named) = logs::split(layout, &names)? {
         if let Some(target) = named.targets.first() {
             return Err(Failure::usage(format!(
                 "gate {target}: no file or folder. Targets are chosen with --target"
@@ -153,6 +150,21 @@ fn evaluate(
     }
     let report = probity::gate(layout, &one_benchmark(layout, name)?, &options)?;
     Ok((report, None))
+}
+
+/// The file of rules, and what else is named: the one that is YAML, wherever it stands, or else the first.
+fn rules_among(names: &[String]) -> Option<(PathBuf, Vec<String>)> {
+    if names.len() < 2 {
+        return None;
+    }
+    let is_yaml = |name: &String| {
+        let extension = Path::new(name).extension();
+        extension.is_some_and(|of| of == "yaml" || of == "yml")
+    };
+    let at = names.iter().position(is_yaml).unwrap_or_default();
+    let mut others = names.to_vec();
+    let rules = others.remove(at);
+    Some((PathBuf::from(rules), others))
 }
 
 /// The exit code of an answer.

@@ -673,7 +673,7 @@ fn mistakes_in_the_block_are_found_before_the_first_call() {
     for (http, words) in [
         (
             STATELESS.replace("{{ message }}", "{{ mesage }}"),
-            "unknown name `mesage`",
+            ": targets[0].http.body.question: unknown name `mesage`",
         ),
         (
             STATELESS.replace("/output/0/text", "output.text"),
@@ -697,6 +697,7 @@ fn mistakes_in_the_block_are_found_before_the_first_call() {
         let ran = project.run(&["run", "flattery"]);
         assert_eq!(ran.code, 2, "{words}: {}{}", ran.out, ran.err);
         assert!(ran.err.contains(words), "{words}: {}", ran.err);
+        assert!(ran.err.contains("config.yaml, line "), "{}", ran.err);
     }
     assert!(app.got().is_empty());
 }

@@ -176,8 +176,7 @@ impl<'a> Endpoints<'a> {
         settings.version = entry.version(self.vars)?;
         self.tune(entry, &mut settings)?;
         if let Some(http) = &entry.table.http {
-            let wrong =
-                |reason: String| ConfigError::new(format!("{}.http.url: {reason}", entry.path));
+            let wrong = |reason: String| entry.error(format_args!("http.url: {reason}"));
             let address = self.vars.expand(&http.url).map_err(wrong)?;
             settings.base_url = HttpApp::endpoint(&address).map_err(wrong)?;
         }
@@ -336,7 +335,7 @@ impl<'a> Endpoints<'a> {
         );
         match app {
             Ok(app) => Ok(Arc::new(app)),
-            Err(reason) => Err(ConfigError::new(format!("{}.http.{reason}", entry.path))),
+            Err(reason) => Err(entry.error(format_args!("http.{reason}"))),
         }
     }
 

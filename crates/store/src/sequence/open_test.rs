@@ -70,9 +70,9 @@ pub(super) struct OpenTest {
 
 #[derive(Debug)]
 enum Question {
-    Rate(RateTest),
+    Rate(Box<RateTest>),
     Width(WidthTest),
-    Difference(DifferenceTest),
+    Difference(Box<DifferenceTest>),
     /// With the rows of the target in the baseline.
     Baseline(Box<BaselineTest>, BaselineUnits),
 }
@@ -130,7 +130,7 @@ impl OpenTest {
             (Some(limit), _) => {
                 let rate =
                     RateTest::new(sequenced.lists.clone(), sequenced.largest, held.max_missing);
-                Question::Rate(rate.holding(limit, held.give_up))
+                Question::Rate(Box::new(rate.holding(limit, held.give_up)))
             }
             (None, GateQuantity::Difference) => {
                 held.beside(rule.require, &sequenced, before?, is_in)
@@ -149,7 +149,7 @@ impl OpenTest {
     pub(super) fn of_pair(target: &ModelId, other: &ModelId, held: Held<'_>) -> Self {
         let sequenced = held.sequence.scope(|_, _| true);
         let difference = held.sequence.difference_test(&sequenced, 1);
-        let question = Question::Difference(difference.giving_up(held.give_up));
+        let question = Question::Difference(Box::new(difference.giving_up(held.give_up)));
         let mut test = Self::new(target, sequenced, question);
         test.other = Some(other.clone());
         test.covers(held.sequence, |_, _| true);

@@ -2,7 +2,7 @@
 
 mod resolve;
 
-use std::path::Path;
+use std::{fmt, path::Path};
 
 use indexmap::IndexMap;
 use llm_client::{
@@ -19,7 +19,7 @@ use store::findings::{ModelRole, RoleModel};
 
 use super::limits::Limits;
 use crate::config::{
-    error::{ConfigError, KeyPlace},
+    error::{ConfigError, ConfigProblem, KeyPlace},
     read::Problems,
     text::{BaseUrl, Secret, Text},
     values::{FromText, Length, Real, Whole},
@@ -389,6 +389,15 @@ impl ModelEntry {
             ..entry.to_record()
         };
         sent(self) == sent(other)
+    }
+
+    /// An error in a part of it, with the line where it begins: `what` is the key below its path, and what is wrong.
+    pub(in crate::config) fn error(&self, what: impl fmt::Display) -> ConfigError {
+        let place = KeyPlace {
+            origin: self.place().origin.clone(),
+            key: String::new(),
+        };
+        ConfigError::new(ConfigProblem::at(&place, format!("{}.{what}", self.path)))
     }
 
     fn place(&self) -> &KeyPlace {
