@@ -86,6 +86,12 @@ async fn a_run_ends_when_the_interval_is_narrow_enough_and_every_output_says_so(
     let (more, lower, upper) = rate(&project);
     assert!(more > scenarios && upper - lower <= 0.15, "{more}");
 
+    // A run without a question simulates the others, and says so.
+    let ran = project.succeeds(&["run", "flattery"]);
+    let said = format!("all {SCENARIOS} scenarios simulated");
+    assert!(ran.err.contains(&said), "{}", ran.err);
+    assert!(!ran.err.contains("narrow enough."), "{}", ran.err);
+
     // Answers that hold at every look are another question.
     let refused = project.run(&["run", "flattery", "--until", "decided"]);
     assert_ne!(refused.code, 0, "{}", refused.err);

@@ -199,14 +199,17 @@ impl RunSequence {
     fn answered(&self, state: &mut State) {
         let known = |test: &SequenceTest, before: &[SequenceTest]| {
             let mut before = before.iter().filter(|before| before.is_same(test));
-            before.any(|before| before.answer == test.answer)
+            before.any(|before| (before.answer, &before.require) == (test.answer, &test.require))
         };
         let before = state.file.tests.clone();
         state.write(&self.dir);
-        let tests = state.file.tests.iter();
-        let answered =
-            tests.filter(|test| test.answer != SequenceAnswer::Open && !known(test, &before));
-        self.record(&state.file, answered.cloned().collect());
+        let is_new =
+            |test: &&SequenceTest| test.answer != SequenceAnswer::Open && !known(test, &before);
+        let found: Vec<SequenceTest> = state.file.tests.iter().filter(is_new).cloned().collect();
+        // An earlier run may have had the answer already.
+        if !found.is_empty() {
+            self.record(&state.file, found);
+        }
     }
 
     fn place(&self, scenario: &Scenario) -> usize {

@@ -54,7 +54,8 @@ fn so_far_words(so_far: SequentialRate) -> String {
         }
     };
     let scenarios = match so_far.stopped {
-        Some(SequenceStop::UsedUp) if so_far.scenarios == so_far.of => {
+        // A run without a question may have simulated what an earlier one left.
+        Some(_) if so_far.scenarios == so_far.of => {
             let all = counted(so_far.of, "scenario", "scenarios");
             format!("all {all} simulated")
         }
