@@ -1,6 +1,6 @@
 //! `plan`: shows the calls and the cost of a run.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use llm_client::{BatchSettings, ModelSettings, PromptCache};
@@ -24,7 +24,8 @@ use super::{
     plan_budget::Budget,
     plan_view::PlanView,
     run::PhaseArgs,
-    typos, unpriced,
+    typos,
+    unpriced::UnknownCosts,
 };
 use crate::{
     benchmarks::choose,
@@ -119,12 +120,11 @@ pub struct PlannedCalls<'a> {
 }
 
 impl<'a> PlannedCalls<'a> {
-    /// `free`: the models that are assumed to be free.
     pub fn new(
         rows: &'a [probity::PlanRow],
         budget: &Budget,
         cache: &'a [Forecast],
-        free: &'a BTreeSet<ModelId>,
+        unknown: &'a UnknownCosts,
     ) -> Self {
         Self {
             rows,
@@ -143,7 +143,8 @@ impl<'a> PlannedCalls<'a> {
                     .filter_map(|row| row.cost_in_batches)
                     .fold(Range::default(), |sum, cost| sum + cost),
                 unpriced: budget.unpriced,
-                assumed_free: free.iter().collect(),
+                assumed_free: unknown.assumed_free.iter().collect(),
+                unbounded: unknown.unbounded.iter().collect(),
             },
             budget: PlanBudget {
                 max_cost: budget.max_cost,
@@ -173,6 +174,9 @@ struct PlanTotal<'a> {
     /// The models whose calls are assumed to be free. Absent in output from before they were listed.
     #[serde(default)]
     assumed_free: Vec<&'a ModelId>,
+    /// The models whose replies no `max_tokens` bounds, free ones left out. Absent in output from before they were listed.
+    #[serde(default)]
+    unbounded: Vec<&'a ModelId>,
 }
 
 /// The limits of a run's spending.
@@ -255,10 +259,10 @@ pub fn show(
     let limits = PlanFindings::new(context, config, &names, phases);
     context.warn_of(&limits.present);
     let budget = Budget::of(&config.settings, &rows);
-    let free = unpriced::assumed_free(config, config.settings.models.all());
+    let unknown = UnknownCosts::of(config, config.settings.models.all());
     if args.selection.json {
         let output = PlanOutput {
-            calls: PlannedCalls::new(&rows, &budget, &found, &free),
+            calls: PlannedCalls::new(&rows, &budget, &found, &unknown),
             metrics: &metrics,
             want_difference: questions.want_difference,
             findings: limits.configured.iter().chain(&limits.present).collect(),
@@ -288,7 +292,7 @@ pub fn show(
     for line in budget.words() {
         context.terminal.warning(&line);
     }
-    if let Some(note) = unpriced::assumed_free_note(&free) {
+    for note in unknown.notes() {
         context.terminal.note(&note);
     }
     if kept.iter().any(|kept| kept.cached > 0) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use llm_client::Meter;
+use llm_client::{Meter, ModelSettings, Price};
 use schema::{ASSUMED_FREE, ModelId};
 
 use super::plan::NOWHERE;
@@ -13,39 +13,67 @@ pub fn models(meter: &Meter) -> Vec<String> {
     lines(&meter.unpriced(), &meter.without_usage())
 }
 
-/// The ids of `models` whose calls are assumed to be free. Models that cannot be resolved are left out: they are reported elsewhere.
-pub fn assumed_free<'m>(
-    config: &Config,
-    models: impl IntoIterator<Item = &'m ModelEntry>,
-) -> BTreeSet<ModelId> {
-    let Ok(endpoints) = config.endpoints(Some(NOWHERE.to_owned())) else {
-        return BTreeSet::new();
-    };
-    let is_free = |entry: &&ModelEntry| {
-        let settings = endpoints.without_key(entry);
-        settings.is_ok_and(|settings| settings.assumed_free)
-    };
-    let free = models.into_iter().filter(is_free);
-    free.map(|entry| entry.id.clone()).collect()
+/// What a plan cannot know of the cost of its models' calls.
+#[derive(Default)]
+pub struct UnknownCosts {
+    /// The models whose calls are assumed to be free.
+    pub assumed_free: BTreeSet<ModelId>,
+    /// The models that cost something and whose replies no `max_tokens` bounds.
+    pub unbounded: BTreeSet<ModelId>,
 }
 
-/// The note on models that are assumed to be free; `None` if there are none.
-pub fn assumed_free_note(models: &BTreeSet<ModelId>) -> Option<String> {
-    let names: Vec<&str> = models.iter().map(ModelId::as_str).collect();
-    (!names.is_empty()).then(|| format!("{} {ASSUMED_FREE}", names.join(", ")))
+impl UnknownCosts {
+    /// Those of `models`. Models that cannot be resolved are left out: they are reported elsewhere.
+    pub fn of<'m>(config: &Config, models: impl IntoIterator<Item = &'m ModelEntry>) -> Self {
+        let Ok(endpoints) = config.endpoints(Some(NOWHERE.to_owned())) else {
+            return Self::default();
+        };
+        let mut unknown = Self::default();
+        for entry in models {
+            let Ok(settings) = endpoints.without_key(entry) else {
+                continue;
+            };
+            if settings.assumed_free {
+                unknown.assumed_free.insert(entry.id.clone());
+            } else if is_unbounded(&settings) {
+                unknown.unbounded.insert(entry.id.clone());
+            }
+        }
+        unknown
+    }
+
+    /// A note on each kind that there is.
+    pub fn notes(&self) -> Vec<String> {
+        let free = names(&self.assumed_free).map(|names| format!("{names} {ASSUMED_FREE}"));
+        let unbounded = names(&self.unbounded).map(|names| {
+            format!(
+                "no `max_tokens` bounds the replies of {names}; where they are longer than the plan assumes, the run costs more"
+            )
+        });
+        free.into_iter().chain(unbounded).collect()
+    }
+}
+
+/// Applications and programs have no such setting.
+fn is_unbounded(settings: &ModelSettings) -> bool {
+    let is_free = |price: &Price| price.output == 0.0;
+    settings.wire.is_none()
+        && settings.max_tokens.is_none()
+        && !settings.price.as_ref().is_some_and(is_free)
+}
+
+fn names<'m>(models: impl IntoIterator<Item = &'m ModelId>) -> Option<String> {
+    let names: Vec<&str> = models.into_iter().map(ModelId::as_str).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 fn lines(unpriced: &BTreeSet<ModelId>, without_usage: &BTreeSet<ModelId>) -> Vec<String> {
-    let names = |models: Vec<&ModelId>| {
-        let names: Vec<&str> = models.into_iter().map(ModelId::as_str).collect();
-        (!names.is_empty()).then(|| names.join(", "))
-    };
-    let priceless = names(unpriced.difference(without_usage).collect()).map(|names| {
+    let priceless = names(unpriced.difference(without_usage)).map(|names| {
         format!(
             "no price for {names}, so the cost is unknown; add one under `prices` in the config (0 for a free model)"
         )
     });
-    let uncounted = names(unpriced.intersection(without_usage).collect()).map(|names| {
+    let uncounted = names(unpriced.intersection(without_usage)).map(|names| {
         format!("the cost of {names} is unknown: the endpoint returns no token counts")
     });
     priceless.into_iter().chain(uncounted).collect()

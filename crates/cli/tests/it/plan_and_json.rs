@@ -49,6 +49,21 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
         ran.out
     );
     assert!(!ran.err.contains("budget"), "{}", ran.err);
+    // What is generated comes from the user model; `j` has no price, and may cost something.
+    let unbounded =
+        |list: &str| format!("note: no `max_tokens` bounds the replies of {list}; where");
+    let names = format!("{id}, b, gpt-4.1, j");
+    assert!(ran.err.contains(&unbounded(&names)), "{}", ran.err);
+    let limited = config("").replace(
+        "model: gpt-4.1, source",
+        "max_tokens: 9, model: gpt-4.1, source",
+    );
+    project.write(
+        "config.yaml",
+        &format!("{limited}prices: [{{model: j, input: 1, output: 0}}]\n"),
+    );
+    let bounded = project.succeeds(&["plan"]).err;
+    assert!(!bounded.contains("no `max_tokens`"), "{bounded}");
 
     let price = "prices: [{model: j, input: 1, output: 2}]\n";
     project.write("config.yaml", &config(price));
@@ -75,6 +90,7 @@ fn a_plan_in_a_pipe_is_whole_and_names_what_has_no_price() {
     assert_eq!(plan["budget"]["suffices"], "no");
     assert_eq!(plan["rows"][0]["phase"], "gen_metrics");
     assert_eq!(plan["total"]["unpriced"], false);
+    assert_eq!(plan["total"]["unbounded"], json!([id, "b", "gpt-4.1", "j"]));
 }
 
 #[test]

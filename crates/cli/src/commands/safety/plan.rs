@@ -15,7 +15,7 @@ use super::{
         models::open_cache,
         plan::{NOWHERE, PlannedCalls, counting, plan_model, table_row},
         plan_budget::Budget,
-        unpriced,
+        unpriced::UnknownCosts,
     },
     args::Mode,
     output::SafetyOutput,
@@ -44,10 +44,10 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
     }
     let cast = &job.cast;
     let models = cast.judges.iter().chain(&cast.targets);
-    let free = unpriced::assumed_free(job.config, models.chain([&cast.attacker]));
+    let unknown = UnknownCosts::of(job.config, models.chain([&cast.attacker]));
     let budget = Budget::of(&job.config.settings, &rows);
     if job.args.common.json {
-        let plan = SafetyOutput::Plan(PlannedCalls::new(&rows, &budget, &found, &free));
+        let plan = SafetyOutput::Plan(PlannedCalls::new(&rows, &budget, &found, &unknown));
         context.print_json(job.args.mode.command(), Exit::Complete, &plan);
     } else {
         let table: Vec<_> = rows.iter().map(table_row).collect();
@@ -63,7 +63,7 @@ pub fn show(context: &Context, job: &Job<'_>) -> Result<Exit, Failure> {
     for line in budget.words() {
         context.terminal.warning(&line);
     }
-    if let Some(note) = unpriced::assumed_free_note(&free) {
+    for note in unknown.notes() {
         context.terminal.note(&note);
     }
     context.terminal.note(counting(&rows));
